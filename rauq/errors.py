@@ -1,0 +1,29 @@
+"""Every error that this package raises on purpose: each message says what was got, what is allowed, what to do."""
+
+
+class RauqError(Exception):
+    """Base of all errors of this package."""
+
+
+class InvalidInput(RauqError, ValueError):
+    """An argument, a prompt or an answer that cannot be used."""
+
+
+class NotCaptured(RauqError):
+    """The trace lacks the attention that was asked for."""
+
+
+class ModelNotFound(RauqError):
+    """No model could be loaded under that name."""
+
+
+class UnsupportedModel(RauqError):
+    """The model loads, but its attention cannot be captured exactly."""
+
+
+class NonFiniteLogits(RauqError):
+    """The model put out nan or no finite logit at all."""
+
+
+class TraceFileError(RauqError):
+    """A file that is not a readable trace."""
