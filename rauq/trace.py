@@ -132,15 +132,14 @@ class Trace:
         metadata, arrays = _read(Path(path))
         extras = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
         try:
-            return cls(
-                **{name: metadata[name] for name in _TEXT_FIELDS if name not in {"layers", "answer_tokens"}},
-                layers=tuple(int(layer) for layer in metadata["layers"]),
-                answer_tokens=tuple(metadata["answer_tokens"]),
-                pieces=tuple(piece.encode("latin-1") for piece in metadata["pieces"]),
-                alternatives=_alternatives(metadata),
-                extras=extras,
-                **{name: arrays[name] for name in _ARRAYS},
-            )
+            fields: dict[str, Any] = {name: metadata[name] for name in _TEXT_FIELDS}
+            fields |= {name: arrays[name] for name in _ARRAYS}
+            fields |= {
+                "layers": tuple(int(layer) for layer in metadata["layers"]),
+                "answer_tokens": tuple(metadata["answer_tokens"]),
+                "pieces": tuple(piece.encode("latin-1") for piece in metadata["pieces"]),
+            }
+            return cls(**fields, alternatives=_alternatives(metadata), extras=extras)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             message = f"{path} is damaged: its parts do not fit together ({error}). Save the trace again."
             raise TraceFileError(message) from error
@@ -158,7 +157,7 @@ def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tu
         message = f"Unknown alignment {alignment!r}; choose one of {', '.join(get_args(Alignment))}."
         raise InvalidInput(message)
     first_row, band = (1, offset - 1) if alignment == "predicting" else (2, offset)
-    if not 1 <= offset or band >= num_bands:
+    if offset < 1 or band >= num_bands:
         largest = num_bands if alignment == "predicting" else num_bands - 1
         message = f"Offset {offset} is not captured: with alignment={alignment!r} it goes from 1 to {largest}."
         raise InvalidInput(message)
@@ -223,7 +222,7 @@ def _read(path: Path) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
 
 def _metadata(path: Path, text: str) -> Mapping[str, Any]:
     try:
-        metadata = json.loads(text)
+        metadata: dict[str, Any] = json.loads(text)
         schema = metadata["schema"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         message = f"{path} is damaged: its metadata cannot be read ({error}). Save the trace again."

@@ -1,0 +1,64 @@
+# Every target sets up what it needs. `make help` lists them.
+
+PYTHON ?= $(or $(shell command -v python3.11),$(shell command -v python3),python3.11)
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+STAMPS := $(VENV)/stamps
+TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
+WORKERS ?= 2
+
+# pip reports a newer pip as noise, and must never stop to ask.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup app test check format atlas chromium clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned packages
+
+app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
+	$(RUN) streamlit run app.py
+
+test: setup chromium ## Run every test
+	OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile
+
+check: setup ## Formatting, lint, types
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) mypy $(TYPED)
+
+format: setup ## Format, and fix what lint can fix
+	$(RUN) ruff format .
+	$(RUN) ruff check --fix .
+
+atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation
+	$(RUN) training all
+
+chromium: ## Chromium for the browser tests, where it is missing
+	@sh .ci/chromium
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+$(STAMPS)/venv:
+	@sh .ci/venv $(PYTHON) $(VENV)
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/runtime: requirements.txt $(STAMPS)/venv
+	@echo "make: installing $< (the first time takes minutes)"
+	@$(RUN) pip install --quiet --requirement $<
+	@touch $@
+
+$(STAMPS)/dev: requirements-dev.txt $(STAMPS)/runtime
+	@echo "make: installing $< (the first time takes minutes)"
+	@$(RUN) pip install --quiet --requirement $<
+	@touch $@
+
+$(STAMPS)/training: training/requirements.txt $(STAMPS)/runtime
+	@echo "make: installing $< (the first time takes minutes)"
+	@$(RUN) pip install --quiet --requirement $<
+	@touch $@
