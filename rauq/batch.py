@@ -1,0 +1,159 @@
+"""Many answers of one model in padded arrays, so that a whole run is scored at once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rauq.errors import InvalidInput
+from rauq.trace import Alignment, Kind, Trace
+
+_ROUNDING = 1e-2  # half precision may overstep a bound by this much
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Batch:
+    """A answers of one model; `lengths` (A,) are their token counts, and what lies behind them is nan.
+
+    `attention` (A, L, H, N - 1): weights on the previous token under `alignment`, column t belonging to token t + 1.
+    `logprobs` and `entropies` (A, N) in nats. `layers` are the absolute indices of axis L, out of `num_layers`.
+    `kind`, `vocab_size` and `num_layers` are None where bare arrays came without them.
+    """
+
+    attention: np.ndarray
+    logprobs: np.ndarray
+    entropies: np.ndarray
+    lengths: np.ndarray
+    alignment: Alignment
+    kind: Kind | None
+    vocab_size: int | None
+    layers: tuple[int, ...]
+    num_layers: int | None
+
+    @cached_property
+    def head_means(self) -> np.ndarray:
+        """Mean weight of each head on the previous token: (A, L, H), nan for an answer of one token.
+
+        Computed once, so that scoring again under other settings reads only the picked heads.
+        """
+        means = np.full(self.attention.shape[:3], np.nan)
+        for mean, weights, length in zip(means, self.attention, self.lengths, strict=True):
+            if length > 1:  # one answer at a time: no mask, no copy, and padding changes nothing
+                weights[..., : length - 1].mean(axis=-1, dtype=np.float64, out=mean)
+        return means
+
+
+def batch(traces: Iterable[Trace], alignment: Alignment = "predicting") -> Batch:
+    """Lay traces of one model side by side.
+
+    Raises:
+        InvalidInput: no trace at all, or traces of different models or kinds.
+        NotCaptured: the alignment needs attention that a trace lacks.
+    """
+    traces = tuple(traces)
+    first = _first_of_one_model(traces)
+    lengths = np.array([len(trace.answer_ids) for trace in traces])
+    longest = lengths.max()
+    attention = np.full((len(traces), len(first.layers), first.num_heads, longest - 1), np.nan, np.float32)
+    logprobs, entropies = np.full((2, len(traces), longest), np.nan)
+    for i, (trace, length) in enumerate(zip(traces, lengths, strict=True)):
+        attention[i, ..., : length - 1] = trace.previous_token_attention(alignment)
+        logprobs[i, :length] = trace.logprobs
+        entropies[i, :length] = trace.entropies
+    return Batch(
+        attention=attention,
+        logprobs=logprobs,
+        entropies=entropies,
+        lengths=lengths,
+        alignment=alignment,
+        kind=first.kind,
+        vocab_size=first.vocab_size,
+        layers=first.layers,
+        num_layers=first.num_layers,
+    )
+
+
+def batch_of_arrays(
+    attention: np.ndarray,
+    logprobs: np.ndarray,
+    *,
+    alignment: Alignment,
+    entropies: np.ndarray | None,
+    vocab_size: int | None,
+    layer_ids: Sequence[int] | None,
+    num_layers: int | None,
+) -> Batch:
+    """One answer from bare arrays, checked; the arguments are those of `rauq.score_arrays`.
+
+    Raises:
+        InvalidInput: shapes that do not fit, or values out of their range.
+    """
+    attention, logprobs = np.asarray(attention), np.asarray(logprobs)
+    if entropies is None:
+        entropies, vocab_size = np.full(logprobs.shape, np.nan), None
+    if layer_ids is None:
+        layer_ids = range(len(attention))
+        num_layers = num_layers or len(attention)
+    layers = tuple(int(layer) for layer in layer_ids)
+    _check_arrays(attention, logprobs, np.asarray(entropies), layers, num_layers)
+    _check_ranges(attention, logprobs, np.asarray(entropies), vocab_size)
+    return Batch(
+        attention=attention[None],
+        logprobs=logprobs[None],
+        entropies=np.asarray(entropies)[None],
+        lengths=np.array([len(logprobs)]),
+        alignment=alignment,
+        kind=None,
+        vocab_size=vocab_size,
+        layers=layers,
+        num_layers=num_layers,
+    )
+
+
+def _check_arrays(
+    attention: np.ndarray, logprobs: np.ndarray, entropies: np.ndarray, layers: tuple[int, ...], num_layers: int | None
+) -> None:
+    shapes = f"attention is {attention.shape}, logprobs {logprobs.shape}, entropies {entropies.shape}"
+    if attention.ndim != 3 or 0 in attention.shape[:2] or attention.shape[2:] != (logprobs.size - 1,):
+        message = f"{shapes}; attention must be (layers, heads, N - 1) for N logprobs, and N at least 1."
+        raise InvalidInput(message)
+    if logprobs.ndim != 1 or entropies.shape != logprobs.shape:
+        message = f"{shapes}; logprobs and entropies must both be (N,)."
+        raise InvalidInput(message)
+    allowed = range(num_layers or 1 + max(layers, default=0))
+    if len(layers) != len(attention) or len(set(layers)) < len(layers) or not set(layers) <= set(allowed):
+        message = (
+            f"layer_ids is {layers} of {num_layers} layers; give a different index, counted from 0, "
+            f"for each of the {len(attention)} layers of attention."
+        )
+        raise InvalidInput(message)
+
+
+def _check_ranges(attention: np.ndarray, logprobs: np.ndarray, entropies: np.ndarray, vocab_size: int | None) -> None:
+    _check_range("attention", attention, 0.0, 1.0)
+    _check_range("logprobs", logprobs, -np.inf, 0.0)
+    if vocab_size is not None:
+        _check_range("entropies", entropies, 0.0, float(np.log(vocab_size)))
+
+
+def _check_range(name: str, values: np.ndarray, lowest: float, highest: float) -> None:
+    outside = (values < lowest - _ROUNDING) | (values > highest + _ROUNDING)  # nan is no bad value: it stays nan
+    if outside.any():
+        message = f"{name} holds {values[outside][0]}; it must lie in [{lowest:g}, {highest:g}] (nats, or weights)."
+        raise InvalidInput(message)
+
+
+def _first_of_one_model(traces: tuple[Trace, ...]) -> Trace:
+    if not traces:
+        message = "A batch needs at least one trace."
+        raise InvalidInput(message)
+    shapes = {(t.kind, t.layers, t.num_layers, t.num_heads, t.vocab_size) for t in traces}
+    if len(shapes) > 1:
+        listed = "; ".join(map(str, sorted(shapes, key=str)))
+        message = (
+            f"These traces come from different models (kind, layers, number of layers, heads, vocabulary): {listed}. "
+            "Make one batch a model."
+        )
+        raise InvalidInput(message)
+    return traces[0]
