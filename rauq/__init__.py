@@ -1,30 +1,65 @@
 """RAUQ: how sure was a model of its answer, read from its probabilities and from one attention head a layer.
 
-`load_model` gives a model, the model gives a `Trace`, and `score` needs the trace alone. Whatever loads torch is
-imported at its first use, so that scoring and reading traces stay light.
+`load_model` gives a model, the model gives a `Trace`, and `score` needs the trace alone. What loads torch is imported
+at its first use, so that scoring and reading traces stay light.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from rauq.batch import Batch, batch
 from rauq.errors import (
     InvalidInput,
     ModelNotFound,
     NonFiniteLogits,
     NotCaptured,
+    OutOfMemory,
     RauqError,
     TraceFileError,
     UnsupportedModel,
 )
+from rauq.score import Score, Scores, score, score_arrays, score_many
+from rauq.settings import Settings
 from rauq.trace import Alternative, Trace
+
+if TYPE_CHECKING:
+    from rauq.language_model import LanguageModel
+    from rauq.models import load_model
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Alternative",
+    "Batch",
     "InvalidInput",
+    "LanguageModel",
     "ModelNotFound",
     "NonFiniteLogits",
     "NotCaptured",
+    "OutOfMemory",
     "RauqError",
+    "Score",
+    "Scores",
+    "Settings",
     "Trace",
     "TraceFileError",
     "UnsupportedModel",
+    "batch",
+    "load_model",
+    "score",
+    "score_arrays",
+    "score_many",
 ]
+
+_LOADS_TORCH = {"LanguageModel": "rauq.language_model", "load_model": "rauq.models"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LOADS_TORCH:
+        message = f"module 'rauq' has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(_LOADS_TORCH[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -25,7 +25,10 @@ ARROWS = {
 
 _WEB = ("app.py", "pages/")
 _TABLES = ("app.py", "pages/", "analysis/", "training/", "benchmarks/")
-_MODELS = ("rauq/models.py", "rauq/capture/", "rauq/generation.py", "training/", "benchmarks/")
+_MODELS = (
+    *("rauq/models.py", "rauq/loading.py", "rauq/language_model.py", "rauq/capture/", "rauq/generation.py"),
+    *("training/", "benchmarks/"),
+)
 LIBRARIES = {
     "streamlit": _WEB,
     "pandas": _TABLES,

@@ -155,6 +155,6 @@ def test_loaded_after_sees_a_heavy_import():
     assert loaded_after("import pandas") == ["pandas"]
 
 
-@pytest.mark.parametrize("statement", ["import rauq", "from rauq import Trace"])
+@pytest.mark.parametrize("statement", ["import rauq", "from rauq import Trace, score", "import rauq.__main__"])
 def test_scoring_loads_nothing_heavy(statement):
     assert loaded_after(statement) == []

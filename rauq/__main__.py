@@ -1,0 +1,8 @@
+"""`python -m rauq inspect "PROMPT"`."""
+
+import sys
+
+from rauq.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

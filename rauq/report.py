@@ -1,0 +1,146 @@
+"""One scored answer as plain facts: what a table of heads, a sentence or a JSON object needs."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from rauq.score import Score
+from rauq.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickedHead:
+    """The head that stands for one layer of the window: -1 for the mean over all, None where no head was used.
+
+    `mean_attention` is its mean weight on the previous answer token, `margin` how far that is above the best other
+    head of the layer, `layer_score` the layer's uncertainty u_l.
+    """
+
+    layer: int
+    head: int | None
+    mean_attention: float
+    margin: float
+    layer_score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collapse:
+    """The answer token (from 0) at which confidence collapsed, in nats; signal and attention sum to the value."""
+
+    token: int
+    value: float
+    signal_share: float
+    attention_share: float
+
+
+def picked_heads(score: Score) -> tuple[PickedHead, ...]:
+    """One row a layer of the window; nan where there is no previous answer token, or no other head."""
+    num_weights = score.attention.shape[-1]
+    means = score.attention.mean(axis=-1) if num_weights else np.full(len(score.layers), np.nan)
+    columns = (score.layers, score.heads, means, score.margins, score.layer_scores)
+    return tuple(
+        PickedHead(
+            layer=layer,
+            head=int(head) if num_weights else None,
+            mean_attention=float(mean),
+            margin=float(margin),
+            layer_score=float(layer_score),
+        )
+        for layer, head, mean, margin, layer_score in zip(*columns, strict=True)
+    )
+
+
+def collapse(score: Score) -> Collapse | None:
+    """Where confidence collapsed (DESIGN section 4b); None where the collapse of no token is defined."""
+    if np.isnan(score.collapse).all():
+        return None
+    token = int(np.nanargmax(score.collapse))
+    signal_share, attention_share = map(float, score.collapse_shares[token])
+    return Collapse(
+        token=token, value=float(score.collapse[token]), signal_share=signal_share, attention_share=attention_share
+    )
+
+
+def as_json(trace: Trace, score: Score) -> dict[str, object]:
+    """The answer, its score and its tokens, ready for `json.dumps`.
+
+    The keys are always the same. Numbers are finite or null, and `undefined` gives the reason for every name that
+    is null somewhere. Tokens, layers and heads count from 0; logarithms and entropies are in nats.
+    """
+    found = collapse(score)
+    record: dict[str, object] = {
+        "model": trace.model,
+        "revision": trace.revision,
+        "kind": trace.kind,
+        "chat_applied": trace.chat_applied,
+        "prompt": trace.prompt,
+        "answer": trace.answer,
+        "stop_reason": trace.stop_reason,
+        "settings": asdict(score.settings),
+        "uncertainty": score.uncertainty,
+        "layer": score.layer,
+        "picked_heads": [asdict(head) for head in picked_heads(score)],
+        "collapse_at": asdict(found) if found else None,
+        "tokens": _tokens(trace, score),
+    }
+    nulls = {name: value for name, value in _leaves(record) if _is_null(value)}
+    undefined = {name: _reason(name, value, score) for name, value in nulls.items()}
+    return {name: _finite(value) for name, value in record.items()} | {"undefined": undefined}
+
+
+def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:
+    columns = {
+        "id": trace.answer_ids.tolist(),
+        "text": trace.answer_tokens,
+        "logprob": trace.logprobs.tolist(),
+        "entropy": trace.entropies.tolist(),
+        "collapse": score.collapse.tolist(),
+        "contribution": score.contributions.tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, key)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner, name)
+    else:
+        yield name, value
+
+
+def _is_null(value: object) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if _is_null(value) else value
+
+
+def _reason(name: str, value: object, score: Score) -> str:
+    if isinstance(value, float) and math.isinf(value):
+        return "infinite: a confidence or a probability is 0"
+    reasons = {
+        "logprob": "the trace holds none for this token",
+        "entropy": "the trace holds none for this token",
+        "uncertainty": score.reasons.uncertainty,
+        "layer": score.reasons.uncertainty or f"no single layer decides: {score.settings.layer_aggregation}",
+        "layer_score": score.reasons.uncertainty,
+        "head": "an answer of one token uses no head",
+        "mean_attention": "an answer of one token has no previous answer token",
+        "margin": "the answer has one token, or the layer has one head",
+        "collapse_at": score.reasons.collapse,
+        "collapse": score.reasons.collapse,
+        "signal_share": score.reasons.collapse_shares,
+        "attention_share": score.reasons.collapse_shares,
+        "contribution": score.reasons.contributions,
+    }
+    return reasons[name]

@@ -1,0 +1,172 @@
+"""A scored answer drawn in a terminal: coloured tokens with their numbers, the picked heads, and what they say.
+
+Text of models and users is data: what could move the cursor, hide text or turn its direction is shown as an escape.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rauq import report
+from rauq.score import Score
+from rauq.settings import is_paper_setting
+from rauq.trace import Trace
+
+MARK = "*"
+SMALLEST_COLLAPSE = 0.1  # nats; below it, a token is as good as sure
+_SPACE = "\N{OPEN BOX}"  # so that a token's leading space is seen
+_PROMPT_CHARACTERS = 300
+# One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of a sure model's.
+_SHADES = (
+    (1.0, "black on #f2701d"),
+    (0.5, "black on #fd9a4d"),
+    (0.25, "black on #fdc086"),
+    (SMALLEST_COLLAPSE, "black on #fee6ce"),
+)
+
+
+class _Cell(NamedTuple):
+    """One token with its number beneath, both padded to the same width."""
+
+    token: str
+    number: str
+    style: str
+    width: int
+
+
+def visible(text: str) -> str:
+    """The text with controls, direction marks, lone surrogates and the like as backslash escapes."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def draw(console: Console, trace: Trace, score: Score) -> None:
+    """Print the whole picture of one answer."""
+    found = report.collapse(score)
+    marked = found.token if found else None
+    blocks = (
+        _heading(trace),
+        Text(),
+        *token_strip(trace.pieces, score.collapse.tolist(), marked=marked, width=console.width),
+        _legend(),
+        Text(),
+        heads_table(score),
+        Text(),
+        *map(Text, sentences(trace, score)),
+    )
+    for block in blocks:
+        console.print(block, soft_wrap=isinstance(block, Text))
+
+
+def token_strip(pieces: Sequence[bytes], values: Sequence[float], *, marked: int | None, width: int) -> Iterator[Text]:
+    """Lines of tokens with their numbers beneath; colour says the same as the number, and one token has a mark."""
+    cells = [
+        _cell(piece, value, mark=index == marked)
+        for index, (piece, value) in enumerate(zip(pieces, values, strict=True))
+    ]
+    for line in _lines(cells, width):
+        yield Text(" ").join(Text(_padded(cell.token, cell.width), cell.style) for cell in line)
+        yield Text(" ".join(_padded(cell.number, cell.width) for cell in line))
+
+
+def heads_table(score: Score) -> Table:
+    """Which head was picked in each layer of the window, and which layer decided."""
+    table = Table(title="Picked heads", title_justify="left", title_style="bold", box=box.SIMPLE)
+    for name in ("layer", "head", "mean attention", "margin", "u_l"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in report.picked_heads(score):
+        decides = row.layer == score.layer
+        head = "none" if row.head is None else str(row.head)
+        numbers = (_number(value) for value in (row.mean_attention, row.margin, row.layer_score))
+        cells = (str(row.layer), head, *numbers, "decides" if decides else "")
+        table.add_row(*cells, style="bold" if decides else "")
+    return table
+
+
+def sentences(trace: Trace, score: Score) -> Iterator[str]:
+    """The score, how it was made, and where confidence collapsed, in numbers."""
+    settings = score.settings
+    papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
+    yield f"Uncertainty {_number(score.uncertainty)}: higher is less sure. It ranks answers; it is not a probability."
+    yield f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
+    if score.reasons.uncertainty:
+        yield f"The score is undefined: {score.reasons.uncertainty}."
+    for row in report.picked_heads(score):
+        if row.layer == score.layer:
+            yield f"Layer {row.layer} decided" + ("." if row.head is None else f", with head {row.head}.")
+    yield _where_it_collapsed(trace, score)
+
+
+def _where_it_collapsed(trace: Trace, score: Score) -> str:
+    found = report.collapse(score)
+    if found is None:
+        return f"Where confidence collapsed is undefined: {score.reasons.collapse}."
+    token = f'token {found.token}, "{_shown(trace.pieces[found.token])}"'
+    if found.value < SMALLEST_COLLAPSE:
+        return (
+            f"Confidence did not collapse: it is furthest from a sure model, {_number(found.value)} nats, at {token}."
+        )
+    return (
+        f"Confidence collapsed at {token}: {_number(found.value)} nats below a sure model, "
+        f"{_number(found.signal_share)} from {score.settings.signal} "
+        f"and {_number(found.attention_share)} from attention."
+    )
+
+
+def _heading(trace: Trace) -> Text:
+    prompt = visible(trace.prompt)
+    if len(prompt) > _PROMPT_CHARACTERS:
+        prompt = f"... {prompt[-_PROMPT_CHARACTERS:]}"
+    chat = ", chat template applied" if trace.chat_applied else ""
+    return Text.assemble(
+        (visible(trace.model), "bold"),
+        f" ({trace.kind}{chat})\n",
+        ("Prompt ", "bold"),
+        f"{prompt}\n",
+        ("Answer ", "bold"),
+        f"{visible(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, ended by {trace.stop_reason})",
+    )
+
+
+def _legend() -> Text:
+    swatches = [(f" from {edge:g} ", style) for edge, style in reversed(_SHADES)]
+    return Text.assemble("Collapse of confidence in nats: ", *swatches, f"  {MARK} the largest")
+
+
+def _cell(piece: bytes, value: float, *, mark: bool) -> _Cell:
+    token = _shown(piece)
+    number = _number(value, places=2) + (MARK if mark else "")
+    style = next((style for edge, style in _SHADES if value >= edge), "")
+    return _Cell(token, number, style, max(cell_len(token), cell_len(number)))
+
+
+def _lines(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell]]:
+    line: list[_Cell] = []
+    for cell in cells:
+        if line and sum(other.width + 1 for other in line) + cell.width > width:
+            yield line
+            line = []
+        line.append(cell)
+    yield line
+
+
+def _shown(piece: bytes) -> str:
+    return visible(piece.decode("utf-8", "backslashreplace")).replace(" ", _SPACE)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def _number(value: float, *, places: int = 3) -> str:
+    return "undefined" if math.isnan(value) else f"{value:.{places}f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

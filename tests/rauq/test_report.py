@@ -1,0 +1,88 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from rauq import Settings, report, score
+from tests.traces import make_trace
+
+CASES = {
+    "plain": (make_trace(), Settings()),
+    "one token": (make_trace((b"Yes",)), Settings()),
+    "one head": (make_trace(num_heads=1), Settings()),
+    "impossible token": (make_trace(logprobs=np.array([-math.inf, -0.1, -0.1])), Settings()),
+    "unknown probability": (make_trace(logprobs=np.array([-0.1, math.nan, -0.1])), Settings()),
+    "unknown entropy": (make_trace(entropies=np.full(3, math.nan)), Settings()),
+    "mean over layers": (make_trace(), Settings(layer_aggregation="mean")),
+    "median of tokens": (make_trace(), Settings(token_aggregation="median")),
+    "no recurrence": (make_trace(), Settings(update="mean_product")),
+}
+
+
+def null_names(value, name=""):
+    if isinstance(value, dict):
+        return {found for key, inner in value.items() for found in null_names(inner, key)}
+    if isinstance(value, list):
+        return {found for inner in value for found in null_names(inner, name)}
+    return {name} if value is None else set()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_json_is_finite_and_gives_a_reason_for_every_null(case):
+    trace, settings = CASES[case]
+    record = report.as_json(trace, score(trace, settings))
+    parsed = json.loads(json.dumps(record, allow_nan=False))
+    undefined = parsed.pop("undefined")
+    assert null_names(parsed) == set(undefined)
+    assert all(undefined.values())
+    assert list(record) == list(report.as_json(*plain()))
+
+
+def plain():
+    trace, settings = CASES["plain"]
+    return trace, score(trace, settings)
+
+
+def test_json_holds_the_score():
+    trace, result = plain()
+    record = report.as_json(trace, result)
+    assert record["uncertainty"] == result.uncertainty
+    assert record["layer"] == result.layer
+    assert record["settings"] == {
+        "alpha": 0.2,
+        "signal": "probability",
+        "layers": "middle",
+        "alignment": "predicting",
+        "heads": "max",
+        "update": "rauq",
+        "token_aggregation": "mean_log",
+        "layer_aggregation": "max",
+    }
+    assert [token["collapse"] for token in record["tokens"]] == result.collapse.tolist()
+    assert sum(token["contribution"] for token in record["tokens"]) == pytest.approx(result.uncertainty)
+    assert record["undefined"] == {}
+
+
+def test_picked_heads_are_those_that_attend_most():
+    trace, result = plain()
+    weights = trace.previous_token_attention()
+    for row in report.picked_heads(result):
+        means = weights[row.layer].mean(axis=-1, dtype=float)
+        assert row.head == means.argmax()
+        assert row.mean_attention == pytest.approx(means.max())
+        assert row.margin == pytest.approx(means.max() - np.sort(means)[-2])
+        assert row.layer_score <= result.uncertainty
+
+
+def test_collapse_is_at_the_improbable_token():
+    result = score(make_trace((b"a", b"b", b"c", b"d"), probabilities=[0.99, 0.99, 0.001, 0.99]))
+    found = report.collapse(result)
+    assert found.token == 2
+    assert found.value == result.collapse.max()
+    assert found.value == pytest.approx(found.signal_share + found.attention_share)
+
+
+def test_no_collapse_where_nothing_flows():
+    trace, _ = CASES["no recurrence"]
+    assert report.collapse(score(trace, Settings(update="product"))) is None

@@ -1,0 +1,35 @@
+"""Traces with known numbers, made without a model."""
+
+import numpy as np
+
+from rauq.trace import NUM_BANDS, Alternative, Trace
+
+
+def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_layers=6, num_heads=4, seed=0, **changes):
+    """A trace whose attention is random, and whose head l % H of layer l clearly attends to the previous token."""
+    rng = np.random.default_rng(seed)
+    num_tokens = len(pieces)
+    attention = rng.uniform(0, 0.1, (num_layers, num_heads, num_tokens + 1, NUM_BANDS)).astype(np.float32)
+    for layer in range(num_layers):
+        attention[layer, layer % num_heads, :, :2] += 0.5
+    probabilities = np.full(num_tokens, 0.9) if probabilities is None else np.asarray(probabilities)
+    fields = {
+        "prompt": "Where?",
+        "model": "made-up",
+        "revision": "0",
+        "kind": "base",
+        "chat_applied": False,
+        "stop_reason": "eos",
+        "layers": tuple(range(num_layers)),
+        "num_layers": num_layers,
+        "vocab_size": 100,
+        "prompt_ids": np.arange(3),
+        "answer_ids": np.arange(num_tokens),
+        "answer_tokens": tuple(piece.decode("utf-8", "replace") for piece in pieces),
+        "pieces": tuple(pieces),
+        "logprobs": np.log(probabilities),
+        "entropies": rng.uniform(0, 2, num_tokens),
+        "alternatives": ((Alternative(0, "a", -1.0),),) * num_tokens,
+        "attention": attention,
+    }
+    return Trace(**(fields | changes))
