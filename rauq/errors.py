@@ -27,3 +27,7 @@ class NonFiniteLogits(RauqError):
 
 class TraceFileError(RauqError):
     """A file that is not a readable trace."""
+
+
+class OutOfMemory(RauqError):
+    """The device has not enough memory for the model or for this prompt."""

@@ -1,0 +1,70 @@
+"""From what was captured to a trace, or to the error that the model's logits were not finite."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rauq.errors import NonFiniteLogits
+from rauq.trace import NUM_BANDS, Alternative, StopReason, Trace
+
+if TYPE_CHECKING:
+    from rauq.capture.logits import TokenStatistics
+    from rauq.language_model import LanguageModel
+    from rauq.prompts import Prompt
+
+
+def build_trace(
+    lm: "LanguageModel",
+    prompt: "Prompt",
+    answer: Sequence[int],
+    statistics: "TokenStatistics",
+    *,
+    attention: np.ndarray,
+    stop_reason: StopReason,
+) -> Trace | NonFiniteLogits:
+    """One answer's trace, from its statistics (N,) and its rows of attention (L, H, n, K), n <= N + 1."""
+    undefined = (statistics.logprobs.isnan() | statistics.entropies.isnan()).nonzero()
+    if len(undefined):
+        message = (
+            f"The model {lm.name} put out logits that are not finite at answer token {int(undefined[0])}. "
+            "Load it in float32 or bfloat16, or check its weights."
+        )
+        return NonFiniteLogits(message)
+    return Trace(
+        prompt=prompt.text,
+        model=lm.name,
+        revision=lm.revision,
+        kind=lm.kind,
+        chat_applied=prompt.chat_applied,
+        stop_reason=stop_reason,
+        layers=lm.layers,
+        num_layers=lm.num_layers,
+        vocab_size=lm.vocab_size,
+        prompt_ids=np.array(prompt.ids, dtype=np.int64),
+        answer_ids=np.array(answer, dtype=np.int64),
+        answer_tokens=lm.tokens.texts(answer, silent=lm.end_ids),
+        pieces=tuple(lm.tokens.piece(token) for token in answer),
+        logprobs=statistics.logprobs.numpy().copy(),
+        entropies=statistics.entropies.numpy().copy(),
+        alternatives=_alternatives(lm, statistics),
+        attention=_attention_of(attention, len(prompt.ids), len(answer)),
+    )
+
+
+def _alternatives(lm: "LanguageModel", statistics: "TokenStatistics") -> tuple[tuple[Alternative, ...], ...]:
+    return tuple(
+        tuple(
+            Alternative(token, lm.tokens.text([token]), logprob) for token, logprob in zip(ids, logprobs, strict=True)
+        )
+        for ids, logprobs in zip(statistics.top_ids.tolist(), statistics.top_logprobs.tolist(), strict=True)
+    )
+
+
+def _attention_of(rows: np.ndarray, num_prompt: int, num_answer: int) -> np.ndarray:
+    """Rows (L, H, n, K) of one answer as (L, H, N + 1, K): nan where not captured, and before the sequence."""
+    attention = np.full((*rows.shape[:2], num_answer + 1, NUM_BANDS), np.nan, dtype=np.float32)
+    attention[:, :, : rows.shape[2]] = rows
+    positions = num_prompt - 1 + np.arange(num_answer + 1)
+    attention[:, :, positions[:, None] < np.arange(NUM_BANDS)] = np.nan
+    return attention

@@ -1,0 +1,73 @@
+"""Work through many items in batches, where one bad item costs nothing but itself."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from rauq.errors import InvalidInput, OutOfMemory, RauqError
+from rauq.trace import Trace
+
+Item = TypeVar("Item")
+Encoded = TypeVar("Encoded")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a batch yields in place of a trace: which item, counted from 0, and why."""
+
+    index: int
+    error: RauqError
+
+
+def in_batches(
+    items: Iterable[Item],
+    *,
+    encode: Callable[[Item], Encoded],
+    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
+    size: int,
+) -> Iterator[Trace | Failure]:
+    """A trace or a failure for each item, in order; a batch that does not fit is run one by one.
+
+    Raises:
+        InvalidInput: `size` is below 1.
+    """
+    if size < 1:
+        message = f"Got batch_size={size}; it must be at least 1."
+        raise InvalidInput(message)
+    return _outcomes(iter(items), encode, run, size)
+
+
+def _outcomes(
+    items: Iterator[Item],
+    encode: Callable[[Item], Encoded],
+    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
+    size: int,
+) -> Iterator[Trace | Failure]:
+    index = 0
+    while batch := list(islice(items, size)):
+        encoded = [_or_error(encode, item) for item in batch]
+        good = [item for item in encoded if not isinstance(item, RauqError)]
+        results = iter(_run(run, good))
+        for item in encoded:
+            outcome = item if isinstance(item, RauqError) else next(results)
+            yield Failure(index, outcome) if isinstance(outcome, RauqError) else outcome
+            index += 1
+
+
+def _run(
+    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]], batch: Sequence[Encoded]
+) -> Sequence[Trace | RauqError]:
+    if not batch:
+        return []
+    try:
+        return run(batch)
+    except OutOfMemory as error:
+        return [error] if len(batch) == 1 else [_run(run, [item])[0] for item in batch]
+
+
+def _or_error(encode: Callable[[Item], Encoded], item: Item) -> Encoded | RauqError:
+    try:
+        return encode(item)
+    except RauqError as error:
+        return error

@@ -1,0 +1,92 @@
+"""The proof: the captured band against the model's own eager attention, and that no token sees a later one."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from rauq.errors import UnsupportedModel
+from rauq.trace import Trace
+
+_TOLERANCE = {torch.float32: 1e-5}
+_TOLERANCE_LOW_PRECISION = 2e-2  # eager rounds its scores to the low precision before the softmax, other kernels do not
+
+
+@dataclass(frozen=True)
+class Check:
+    """Largest absolute difference of attention weights, per captured layer, and what is tolerated."""
+
+    layers: tuple[int, ...]
+    differences: tuple[float, ...]
+    tolerance: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether every layer agrees with eager attention."""
+        return bool(self.differences) and all(difference <= self.tolerance for difference in self.differences)
+
+    def __str__(self) -> str:
+        worst = max(self.differences, default=float("nan"))
+        verdict = "exact" if self.exact else "NOT exact"
+        return (
+            f"{verdict}: {len(self.layers)} layers, largest difference to eager attention {worst:.1e} "
+            f"(tolerated {self.tolerance:.0e})"
+        )
+
+
+def compare_with_eager(model: PreTrainedModel, trace: Trace) -> Check:
+    """One eager pass over prompt and answer, against the band that was captured on the way."""
+    weights = eager_attention(model, [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()], trace.layers)
+    differences = []
+    for captured, eager in zip(trace.attention, weights, strict=True):
+        expected = band_of_matrix(eager, len(trace.prompt_ids) - 1, captured.shape[-1])
+        gaps = np.abs(captured - expected)
+        same_holes = np.array_equal(np.isnan(captured), np.isnan(expected))
+        differences.append(float(np.nanmax(gaps)) if same_holes else float("inf"))
+    return Check(trace.layers, tuple(differences), _TOLERANCE.get(model.dtype, _TOLERANCE_LOW_PRECISION))
+
+
+def eager_attention(model: PreTrainedModel, ids: Sequence[int], layers: Sequence[int]) -> list[np.ndarray]:
+    """Full attention matrices (H, T, T) of these layers: for short texts only."""
+    with _eager(model), torch.inference_mode():
+        output = model(input_ids=torch.tensor([ids], device=model.device), output_attentions=True, use_cache=False)
+    given = [weights for weights in output.attentions or () if weights is not None]
+    if len(given) != len(layers):
+        message = (
+            f"{type(model).__name__} returns the attention of {len(given)} layers, and {len(layers)} were captured, "
+            "so the capture cannot be checked."
+        )
+        raise UnsupportedModel(message)
+    return [weights[0].float().cpu().numpy() for weights in given]
+
+
+def band_of_matrix(matrix: np.ndarray, first_row: int, num_bands: int) -> np.ndarray:
+    """Rows from `first_row` of (H, T, T) as a band (H, rows, K): nan before the sequence."""
+    rows = np.arange(first_row, matrix.shape[1])
+    columns = rows[:, None] - np.arange(num_bands)
+    band = matrix[:, rows[:, None], columns.clip(0)]
+    return np.where(columns < 0, np.nan, band)
+
+
+def looks_ahead(logits: Tensor) -> bool:
+    """Whether the first position of two sequences that differ only after it has different logits (2, 2, V)."""
+    first, second = logits[:, 0].float()
+    tolerance = 1e-4 if logits.dtype == torch.float32 else 5e-2
+    return not torch.allclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+@contextmanager
+def _eager(model: PreTrainedModel) -> Iterator[None]:
+    configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
+    before = [(config, config._attn_implementation) for config in configs.values()]  # noqa: SLF001
+    try:
+        for config, _ in before:
+            config._attn_implementation = "eager"  # noqa: SLF001 - the setter of the model refuses some architectures
+        yield
+    finally:
+        for config, name in before:
+            config._attn_implementation = name  # noqa: SLF001

@@ -1,0 +1,166 @@
+"""Feed tokens to a model with a cache, and keep the attention band of the rows that matter.
+
+Two ways, one interface: `TappedFeed` records the calls of the attention interface; `StepwiseFeed` is for models
+outside it, which return the weights of one query at a time. Neither ever holds a T x T tensor.
+"""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel
+
+from rauq.capture import tap
+from rauq.capture.band import MaskCache, band
+from rauq.capture.record import LayerRecord, Step
+from rauq.errors import UnsupportedModel
+from rauq.trace import NUM_BANDS
+
+_FLUSH_BYTES = 16 << 20  # queries that may wait; the band made of them is a hundred times smaller
+
+
+class Feed(Protocol):
+    """What generation needs of a model: tokens in, logits out, and in the end the band."""
+
+    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+        """Feed ids (B, n); logits (B, tail, V) of the last `tail` positions, whose rows are kept."""
+
+    def repeat(self, times: int) -> None:
+        """Go on with `times` copies of every sequence of the batch."""
+
+    def band(self) -> Tensor:
+        """Weights (B, L, H, rows, K) of all rows kept so far, on the CPU."""
+
+
+class CachedModel:
+    """A model, its cache and its padding: the plain forward pass of generation."""
+
+    def __init__(self, model: PreTrainedModel, padding: Sequence[int]) -> None:
+        self.model = model
+        self.cache = DynamicCache(config=model.config)
+        self.parameters = inspect.signature(model.forward).parameters
+        self.padding = torch.tensor(padding, device=model.device) if any(padding) else None
+        self.seen = 0
+
+    def forward(self, ids: Tensor, *, tail: int, **options: Any) -> Any:
+        """One forward pass over ids (B, n), after what was fed before; `tail` positions get logits."""
+        options |= {} if "logits_to_keep" not in self.parameters else {"logits_to_keep": tail}
+        options |= self._mask_and_positions(ids.shape[1])
+        self.seen += ids.shape[1]
+        return self.model(input_ids=ids, past_key_values=self.cache, use_cache=True, return_dict=True, **options)
+
+    def repeat(self, times: int) -> None:
+        """Repeat every sequence of the batch."""
+        self.cache.batch_repeat_interleave(times)
+        if self.padding is not None:
+            self.padding = self.padding.repeat_interleave(times)
+
+    def _mask_and_positions(self, num_new: int) -> dict[str, Tensor]:
+        if self.padding is None:
+            return {}  # models skip the mask altogether then
+        places = torch.arange(self.seen + num_new, device=self.padding.device) - self.padding[:, None]
+        options = {"attention_mask": (places >= 0).long()}
+        if "position_ids" in self.parameters:
+            options["position_ids"] = places[:, self.seen :].clamp(min=0)
+        return options
+
+
+class TappedFeed:
+    """Records queries and keys of the attention interface; the band is computed in blocks."""
+
+    def __init__(self, model: PreTrainedModel, padding: Sequence[int]) -> None:
+        self.cached = CachedModel(model, padding)
+        self.step = Step()
+        modules = tap.attention_modules(model)
+        self.records = {layer: LayerRecord(self.step) for layer in sorted(modules)}
+        self.recorders = {modules[layer]: record for layer, record in self.records.items()}
+        self.active: list[LayerRecord] = []
+        self.blocks: list[Tensor] = []
+
+    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+        """See `Feed`."""
+        self.step.begin(tail)
+        with tap.recording(self.recorders):
+            logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
+        if not self.active:
+            self.active = [record for record in self.records.values() if record.seen]
+        if self._waiting_bytes() > _FLUSH_BYTES:
+            self._flush()
+        return logits
+
+    def repeat(self, times: int) -> None:
+        """See `Feed`."""
+        self._flush()
+        self.blocks = [block.repeat_interleave(times, dim=0) for block in self.blocks]
+        self.cached.repeat(times)
+        for record in self.active:
+            record.repeat(times)
+
+    def band(self) -> Tensor:
+        """See `Feed`."""
+        self._flush()
+        return torch.cat(self.blocks, dim=3)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The layers that recorded something: others have no softmax attention."""
+        return tuple(layer for layer, record in self.records.items() if record.seen)
+
+    def _waiting_bytes(self) -> int:
+        queries = self.active[0].queries if self.active else []
+        return len(self.active) * len(queries) * queries[-1].nbytes if queries else 0
+
+    def _flush(self) -> None:
+        if not (self.active and self.active[0].queries):
+            return
+        masks: dict[torch.device, MaskCache] = {}
+        layers = []
+        for record in self.active:
+            queries, keys, rows = record.take()
+            cache = masks.setdefault(queries.device, {})
+            layers.append(band(queries, keys, rows, record.options, last_position=record.seen - 1, cache=cache))
+        if len({block.shape for block in layers}) > 1:
+            message = "The layers of this model have different numbers of heads, which one trace cannot hold."
+            raise UnsupportedModel(message)
+        self.blocks.append(torch.stack([block.to(layers[0].device) for block in layers], dim=1).cpu())
+
+
+class StepwiseFeed:
+    """One query at a time with `output_attentions`, after a plain prefill: (B, H, 1, T) is the largest tensor."""
+
+    def __init__(self, model: PreTrainedModel, padding: Sequence[int]) -> None:
+        self.cached = CachedModel(model, padding)
+        self.rows: list[Tensor] = []
+        self.layers: tuple[int, ...] = ()
+
+    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+        """See `Feed`."""
+        if ids.shape[1] > tail:
+            self.cached.forward(ids[:, :-tail], tail=1)
+        return torch.cat([self._one(column) for column in ids[:, -tail:].split(1, dim=1)], dim=1)
+
+    def repeat(self, times: int) -> None:
+        """See `Feed`."""
+        self.cached.repeat(times)
+        self.rows = [row.repeat_interleave(times, dim=0) for row in self.rows]
+
+    def band(self) -> Tensor:
+        """See `Feed`."""
+        return torch.stack(self.rows, dim=3)
+
+    def _one(self, ids: Tensor) -> Tensor:
+        output = self.cached.forward(ids, tail=1, output_attentions=True)
+        attentions = output.attentions or ()
+        self.layers = tuple(layer for layer, weights in enumerate(attentions) if weights is not None)
+        if self.layers:
+            self.rows.append(torch.stack([_nearest(attentions[layer]) for layer in self.layers], dim=1))
+        logits: Tensor = output.logits
+        return logits
+
+
+def _nearest(weights: Tensor) -> Tensor:
+    """The last K of (B, H, 1, T), nearest first: (B, H, K), nan before the sequence."""
+    nearest = weights[:, :, -1, -NUM_BANDS:].flip(-1).float().cpu()
+    return torch.nn.functional.pad(nearest, (0, NUM_BANDS - nearest.shape[-1]), value=torch.nan)

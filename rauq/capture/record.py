@@ -1,0 +1,120 @@
+"""What one attention layer showed: queries by reference, keys that the cache holds anyway, masks.
+
+Nothing is computed while decoding: a step appends two references and moves one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Rows(NamedTuple):
+    """The queries of one call: how many, their mask (None: causal), and the position of the mask's first key."""
+
+    number: int
+    mask: Tensor | None
+    first_key: int
+
+
+class Keys(NamedTuple):
+    """Keys (B, H_kv, T, D) of the positions from `start` on."""
+
+    start: int
+    tensor: Tensor
+
+    @property
+    def end(self) -> int:
+        """The position after the last key."""
+        return self.start + int(self.tensor.shape[2])
+
+
+@dataclass(eq=False)
+class Step:
+    """How many of the fed tokens are wanted as rows; the mask rows cut for one layer serve all layers of its kind."""
+
+    tail: int = 1
+    mask: Tensor | None = None
+    mask_rows: Tensor | None = None
+
+    def begin(self, tail: int) -> None:
+        """Forget the masks of the step before."""
+        self.tail, self.mask, self.mask_rows = tail, None, None
+
+    def cut(self, mask: Tensor | None) -> Tensor | None:
+        """The last `tail` rows of a mask, copied: a view would keep the T x T mask alive."""
+        if mask is None or mask.shape[2] <= self.tail:
+            return mask
+        if mask is not self.mask:
+            self.mask, self.mask_rows = mask, mask[:, :, -self.tail :].clone()
+        return self.mask_rows
+
+
+class LayerRecord:
+    """The pending rows of one layer, and the keys that they need."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.seen = 0
+        self.queries: list[Tensor] = []
+        self.rows: list[Rows] = []
+        self.evicted: list[Keys] = []
+        self.keys: Keys | None = None
+        self.options: Mapping[str, Any] = {}
+
+    def __call__(self, query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> None:
+        """Note one call of the attention function; see `rauq.capture.tap.Recorder`."""
+        num_queries = query.shape[2]
+        self.seen += num_queries
+        if num_queries > self.step.tail:
+            query = query[:, :, -self.step.tail :].clone()  # a view would keep the queries of the whole prompt
+        if num_queries > 1:
+            mask = self.step.cut(mask)
+        first_key = self.seen - key.shape[2]
+        self.queries.append(query)
+        self.rows.append(Rows(query.shape[2], mask, first_key))
+        if first_key > 0:
+            self._keep_evicted(first_key, key.shape[2])
+        self.keys = Keys(first_key, key)
+        self.options = options
+
+    def _keep_evicted(self, first_key: int, window: int) -> None:
+        """Keep the last keys that this step no longer sees, where a pending row needs them: once in a window."""
+        previous = self.keys
+        if previous is None or (self.evicted and first_key <= self.evicted[-1].end):
+            return
+        needed = window + self.pending
+        if previous.tensor.shape[2] > 2 * needed:
+            previous = Keys(previous.end - needed, previous.tensor[:, :, -needed:].clone())
+        self.evicted.append(previous)
+
+    @property
+    def pending(self) -> int:
+        """Rows recorded since the last `take`."""
+        return sum(rows.number for rows in self.rows)
+
+    def take(self) -> tuple[Tensor, Keys, list[Rows]]:
+        """The pending queries (B, H, n, D), the keys they can see, and their masks; the record forgets the rows."""
+        assert self.keys is not None  # noqa: S101 - only called on layers that recorded
+        queries, rows = torch.cat(self.queries, dim=2), self.rows
+        keys = _stitched([*self.evicted, self.keys])
+        self.queries, self.rows, self.evicted = [], [], []
+        return queries, keys, rows
+
+    def repeat(self, times: int) -> None:
+        """Follow a batch that was repeated `times` times, after `take`."""
+        if self.keys is not None:
+            self.keys = Keys(self.keys.start, self.keys.tensor.repeat_interleave(times, dim=0))
+
+
+def _stitched(parts: list[Keys]) -> Keys:
+    """One run of keys from overlapping ones; what lies before a gap is older than any pending row can see."""
+    joined = parts[-1]
+    for part in reversed(parts[:-1]):
+        if part.end < joined.start:
+            break
+        missing = part.tensor[:, :, : joined.start - part.start]
+        joined = Keys(part.start, torch.cat([missing, joined.tensor], dim=2)) if part.start < joined.start else joined
+    return joined

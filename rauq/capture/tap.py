@@ -1,0 +1,86 @@
+"""Hand every attention call of a model to a recorder, while the model computes what it computes anyway.
+
+The functions in use are wrapped in place, once, and a module opts in per thread. A new attention name would change
+how masks are built and how some models choose their code; swapping functions on enter and exit would let
+overlapping captures undo each other.
+"""
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import AttentionInterface, PreTrainedModel
+
+Recorder = Callable[[Tensor, Tensor, Tensor | None, Mapping[str, Any]], None]
+AttentionFunction = Callable[..., Any]
+
+_EAGER = "eager_attention_forward"
+_install_lock = threading.Lock()
+
+
+class _Recorders(threading.local):
+    """The recorders of this thread, by attention module: another thread's generation never lands in them."""
+
+    def __init__(self) -> None:
+        self.by_module: Mapping[nn.Module, Recorder] = {}
+
+
+_recorders = _Recorders()
+
+
+def attention_modules(model: PreTrainedModel) -> dict[int, nn.Module]:
+    """The causal attention modules of the decoder, by absolute layer number; some may never call the interface."""
+    decoder = model.get_decoder() or model
+    return {
+        layer: module
+        for module in decoder.modules()
+        if isinstance(layer := getattr(module, "layer_idx", None), int)
+        and getattr(module, "is_causal", False) is True
+        and "ttention" in type(module).__name__
+    }
+
+
+def install(model: PreTrainedModel) -> None:
+    """Wrap the attention functions that this model can reach; a second call changes nothing."""
+    with _install_lock:
+        for name in {config._attn_implementation for config in _configs(model)} - {None, "eager"}:  # noqa: SLF001
+            AttentionInterface.register(name, _tapped(AttentionInterface()[name]))
+        for module in {sys.modules[type(part).__module__] for part in model.modules()}:
+            if hasattr(module, _EAGER):
+                setattr(module, _EAGER, _tapped(getattr(module, _EAGER)))
+
+
+@contextmanager
+def recording(recorders: Mapping[nn.Module, Recorder]) -> Iterator[None]:
+    """Send the attention calls of these modules, made by this thread, to their recorders."""
+    outer = _recorders.by_module
+    _recorders.by_module = recorders
+    try:
+        yield
+    finally:
+        _recorders.by_module = outer
+
+
+def _configs(model: PreTrainedModel) -> list[Any]:
+    return [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
+
+
+def _tapped(attend: AttentionFunction) -> AttentionFunction:
+    if getattr(attend, "is_tapped", False):
+        return attend
+
+    @functools.wraps(attend)
+    def tapped(
+        module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
+    ) -> Any:
+        record = _recorders.by_module.get(module)
+        if record is not None:
+            record(query, key, attention_mask, kwargs)
+        return attend(module, query, key, value, attention_mask, **kwargs)
+
+    tapped.is_tapped = True  # type: ignore[attr-defined]  # marks the wrapper, so that it is never wrapped again
+    return tapped

@@ -1,0 +1,141 @@
+"""Load a language model, and prove that its attention can be captured exactly."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+from transformers import PreTrainedModel
+
+from rauq.capture import tap
+from rauq.capture.check import looks_ahead
+from rauq.capture.feed import StepwiseFeed, TappedFeed
+from rauq.errors import InvalidInput, UnsupportedModel
+from rauq.language_model import LanguageModel
+from rauq.loading import kind_of, load_pretrained
+from rauq.tokens import Tokens
+from rauq.trace import Kind
+
+ATLAS = Path(__file__).parent / "atlas"
+
+_CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
+
+
+def load_model(
+    name: str = "atlas",
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    revision: str | None = None,
+    kind: Kind | None = None,
+) -> LanguageModel:
+    """Load the embedded model ("atlas"), a local folder or a hub id, and prove that its attention is captured.
+
+    Args:
+        name: What to load.
+        device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
+        dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
+        revision: Branch, tag or commit on the hub.
+        kind: base or instruct; None: as the paper has it, else by name and chat template.
+
+    Raises:
+        ModelNotFound: nothing usable is there, or the network is missing.
+        UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the reason is said.
+        OutOfMemory, InvalidInput.
+    """
+    embedded = name == "atlas"
+    if kind is not None and kind not in get_args(Kind):
+        message = f"Unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}."
+        raise InvalidInput(message)
+    model, tokenizer = load_pretrained(
+        ATLAS if embedded else name, device=device, dtype="float32" if embedded else dtype, revision=revision
+    )
+    return wrap_model(
+        model,
+        tokenizer,
+        name=name,
+        kind=kind,
+        revision=sha256(ATLAS / "model.safetensors") if embedded else _revision(model, revision),
+    )
+
+
+def wrap_model(
+    model: PreTrainedModel, tokenizer: Any, *, name: str, kind: Kind | None = None, revision: str = "local"
+) -> LanguageModel:
+    """A language model that is in memory already; it is proved as `load_model` proves it.
+
+    Raises:
+        UnsupportedModel: its attention cannot be captured exactly; the reason is said.
+    """
+    lm = LanguageModel(
+        name=name,
+        revision=revision,
+        kind=kind or kind_of(name, tokenizer),
+        model=model,
+        tokens=Tokens(tokenizer),
+        context_length=_context_length(model.config),
+        end_ids=_end_ids(model, tokenizer),
+        num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
+        **vars(_probed(model)),
+    )
+    found = lm.check()
+    if not found.exact:
+        message = f"The attention of {name} cannot be captured exactly ({found}), so no picture of it is shown."
+        raise UnsupportedModel(message)
+    return lm
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal digest of a file: the revision of the embedded weights."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Probe:
+    """What two tokens through the model show of it."""
+
+    feed_type: type[TappedFeed | StepwiseFeed]
+    layers: tuple[int, ...]
+    num_heads: int
+    vocab_size: int
+
+
+@torch.inference_mode()
+def _probed(model: PreTrainedModel) -> _Probe:
+    """Feed two short sequences, through the attention interface if the model uses it, else step by step.
+
+    Raises:
+        UnsupportedModel: the model gives no attention at all, or its tokens see later ones.
+    """
+    tap.install(model)
+    ids = torch.tensor([[0, 1], [0, 2]], device=model.device)
+    for feed_type in (TappedFeed, StepwiseFeed):
+        feed = feed_type(model, [0, 0])
+        logits = feed.feed(ids, tail=2)
+        if looks_ahead(logits):
+            message = f"{type(model).__name__} lets tokens see later ones: it is no causal language model."
+            raise UnsupportedModel(message)
+        if feed.layers:
+            num_heads = feed.band().shape[2]
+            return _Probe(
+                feed_type=feed_type, layers=feed.layers, num_heads=num_heads, vocab_size=int(logits.shape[-1])
+            )
+    message = f"{type(model).__name__} neither uses the attention interface nor returns attention weights."
+    raise UnsupportedModel(message)
+
+
+def _revision(model: PreTrainedModel, asked: str | None) -> str:
+    return getattr(model.config, "_commit_hash", None) or asked or "local"
+
+
+def _context_length(config: Any) -> int | None:
+    text = config.get_text_config(decoder=True)
+    return next((value for name in _CONTEXT_NAMES if isinstance(value := getattr(text, name, None), int)), None)
+
+
+def _end_ids(model: PreTrainedModel, tokenizer: Any) -> frozenset[int]:
+    """The end tokens of the generation config, which is ignored otherwise, and of the tokenizer."""
+    given = getattr(model.generation_config, "eos_token_id", None)
+    ids = given if isinstance(given, list) else [given]
+    return frozenset(token for token in (*ids, tokenizer.eos_token_id) if token is not None)

@@ -1,0 +1,58 @@
+"""Prompts and answers as token ids: text or ids in, checked ids out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rauq.errors import InvalidInput
+from rauq.tokens import Tokens
+
+TokensOrText = str | Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """A prompt as the model sees it: the text, its token ids, and whether the chat template made them."""
+
+    text: str
+    ids: tuple[int, ...]
+    chat_applied: bool
+
+
+def encode_prompt(tokens: Tokens, prompt: TokensOrText, *, chat: bool, vocab_size: int) -> Prompt:
+    """Ids of a prompt; `chat` wraps plain text in the chat template, ids are taken as they are.
+
+    Raises:
+        InvalidInput: empty, not valid Unicode, an id that the model does not know, or no chat template.
+    """
+    if not len(prompt):
+        message = "The prompt is empty. Give some text, or at least one token."
+        raise InvalidInput(message)
+    if not isinstance(prompt, str):
+        ids = _known(prompt, vocab_size)
+        return Prompt(text=tokens.text(ids), ids=ids, chat_applied=False)
+    ids = tuple(tokens.encode_chat(prompt) if chat else tokens.encode(prompt, special=True))
+    if not ids:
+        message = "The tokenizer makes no token of this prompt. Give some more text."
+        raise InvalidInput(message)
+    return Prompt(text=prompt, ids=ids, chat_applied=chat)
+
+
+def encode_answer(tokens: Tokens, answer: TokensOrText, *, vocab_size: int) -> tuple[int, ...]:
+    """Ids of an answer: text without the tokens that start a sequence, ids as they are.
+
+    Raises:
+        InvalidInput: empty, not valid Unicode, or an id that the model does not know.
+    """
+    ids = tuple(tokens.encode_answer(answer)) if isinstance(answer, str) else _known(answer, vocab_size)
+    if not ids:
+        message = "The answer is empty. Give at least one token of text to score."
+        raise InvalidInput(message)
+    return ids
+
+
+def _known(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
+    known = tuple(int(token) for token in ids)
+    if wrong := [token for token in known if not 0 <= token < vocab_size]:
+        message = f"Token id {wrong[0]} is unknown to this model; its ids go from 0 to {vocab_size - 1}."
+        raise InvalidInput(message)
+    return known

@@ -1,0 +1,144 @@
+"""Token ids and text: the bytes that each token stands for, and text that grows a whole character at a time."""
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from rauq.errors import InvalidInput
+
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_WORD_START = "\u2581"  # how sentencepiece writes a space
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """A tokenizer, seen as a table of byte strings."""
+
+    tokenizer: Any
+
+    def encode(self, text: str, *, special: bool) -> list[int]:
+        """Token ids of a text, with or without the tokens that start a sequence.
+
+        Raises:
+            InvalidInput: the text is not valid Unicode.
+        """
+        _check_unicode(text)
+        ids: list[int] = self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
+        return ids
+
+    def encode_answer(self, text: str) -> list[int]:
+        """Token ids of a text that goes on from a prompt: sentencepiece would put a space in front of it."""
+        ids = self.encode(text, special=False)
+        if self.text(ids) == text:
+            return ids
+        anchor = self.encode("\n", special=False)
+        anchored = self.encode("\n" + text, special=False)
+        return anchored[len(anchor) :] if anchored[: len(anchor)] == anchor else ids
+
+    def encode_chat(self, text: str) -> list[int]:
+        """Token ids of a text as the user's turn, up to where the assistant begins.
+
+        Raises:
+            InvalidInput: the tokenizer has no chat template, or the text is not valid Unicode.
+        """
+        _check_unicode(text)
+        if not self.tokenizer.chat_template:
+            message = "This tokenizer has no chat template. Pass chat=False to give the prompt as it is."
+            raise InvalidInput(message)
+        turn = [{"role": "user", "content": text}]
+        ids: list[int] = self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, return_dict=False)
+        return ids
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token stands for; the name of a special token."""
+        if token in self._added:
+            return self._added[token]
+        name = self.tokenizer.convert_ids_to_tokens(token)
+        if name is None:  # models have more logits than tokens
+            return f"<{token}>".encode()
+        return self._bytes_of_name(name)
+
+    def texts(self, ids: Iterable[int], *, silent: Collection[int] = ()) -> tuple[str, ...]:
+        """One text a token; they join to the whole, and are empty where no character is complete yet.
+
+        `silent` tokens, such as the end token, add no text.
+        """
+        decode = TextStream(self)
+        texts = ["" if token in silent else decode(token) for token in ids]
+        return (*texts[:-1], texts[-1] + decode.rest()) if texts else ()
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of all these tokens together, special ones by name."""
+        return "".join(self.texts(ids))
+
+    @cached_property
+    def _added(self) -> dict[int, bytes]:
+        return {token: str(added).encode() for token, added in self.tokenizer.added_tokens_decoder.items()}
+
+    @cached_property
+    def _bytes_of_name(self) -> Callable[[str], bytes]:
+        decoders = _decoder_types(self.tokenizer)
+        if "ByteLevel" in decoders:
+            return _from_byte_level
+        if decoders & {"Metaspace", "ByteFallback"} or self.tokenizer.convert_tokens_to_ids(_WORD_START) is not None:
+            return _from_sentencepiece
+        return str.encode
+
+
+class TextStream:
+    """Text of one token after another, for streaming."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def __call__(self, token: int) -> str:
+        """What this token adds: nothing while its last character is incomplete."""
+        return self.decoder.decode(self.tokens.piece(token))
+
+    def rest(self) -> str:
+        """A replacement character if the text ends in the middle of a character."""
+        return self.decoder.decode(b"", final=True)
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        message = f"The text is not valid Unicode at character {error.start} (a lone surrogate). Remove that character."
+        raise InvalidInput(message) from error
+
+
+def _decoder_types(tokenizer: Any) -> set[str]:
+    """Names of the decoding steps of a fast tokenizer, nested ones too."""
+    decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
+    if decoder is None:
+        return set()
+    state = json.loads(decoder.__getstate__())
+    return {step["type"] for step in [state, *state.get("decoders", [])]}
+
+
+def _byte_level_alphabet() -> dict[str, int]:
+    """Byte-level BPE writes a printable byte as itself, and the others as the letters from U+0100 on, in order."""
+    printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+_ALPHABET = _byte_level_alphabet()
+
+
+def _from_byte_level(name: str) -> bytes:
+    if all(letter in _ALPHABET for letter in name):
+        return bytes(_ALPHABET[letter] for letter in name)
+    return name.encode()
+
+
+def _from_sentencepiece(name: str) -> bytes:
+    if match := _BYTE_TOKEN.fullmatch(name):
+        return bytes([int(match[1], 16)])
+    return name.replace(_WORD_START, " ").encode()
