@@ -40,7 +40,8 @@ def load_pretrained(
         model = _with_weights(source, options)
         if not model._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager from the start
             model = _with_weights(source, {**options, "attn_implementation": "eager"})
-    model.requires_grad_(False).train(False)
+    model.requires_grad_(requires_grad=False)
+    model.train(mode=False)
     return model, tokenizer
 
 
