@@ -16,6 +16,7 @@ from rich.console import Console
 
 from rauq import report, terminal
 from rauq.errors import InvalidInput, RauqError
+from rauq.labels import running
 from rauq.score import score
 from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Trace
@@ -121,4 +122,4 @@ def _save(trace: Trace, path: Path) -> None:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"{terminal.visible(message)}\n")
+    sys.stderr.write(f"{running(message)}\n")

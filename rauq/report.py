@@ -6,8 +6,13 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from rauq.labels import label
 from rauq.score import Score
 from rauq.trace import Trace
+
+# Below this a token keeps more than three quarters of a sure model's confidence. Not more: near the start of an answer
+# even an impossible token falls by 0.7 nats only, where attention carries the confidence of the token before.
+SMALLEST_COLLAPSE = math.log(4 / 3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +68,21 @@ def collapse(score: Score) -> Collapse | None:
     )
 
 
+def sentence(trace: Trace, score: Score) -> str:
+    """Which layer and head decided, where confidence collapsed, and what its signal and attention made of it."""
+    found = collapse(score)
+    if score.reasons.uncertainty:
+        return f"The score is undefined: {score.reasons.uncertainty}."
+    if found is None:
+        return f"Where confidence collapsed is undefined: {score.reasons.collapse}."
+    opening = "Confidence collapsed" if found.value >= SMALLEST_COLLAPSE else "Confidence holds; it is lowest"
+    return (
+        f"{opening} at token {found.token}, “{label(trace.pieces[found.token])}”: {_number(found.value)} nats "
+        f"below a sure model, {_number(found.signal_share)} from {score.settings.signal} and "
+        f"{_number(found.attention_share)} from attention.{_decision(score)}"
+    )
+
+
 def as_json(trace: Trace, score: Score) -> dict[str, object]:
     """The answer, its score and its tokens, ready for `json.dumps`.
 
@@ -88,6 +108,23 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
     nulls = {name: value for name, value in _leaves(record) if _is_null(value)}
     undefined = {name: _reason(name, value, score) for name, value in nulls.items()}
     return {name: _finite(value) for name, value in record.items()} | {"undefined": undefined}
+
+
+def _decision(score: Score) -> str:
+    for row in picked_heads(score):
+        if row.layer == score.layer:
+            return f" Layer {row.layer} decided{_with_head(row.head)}."
+    return ""
+
+
+def _with_head(head: int | None) -> str:
+    if head is None:
+        return ""
+    return ", with the mean of its heads" if head < 0 else f", with head {head}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:

@@ -1,7 +1,4 @@
-"""A scored answer drawn in a terminal: coloured tokens with their numbers, the picked heads, and what they say.
-
-Text of models and users is data: what could move the cursor, hide text or turn its direction is shown as an escape.
-"""
+"""A scored answer drawn in a terminal: coloured tokens with their numbers, the picked heads, and what they say."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,20 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from rauq import report
+from rauq.labels import label, running
 from rauq.score import Score
 from rauq.settings import is_paper_setting
 from rauq.trace import Trace
 
 MARK = "*"
-SMALLEST_COLLAPSE = 0.1  # nats; below it, a token is as good as sure
-_SPACE = "\N{OPEN BOX}"  # so that a token's leading space is seen
 _PROMPT_CHARACTERS = 300
 # One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of a sure model's.
 _SHADES = (
     (1.0, "black on #f2701d"),
     (0.5, "black on #fd9a4d"),
     (0.25, "black on #fdc086"),
-    (SMALLEST_COLLAPSE, "black on #fee6ce"),
+    (0.1, "black on #fee6ce"),
 )
 
 
@@ -38,11 +34,6 @@ class _Cell(NamedTuple):
     number: str
     style: str
     width: int
-
-
-def visible(text: str) -> str:
-    """The text with controls, direction marks, lone surrogates and the like as backslash escapes."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def draw(console: Console, trace: Trace, score: Score) -> None:
@@ -95,42 +86,21 @@ def sentences(trace: Trace, score: Score) -> Iterator[str]:
     papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
     yield f"Uncertainty {_number(score.uncertainty)}: higher is less sure. It ranks answers; it is not a probability."
     yield f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
-    if score.reasons.uncertainty:
-        yield f"The score is undefined: {score.reasons.uncertainty}."
-    for row in report.picked_heads(score):
-        if row.layer == score.layer:
-            yield f"Layer {row.layer} decided" + ("." if row.head is None else f", with head {row.head}.")
-    yield _where_it_collapsed(trace, score)
-
-
-def _where_it_collapsed(trace: Trace, score: Score) -> str:
-    found = report.collapse(score)
-    if found is None:
-        return f"Where confidence collapsed is undefined: {score.reasons.collapse}."
-    token = f'token {found.token}, "{_shown(trace.pieces[found.token])}"'
-    if found.value < SMALLEST_COLLAPSE:
-        return (
-            f"Confidence did not collapse: it is furthest from a sure model, {_number(found.value)} nats, at {token}."
-        )
-    return (
-        f"Confidence collapsed at {token}: {_number(found.value)} nats below a sure model, "
-        f"{_number(found.signal_share)} from {score.settings.signal} "
-        f"and {_number(found.attention_share)} from attention."
-    )
+    yield report.sentence(trace, score)
 
 
 def _heading(trace: Trace) -> Text:
-    prompt = visible(trace.prompt)
+    prompt = running(trace.prompt)
     if len(prompt) > _PROMPT_CHARACTERS:
         prompt = f"... {prompt[-_PROMPT_CHARACTERS:]}"
     chat = ", chat template applied" if trace.chat_applied else ""
     return Text.assemble(
-        (visible(trace.model), "bold"),
+        (running(trace.model), "bold"),
         f" ({trace.kind}{chat})\n",
         ("Prompt ", "bold"),
         f"{prompt}\n",
         ("Answer ", "bold"),
-        f"{visible(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, ended by {trace.stop_reason})",
+        f"{running(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, ended by {trace.stop_reason})",
     )
 
 
@@ -140,7 +110,7 @@ def _legend() -> Text:
 
 
 def _cell(piece: bytes, value: float, *, mark: bool) -> _Cell:
-    token = _shown(piece)
+    token = label(piece)
     number = _number(value, places=2) + (MARK if mark else "")
     style = next((style for edge, style in _SHADES if value >= edge), "")
     return _Cell(token, number, style, max(cell_len(token), cell_len(number)))
@@ -154,10 +124,6 @@ def _lines(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell]]:
             line = []
         line.append(cell)
     yield line
-
-
-def _shown(piece: bytes) -> str:
-    return visible(piece.decode("utf-8", "backslashreplace")).replace(" ", _SPACE)
 
 
 def _padded(text: str, width: int) -> str:

@@ -86,3 +86,35 @@ def test_collapse_is_at_the_improbable_token():
 def test_no_collapse_where_nothing_flows():
     trace, _ = CASES["no recurrence"]
     assert report.collapse(score(trace, Settings(update="product"))) is None
+
+
+def test_sentence_holds_the_numbers_of_the_score():
+    trace = make_trace((b" Oslo", b" is", b" it", b"</s>"), probabilities=[0.9, 0.9, 0.001, 0.99])
+    result = score(trace)
+    found = report.collapse(result)
+    assert report.sentence(trace, result) == (
+        f"Confidence collapsed at token 2, “·it”: {found.value:.2f} nats below a sure model, "
+        f"{found.signal_share:.2f} from probability and {found.attention_share:.2f} from attention. "
+        f"Layer {result.layer} decided, with head {result.layer % 4}."
+    )
+
+
+def test_a_sure_answer_does_not_collapse():
+    trace = make_trace(probabilities=[1, 1, 1])
+    assert report.sentence(trace, score(trace)).startswith("Confidence holds; it is lowest at token")
+
+
+def test_a_sentence_names_no_layer_or_head_that_did_not_decide():
+    trace = make_trace()
+    assert "decided" not in report.sentence(trace, score(trace, Settings(layer_aggregation="mean")))
+    assert "decided, with the mean of its heads." in report.sentence(trace, score(trace, Settings(heads="mean")))
+    one = make_trace((b"Yes",))
+    assert report.sentence(one, score(one)).endswith("decided.")
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(update="product")])
+def test_a_sentence_says_why_something_is_undefined(settings):
+    trace = make_trace(logprobs=np.array([-0.1, math.nan, -0.2])) if settings == Settings() else make_trace()
+    result = score(trace, settings)
+    reason = result.reasons.uncertainty or result.reasons.collapse
+    assert report.sentence(trace, result).endswith(f"undefined: {reason}.")

@@ -1,0 +1,65 @@
+"""Tokens and text as a reader can see them: spaces, line breaks, control characters and fragments of characters.
+
+Text of models and users is data: drawn like this it cannot move a cursor, hide itself or turn its direction.
+"""
+
+import unicodedata
+from typing import NamedTuple
+
+SPACE, NEWLINE, TAB = "·", "↵", "⇥"
+_MARKS = {" ": SPACE, "\n": NEWLINE, "\t": TAB, "\r": "␍", "\x7f": "␡"}
+_UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
+
+
+class Part(NamedTuple):
+    """A run of a token's label: `mark` where it stands for something that has no shape of its own."""
+
+    text: str
+    mark: bool
+
+
+def parts(piece: bytes) -> tuple[Part, ...]:
+    """What to draw for the raw bytes of one token; bytes that are no whole character are drawn in hexadecimal."""
+    try:
+        text = piece.decode("utf-8")
+    except UnicodeDecodeError:
+        return (Part(f"⟨{piece.hex(' ').upper()}⟩", mark=True),)
+    if not text:
+        return (Part("∅", mark=True),)
+    return _joined([_part(character) for character in text])
+
+
+def label(piece: bytes, *, longest: int | None = None) -> str:
+    """The parts of one token in a row, cut to `longest` characters."""
+    text = "".join(part.text for part in parts(piece))
+    return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def visible(text: str) -> str:
+    """Any text with every unseen character drawn, lone surrogates included."""
+    return "".join(_part(character).text for character in text)
+
+
+def running(text: str) -> str:
+    """Any text on one line, as `visible` draws it, but with spaces as they are."""
+    return " ".join(visible(words) for words in text.split(" "))
+
+
+def _part(character: str) -> Part:
+    if character in _MARKS:
+        return Part(_MARKS[character], mark=True)
+    if ord(character) < 0x20:
+        return Part(chr(0x2400 + ord(character)), mark=True)  # Unicode's pictures of control characters
+    if unicodedata.category(character) in _UNSEEN:
+        return Part(f"⟨U+{ord(character):04X}⟩", mark=True)
+    return Part(character, mark=False)
+
+
+def _joined(single: list[Part]) -> tuple[Part, ...]:
+    runs = [single[0]]
+    for part in single[1:]:
+        if part.mark == runs[-1].mark:
+            runs[-1] = Part(runs[-1].text + part.text, part.mark)
+        else:
+            runs.append(part)
+    return tuple(runs)

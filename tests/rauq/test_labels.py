@@ -1,0 +1,55 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rauq import labels
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+
+
+@given(ANY_TEXT)
+def test_everything_drawn_is_printable(text):
+    assert labels.visible(text).isprintable()
+    assert labels.running(text).isprintable()
+
+
+@given(st.text(st.characters(categories=("L", "N", "P", "S"))))
+def test_what_is_seen_already_stays(text):
+    assert labels.visible(text) == text
+
+
+@given(st.binary(max_size=8))
+def test_a_token_of_any_bytes_has_a_printable_label(piece):
+    label = labels.label(piece)
+    assert label
+    assert label.isprintable()
+    assert "".join(part.text for part in labels.parts(piece)) == label
+
+
+@pytest.mark.parametrize(
+    ("piece", "expected"),
+    [
+        (b" Oslo", "·Oslo"),
+        (b"\n", "↵"),
+        (b"\x1b[0m", "␛[0m"),
+        (b"\x7f", "␡"),
+        ("\u202eab".encode(), "⟨U+202E⟩ab"),
+        ("漢".encode()[:2], "⟨E6 BC⟩"),
+        (b"", "∅"),
+    ],
+)
+def test_label(piece, expected):
+    assert labels.label(piece) == expected
+
+
+def test_marks_are_told_from_text():
+    assert labels.parts(b" a\n\nb") == (("·", True), ("a", False), ("↵↵", True), ("b", False))
+
+
+def test_a_long_label_is_cut():
+    assert labels.label(b"abcdef", longest=4) == "abc…"
+    assert labels.label(b"abcd", longest=4) == "abcd"
+
+
+def test_running_text_keeps_its_spaces():
+    assert labels.running(" two  words\n") == " two  words↵"
