@@ -1,4 +1,4 @@
-"""Step 3 of Algorithm 1: from the confidence of tokens to one number (paper, equations 6 and 7).
+"""Step 3 of Algorithm 1: from the confidence of tokens to one number (paper, equations 3 and 4).
 
 Arrays cover A answers, padded to the longest; `lengths` (A,) says how many tokens each one has.
 """

@@ -38,9 +38,9 @@ class Batch:
         Computed once, so that scoring again under other settings reads only the picked heads.
         """
         means = np.full(self.attention.shape[:3], np.nan)
-        for mean, weights, length in zip(means, self.attention, self.lengths, strict=True):
-            if length > 1:  # one answer at a time: no mask, no copy, and padding changes nothing
-                weights[..., : length - 1].mean(axis=-1, dtype=np.float64, out=mean)
+        for i, num_weights in enumerate(self.lengths - 1):
+            if num_weights:  # one answer at a time: no mask, no copy, and the padding changes nothing
+                means[i] = np.einsum("lht->lh", self.attention[i, ..., :num_weights], dtype=np.float64) / num_weights
         return means
 
 
@@ -92,12 +92,13 @@ def batch_of_arrays(
     attention, logprobs = np.asarray(attention), np.asarray(logprobs)
     if entropies is None:
         entropies, vocab_size = np.full(logprobs.shape, np.nan), None
+    _check_shapes(attention, logprobs, np.asarray(entropies))
+    _check_ranges(attention, logprobs, np.asarray(entropies), vocab_size)
     if layer_ids is None:
         layer_ids = range(len(attention))
         num_layers = num_layers or len(attention)
     layers = tuple(int(layer) for layer in layer_ids)
-    _check_arrays(attention, logprobs, np.asarray(entropies), layers, num_layers)
-    _check_ranges(attention, logprobs, np.asarray(entropies), vocab_size)
+    _check_layers(layers, num_layers, len(attention))
     return Batch(
         attention=attention[None],
         logprobs=logprobs[None],
@@ -111,9 +112,7 @@ def batch_of_arrays(
     )
 
 
-def _check_arrays(
-    attention: np.ndarray, logprobs: np.ndarray, entropies: np.ndarray, layers: tuple[int, ...], num_layers: int | None
-) -> None:
+def _check_shapes(attention: np.ndarray, logprobs: np.ndarray, entropies: np.ndarray) -> None:
     shapes = f"attention is {attention.shape}, logprobs {logprobs.shape}, entropies {entropies.shape}"
     if attention.ndim != 3 or 0 in attention.shape[:2] or attention.shape[2:] != (logprobs.size - 1,):
         message = f"{shapes}; attention must be (layers, heads, N - 1) for N logprobs, and N at least 1."
@@ -121,11 +120,14 @@ def _check_arrays(
     if logprobs.ndim != 1 or entropies.shape != logprobs.shape:
         message = f"{shapes}; logprobs and entropies must both be (N,)."
         raise InvalidInput(message)
+
+
+def _check_layers(layers: tuple[int, ...], num_layers: int | None, num_captured: int) -> None:
     allowed = range(num_layers or 1 + max(layers, default=0))
-    if len(layers) != len(attention) or len(set(layers)) < len(layers) or not set(layers) <= set(allowed):
+    if len(layers) != num_captured or len(set(layers)) < len(layers) or not set(layers) <= set(allowed):
         message = (
             f"layer_ids is {layers} of {num_layers} layers; give a different index, counted from 0, "
-            f"for each of the {len(attention)} layers of attention."
+            f"for each of the {num_captured} layers of attention."
         )
         raise InvalidInput(message)
 

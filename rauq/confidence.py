@@ -1,4 +1,4 @@
-"""Step 2 of Algorithm 1: confidence flows from token to token through attention (paper, equation 5).
+"""Step 2 of Algorithm 1: confidence flows from token to token through attention (paper, equation 2).
 
     c_1 = s_1
     c_i = alpha * s_i + (1 - alpha) * a_i * c_{i-1}

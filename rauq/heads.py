@@ -13,7 +13,7 @@ TOP = 5
 def pick_heads(
     head_means: np.ndarray, layers: Sequence[int], heads: HeadRule | tuple[tuple[int, int], ...] = "max"
 ) -> np.ndarray:
-    """The heads used in each layer (A, Lw, k), the one with the largest mean first (paper, equation 4).
+    """The heads used in each layer (A, Lw, k), the one with the largest mean first (paper, equation 1).
 
     `head_means` (A, Lw, H) is the mean weight on the previous token, `layers` the Lw absolute layer indices.
     k is 1, min(5, H) for "top5" and H for "mean". Ties go to the lowest index, and so does an answer of one token,

@@ -113,7 +113,7 @@ def window(settings: Settings, *, captured: Sequence[int], num_layers: int | Non
     """The layers that a score looks at: absolute indices, ascending.
 
     "middle" is floor(L/3) to ceil(2L/3) inclusive, counted over all `num_layers` layers of the model, kept where
-    the model has attention (paper, section 4.1). "all" is every captured layer.
+    the model has attention (paper, section 5.1). "all" is every captured layer.
 
     Raises:
         InvalidInput: a layer that was not captured, no attention in the middle layers, or no `num_layers` for them.

@@ -1,0 +1,66 @@
+"""Traces side by side: shapes, padding, head means, and what does not go together."""
+
+import numpy as np
+import pytest
+
+from rauq import InvalidInput, NotCaptured, batch
+from tests.answers import random_trace
+
+TRACES = [random_trace(n, seed=n) for n in (5, 1, 3)]
+
+
+@pytest.mark.parametrize("alignment", ["predicting", "own"])
+def test_a_batch_holds_each_trace_and_nan_behind_it(alignment):
+    answers = batch(TRACES, alignment)
+    assert answers.attention.shape == (3, 6, 4, 4)
+    assert answers.attention.dtype == np.float32
+    assert answers.lengths.tolist() == [5, 1, 3]
+    for i, trace in enumerate(TRACES):
+        gaps = len(trace.answer_ids) - 1
+        np.testing.assert_array_equal(answers.attention[i, ..., :gaps], trace.previous_token_attention(alignment))
+        np.testing.assert_array_equal(answers.logprobs[i, : gaps + 1], trace.logprobs)
+        np.testing.assert_array_equal(answers.entropies[i, : gaps + 1], trace.entropies)
+        assert np.isnan(answers.attention[i, ..., gaps:]).all()
+        assert np.isnan(answers.logprobs[i, gaps + 1 :]).all()
+
+
+def test_head_means_are_over_the_answer_alone_and_kept():
+    answers = batch(TRACES)
+    for means, trace in zip(answers.head_means[[0, 2]], (TRACES[0], TRACES[2]), strict=True):
+        weights = trace.previous_token_attention().astype(np.float64)
+        np.testing.assert_allclose(means, weights.mean(axis=-1), rtol=1e-14)
+    assert np.isnan(answers.head_means[1]).all()
+    assert answers.head_means is answers.head_means
+
+
+def test_an_empty_batch_raises():
+    with pytest.raises(InvalidInput, match="at least one trace"):
+        batch([])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"num_layers": 5},
+        {"num_heads": 3},
+        {"layers": (0, 1, 2, 3, 4, 5), "num_layers": 12},
+        {"vocab_size": 101},
+        {"kind": "instruct"},
+    ],
+)
+def test_traces_of_different_models_raise(other):
+    with pytest.raises(InvalidInput, match="different models"):
+        batch([random_trace(3), random_trace(3, **other)])
+
+
+def test_the_own_alignment_needs_the_last_row():
+    trace = random_trace(3)
+    attention = trace.attention.copy()
+    attention[:, :, -1] = np.nan
+    with pytest.raises(NotCaptured, match="last_row=True"):
+        batch([random_trace(3, attention=attention)], alignment="own")
+
+
+def test_an_unknown_alignment_raises():
+    with pytest.raises(InvalidInput, match="predicting, own"):
+        batch(TRACES, alignment="next")

@@ -1,0 +1,90 @@
+"""The recurrence and its ablations, against the formulas written out token by token."""
+
+import numpy as np
+import pytest
+
+from rauq import InvalidInput
+from rauq.confidence import confidence_of, signal_of
+
+SIGNAL = np.array([0.9, 0.4, 0.7, 0.2, 0.8, 0.6, 0.5, 0.3])
+ATTENTION = np.array([0.3, 0.6, 0.1, 0.5, 0.2, 0.9, 0.4])
+ALPHA = 0.3
+
+
+def mean_so_far(i):
+    return ATTENTION[:i].mean()
+
+
+def mean_of_last_five(i):
+    return ATTENTION[max(0, i - 5) : i].mean()
+
+
+STEPS = {  # what comes after alpha * s_i, from token i, its weight a and the confidence before it
+    "rauq": lambda i, a, c: (1 - ALPHA) * a * c,  # noqa: ARG005
+    "no_attention": lambda i, a, c: (1 - ALPHA) * c,  # noqa: ARG005
+    "no_recurrence": lambda i, a, c: (1 - ALPHA) * a,  # noqa: ARG005
+    "previous_probability": lambda i, a, c: (1 - ALPHA) * a * SIGNAL[i - 1],  # noqa: ARG005
+    "minus_mean": lambda i, a, c: (1 - ALPHA) * (a - mean_so_far(i)) * c,
+    "minus_recent_mean": lambda i, a, c: (1 - ALPHA) * (a - mean_of_last_five(i)) * c,
+    "ratio_to_mean": lambda i, a, c: (1 - ALPHA) * a / (mean_so_far(i) + 1e-10) * c,
+}
+
+
+@pytest.mark.parametrize("update", STEPS)
+def test_each_update_is_its_formula(update):
+    expected = [SIGNAL[0]]
+    for i in range(1, len(SIGNAL)):
+        expected.append(ALPHA * SIGNAL[i] + STEPS[update](i, ATTENTION[i - 1], expected[-1]))
+    np.testing.assert_allclose(confidence_of(SIGNAL, ATTENTION, alpha=ALPHA, update=update), expected, rtol=1e-13)
+
+
+def test_product_multiplies_and_ignores_alpha():
+    expected = [SIGNAL[0], *SIGNAL[1:] * ATTENTION]
+    np.testing.assert_allclose(confidence_of(SIGNAL, ATTENTION, alpha=ALPHA, update="product"), expected)
+
+
+@pytest.mark.parametrize("update", ["mean_product", "mean_sum"])
+def test_means_of_logarithms_have_no_confidence(update):
+    assert np.isnan(confidence_of(SIGNAL, ATTENTION, alpha=ALPHA, update=update)).all()
+
+
+@pytest.mark.parametrize("update", [*STEPS, "product"])
+def test_answers_and_layers_run_side_by_side(update):
+    rng = np.random.default_rng(0)
+    signal, attention = rng.random((3, 1, 6)), rng.random((3, 4, 5))
+    together = confidence_of(signal, attention, alpha=ALPHA, update=update)
+    assert together.shape == (3, 4, 6)
+    for answer, layer in np.ndindex(3, 4):
+        alone = confidence_of(signal[answer, 0], attention[answer, layer], alpha=ALPHA, update=update)
+        np.testing.assert_array_equal(together[answer, layer], alone)
+
+
+@pytest.mark.parametrize("update", [*STEPS, "product"])
+def test_one_token_is_its_signal(update):
+    assert confidence_of(SIGNAL[:1], ATTENTION[:0], alpha=ALPHA, update=update).tolist() == [SIGNAL[0]]
+
+
+def test_a_constant_attention_has_no_distance_to_its_own_mean():
+    constant = np.full(40, 0.1)
+    confidence = confidence_of(np.ones(41), constant, alpha=0.0, update="minus_mean")
+    assert confidence[1:].tolist() == [0.0] * 40
+
+
+def test_probability_is_the_exponential_of_the_logprob():
+    assert signal_of(np.log([0.25, 1.0]), np.zeros(2), None, "probability").tolist() == [0.25, 1.0]
+
+
+def test_entropy_signal_is_the_distance_to_the_largest_entropy():
+    entropies = np.array([0.0, 1.0, np.log(1000)])
+    signal = signal_of(np.zeros(3), entropies, 1000, "entropy")
+    np.testing.assert_allclose(signal, [np.log(1000), np.log(1000) - 1, 1e-10], rtol=1e-9)
+
+
+def test_an_entropy_rounded_above_the_largest_keeps_a_logarithm():
+    above = np.array([np.log(1000) + 1e-6], np.float32)
+    assert signal_of(above, above, 1000, "entropy").tolist() == [1e-10]
+
+
+def test_entropy_signal_needs_the_width_of_the_logits():
+    with pytest.raises(InvalidInput, match="vocab_size"):
+        signal_of(SIGNAL, SIGNAL, None, "entropy")
