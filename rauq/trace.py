@@ -7,10 +7,12 @@ the query of the last one. Band k is the weight which that query puts on the key
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import get_ident
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -29,6 +31,13 @@ Alignment = Literal["predicting", "own"]
 _METADATA_KEY = "rauq_trace"
 _ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
 _EXTRA = "extra."
+_SCALARS = MappingProxyType(
+    dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason"), str)
+    | {"chat_applied": bool, "num_layers": int, "vocab_size": int}
+)
+_LISTS = MappingProxyType({"layers": int, "answer_tokens": str})
+
+Part = TypeVar("Part")
 
 
 class Alternative(NamedTuple):
@@ -68,7 +77,7 @@ class Trace:
     extras: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_shapes(self)
+        _check(self)
         for array in (*(getattr(self, name) for name in _ARRAYS), *self.extras.values()):
             array.flags.writeable = False
         object.__setattr__(self, "extras", MappingProxyType(dict(self.extras)))
@@ -109,17 +118,21 @@ class Trace:
         return weights
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one .safetensors file: arrays, and JSON metadata with a schema number; never a half-written one."""
+        """Write one .safetensors file: arrays, and JSON metadata with a schema number; never a half-written one.
+
+        Raises:
+            InvalidInput: no file can be written there.
+        """
         alternatives = {
             "alternative_ids": [[a.id for a in row] for row in self.alternatives],
             "alternative_texts": [[a.text for a in row] for row in self.alternatives],
             "alternative_logprobs": [[a.logprob for a in row] for row in self.alternatives],
         }
-        metadata = {name: getattr(self, name) for name in _TEXT_FIELDS} | alternatives
+        metadata = {name: getattr(self, name) for name in (*_SCALARS, *_LISTS)} | alternatives
         metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in self.pieces]}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {_EXTRA + name: array for name, array in self.extras.items()}
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
         _write_whole(Path(path), save(contiguous, {_METADATA_KEY: json.dumps(metadata)}))
 
     @classmethod
@@ -132,23 +145,14 @@ class Trace:
         metadata, arrays = _read(Path(path))
         extras = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
         try:
-            fields: dict[str, Any] = {name: metadata[name] for name in _TEXT_FIELDS}
+            fields: dict[str, Any] = {name: _typed(metadata, name, kind) for name, kind in _SCALARS.items()}
+            fields |= {name: tuple(_typed_list(metadata, name, kind)) for name, kind in _LISTS.items()}
             fields |= {name: arrays[name] for name in _ARRAYS}
-            fields |= {
-                "layers": tuple(int(layer) for layer in metadata["layers"]),
-                "answer_tokens": tuple(metadata["answer_tokens"]),
-                "pieces": tuple(piece.encode("latin-1") for piece in metadata["pieces"]),
-            }
+            fields["pieces"] = tuple(piece.encode("latin-1") for piece in _typed_list(metadata, "pieces", str))
             return cls(**fields, alternatives=_alternatives(metadata), extras=extras)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             message = f"{path} is damaged: its parts do not fit together ({error}). Save the trace again."
             raise TraceFileError(message) from error
-
-
-_TEXT_FIELDS = (
-    *("prompt", "model", "revision", "kind", "chat_applied", "stop_reason"),
-    *("layers", "num_layers", "vocab_size", "answer_tokens"),
-)
 
 
 def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tuple[int, int]:
@@ -164,26 +168,56 @@ def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tu
     return first_row, band
 
 
-def _check_shapes(trace: Trace) -> None:
+def _check(trace: Trace) -> None:
+    if faults := [*_wrong_shapes(trace), *_wrong_values(trace)]:
+        message = f"These parts make no trace: {'; '.join(faults)}."
+        raise InvalidInput(message)
+
+
+def _wrong_shapes(trace: Trace) -> list[str]:
     num_tokens = len(trace.answer_ids)
+    num_heads, num_bands = trace.attention.shape[1:4:2] if trace.attention.ndim == 4 else (0, 0)
     expected = {
         "answer_tokens": (len(trace.answer_tokens), num_tokens),
         "pieces": (len(trace.pieces), num_tokens),
         "alternatives": (len(trace.alternatives), num_tokens),
+        "prompt_ids": (trace.prompt_ids.shape, (trace.prompt_ids.size,)),
+        "answer_ids": (trace.answer_ids.shape, (num_tokens,)),
         "logprobs": (trace.logprobs.shape, (num_tokens,)),
         "entropies": (trace.entropies.shape, (num_tokens,)),
-        "attention": (
-            trace.attention.shape,
-            (len(trace.layers), *trace.attention.shape[1:2], num_tokens + 1, *trace.attention.shape[3:4]),
-        ),
+        "attention": (trace.attention.shape, (len(trace.layers), num_heads, num_tokens + 1, num_bands)),
     }
-    wrong = [f"{name} is {got}, not {wanted}" for name, (got, wanted) in expected.items() if got != wanted]
-    if num_tokens == 0 or trace.attention.ndim != 4 or wrong:
-        message = f"A trace needs at least one answer token and matching shapes: {'; '.join(wrong) or 'no token'}."
-        raise InvalidInput(message)
-    if trace.kind not in get_args(Kind) or trace.stop_reason not in get_args(StopReason):
-        message = f"Unknown kind {trace.kind!r} or stop reason {trace.stop_reason!r}."
-        raise InvalidInput(message)
+    wrong = [f"{name} has shape {got}, not {wanted}" for name, (got, wanted) in expected.items() if got != wanted]
+    empty = [name for name in ("prompt_ids", "answer_ids", "attention") if not getattr(trace, name).size]
+    return wrong + [f"{name} is empty" for name in empty]
+
+
+def _wrong_values(trace: Trace) -> list[str]:
+    integers = {"prompt_ids", "answer_ids"}
+    faults = [
+        f"{name} holds {getattr(trace, name).dtype}"
+        for name in _ARRAYS
+        if not np.issubdtype(getattr(trace, name).dtype, np.integer if name in integers else np.floating)
+    ]
+    if list(trace.layers) != sorted(set(trace.layers) & set(range(trace.num_layers))):
+        faults.append(f"layers {trace.layers} are not ascending numbers below {trace.num_layers}")
+    if trace.kind not in get_args(Kind):
+        faults.append(f"kind is {trace.kind!r}")
+    if trace.stop_reason not in get_args(StopReason):
+        faults.append(f"stop_reason is {trace.stop_reason!r}")
+    return faults
+
+
+def _typed(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> Part:
+    value: Part = metadata[name]
+    if type(value) is not kind:  # bool is an int to isinstance
+        message = f"{name} is {type(value).__name__}, not {kind.__name__}"
+        raise TypeError(message)
+    return value
+
+
+def _typed_list(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> list[Part]:
+    return [_typed({name: value}, name, kind) for value in _typed(metadata, name, list)]
 
 
 def _alternatives(metadata: Mapping[str, Any]) -> tuple[tuple[Alternative, ...], ...]:
@@ -195,12 +229,16 @@ def _alternatives(metadata: Mapping[str, Any]) -> tuple[tuple[Alternative, ...],
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.parent / f".{path.name}.{os.getpid()}.{get_ident()}.tmp"
     try:
         temporary.write_bytes(content)
         temporary.replace(path)
+    except OSError as error:
+        message = f"{path} cannot be written ({error.strerror}). Give the path of a file in a folder that exists."
+        raise InvalidInput(message) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
@@ -211,7 +249,7 @@ def _read(path: Path) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
         with safe_open(path, framework="np") as file:
             text = (file.metadata() or {}).get(_METADATA_KEY)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         message = f"{path} is not a trace, or it is truncated ({error}). Save the trace again."
         raise TraceFileError(message) from error
     if text is None:
@@ -224,7 +262,7 @@ def _metadata(path: Path, text: str) -> Mapping[str, Any]:
     try:
         metadata: dict[str, Any] = json.loads(text)
         schema = metadata["schema"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (json.JSONDecodeError, RecursionError, KeyError, TypeError) as error:
         message = f"{path} is damaged: its metadata cannot be read ({error}). Save the trace again."
         raise TraceFileError(message) from error
     if schema != SCHEMA:
