@@ -70,17 +70,22 @@ def collapse(score: Score) -> Collapse | None:
 
 def sentence(trace: Trace, score: Score) -> str:
     """Which layer and head decided, where confidence collapsed, and what its signal and attention made of it."""
+    return ": ".join(sentence_halves(trace, score))
+
+
+def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
+    """What there is to see, and the numbers that say so: the two halves of `sentence`, for a headline and a text."""
     found = collapse(score)
     if score.reasons.uncertainty:
-        return f"The score is undefined: {score.reasons.uncertainty}."
+        return "The score is undefined", f"{score.reasons.uncertainty}."
     if found is None:
-        return f"Where confidence collapsed is undefined: {score.reasons.collapse}."
+        return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
     opening = "Confidence collapsed" if found.value >= SMALLEST_COLLAPSE else "Confidence holds; it is lowest"
-    return (
-        f"{opening} at token {found.token}, “{label(trace.pieces[found.token])}”: {_number(found.value)} nats "
-        f"below a sure model, {_number(found.signal_share)} from {score.settings.signal} and "
-        f"{_number(found.attention_share)} from attention.{_decision(score)}"
+    detail = (
+        f"{_number(found.value)} nats below a sure model, {_number(found.signal_share)} from {score.settings.signal} "
+        f"and {_number(found.attention_share)} from attention.{_decision(score)}"
     )
+    return f"{opening} at token {found.token}, “{label(trace.pieces[found.token])}”", detail
 
 
 def as_json(trace: Trace, score: Score) -> dict[str, object]:
