@@ -1,0 +1,26 @@
+"""The app: `streamlit run app.py`. Page configuration and navigation; each page is a file of `pages/`."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.ui.shell import GOTO, SHELL
+
+st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state=380)
+st.html(Path(__file__).parent / "pages" / "ui" / "page.css")
+
+PAGES = {"inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect")}
+
+
+def home() -> None:
+    """Open the first page under its own address, so that links to it and to the app are the same."""
+    st.switch_page(PAGES["inspect"], query_params=st.query_params.to_dict())
+
+
+page = st.navigation([st.Page(home, title="RAUQ", default=True, visibility="hidden"), *PAGES.values()], position="top")
+st.session_state[SHELL] = True
+
+query = st.query_params.to_dict()
+if (goto := query.pop(GOTO, None)) in PAGES:  # only pages of this list: a link cannot lead elsewhere
+    st.switch_page(PAGES[goto], query_params=query)
+page.run()

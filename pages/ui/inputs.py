@@ -1,0 +1,167 @@
+"""The sidebar: what to answer, by which model, and how to score it."""
+
+from dataclasses import replace
+from typing import get_args
+
+import streamlit as st
+
+from pages.ui import cache, state
+from pages.ui.errors import printable
+from pages.ui.examples import EXAMPLES, Example
+from pages.ui.jobs import Request, refused, start
+from rauq.errors import InvalidInput, RauqError
+from rauq.settings import Settings, Signal, is_paper_setting, resolve
+from rauq.trace import Alignment, Kind
+
+ATLAS, OTHER = "atlas", "another"
+GENERATE, READ = "generate", "paste"
+MOST_TOKENS = 1024
+
+
+def request_form() -> Request:
+    """Prompt, answer and model, as the user has them now."""
+    for key, value in {state.TASK: GENERATE, state.MODEL: ATLAS, state.LIMIT: 128}.items():
+        st.session_state.setdefault(key, value)
+    st.text_area("Prompt", key=state.PROMPT, height=150, placeholder="A question, or any text to go on from")
+    st.selectbox(
+        "Example", EXAMPLES, index=None, format_func=_name, key=_EXAMPLE, on_change=_take_example,
+        placeholder="Start from an example", label_visibility="collapsed",
+    )  # fmt: skip
+    with st.container(horizontal=True):
+        task = st.segmented_control("Answer", (GENERATE, READ), key=state.TASK, required=True)
+        st.number_input("Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=task == READ, width=130)
+    if task == READ:
+        st.text_area(
+            "Answer to score", key=state.ANSWER, height=80, placeholder="The answer, as the model would write it"
+        )
+    st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_MODEL_HELP)
+    if st.session_state[state.MODEL] == OTHER:
+        st.text_input("Hub id or folder", key=state.OTHER_MODEL, placeholder="organisation/model, or a folder's path")
+    return current_request()
+
+
+def current_request() -> Request:
+    """The request that the session's widgets describe."""
+    values = st.session_state
+    other = values.get(state.MODEL) == OTHER
+    return Request(
+        model=values.get(state.OTHER_MODEL, "").strip() if other else ATLAS,
+        prompt=values.get(state.PROMPT, ""),
+        answer=values.get(state.ANSWER, "") if values.get(state.TASK) == READ else None,
+        max_new_tokens=values.get(state.LIMIT, 128),
+    )
+
+
+def run_buttons(request: Request, *, live: bool) -> None:
+    """Generate or score, and stop; a missing prompt does not disable them, for this click is what sends it."""
+    with st.container(horizontal=True):
+        label = "Generate" if request.answer is None else "Score it"
+        st.button(label, key="run", type="primary", on_click=run, disabled=live, width="stretch")
+        st.button("Stop", key="stop", on_click=stop, disabled=not live)
+
+
+def run() -> None:
+    """Start a job for what the widgets say, unless one is at work: five clicks are one generation."""
+    job = st.session_state.get(state.JOB)
+    if job is None or not job.live:
+        request = current_request()
+        missing = _missing(request)
+        st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else start(request)
+
+
+def stop() -> None:
+    """Ask the job to end; what it has so far is kept."""
+    st.session_state[state.JOB].cancel.set()
+
+
+def token_count(request: Request) -> None:
+    """Say how long the prompt is and how long it may be; only the embedded model is loaded for that."""
+    if not request.prompt.strip():
+        st.caption("No prompt yet: its tokens are counted here.")
+        return
+    if request.model != ATLAS and cache.if_loaded(request.model) is None:
+        st.caption("The token count appears once the model is loaded.")
+        return
+    try:
+        lm = cache.model(request.model)
+        st.caption(_room(len(lm.encode(request.prompt).ids), lm.context_length))
+    except RauqError as error:
+        st.text(printable(str(error)))
+
+
+def settings_form(kind: Kind) -> Settings:
+    """The settings that re-score an answer at once, without the model."""
+    st.markdown("##### How it is scored")
+    chosen = resolve(state.settings(), kind)
+    st.session_state.update(
+        {_key(name): getattr(chosen, name) for name in (state.SIGNAL, state.ALPHA, state.ALIGNMENT)}
+    )
+    st.segmented_control(
+        "Signal", get_args(Signal), key=_key(state.SIGNAL), required=True, help=_SIGNAL_HELP,
+        on_change=_change, args=(kind, state.SIGNAL),
+    )  # fmt: skip
+    st.slider(
+        "alpha: weight of the signal", 0.0, 1.0, step=0.05, key=_key(state.ALPHA), help=_ALPHA_HELP,
+        on_change=_change, args=(kind, state.ALPHA),
+    )  # fmt: skip
+    st.segmented_control(
+        "Alignment", get_args(Alignment), key=_key(state.ALIGNMENT), required=True, help=_ALIGNMENT_HELP,
+        on_change=_change, args=(kind, state.ALIGNMENT),
+    )  # fmt: skip
+    papers = is_paper_setting(chosen, kind)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge("the paper's setting" if papers else "not the paper's setting", color="gray" if papers else "orange")
+        st.button("Back to the paper's", key="paper", on_click=_back, args=(kind,), disabled=papers, type="tertiary")
+    return chosen
+
+
+_EXAMPLE = "_example"
+_MODEL_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
+_SIGNAL_HELP = "How sure the model is of a token: its probability, or log V − entropy, which is not bounded by 1."
+_ALPHA_HELP = "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 5)."
+_ALIGNMENT_HELP = (
+    "Whose attention to the previous token: that of the query which predicts the token, as the reference code has it, "
+    "or that of the token's own query."
+)
+
+
+def _name(example: Example) -> str:
+    return example.name
+
+
+def take(example: Example) -> None:
+    """Put an example into the form, and begin to answer it."""
+    st.session_state.update({state.PROMPT: example.prompt, state.TASK: GENERATE, state.MODEL: ATLAS})
+    run()
+
+
+def _take_example() -> None:
+    example = st.session_state[_EXAMPLE]
+    if example is not None:
+        st.session_state[state.PROMPT] = example.prompt
+
+
+def _room(tokens: int, limit: int | None) -> str:
+    return f"{tokens} prompt tokens" + (f" of {limit} with the answer" if limit else "")
+
+
+def _missing(request: Request) -> str | None:
+    if not request.prompt.strip():
+        return "There is no prompt. Type one, or start from an example."
+    if request.answer is not None and not request.answer:
+        return "There is no answer to score. Paste one, or let the model generate it."
+    return None if request.model else "No model is named. Give a hub id or a folder, or choose atlas."
+
+
+def _key(name: str) -> str:
+    return f"settings_{name}"
+
+
+def _change(kind: Kind, name: str) -> None:
+    """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
+    chosen = replace(resolve(state.settings(), kind), **{name: st.session_state[_key(name)]})
+    state.change_settings(replace(chosen, alpha=None) if name == state.SIGNAL else chosen, kind)
+
+
+def _back(kind: Kind) -> None:
+    state.change_settings(Settings(), kind)

@@ -1,0 +1,181 @@
+"""The linked views of one scored answer; they share one selection, and one fragment."""
+
+import numpy as np
+import streamlit as st
+
+import rauq
+from analysis.figures.confidence import confidence
+from analysis.figures.layer_head_map import layer_head_map
+from analysis.figures.token_head_map import token_head_map
+from pages.ui import state
+from pages.ui.errors import show_error
+from pages.ui.state import Selection
+from pages.ui.token_strip import token_strip
+from pages.ui.words import words
+from rauq import report
+from rauq.score import Score
+from rauq.settings import Settings
+from rauq.trace import Trace
+
+_MAP, _DRAWN = "layer_head_map", "_layer_head_map_drawn"
+_CHART = {"displaylogo": False}
+
+
+def show_answer(trace: Trace, settings: Settings) -> None:
+    """Score a trace, and show it."""
+    try:
+        score = rauq.score(trace, settings)
+    except rauq.RauqError as error:
+        show_error(error)
+    else:
+        views(trace, score)
+
+
+@st.fragment
+def views(trace: Trace, score: Score) -> None:
+    """The answer and its weak spot first, then the heads."""
+    selection = state.selection(trace, score)
+    found = report.collapse(score)
+    collapse = found.token if found else None
+    token_strip(
+        trace, score, words(trace, score), collapse=collapse, selected=selection.token, on_select=state.choose_token
+    )
+    _selectors(trace, selection)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _layer_head_map(trace, score, selection)
+    with right:
+        _confidence(trace, score, selection, collapse)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _token_head_map(trace, score, selection, collapse)
+    with right:
+        _picked_heads(score)
+
+
+def _selectors(trace: Trace, selection: Selection) -> None:
+    """What the keyboard can reach: a chart cannot be clicked with it."""
+    st.session_state.update({_LAYER: selection.layer, _HEAD: selection.head})
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Layer", width="content")
+        st.number_input(
+            "Layer",
+            min(trace.layers),
+            max(trace.layers),
+            key=_LAYER,
+            on_change=_typed,
+            width=130,
+            label_visibility="collapsed",
+        )
+        st.markdown("Head", width="content")
+        st.number_input(
+            "Head", 0, trace.num_heads - 1, key=_HEAD, on_change=_typed, width=130, label_visibility="collapsed"
+        )
+        if selection.token is None:
+            st.caption("Click a cell to select its head, a token to see its map.")
+        else:
+            st.caption(f"Token {selection.token} is selected: click it again for the whole answer.")
+
+
+def _layer_head_map(trace: Trace, score: Score, selection: Selection) -> None:
+    weights = trace.previous_token_attention(score.settings.alignment)
+    token = selection.token or None  # the first token has no previous answer token: the mean stands in
+    _heading("Previous-token attention" + ("" if token is None else f" at token {token}"))
+    figure = layer_head_map(
+        _mean(weights) if token is None else weights[:, :, token - 1],
+        trace.layers,
+        picked=list(zip(score.layers, map(int, score.heads), strict=True)),
+        marked=(selection.layer, selection.head),
+        dark=_dark(),
+    )
+    figure.update_layout(meta=st.session_state.get(_DRAWN, 0))
+    st.plotly_chart(
+        figure, key=_MAP, on_select=lambda: _click(trace), selection_mode="points", config=_CHART,
+        alt="Layer by head map of the attention to the previous token",
+    )  # fmt: skip
+    st.caption(
+        f"{'Mean over the answer' if token is None else f'The weight at token {token} alone'}. Shaded rows: the layers "
+        "that RAUQ looks at. Ringed: the head picked in each. Framed: the selected head. A strong weight says where a "
+        "head looks, not why."
+    )
+
+
+_LAYER, _HEAD = "layer_input", "head_input"
+
+
+def _typed() -> None:
+    state.choose_head(st.session_state[_LAYER], st.session_state[_HEAD])
+
+
+def _click(trace: Trace) -> None:
+    points = st.session_state[_MAP]["selection"]["point_indices"]
+    if not points:  # a second click takes the frame away: drawn again, the chart shows the selection as it is
+        st.session_state[_DRAWN] = st.session_state.get(_DRAWN, 0) + 1
+    else:
+        row, head = divmod(int(points[0]), trace.num_heads)
+        state.choose_head(trace.layers[row], head)
+
+
+def _confidence(trace: Trace, score: Score, selection: Selection, collapse: int | None) -> None:
+    front = selection.layer if score.layer is None else score.layer
+    _heading(f"Confidence, layer {front}")
+    st.plotly_chart(
+        confidence(score, trace.pieces, layer=front, collapse=collapse, selected=selection.token),
+        key="confidence", config=_CHART, alt="Confidence along the answer, with signal and attention underneath",
+    )  # fmt: skip
+    st.caption(
+        "Bold: the layer that decided; thin: the others. Dotted: r, the same recurrence of a model that is sure of "
+        "every token. The scale is logarithmic, so the gap from r down to c is the collapse."
+    )
+
+
+def _token_head_map(trace: Trace, score: Score, selection: Selection, collapse: int | None) -> None:
+    weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(selection.layer)]
+    _heading(f"Heads of layer {selection.layer}, token by token")
+    st.plotly_chart(
+        token_head_map(weights, trace.pieces, head=selection.head, collapse=collapse, selected=selection.token,
+                       dark=_dark()),
+        key="token_head_map", config=_CHART, alt="Token by head map of the selected layer",
+    )  # fmt: skip
+    st.caption("Attention to the previous token at each answer token. The first has no previous answer token.")
+
+
+def _picked_heads(score: Score) -> None:
+    rows = report.picked_heads(score)
+    _heading("Picked heads" + ("" if score.layer is None else f": layer {score.layer} decided"))
+    st.dataframe(
+        {
+            "layer": [row.layer for row in rows],
+            "head": [row.head for row in rows],
+            "mean attention": [row.mean_attention for row in rows],
+            "margin": [row.margin for row in rows],
+            "u": [row.layer_score for row in rows],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f") for name in ("mean attention", "margin", "u")
+        },
+    )
+    st.caption("Margin: how far the mean lies above the next head of the layer. u: the layer's uncertainty.")
+
+
+def _heading(text: str) -> None:
+    st.markdown(f"##### {text}")  # only ever our own words and numbers
+
+
+def _dark() -> bool:
+    return st.context.theme.type == "dark"
+
+
+_COLUMNS = {
+    "layer": st.column_config.NumberColumn(width=60),
+    "head": st.column_config.NumberColumn(width=60),
+    "mean attention": st.column_config.NumberColumn(format="%.3f", width=120),
+    "margin": st.column_config.NumberColumn(format="%.3f", width=75),
+    "u": st.column_config.NumberColumn(format="%.3f", width=75),
+}
+
+
+def _mean(weights: np.ndarray) -> np.ndarray:
+    """Mean over the tokens that have a previous answer token; nan where there is none."""
+    return weights.mean(axis=2) if weights.shape[2] else np.full(weights.shape[:2], np.nan)

@@ -1,0 +1,41 @@
+"""What stands around the tokens of an answer."""
+
+from typing import NamedTuple
+
+from rauq import report
+from rauq.labels import running
+from rauq.score import Score
+from rauq.trace import Trace
+
+_LONGEST_PROMPT = 60
+_ENDINGS = {
+    "eos": "ended by the model",
+    "stop": "ended at a stop string",
+    "length": "cut at the limit",
+    "cancelled": "stopped by you",
+    "given": "as pasted",
+}
+
+
+class Words(NamedTuple):
+    """Whose answer it is, what there is to see in it, and the numbers that say so."""
+
+    source: str
+    headline: str
+    detail: str
+
+
+def words(trace: Trace, score: Score) -> Words:
+    """The words around a scored answer."""
+    headline, detail = report.sentence_halves(trace, score)
+    uncertainty = f" Uncertainty {score.uncertainty:.2f}: it ranks answers, and is not a probability."
+    return Words(_source(trace), headline, detail + uncertainty)
+
+
+def _source(trace: Trace) -> str:
+    prompt = running(trace.prompt.strip())
+    if len(prompt) > _LONGEST_PROMPT:
+        prompt = f"…{prompt[-_LONGEST_PROMPT:]}"
+    chat = ", chat template applied" if trace.chat_applied else ""
+    ending = f"{len(trace.pieces)} tokens, {_ENDINGS[trace.stop_reason]}"
+    return f"{running(trace.model)} ({trace.kind}{chat}) on “{prompt}”: {ending}"
