@@ -14,30 +14,33 @@ def within_answer(per_token: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.arange(per_token.shape[-1]) < last
 
 
-def token_terms(confidence: np.ndarray, lengths: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+def contributions_of(confidence: np.ndarray, lengths: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
     """What each token adds to the score of its layer: (A, Lw, N), 0 in the padding; nan for "median"."""
-    length = lengths[:, None, None]
-    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; log of a negative confidence = nan
-        match aggregation:
-            case "mean_log":
-                terms = (0.0 - np.log(confidence)) / length  # 0.0 - x and not -x: a sure token adds 0, not -0
-            case "sum_log":
-                terms = 0.0 - np.log(confidence)
-            case "mean":
-                terms = (0.0 - confidence) / length
-            case "median":
-                terms = np.full_like(confidence, np.nan)
-    return np.where(within_answer(confidence, lengths), terms, 0.0)
+    if aggregation == "median":
+        return np.full_like(confidence, np.nan)
+    return (0.0 - _summands(confidence, lengths, aggregation)) / _divisor(lengths, aggregation)[..., None]
 
 
 def layer_scores(confidence: np.ndarray, lengths: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
     """u_l (A, Lw): minus the mean, sum or median over tokens of (log) confidence.
 
-    The reference implementation has 1 more; the paper, and this, have not.
+    The reference implementation has 1 more; the paper, and this, have not. A sure answer scores 0 and not -0.
     """
     if aggregation == "median":
         return 0.0 - _median(confidence, lengths)
-    return token_terms(confidence, lengths, aggregation).sum(axis=-1)
+    sums = _summands(confidence, lengths, aggregation).sum(axis=-1)
+    return (0.0 - sums) / _divisor(lengths, aggregation)
+
+
+def _summands(confidence: np.ndarray, lengths: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; log of a negative confidence = nan
+        values = confidence.copy() if aggregation == "mean" else np.log(confidence)
+    np.copyto(values, 0.0, where=~within_answer(confidence, lengths))
+    return values
+
+
+def _divisor(lengths: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+    return np.ones_like(lengths)[:, None] if aggregation == "sum_log" else lengths[:, None]
 
 
 def mean_update_scores(signal: np.ndarray, weights: np.ndarray, lengths: np.ndarray, update: Update) -> np.ndarray:

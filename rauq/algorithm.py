@@ -41,12 +41,11 @@ def algorithm(answers: Batch, settings: Settings) -> Steps:
     signal_name, alpha = signal_and_alpha(settings, answers.kind)
     settings = resolve(settings, answers.kind)
     layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
-    rows = np.array([answers.layers.index(layer) for layer in layers])
 
     # 1. In each layer, the head that attends most to the previous token.
-    head_means = answers.head_means[:, rows]
+    head_means = answers.head_means(layers)
     picked = pick_heads(head_means, layers, settings.heads)
-    weights = head_weights(answers.attention, rows, picked)  # (A, Lw, k, N - 1)
+    weights = head_weights(answers.attention, answers.rows(layers), picked)  # (A, Lw, k, N - 1)
     attention = weights.mean(axis=2, dtype=np.float64)
 
     # 2. Confidence flows from token to token through its attention.

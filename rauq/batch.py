@@ -1,8 +1,7 @@
 """Many answers of one model in padded arrays, so that a whole run is scored at once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,17 +30,32 @@ class Batch:
     layers: tuple[int, ...]
     num_layers: int | None
 
-    @cached_property
-    def head_means(self) -> np.ndarray:
-        """Mean weight of each head on the previous token: (A, L, H), nan for an answer of one token.
+    _head_means: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
-        Computed once, so that scoring again under other settings reads only the picked heads.
+    def rows(self, layers: tuple[int, ...]) -> np.ndarray:
+        """Where absolute layer indices lie on the layer axis of `attention`."""
+        return np.array([self.layers.index(layer) for layer in layers])
+
+    def head_means(self, layers: tuple[int, ...]) -> np.ndarray:
+        """Mean weight of each head of these layers on the previous token: (A, Lw, H), nan for one token.
+
+        The means of the layers asked for last are kept, so that scoring again reads only the picked heads.
         """
-        means = np.full(self.attention.shape[:3], np.nan)
+        means = self._head_means.get(layers)
+        if means is None:
+            means = self._means_of(self.rows(layers))
+            self._head_means.clear()
+            self._head_means[layers] = means
+        return means
+
+    def _means_of(self, rows: np.ndarray) -> np.ndarray:
+        first, last = rows.min(), rows.max()
+        means = np.full((len(self.attention), last - first + 1, self.attention.shape[2]), np.nan)
         for i, num_weights in enumerate(self.lengths - 1):
             if num_weights:  # one answer at a time: no mask, no copy, and the padding changes nothing
-                means[i] = np.einsum("lht->lh", self.attention[i, ..., :num_weights], dtype=np.float64) / num_weights
-        return means
+                weights = self.attention[i, first : last + 1, :, :num_weights]
+                means[i] = np.einsum("lht->lh", weights, dtype=np.float64) / num_weights
+        return means[:, rows - first]
 
 
 def batch(traces: Iterable[Trace], alignment: Alignment = "predicting") -> Batch:

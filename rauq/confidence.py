@@ -56,7 +56,8 @@ def _recurrence(signal: np.ndarray, gate: np.ndarray, alpha: float) -> np.ndarra
     confidence = np.empty(_shape(signal, gate))
     confidence[..., 0] = signal[..., 0]
     for i in range(1, confidence.shape[-1]):
-        confidence[..., i] = alpha * signal[..., i] + (1 - alpha) * gate[..., i - 1] * confidence[..., i - 1]
+        inflow = gate[..., i - 1] * confidence[..., i - 1]
+        confidence[..., i] = alpha * signal[..., i] + (1 - alpha) * inflow
     return confidence
 
 

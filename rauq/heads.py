@@ -28,7 +28,8 @@ def pick_heads(
         return np.broadcast_to(fixed[:, None], (num_answers, len(layers), 1))
     if heads == "max":
         return head_means.argmax(axis=-1, keepdims=True)
-    ranked = np.argsort(-head_means, axis=-1, kind="stable")
+    largest_first = -np.where(np.isnan(head_means), np.inf, head_means)  # nan first, as argmax has it: never hidden
+    ranked = np.argsort(largest_first, axis=-1, kind="stable")
     return ranked[..., :TOP] if heads == "top5" else ranked
 
 

@@ -23,6 +23,8 @@ class Reasons:
 
 def why_uncertainty(steps: Steps, lengths: np.ndarray) -> np.ndarray:
     """Why each answer's uncertainty is nan: (A,) strings, empty where it is defined."""
+    if not np.isnan(steps.uncertainty).any():
+        return np.full(len(lengths), "")
     signal, attention, confidence = steps.signal, steps.attention, steps.confidence
     unknown_signal = (np.isnan(signal) & within_answer(signal, lengths)).any(axis=-1)
     unknown_attention = (np.isnan(attention) & within_answer(attention, lengths - 1)).any(axis=(-2, -1))

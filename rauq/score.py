@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rauq.aggregation import token_terms
+from rauq.aggregation import contributions_of
 from rauq.algorithm import Steps, algorithm
 from rauq.batch import Batch, batch, batch_of_arrays
 from rauq.collapse import collapse_of
@@ -140,10 +140,10 @@ def _score_only(single: Batch, settings: Settings) -> Score:
     signal_name, alpha = signal_and_alpha(settings, single.kind)
     sure_signal = float(signal_of(np.zeros(()), np.zeros(()), single.vocab_size, signal_name))
     in_layers = collapse_of(steps.signal[0], steps.attention[0], sure_signal, alpha=alpha, update=settings.update)
-    terms = token_terms(steps.confidence, single.lengths, settings.token_aggregation)
+    per_token = contributions_of(steps.confidence, single.lengths, settings.token_aggregation)
 
     layer = int(_deciding_layers(steps)[0])
-    contributions = _over_layers(terms[0], steps, layer)
+    contributions = _over_layers(per_token[0], steps, layer)
     collapse = _over_layers(in_layers.collapse, steps, layer)
     shares = _over_layers(in_layers.shares, steps, layer)
     heads = _picked_heads(steps)[0]

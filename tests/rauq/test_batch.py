@@ -24,13 +24,14 @@ def test_a_batch_holds_each_trace_and_nan_behind_it(alignment):
         assert np.isnan(answers.logprobs[i, gaps + 1 :]).all()
 
 
-def test_head_means_are_over_the_answer_alone_and_kept():
+@pytest.mark.parametrize("layers", [(0, 1, 2, 3, 4, 5), (2, 3), (5, 1)])
+def test_head_means_are_over_the_answer_alone_and_kept(layers):
     answers = batch(TRACES)
-    for means, trace in zip(answers.head_means[[0, 2]], (TRACES[0], TRACES[2]), strict=True):
-        weights = trace.previous_token_attention().astype(np.float64)
+    for means, trace in zip(answers.head_means(layers)[[0, 2]], (TRACES[0], TRACES[2]), strict=True):
+        weights = trace.previous_token_attention()[list(layers)].astype(np.float64)
         np.testing.assert_allclose(means, weights.mean(axis=-1), rtol=1e-14)
-    assert np.isnan(answers.head_means[1]).all()
-    assert answers.head_means is answers.head_means
+    assert np.isnan(answers.head_means(layers)[1]).all()
+    assert answers.head_means(layers) is answers.head_means(layers)
 
 
 def test_an_empty_batch_raises():

@@ -1,0 +1,142 @@
+"""Scoring a run of 2,000 answers at once, beside a loop over answers, layers and tokens.
+
+The loop works as the reference implementation does: one answer at a time, its attention in float64, the heads picked
+anew at every call, the recurrence in Python. Both sides start from the same previous-token weights in memory. They
+take turns: ours on all answers, from a batch without head means; the loop on a fifteenth of them, scaled up.
+Times are CPU times of one thread. Fails where a bound is missed for sure:
+
+- one setting on the 13 middle layers, its head means included: at most 0.25 s;
+- a sweep of 11 alphas, the heads picked once: at most 1.5 s;
+- the loop: at least 10 times as long for either;
+- both sides: equal uncertainties.
+
+    python -m benchmarks.scoring
+"""
+
+import os
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before numpy is imported
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import numpy as np
+
+from benchmarks.paired import Ratio, cpu_seconds, ratio
+from rauq import Batch, Settings, score_many
+
+ANSWERS, LAYERS, HEADS, TOKENS = 2_000, 32, 32, 60
+MIDDLE = range(10, 23)
+ALPHAS = [step / 10 for step in range(11)]
+ROUNDS = 15
+MOST_SETTING, MOST_SWEEP, LEAST_RATIO, MOST_DIFFERENCE = 0.25, 1.5, 10, 1e-12
+
+
+class Turns(NamedTuple):
+    """Seconds of each round, for all answers."""
+
+    ours: list[float]
+    loop: list[float]
+
+
+def answers_of_full_length() -> Batch:
+    """Random numbers, and no padding that would save work."""
+    rng = np.random.default_rng(0)
+    return Batch(
+        attention=rng.random((ANSWERS, LAYERS, HEADS, TOKENS - 1), dtype=np.float32),
+        logprobs=np.log(rng.uniform(0.05, 1, (ANSWERS, TOKENS))),
+        entropies=rng.uniform(0, 5, (ANSWERS, TOKENS)),
+        lengths=np.full(ANSWERS, TOKENS),
+        alignment="predicting",
+        kind="base",
+        vocab_size=128_256,
+        layers=tuple(range(LAYERS)),
+        num_layers=LAYERS,
+    )
+
+
+def at_once(answers: Batch, alphas: list[float]) -> np.ndarray:
+    """Uncertainty of every answer at every alpha: (alphas, A)."""
+    return np.array([score_many(answers, Settings(alpha=alpha)).uncertainty for alpha in alphas])
+
+
+def by_loop(answers: Batch, alphas: list[float], chosen: np.ndarray) -> np.ndarray:
+    """The same of the chosen answers, one at a time."""
+    return np.array([[_one_by_loop(answers, alpha, answer) for answer in chosen] for alpha in alphas])
+
+
+def _one_by_loop(answers: Batch, alpha: float, answer: int) -> float:
+    weights = answers.attention[answer].astype(np.float64)
+    probabilities = np.exp(answers.logprobs[answer])
+    scores = []
+    for layer in MIDDLE:
+        head = weights[layer].mean(axis=-1).argmax()
+        confidence = np.empty(TOKENS)
+        confidence[0] = probabilities[0]
+        for i in range(1, TOKENS):
+            inflow = weights[layer, head, i - 1] * confidence[i - 1]
+            confidence[i] = alpha * probabilities[i] + (1 - alpha) * inflow
+        scores.append(-np.log(confidence).mean())
+    return float(max(scores))
+
+
+def without_means(answers: Batch) -> Batch:
+    """The same arrays in a batch that has yet to compute its head means."""
+    return replace(answers)
+
+
+def take_turns(answers: Batch, alphas: list[float]) -> Turns:
+    """Time both sides, one round after the other; every answer is the loop's once."""
+    turns = Turns([], [])
+    for chosen in np.array_split(np.arange(ANSWERS), ROUNDS):
+        turns.ours.append(cpu_seconds(partial(at_once, without_means(answers), alphas)))
+        loop = cpu_seconds(partial(by_loop, answers, alphas, chosen))
+        turns.loop.append(loop * ANSWERS / len(chosen))
+    return turns
+
+
+def seconds(samples: list[float]) -> Ratio:
+    """The median of the samples themselves, and its interval."""
+    return ratio(samples, [1.0] * len(samples))
+
+
+def largest_difference(answers: Batch) -> float:
+    """Between the uncertainties of both sides, over every twentieth answer and all alphas."""
+    chosen = np.arange(0, ANSWERS, 20)
+    return float(np.abs(at_once(answers, ALPHAS)[:, chosen] - by_loop(answers, ALPHAS, chosen)).max())
+
+
+def main() -> int:
+    """Print the table; 1 if a bound is missed for sure."""
+    answers = answers_of_full_length()
+    print(
+        f"{ANSWERS} answers, {LAYERS} layers, {HEADS} heads, {TOKENS} tokens: {answers.attention.nbytes / 1e6:.0f} MB"
+    )
+    print(f"CPU seconds: median of {ROUNDS} rounds [95 % interval]\n")
+    setting, sweep = take_turns(answers, [0.2]), take_turns(answers, ALPHAS)
+    print(f"  {'':24}{'at once':24}{'loop':28}{'loop / at once'}")
+    for name, turns in (("one setting", setting), ("11 alphas", sweep)):
+        print(f"  {name:24}{seconds(turns.ours)!s:24}{seconds(turns.loop)!s:28}{ratio(turns.loop, turns.ours)}")
+    means = [cpu_seconds(lambda: without_means(answers).head_means(tuple(MIDDLE))) for _ in range(ROUNDS)]
+    print(f"  {'  of it head means':24}{seconds(means)}\n")
+
+    difference = largest_difference(answers)
+    met = [
+        _bound(f"one setting <= {MOST_SETTING} s, head means included", met=seconds(setting.ours).low <= MOST_SETTING),
+        _bound(f"11 alphas <= {MOST_SWEEP} s, head means included", met=seconds(sweep.ours).low <= MOST_SWEEP),
+        _bound(f"one setting >= {LEAST_RATIO} times", met=ratio(setting.loop, setting.ours).high >= LEAST_RATIO),
+        _bound(f"11 alphas >= {LEAST_RATIO} times", met=ratio(sweep.loop, sweep.ours).high >= LEAST_RATIO),
+        _bound(f"largest difference {difference:.1e} <= {MOST_DIFFERENCE}", met=difference <= MOST_DIFFERENCE),
+    ]
+    return 0 if all(met) else 1
+
+
+def _bound(text: str, *, met: bool) -> bool:
+    print(f"{'met' if met else 'MISSED':8}{text}")
+    return met
+
+
+if __name__ == "__main__":
+    sys.exit(main())
