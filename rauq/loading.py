@@ -1,21 +1,34 @@
 """Get a causal language model and its tokenizer from a folder or from the hub, or say plainly why not."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
+from httpx2 import TransportError
+from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
-from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
+from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, RauqError, UnsupportedModel
 from rauq.presets import find_preset
 from rauq.trace import Kind
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
+_HUB_SECONDS = 5
+_UNSUPPORTED = MappingProxyType(
+    {
+        "trust_remote_code": "it comes with code of its own, which is never run",
+        "Unrecognized configuration class": "it is no causal language model",
+    }
+)
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+_NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
 _INSTRUCT = re.compile(r"instruct|chat|-it\b", re.IGNORECASE)
 
 
@@ -26,17 +39,21 @@ def load_pretrained(
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
-        UnsupportedModel: it is no causal language model, or its weights are incomplete.
+        UnsupportedModel: it is no causal language model, it needs its own code, or its weights are incomplete.
         OutOfMemory: it does not fit.
         InvalidInput: unknown device or dtype.
     """
     place = _device(device)
-    where = {"revision": revision, "trust_remote_code": False}
-    with _plain_errors(source):
+    numbers = {**_placement(place, device), "dtype": _dtype(dtype, place)}
+    without_network = _has_local_files(str(source), revision)
+    where = {"revision": revision, "trust_remote_code": False, "local_files_only": without_network}
+    with _plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
         _refuse_other_architectures(config)
+    with _plain_errors(source, "tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, **where)
-        options = {**where, **_placement(place, device), "dtype": _dtype(dtype, place), "use_safetensors": True}
+    with _plain_errors(source, "weights"), memory_errors(f"loading {source}"):
+        options = {**where, **numbers, "use_safetensors": True}
         model = _with_weights(source, options)
         if not model._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager from the start
             model = _with_weights(source, {**options, "attn_implementation": "eager"})
@@ -49,7 +66,7 @@ def kind_of(name: str, tokenizer: Any) -> Kind:
     """Base or instruct: what the paper says of its models, else what name and chat template say together."""
     if (preset := find_preset(name)) is not None:
         return preset.kind
-    return "instruct" if _INSTRUCT.search(name) and tokenizer.chat_template else "base"
+    return "instruct" if _INSTRUCT.search(Path(name).name) and tokenizer.chat_template else "base"
 
 
 @contextmanager
@@ -57,36 +74,72 @@ def memory_errors(doing: str) -> Iterator[None]:
     """Turn the device's out-of-memory into an error that says what would fit."""
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except (RuntimeError, MemoryError) as error:
+        known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+        if not (known or _NO_MEMORY.search(str(error))):  # CPU and Apple GPUs raise a plain RuntimeError
+            raise
         message = f"Out of memory while {doing}. Try a shorter prompt, a smaller batch, a smaller model, or bfloat16."
         raise OutOfMemory(message) from error
 
 
-@contextmanager
-def _plain_errors(source: str | Path) -> Iterator[None]:
+def _has_local_files(source: str, revision: str | None) -> bool:
+    """Whether to do without the network: a folder, or a model in the cache while the hub does not answer.
+
+    Asked once with a short limit, since the hub's own client goes on trying for half a minute.
+    """
+    if os.path.isdir(source):  # noqa: PTH112 - a Path raises where a name is no possible path
+        return True
     try:
-        with memory_errors(f"loading {source}"):
-            yield
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        if isinstance(error, OutOfMemory | UnsupportedModel):
-            raise
-        raise ModelNotFound(_why_not(source, error)) from error
-
-
-def _why_not(source: str | Path, error: Exception) -> str:
-    folder = Path(source)
-    reason = " ".join(str(error).split())[:300] or type(error).__name__
-    if not folder.is_dir():
-        return (
-            f"No folder {str(source)!r} is here, and the hub gave no model of that name ({reason}) "
-            "Check the spelling and the network, or give a folder with config.json, a tokenizer and *.safetensors."
+        get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision), timeout=_HUB_SECONDS)
+    except HfHubHTTPError:  # an answer: what it means is said when the model is asked for
+        return False
+    except (HFValidationError, OSError, TransportError) as error:
+        if not isinstance(error, HFValidationError) and _in_cache(source, revision):
+            return True
+        message = (
+            f"{source!r} is no folder here, and no hub id that can be reached ({_short(error)}). "
+            "Check the spelling and the network, or give a folder that save_pretrained wrote."
         )
-    if not (folder / "config.json").is_file():
-        return f"The folder {folder} has no config.json. Give a folder that save_pretrained wrote."
-    if not list(folder.glob("*.safetensors")):
-        found = "only pickled weights, which are never read" if _pickled(folder) else "no weights"
-        return f"The folder {folder} has {found}. Save the model with save_pretrained, which writes *.safetensors."
-    return f"The model in {folder} cannot be loaded ({reason}). Check its config.json, tokenizer and weights."
+        raise ModelNotFound(message) from error
+    return False
+
+
+def _in_cache(source: str, revision: str | None) -> bool:
+    return isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str)
+
+
+@contextmanager
+def _plain_errors(source: str | Path, part: str) -> Iterator[None]:
+    try:
+        yield
+    except RauqError:
+        raise
+    except Exception as error:  # other people's files fail in any way
+        raise _why_not(Path(source), part, error) from error
+
+
+def _why_not(source: Path, part: str, error: Exception) -> RauqError:
+    for sign, reason in _UNSUPPORTED.items():
+        if sign in str(error):
+            return UnsupportedModel(f"{source} cannot be used: {reason}.")
+    if not source.is_dir():
+        return ModelNotFound(
+            f"The hub gave no {part} of {source} ({_short(error)}). Check the spelling and the access."
+        )
+    if part == "config.json" and not (source / part).is_file():
+        return ModelNotFound(f"The folder {source} has no config.json. Give a folder that save_pretrained wrote.")
+    if part == "weights" and not list(source.glob("*.safetensors")):
+        found = "only pickled weights, which are never read" if _pickled(source) else "no weights"
+        return ModelNotFound(
+            f"The folder {source} has {found}. Save the model with save_pretrained, which writes *.safetensors."
+        )
+    return ModelNotFound(
+        f"The {part} in {source} cannot be loaded ({_short(error)}). Save model and tokenizer there again."
+    )
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 def _pickled(folder: Path) -> bool:
@@ -117,10 +170,11 @@ def _device(name: str) -> torch.device:
         mps = "mps" if torch.backends.mps.is_available() else "cpu"
         return torch.device("cuda" if torch.cuda.is_available() else mps)
     try:
-        return torch.device(name)
-    except RuntimeError as error:
-        message = f"Unknown device {name!r}; choose auto, cpu, mps, cuda or cuda:0."
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        message = f"There is no device {name!r} here; choose auto, cpu, or, where there is one, mps, cuda or cuda:N."
         raise InvalidInput(message) from error
+    return torch.device(name)
 
 
 def _placement(place: torch.device, asked: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from rauq.errors import InvalidInput
 from rauq.trace import Kind
 
 _BYTES_PER_PARAMETER = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
@@ -19,7 +20,14 @@ class Preset:
     parameters: int
 
     def memory_gb(self, dtype: str) -> float:
-        """Gigabytes (10^9 bytes) that the weights take in float32, bfloat16 or float16; the cache comes on top."""
+        """Gigabytes (10^9 bytes) that the weights take in float32, bfloat16 or float16; the cache comes on top.
+
+        Raises:
+            InvalidInput: another dtype.
+        """
+        if dtype not in _BYTES_PER_PARAMETER:
+            message = f"Unknown dtype {dtype!r}; choose one of {', '.join(_BYTES_PER_PARAMETER)}."
+            raise InvalidInput(message)
         return self.parameters * _BYTES_PER_PARAMETER[dtype] / _GIGABYTE
 
 
