@@ -63,7 +63,9 @@ def _run(
     try:
         return run(batch)
     except OutOfMemory as error:
-        return [error] if len(batch) == 1 else [_run(run, [item])[0] for item in batch]
+        # The traceback holds the tensors of the failed run: a retry in here would not have their memory.
+        without_traceback = OutOfMemory(*error.args)
+    return [without_traceback] if len(batch) == 1 else [_run(run, [item])[0] for item in batch]
 
 
 def _or_error(encode: Callable[[Item], Encoded], item: Item) -> Encoded | RauqError:

@@ -3,8 +3,10 @@
 Everything here works on a batch; a single prompt is a batch of one.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,7 +19,7 @@ from rauq.capture.feed import Feed
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.prompts import Prompt
-from rauq.tokens import TextStream
+from rauq.tokens import TextStream, check_unicode
 from rauq.trace import StopReason, Trace
 
 if TYPE_CHECKING:
@@ -44,10 +46,13 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not (self.temperature > 0 and 0 < self.top_p <= 1 and self.top_k >= 0):
+        whole = self.top_k % 1 == 0 and (self.seed or 0) % 1 == 0
+        ranges = 0 < self.temperature < math.inf and 0 < self.top_p <= 1
+        if not (whole and ranges and self.top_k >= 0 and 0 <= (self.seed or 0) < 2**64):
             message = (
-                f"Got temperature={self.temperature}, top_p={self.top_p}, top_k={self.top_k}; "
-                "allowed are temperature > 0, 0 < top_p <= 1 and top_k >= 0 (0 keeps all tokens)."
+                f"Got temperature={self.temperature}, top_p={self.top_p}, top_k={self.top_k}, seed={self.seed}; "
+                "allowed are temperature > 0, 0 < top_p <= 1, and whole numbers top_k >= 0 (0 keeps all tokens) "
+                "and 0 <= seed < 2^64."
             )
             raise InvalidInput(message)
 
@@ -62,12 +67,14 @@ class Limits:
     cancel: Cancel | None = None
 
     def __post_init__(self) -> None:
-        if self.max_new_tokens < 1:
-            message = f"Got max_new_tokens={self.max_new_tokens}; it must be at least 1."
+        if not (self.max_new_tokens % 1 == 0 and self.max_new_tokens >= 1):
+            message = f"Got max_new_tokens={self.max_new_tokens}; it must be a whole number, at least 1."
             raise InvalidInput(message)
         if not all(self.stop):
             message = "A stop string is empty; leave it out, or pass stop=() for none."
             raise InvalidInput(message)
+        for stop in self.stop:
+            check_unicode(stop)
 
 
 @dataclass(eq=False)
@@ -89,7 +96,7 @@ def generate(
     prefix: Sequence[int] = (),
     on_token: OnToken | None = None,
 ) -> list[Trace | NonFiniteLogits]:
-    """Answer a batch of prompts; every answer starts with `prefix`, which is teacher-forced.
+    """Answer a batch of prompts; every answer starts with `prefix`, which is teacher-forced and may end it.
 
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
@@ -143,25 +150,20 @@ def _decoded(
     on_token: OnToken | None = None,
 ) -> list[Trace | NonFiniteLogits]:
     """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended."""
-    answers = [_Answer(TextStream(lm.tokens)) for _ in prompts]
+    answers = [_Answer(TextStream(lm.tokens, lm.end_ids)) for _ in prompts]
+    extend = partial(_extend, lm, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
     buffer = LogitsBuffer()
     for place, token in enumerate(prefix):
         forced = torch.full((len(prompts),), token, device=logits.device)
         buffer.add(logits[:, place], forced)
-        _extend(answers, forced, on_token)
+        extend(forced)
     choose = _chooser(sampling, logits.device)
-    logits = logits[:, -1]
-    while True:
-        chosen = choose(logits)
-        buffer.add(logits, chosen)
-        _extend(answers, chosen, on_token)
-        for answer in answers:
-            answer.stop_reason = answer.stop_reason or _reason_to_stop(lm, answer, limits, len(prefix))
-        if all(answer.stop_reason for answer in answers):
-            break
-        logits = feed.feed(chosen[:, None], tail=1)[:, -1]
-    if limits.last_row:
-        feed.feed(chosen[:, None], tail=1)
+    while any(answer.stop_reason is None for answer in answers):
+        chosen = choose(logits[:, -1])
+        buffer.add(logits[:, -1], chosen)
+        extend(chosen)
+        if limits.last_row or any(answer.stop_reason is None for answer in answers):
+            logits = feed.feed(chosen[:, None], tail=1)
     return _traces(lm, prompts, answers, buffer.statistics(), feed.band().numpy(), last_row=limits.last_row)
 
 
@@ -185,28 +187,39 @@ def _traces(
     return traces
 
 
-def _extend(answers: Sequence[_Answer], tokens: Tensor, on_token: OnToken | None) -> None:
+def _extend(
+    lm: "LanguageModel",
+    answers: Sequence[_Answer],
+    tokens: Tensor,
+    *,
+    limits: Limits,
+    num_forced: int,
+    on_token: OnToken | None,
+) -> None:
+    """Append one token to each unfinished answer; the last of the forced tokens is the first that can end one."""
     for answer, token in zip(answers, tokens.tolist(), strict=True):
-        if answer.stop_reason is None:
-            text = answer.text(token)
-            answer.ids.append(token)
-            if on_token is not None:
-                on_token(len(answer.ids) - 1, token, text)
+        if answer.stop_reason is not None:
+            continue
+        answer.ids.append(token)
+        num_chosen = len(answer.ids) - num_forced
+        reason = _reason_to_stop(lm, answer, limits, num_chosen)
+        answer.stop_reason = reason if num_chosen >= 0 else None
+        if on_token is not None:
+            on_token(len(answer.ids) - 1, token, answer.text(token, last=answer.stop_reason is not None))
+        if num_chosen >= 0 and limits.cancel is not None and limits.cancel.is_set():
+            answer.stop_reason = answer.stop_reason or "cancelled"
 
 
-def _reason_to_stop(lm: "LanguageModel", answer: _Answer, limits: Limits, num_forced: int) -> StopReason | None:
-    token = answer.ids[-1]
-    if token in lm.end_ids:
+def _reason_to_stop(lm: "LanguageModel", answer: _Answer, limits: Limits, num_chosen: int) -> StopReason | None:
+    if answer.ids[-1] in lm.end_ids:
         return "eos"
     if limits.stop:
         longest = max(len(stop.encode()) for stop in limits.stop)
-        piece = lm.tokens.piece(token)
+        piece = lm.tokens.piece(answer.ids[-1])
         answer.ending = (answer.ending + piece)[-(longest - 1 + len(piece)) :]
         if any(stop.encode() in answer.ending for stop in limits.stop):
             return "stop"
-    if len(answer.ids) - num_forced >= limits.max_new_tokens:
-        return "length"
-    return "cancelled" if limits.cancel is not None and limits.cancel.is_set() else None
+    return "length" if num_chosen >= limits.max_new_tokens else None
 
 
 def _chooser(sampling: Sampling | None, device: torch.device) -> Callable[[Tensor], Tensor]:
@@ -217,10 +230,10 @@ def _chooser(sampling: Sampling | None, device: torch.device) -> Callable[[Tenso
     if sampling.seed is None:
         generator.seed()
     else:
-        generator.manual_seed(sampling.seed)
+        generator.manual_seed(int(sampling.seed))
     warp = LogitsProcessorList([TemperatureLogitsWarper(float(sampling.temperature))])
     if sampling.top_k:
-        warp.append(TopKLogitsWarper(sampling.top_k))
+        warp.append(TopKLogitsWarper(int(sampling.top_k)))
     if sampling.top_p < 1:
         warp.append(TopPLogitsWarper(float(sampling.top_p)))
 
@@ -228,7 +241,8 @@ def _chooser(sampling: Sampling | None, device: torch.device) -> Callable[[Tenso
 
     def draw(logits: Tensor) -> Tensor:
         # An undefined row draws token 0 here, and is reported with its place when the statistics are in.
-        probabilities = warp(no_ids, logits.float()).softmax(dim=-1)
+        scores = logits.float() - logits.max(dim=-1, keepdim=True).values  # a low temperature must not overflow
+        probabilities = warp(no_ids, scores).softmax(dim=-1)
         undefined = probabilities.isnan().any(dim=-1, keepdim=True)
         probabilities = probabilities.masked_fill(undefined, 1.0)
         return torch.multinomial(probabilities, 1, generator=generator)[:, 0]

@@ -99,7 +99,7 @@ class LanguageModel:
             max_new_tokens: Most tokens after `answer_prefix`; never more than the context leaves.
             stop: Strings that end the answer and stay in it; None: newline for a base model, none for instruct.
             chat: Whether to apply the chat template; None: for plain text to an instruct model.
-            answer_prefix: Start of the answer, teacher-forced and counted as answer tokens.
+            answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
             last_row: Feed the last token once more, which alignment "own" needs.
             extras: Optional arrays to capture; this version has none.
             on_token: Called at once with index, id and text of each answer token.
@@ -153,10 +153,13 @@ class LanguageModel:
         limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
 
         def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
-            longest = max(len(prompt.ids) for prompt in batch)
+            shortened = self._within_context(limits, max(len(prompt.ids) for prompt in batch))
+            if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten its neighbours' answers
+                return [run([prompt])[0] for prompt in batch]
             with self._running("generating a batch"):
-                return generation.generate(self, batch, limits=self._within_context(limits, longest))
+                return generation.generate(self, batch, limits=shortened)
 
+        _refuse_text(prompts)
         return in_batches(prompts, encode=partial(self.encode, chat=chat), run=run, size=batch_size)
 
     def read_batch(
@@ -256,6 +259,12 @@ class LanguageModel:
     def _running(self, doing: str) -> Iterator[None]:
         with self.lock, torch.inference_mode(), memory_errors(doing):
             yield
+
+
+def _refuse_text(items: Sequence[object]) -> None:
+    if isinstance(items, str):
+        message = "Got one text where a sequence of prompts was expected. Put it in a list."
+        raise InvalidInput(message)
 
 
 def _refuse_extras(extras: Sequence[str]) -> None:

@@ -1,12 +1,15 @@
 """Prompts and answers as token ids: text or ids in, checked ids out."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rauq.errors import InvalidInput
 from rauq.tokens import Tokens
 
 TokensOrText = str | Sequence[int]
+Given = TypeVar("Given", str, tuple[int, ...])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,16 +27,11 @@ def encode_prompt(tokens: Tokens, prompt: TokensOrText, *, chat: bool, vocab_siz
     Raises:
         InvalidInput: empty, not valid Unicode, an id that the model does not know, or no chat template.
     """
-    if not len(prompt):
-        message = "The prompt is empty. Give some text, or at least one token."
-        raise InvalidInput(message)
     if not isinstance(prompt, str):
-        ids = _known(prompt, vocab_size)
+        ids = _not_empty("prompt", _known(prompt, vocab_size))
         return Prompt(text=tokens.text(ids), ids=ids, chat_applied=False)
-    ids = tuple(tokens.encode_chat(prompt) if chat else tokens.encode(prompt, special=True))
-    if not ids:
-        message = "The tokenizer makes no token of this prompt. Give some more text."
-        raise InvalidInput(message)
+    _not_empty("prompt", prompt)
+    ids = _not_empty("prompt", tuple(tokens.encode_chat(prompt) if chat else tokens.encode(prompt, special=True)))
     return Prompt(text=prompt, ids=ids, chat_applied=chat)
 
 
@@ -44,14 +42,22 @@ def encode_answer(tokens: Tokens, answer: TokensOrText, *, vocab_size: int) -> t
         InvalidInput: empty, not valid Unicode, or an id that the model does not know.
     """
     ids = tuple(tokens.encode_answer(answer)) if isinstance(answer, str) else _known(answer, vocab_size)
-    if not ids:
-        message = "The answer is empty. Give at least one token of text to score."
+    return _not_empty("answer", ids)
+
+
+def _not_empty(what: str, given: Given) -> Given:
+    if not given:
+        message = f"The {what} is empty: it has no token. Give some text, or at least one token id."
         raise InvalidInput(message)
-    return ids
+    return given
 
 
 def _known(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
-    known = tuple(int(token) for token in ids)
+    try:
+        known = () if isinstance(ids, bytes) else tuple(map(operator.index, ids))
+    except TypeError as error:
+        message = f"Got {type(ids).__name__} ({error}). Give text, or one flat sequence of token ids."
+        raise InvalidInput(message) from error
     if wrong := [token for token in known if not 0 <= token < vocab_size]:
         message = f"Token id {wrong[0]} is unknown to this model; its ids go from 0 to {vocab_size - 1}."
         raise InvalidInput(message)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from jinja2 import TemplateError
+
 from rauq.errors import InvalidInput
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -26,7 +28,7 @@ class Tokens:
         Raises:
             InvalidInput: the text is not valid Unicode.
         """
-        _check_unicode(text)
+        check_unicode(text)
         ids: list[int] = self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
         return ids
 
@@ -43,14 +45,18 @@ class Tokens:
         """Token ids of a text as the user's turn, up to where the assistant begins.
 
         Raises:
-            InvalidInput: the tokenizer has no chat template, or the text is not valid Unicode.
+            InvalidInput: the tokenizer has no chat template that works, or the text is not valid Unicode.
         """
-        _check_unicode(text)
+        check_unicode(text)
         if not self.tokenizer.chat_template:
             message = "This tokenizer has no chat template. Pass chat=False to give the prompt as it is."
             raise InvalidInput(message)
         turn = [{"role": "user", "content": text}]
-        ids: list[int] = self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, return_dict=False)
+        try:
+            ids: list[int] = self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, return_dict=False)
+        except TemplateError as error:
+            message = f"The chat template of this tokenizer fails ({error}). Pass chat=False to do without it."
+            raise InvalidInput(message) from error
         return ids
 
     def piece(self, token: int) -> bytes:
@@ -67,9 +73,9 @@ class Tokens:
 
         `silent` tokens, such as the end token, add no text.
         """
-        decode = TextStream(self)
-        texts = ["" if token in silent else decode(token) for token in ids]
-        return (*texts[:-1], texts[-1] + decode.rest()) if texts else ()
+        decode = TextStream(self, silent)
+        tokens = list(ids)
+        return tuple(decode(token, last=place == len(tokens)) for place, token in enumerate(tokens, start=1))
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of all these tokens together, special ones by name."""
@@ -77,35 +83,43 @@ class Tokens:
 
     @cached_property
     def _added(self) -> dict[int, bytes]:
-        return {token: str(added).encode() for token, added in self.tokenizer.added_tokens_decoder.items()}
+        """Names of the special tokens; others that were added are spelled as the rest in sentencepiece alone."""
+        return {
+            token: str(added).encode()
+            for token, added in self.tokenizer.added_tokens_decoder.items()
+            if added.special or self._bytes_of_name is not _from_sentencepiece
+        }
 
     @cached_property
     def _bytes_of_name(self) -> Callable[[str], bytes]:
         decoders = _decoder_types(self.tokenizer)
         if "ByteLevel" in decoders:
             return _from_byte_level
-        if decoders & {"Metaspace", "ByteFallback"} or self.tokenizer.convert_tokens_to_ids(_WORD_START) is not None:
+        if decoders & {"Metaspace", "ByteFallback"} or _WORD_START in self.tokenizer.get_vocab():
             return _from_sentencepiece
-        return str.encode
+        return str.encode if decoders else _from_word
 
 
 class TextStream:
-    """Text of one token after another, for streaming."""
+    """Text of one token after another, for streaming; `silent` tokens add none."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Tokens, silent: Collection[int] = ()) -> None:
         self.tokens = tokens
+        self.silent = silent
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-    def __call__(self, token: int) -> str:
-        """What this token adds: nothing while its last character is incomplete."""
-        return self.decoder.decode(self.tokens.piece(token))
-
-    def rest(self) -> str:
-        """A replacement character if the text ends in the middle of a character."""
-        return self.decoder.decode(b"", final=True)
+    def __call__(self, token: int, *, last: bool = False) -> str:
+        """What this token adds: nothing while a character is incomplete, a replacement if it stays so at the `last`."""
+        piece = b"" if token in self.silent else self.tokens.piece(token)
+        return self.decoder.decode(piece, final=last)
 
 
-def _check_unicode(text: str) -> None:
+def check_unicode(text: str) -> None:
+    """Refuse lone surrogates, which no tokenizer can encode.
+
+    Raises:
+        InvalidInput: the text holds one.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -136,6 +150,10 @@ def _from_byte_level(name: str) -> bytes:
     if all(letter in _ALPHABET for letter in name):
         return bytes(_ALPHABET[letter] for letter in name)
     return name.encode()
+
+
+def _from_word(name: str) -> bytes:
+    return f" {name}".encode()  # without a decoding step, tokens are words between spaces
 
 
 def _from_sentencepiece(name: str) -> bytes:
