@@ -82,17 +82,13 @@ def _after_first(signal: np.ndarray, rest: np.ndarray) -> np.ndarray:
 
 
 def _running_mean(attention: np.ndarray, recent: int | None = None) -> np.ndarray:
-    """Mean of the weights so far, the current one included, or of the last `recent` of them.
-
-    Counted from the first weight, so that the running mean of a constant is exactly that constant.
-    """
-    first = attention[..., :1]
-    totals = np.cumsum(attention - first, axis=-1)
+    """Mean of the weights so far, the current one included, or of the last `recent` of them."""
+    totals = np.cumsum(attention, axis=-1)
     counts = np.arange(1, attention.shape[-1] + 1)
     if recent is not None:
         totals[..., recent:] = totals[..., recent:] - totals[..., :-recent]
         counts = np.minimum(counts, recent)
-    return first + totals / counts
+    return totals / counts
 
 
 def _shape(signal: np.ndarray, attention: np.ndarray) -> tuple[int, ...]:

@@ -64,12 +64,6 @@ def test_one_token_is_its_signal(update):
     assert confidence_of(SIGNAL[:1], ATTENTION[:0], alpha=ALPHA, update=update).tolist() == [SIGNAL[0]]
 
 
-def test_a_constant_attention_has_no_distance_to_its_own_mean():
-    constant = np.full(40, 0.1)
-    confidence = confidence_of(np.ones(41), constant, alpha=0.0, update="minus_mean")
-    assert confidence[1:].tolist() == [0.0] * 40
-
-
 def test_probability_is_the_exponential_of_the_logprob():
     assert signal_of(np.log([0.25, 1.0]), np.zeros(2), None, "probability").tolist() == [0.25, 1.0]
 

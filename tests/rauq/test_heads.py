@@ -16,8 +16,16 @@ def test_the_head_with_the_largest_mean_is_picked_and_ties_go_to_the_lowest_inde
 def test_top5_and_mean_rank_the_heads():
     assert pick_heads(MEANS, (4, 5), "top5").tolist() == [[[1, 2, 0], [0, 2, 1]]]
     assert pick_heads(MEANS, (4, 5), "mean").shape == (1, 2, 3)
-    many = np.linspace(1, 0, 8)[None, None]
-    assert pick_heads(many, (0,), "top5").tolist() == [[[0, 1, 2, 3, 4]]]
+    assert pick_heads(np.linspace(0, 1, 8)[None, None], (0,), "top5").tolist() == [[[7, 6, 5, 4, 3]]]
+    tied = np.tile([0.5, 0.9], 32)[None, None]
+    assert pick_heads(tied, (0,), "top5").tolist() == [[[1, 3, 5, 7, 9]]]
+
+
+@pytest.mark.parametrize("rule", ["max", "top5", "mean"])
+def test_a_head_whose_mean_is_unknown_is_never_passed_over(rule):
+    means = np.linspace(0, 1, 8)[None, None].copy()
+    means[..., 2] = np.nan
+    assert pick_heads(means, (0,), rule)[0, 0, 0] == 2
 
 
 def test_fixed_heads_are_taken_as_named_whatever_their_order():

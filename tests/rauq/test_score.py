@@ -201,8 +201,15 @@ def test_nan_is_passed_on_with_a_reason():
     assert np.isnan(together.uncertainty).tolist() == [False, True]
     assert together.layer[1] == -1
     assert "nan" in together.reasons[1]
-    for tokens in get_args(TokenAggregation):
-        assert np.isnan(score(unknown, Settings(token_aggregation=tokens)).uncertainty)
+
+
+@pytest.mark.parametrize("tokens", get_args(TokenAggregation))
+def test_one_unknown_token_makes_the_answer_unknown(tokens):
+    logprobs = random_trace(9).logprobs.copy()
+    logprobs[-1] = np.nan  # the last one: every confidence before it is known
+    unknown = random_trace(9, logprobs=logprobs)
+    together = score_many(batch([random_trace(12), unknown]), Settings(token_aggregation=tokens))
+    assert np.isnan(together.uncertainty).tolist() == [False, True]
 
 
 def test_a_negative_confidence_has_no_logarithm_but_a_mean():
