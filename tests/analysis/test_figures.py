@@ -1,0 +1,192 @@
+"""What the figures draw: the numbers they are given, on scales that hold for every reader, and text as text."""
+
+import colorsys
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+import rauq
+from analysis.figures.confidence import confidence
+from analysis.figures.labels import plotly_text
+from analysis.figures.layer_head_map import layer_head_map, upper_end
+from analysis.figures.style import attention_scale, tick_positions
+from analysis.figures.token_head_map import token_head_map
+from tests.answers import random_trace
+from tests.traces import make_trace
+
+HOSTILE = (b" <b>bold</b>", b"<a href='http://evil/'>", b"$x^2$", b"&lt;", b"\n", b"\xf0\x9f", b"x" * 60)
+
+
+def luminance(colour):
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+def by_name(figure, name):
+    return next(trace for trace in figure.data if trace.name == name)
+
+
+def map_of(weights, **options):
+    return layer_head_map(weights, range(len(weights)), picked=options.pop("picked", [(1, 2)]), **options)
+
+
+@pytest.fixture
+def weights():
+    return np.random.default_rng(0).uniform(0, 0.37, (6, 4))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_attention_scale_reads_without_hues(dark):
+    levels = np.array([luminance(colour) for _, colour in attention_scale(dark=dark)])
+    steps = np.diff(levels)
+    assert (steps > 0.005).all() if dark else (steps < -0.005).all()
+    hues = [colorsys.rgb_to_hsv(*(int(c[i : i + 2], 16) for i in (1, 3, 5)))[0] for _, c in attention_scale(dark=dark)]
+    assert all(0.4 < hue < 0.7 for hue in hues)
+
+
+def test_map_shows_its_weights_from_zero_to_a_tenth_above(weights):
+    cells = map_of(weights).data[0]
+    assert isinstance(cells, go.Heatmap)
+    assert cells.z.dtype == np.float32
+    np.testing.assert_allclose(cells.z, weights, rtol=1e-6)
+    assert (cells.zmin, cells.zmax) == (0, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"), [([[0.41]], 0.5), ([[0.3]], 0.3), ([[1.0]], 1.0), ([[0.0]], 1.0), ([[np.nan]], 1.0)]
+)
+def test_upper_end(weights, expected):
+    assert upper_end(np.array(weights)) == pytest.approx(expected)
+
+
+def test_every_cell_can_be_clicked_in_row_major_order(weights):
+    targets = map_of(weights).data[-1]
+    for index in range(weights.size):
+        row, head = divmod(index, weights.shape[1])
+        assert (targets.y[index], targets.x[index]) == (row, head)
+        np.testing.assert_allclose(targets.customdata[index], (row, weights[row, head]), rtol=1e-6)
+
+
+def test_rings_stand_on_the_picked_heads_and_the_frame_on_the_marked_one(weights):
+    figure = map_of(weights, picked=[(2, 3), (3, 0), (4, -1)], marked=(5, 1))
+    ring = by_name(figure, "picked head")
+    assert list(zip(ring.y, ring.x, strict=True)) == [(2, 3), (3, 0)]
+    assert figure.data[-1].selectedpoints == (5 * 4 + 1,)
+    assert {(shape.y0, shape.y1) for shape in figure.layout.shapes} == {(1.5, 4.5)}
+
+
+def test_map_of_a_hybrid_names_its_absolute_layers(weights):
+    layers = (3, 7, 11, 15, 19, 23)
+    figure = layer_head_map(weights, layers, picked=[(11, 0), (15, 1)], marked=(23, 3))
+    assert figure.layout.yaxis.ticktext == tuple(map(str, layers))
+    assert list(by_name(figure, "picked head").y) == [2, 3]
+    assert figure.data[-1].selectedpoints == (23,)
+    assert figure.data[-1].customdata[-1][0] == 23
+
+
+def test_selecting_leaves_the_rings_alone(weights):
+    for trace in map_of(weights).data[1:-1]:
+        assert trace.unselected.marker.opacity == 1
+        assert trace.hoverinfo == "skip"
+
+
+def test_token_map_leaves_the_first_token_empty():
+    weights = np.random.default_rng(0).uniform(0, 1, (4, 6))
+    figure = token_head_map(weights, (b"a",) * 7, head=2)
+    cells = figure.data[0]
+    assert np.isnan(cells.z[:, 0]).all()
+    np.testing.assert_allclose(cells.z[:, 1:], weights, rtol=1e-6)
+    frame = figure.layout.shapes[-1]
+    assert (frame.y0, frame.y1, frame.x1) == (1.5, 2.5, 6.5)
+
+
+def test_confidence_draws_the_score():
+    trace = random_trace(9, seed=3)
+    score = rauq.score(trace)
+    figure = confidence(score, trace.pieces, layer=score.layer, collapse=4)
+    row = score.layers.index(score.layer)
+    np.testing.assert_allclose(by_name(figure, f"c, layer {score.layer}").y, score.confidence[row], rtol=1e-6)
+    np.testing.assert_allclose(by_name(figure, "r, a sure model").y, score.sure_confidence[row], rtol=1e-6)
+    np.testing.assert_allclose(by_name(figure, "signal").y, score.signal, rtol=1e-6)
+    attention = by_name(figure, f"attention, head {score.heads[row]}")
+    assert list(attention.x) == list(range(1, 9))
+    np.testing.assert_allclose(attention.y, score.attention[row], rtol=1e-6)
+    drawn = [trace.name for trace in figure.data if trace.name.startswith("layer ")]
+    assert drawn == [f"layer {layer}" for layer in score.layers if layer != score.layer]
+
+
+def test_the_front_layer_is_drawn_last_of_the_confidences():
+    trace = random_trace(5)
+    score = rauq.score(trace)
+    names = [trace.name for trace in confidence(score, trace.pieces, layer=score.layers[0]).data]
+    assert names.index(f"c, layer {score.layers[0]}") > max(i for i, n in enumerate(names) if n.startswith("layer "))
+
+
+@pytest.mark.parametrize("update", ["minus_mean", "mean_sum"])
+def test_confidence_without_a_logarithm_leaves_a_gap(update):
+    trace = random_trace(12, seed=1)
+    score = rauq.score(trace, rauq.Settings(update=update))
+    front = score.layers[0]
+    drawn = by_name(confidence(score, trace.pieces, layer=front), f"c, layer {front}").y
+    drawable = score.confidence[0] > 0
+    assert np.isnan(drawn[~drawable]).all()
+    assert np.isfinite(drawn[drawable]).all()
+
+
+@pytest.mark.parametrize("smallest", [0.3, 1e-3, 1e-30])
+def test_confidence_has_a_few_ticks_however_far_it_falls(smallest):
+    trace = make_trace((b"a",) * 4, probabilities=[0.9, smallest, 0.5, 0.9])
+    score = rauq.score(trace, rauq.Settings(alpha=1.0))
+    axis = confidence(score, trace.pieces, layer=score.layers[0]).layout.yaxis
+    assert axis.type == "log"
+    assert 2 <= len([tick for tick in axis.tickvals if smallest / 10 <= tick <= 10]) <= 10
+
+
+@pytest.mark.parametrize("num_tokens", [1, 2])
+def test_short_answers_can_be_drawn(num_tokens):
+    trace = make_trace((b"a",) * num_tokens)
+    score = rauq.score(trace)
+    weights = trace.previous_token_attention()
+    confidence(score, trace.pieces, layer=score.layers[0], collapse=0, selected=0).to_json()
+    token_head_map(weights[0], trace.pieces, head=0, collapse=0, selected=0).to_json()
+
+
+def test_model_text_is_never_markup():
+    trace = make_trace(HOSTILE)
+    score = rauq.score(trace)
+    figures = [
+        confidence(score, trace.pieces, layer=score.layers[0]),
+        token_head_map(trace.previous_token_attention()[0], trace.pieces, head=0),
+    ]
+    for figure in figures:
+        texts = [
+            *figure.layout.xaxis.ticktext,
+            *np.ravel(next(trace.text for trace in figure.data if trace.text is not None)),
+        ]
+        assert len(texts) >= 2 * len(HOSTILE)
+        assert not any(mark in text for text in texts for mark in ("<", ">", "$"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("<b>", "&lt;b&gt;"), ("&lt;", "&amp;lt;"), ("$x$", "&#36;x&#36;"), ('say "a"', 'say "a"')],
+)
+def test_plotly_text(text, expected):
+    assert plotly_text(text) == expected
+
+
+@pytest.mark.parametrize("count", [1, 12, 24, 25, 200])
+def test_ticks_never_crowd(count):
+    ticks = tick_positions(count)
+    assert ticks[0] == 0
+    assert len(ticks) <= 24
+    assert len(set(np.diff(ticks))) <= 1
+
+
+def test_long_tokens_are_cut_on_the_axis_and_whole_in_the_hover():
+    trace = make_trace((b"a", b"x" * 30))
+    figure = token_head_map(trace.previous_token_attention()[0], trace.pieces, head=0)
+    assert figure.layout.xaxis.ticktext[1] == "x" * 11 + "…"
+    assert "x" * 30 in figure.data[0].text[0][1]
