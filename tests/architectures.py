@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
@@ -149,6 +150,12 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
 def tiny_language_model(architecture: Architecture, **changes: Any) -> LanguageModel:
     """The tiny model with the byte tokenizer, proved as every model is."""
     return wrap_model(tiny_model(architecture, **changes), byte_tokenizer(), name=f"tiny-{architecture}")
+
+
+def seeded_prompts(*lengths: int) -> list[list[int]]:
+    """Random prompts of these lengths, without special tokens."""
+    random = np.random.default_rng(0)
+    return [random.integers(4, VOCABULARY, length).tolist() for length in lengths]
 
 
 def named(name: str) -> Architecture:

@@ -85,7 +85,7 @@ class TappedFeed:
         with tap.recording(self.recorders):
             logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
         if not self.active:
-            self.active = [record for record in self.records.values() if record.seen]
+            self._first_feed_done()
         if self._waiting_bytes() > _FLUSH_BYTES:
             self._flush()
         return logits
@@ -107,6 +107,11 @@ class TappedFeed:
     def layers(self) -> tuple[int, ...]:
         """The layers that recorded something: others have no softmax attention."""
         return tuple(layer for layer, record in self.records.items() if record.seen)
+
+    def _first_feed_done(self) -> None:
+        self.active = [self.records[layer] for layer in self.layers]
+        for layer in self.layers:
+            self.records[layer].rely_on(self.cached.cache.layers[layer])
 
     def _waiting_bytes(self) -> int:
         queries = self.active[0].queries if self.active else []

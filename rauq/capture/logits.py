@@ -35,26 +35,36 @@ def _of_block(logits: Tensor, ids: Tensor) -> TokenStatistics:
 
 
 class LogitsBuffer:
-    """Logits (B, V) of one decoding step after another, reduced a block at a time."""
+    """Logits (B, V) of one decoding step after another, reduced a block at a time.
+
+    They are copied into one block of memory: many small tensors kept between the large ones of the cache would
+    fragment the heap.
+    """
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[Tensor, Tensor]] = []
+        self.logits: Tensor | None = None  # (B, S, V)
+        self.ids: list[Tensor] = []
         self.blocks: list[TokenStatistics] = []
 
     def add(self, logits: Tensor, ids: Tensor) -> None:
         """Note the logits (B, V) that led to ids (B,)."""
-        self.waiting.append((logits, ids))
-        if len(self.waiting) * len(ids) >= _BLOCK_ROWS:
+        if self.logits is None:
+            batch, vocab_size = logits.shape
+            self.logits = logits.new_empty(batch, max(1, _BLOCK_ROWS // batch), vocab_size)
+        self.logits[:, len(self.ids)] = logits
+        self.ids.append(ids)
+        if len(self.ids) == self.logits.shape[1]:
             self._reduce()
 
     def statistics(self) -> TokenStatistics:
         """Everything noted so far: (B, N), (B, N), (B, N, 10), (B, N, 10)."""
-        if self.waiting:
+        if self.ids:
             self._reduce()
         return TokenStatistics(*(torch.cat(column, dim=1) for column in zip(*self.blocks, strict=True)))
 
     def _reduce(self) -> None:
-        logits, ids = (torch.stack(column, dim=1) for column in zip(*self.waiting, strict=True))  # (B, S, V), (B, S)
-        flat = token_statistics(logits.flatten(0, 1), ids.flatten())
+        assert self.logits is not None  # noqa: S101 - ids were added with logits
+        ids = torch.stack(self.ids, dim=1)
+        flat = token_statistics(self.logits[:, : len(self.ids)].flatten(0, 1), ids.flatten())
         self.blocks.append(TokenStatistics(*(column.unflatten(0, ids.shape) for column in flat)))
-        self.waiting = []
+        self.ids = []

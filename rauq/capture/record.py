@@ -62,6 +62,7 @@ class LayerRecord:
         self.rows: list[Rows] = []
         self.evicted: list[Keys] = []
         self.keys: Keys | None = None
+        self.cache: Any = None
         self.options: Mapping[str, Any] = {}
 
     def __call__(self, query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> None:
@@ -75,10 +76,16 @@ class LayerRecord:
         first_key = self.seen - key.shape[2]
         self.queries.append(query)
         self.rows.append(Rows(query.shape[2], mask, first_key))
-        if first_key > 0:
-            self._keep_evicted(first_key, key.shape[2])
-        self.keys = Keys(first_key, key)
         self.options = options
+        if self.cache is None:
+            if first_key > 0:
+                self._keep_evicted(first_key, key.shape[2])
+            self.keys = Keys(first_key, key)
+
+    def rely_on(self, cache: Any) -> None:
+        """Hold no key where this layer of the cache holds them all: one kept a step longer fragments the heap."""
+        if self.keys is not None and cache.keys is self.keys.tensor:
+            self.cache, self.keys = cache, None
 
     def _keep_evicted(self, first_key: int, window: int) -> None:
         """Keep the last keys that this step no longer sees, where a pending row needs them: once in a window."""
@@ -97,9 +104,10 @@ class LayerRecord:
 
     def take(self) -> tuple[Tensor, Keys, list[Rows]]:
         """The pending queries (B, H, n, D), the keys they can see, and their masks; the record forgets the rows."""
-        assert self.keys is not None  # noqa: S101 - only called on layers that recorded
         queries, rows = torch.cat(self.queries, dim=2), self.rows
-        keys = _stitched([*self.evicted, self.keys])
+        last = self.keys if self.cache is None else Keys(0, self.cache.keys)
+        assert last is not None  # noqa: S101 - only called on layers that recorded
+        keys = _stitched([*self.evicted, last])
         self.queries, self.rows, self.evicted = [], [], []
         return queries, keys, rows
 

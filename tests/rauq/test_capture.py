@@ -1,13 +1,10 @@
 """The captured band is the model's own attention: over all architectures, and only with every part in place."""
 
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from rauq.capture import band as band_module
 from rauq.capture import feed as feed_module
@@ -16,17 +13,11 @@ from rauq.capture.feed import CachedModel, StepwiseFeed, TappedFeed
 from rauq.errors import UnsupportedModel
 from rauq.language_model import LanguageModel
 from rauq.trace import NUM_BANDS, Trace
-from tests.architectures import ARCHITECTURES, VOCABULARY, Architecture, named, tiny_language_model, tiny_model
+from tests.architectures import ARCHITECTURES, VOCABULARY, Architecture, named, seeded_prompts, tiny_language_model
 
 EXACT = 1e-5
 LENGTHS = (30, 17, 25)
 NUM_NEW = 20
-
-
-def prompts(*lengths: int) -> list[list[int]]:
-    """Seeded random prompts, without special tokens."""
-    random = np.random.default_rng(0)
-    return [random.integers(4, VOCABULARY, length).tolist() for length in lengths]
 
 
 def eager_bands(lm: LanguageModel, traces: list[Trace]) -> list[np.ndarray]:
@@ -77,7 +68,7 @@ def lm(architecture) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def single(lm) -> list[Trace]:
-    return [lm.generate(ids, max_new_tokens=NUM_NEW, stop=(), last_row=True) for ids in prompts(*LENGTHS)]
+    return [lm.generate(ids, max_new_tokens=NUM_NEW, stop=(), last_row=True) for ids in seeded_prompts(*LENGTHS)]
 
 
 def test_reports_the_layers_that_have_attention(lm, architecture):
@@ -96,14 +87,14 @@ def test_read_band_is_eager_attention(lm, single):
 
 
 def test_left_padded_band_is_eager_attention(lm):
-    traces = answered(lm, prompts(*LENGTHS))
+    traces = answered(lm, seeded_prompts(*LENGTHS))
     assert difference(lm, traces) <= EXACT
     read = list(lm.read_batch([(trace.prompt_ids, trace.answer_ids) for trace in traces]))
     assert difference(lm, read) <= EXACT
 
 
 def test_a_batch_gives_what_single_calls_give(lm, single):
-    for alone, batched in zip(single, answered(lm, prompts(*LENGTHS)), strict=True):
+    for alone, batched in zip(single, answered(lm, seeded_prompts(*LENGTHS)), strict=True):
         np.testing.assert_array_equal(alone.answer_ids, batched.answer_ids)
         np.testing.assert_allclose(alone.attention, batched.attention, atol=EXACT)
         np.testing.assert_allclose(alone.logprobs, batched.logprobs, atol=EXACT)
@@ -111,7 +102,7 @@ def test_a_batch_gives_what_single_calls_give(lm, single):
 
 
 def test_tokens_are_those_of_plain_generation(lm, single):
-    for ids, trace in zip(prompts(*LENGTHS), single, strict=True):
+    for ids, trace in zip(seeded_prompts(*LENGTHS), single, strict=True):
         options = {"do_sample": False, "max_new_tokens": NUM_NEW, "pad_token_id": 0}
         plain = lm.model.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), **options)
         assert trace.answer_ids.tolist() == plain[0, len(ids) :].tolist()
@@ -121,24 +112,24 @@ def test_tokens_are_those_of_plain_generation(lm, single):
 @pytest.mark.parametrize("name", ["mistral-window", "gemma2-softcap-window", "gpt-oss-sinks-window"])
 def test_windows_never_reached_crossed_and_shorter_than_the_prompt(name, window):
     lm = tiny_language_model(named(name), sliding_window=window)
-    assert difference(lm, answered(lm, prompts(30))) <= EXACT
-    assert difference(lm, answered(lm, prompts(30, 17))) <= EXACT
+    assert difference(lm, answered(lm, seeded_prompts(30))) <= EXACT
+    assert difference(lm, answered(lm, seeded_prompts(30, 17))) <= EXACT
 
 
 @pytest.mark.parametrize("name", ["llama", "mistral-window", "gemma2-softcap-window", "llama4-chunked"])
 @pytest.mark.parametrize("waiting", [0, 4000])
 def test_flushing_in_blocks_changes_nothing(name, waiting, monkeypatch):
     lm = tiny_language_model(named(name))
-    whole = answered(lm, prompts(*LENGTHS))
+    whole = answered(lm, seeded_prompts(*LENGTHS))
     monkeypatch.setattr(feed_module, "_FLUSH_BYTES", waiting)
-    for trace, expected in zip(answered(lm, prompts(*LENGTHS)), whole, strict=True):
+    for trace, expected in zip(answered(lm, seeded_prompts(*LENGTHS)), whole, strict=True):
         np.testing.assert_allclose(trace.attention, expected.attention, atol=1e-6)
-    assert difference(lm, answered(lm, prompts(*LENGTHS))) <= EXACT
+    assert difference(lm, answered(lm, seeded_prompts(*LENGTHS))) <= EXACT
 
 
 def test_reading_in_several_passes_changes_nothing(monkeypatch):
     lm = tiny_language_model(named("mistral-window"))
-    [trace] = answered(lm, prompts(30))
+    [trace] = answered(lm, seeded_prompts(30))
     whole = lm.read(trace.prompt_ids, trace.answer_ids)
     monkeypatch.setattr("rauq.generation._READ_LOGITS_BYTES", 7 * 4 * VOCABULARY)
     parts = lm.read(trace.prompt_ids, trace.answer_ids)
@@ -187,7 +178,7 @@ def test_a_capture_that_forgets_a_part_is_found_out(mutant, monkeypatch):
     lm = tiny_language_model(named(name))
     break_it(monkeypatch)
     with pytest.raises(AssertionError):
-        assert difference(lm, answered(lm, prompts(*lengths))) <= EXACT
+        assert difference(lm, answered(lm, seeded_prompts(*lengths))) <= EXACT
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2-softcap-window", "falcon"])
@@ -201,7 +192,7 @@ def test_check_says_that_the_capture_is_exact(name):
 def test_check_in_bfloat16_tolerates_rounding_only():
     lm = tiny_language_model(named("llama"))
     lm.model.to(torch.bfloat16)
-    found = lm.check(prompts(30)[0])
+    found = lm.check(seeded_prompts(30)[0])
     assert found.exact
     assert found.tolerance == 2e-2
     assert max(found.differences) > EXACT
@@ -224,141 +215,3 @@ def test_a_learned_position_bias_is_refused(monkeypatch):
     )
     with pytest.raises(UnsupportedModel, match="position bias"):
         lm.generate([5, 6], max_new_tokens=2)
-
-
-class _Observed(TorchDispatchMode):
-    """Counts the operations, and keeps the size of the largest tensor that one puts out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.largest = 0
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        del types
-        result = operation(*args, **(kwargs or {}))
-        self.names.append(str(operation))
-        parts = result if isinstance(result, tuple | list) else [result]
-        self.largest = max([self.largest, *(part.numel() for part in parts if isinstance(part, torch.Tensor))])
-        return result
-
-
-@pytest.mark.parametrize("padding", [(0,), (3, 0)])
-def test_nothing_is_computed_inside_the_decoding_loop(padding):
-    model = tiny_model(named("llama"))
-    tapped, plain = TappedFeed(model, padding), CachedModel(model, padding)
-    ids = torch.tensor(prompts(*[30] * len(padding)))
-    step = ids[:, :1]
-    with torch.inference_mode():
-        tapped.feed(ids, tail=1)
-        plain.forward(ids, tail=1)
-        with _Observed() as with_capture:
-            tapped.feed(step, tail=1)
-        with _Observed() as without:
-            plain.forward(step, tail=1)
-    extra = [name for name in with_capture.names if name not in without.names]
-    assert set(extra) <= {"aten.slice.Tensor"}  # the view of the last logits
-    assert len(with_capture.names) <= len(without.names) + 1
-
-
-def test_no_tensor_grows_with_the_square_of_the_prompt():
-    length = 1200
-    lm = tiny_language_model(named("llama"), max_position_embeddings=2 * length)
-    with _Observed() as observed:
-        lm.generate(prompts(length)[0], max_new_tokens=4, stop=(), last_row=True)
-    assert observed.largest < length * length
-    with _Observed() as read:
-        lm.read(prompts(length)[0], prompts(4)[0])
-    assert read.largest < length * length
-
-
-def test_the_record_of_the_prompt_is_no_view_of_the_whole_prompt():
-    model = tiny_model(named("llama"))
-    feed = TappedFeed(model, [0])
-    with torch.inference_mode():
-        feed.feed(torch.tensor(prompts(200)), tail=1)
-    [query] = feed.active[0].queries
-    assert query.untyped_storage().nbytes() == query.nbytes
-
-
-def test_old_keys_of_a_window_are_dropped():
-    lm = tiny_language_model(named("mistral-window"), sliding_window=8)
-    feed = TappedFeed(lm.model, [0])
-    with torch.inference_mode():
-        feed.feed(torch.tensor(prompts(200)), tail=1)
-        for token in prompts(40)[0]:
-            feed.feed(torch.tensor([[token]]), tail=1)
-    kept = sum(keys.tensor.untyped_storage().nbytes() for keys in feed.active[0].evicted)
-    one_key = feed.active[0].keys.tensor[:, :, 0].nbytes
-    assert kept <= (40 + 3 * 8) * one_key
-
-
-def _together(jobs: list[Callable[[], Trace]]) -> list[Trace]:
-    start = threading.Barrier(len(jobs))
-
-    def run(job: Callable[[], Trace]) -> Trace:
-        start.wait()
-        return job()
-
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        return list(pool.map(run, jobs))
-
-
-def _same(trace: Trace, expected: Trace) -> None:
-    np.testing.assert_array_equal(trace.answer_ids, expected.answer_ids)
-    np.testing.assert_array_equal(trace.attention, expected.attention)
-
-
-def test_threads_on_two_models_and_on_one_do_not_mix():
-    models = [tiny_language_model(named(name)) for name in ("llama", "mistral-window")]
-    jobs = [
-        lambda lm=lm, ids=ids: lm.generate(ids, max_new_tokens=NUM_NEW, stop=(), last_row=True)
-        for lm in models
-        for ids in prompts(*LENGTHS)
-    ]
-    alone = [job() for job in jobs]
-    for trace, expected in zip(_together(jobs), alone, strict=True):
-        _same(trace, expected)
-
-
-def _steps(lm: LanguageModel, ids: list[int]) -> Iterator[TappedFeed]:
-    feed = TappedFeed(lm.model, [0])
-    feed.feed(torch.tensor([ids]), tail=1)
-    yield feed
-    for token in range(10, 15):
-        feed.feed(torch.tensor([[token]]), tail=1)
-        yield feed
-
-
-def test_overlapping_captures_of_one_model_do_not_mix():
-    lm = tiny_language_model(named("llama"))
-    first, second = prompts(30, 17)
-    with torch.inference_mode():
-        alone = [list(_steps(lm, ids))[-1].band() for ids in (first, second)]
-        overlapping = list(zip(_steps(lm, first), _steps(lm, second), strict=True))[-1]
-    for feed, expected in zip(overlapping, alone, strict=True):
-        assert torch.equal(feed.band(), expected)
-
-
-def test_a_thread_that_captures_does_not_record_another_threads_plain_run():
-    lm = tiny_language_model(named("llama"))
-    feed = TappedFeed(lm.model, [0])
-    inside, done = threading.Event(), threading.Event()
-
-    def plain_run() -> None:
-        inside.wait()
-        lm.model(input_ids=torch.tensor([[7, 8, 9]]))
-        done.set()
-
-    def wait_for_the_other(*_) -> None:
-        inside.set()
-        done.wait()
-
-    thread = threading.Thread(target=plain_run)
-    thread.start()
-    hook = lm.model.register_forward_pre_hook(lambda *_: wait_for_the_other() if not inside.is_set() else None)
-    with torch.inference_mode():
-        feed.feed(torch.tensor(prompts(30)), tail=1)
-    thread.join()
-    hook.remove()
-    assert [record.seen for record in feed.active] == [30, 30, 30]
