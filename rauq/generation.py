@@ -231,7 +231,8 @@ def _chooser(sampling: Sampling | None, device: torch.device) -> Callable[[Tenso
         generator.seed()
     else:
         generator.manual_seed(int(sampling.seed))
-    warp = LogitsProcessorList([TemperatureLogitsWarper(float(sampling.temperature))])
+    temperature = max(float(sampling.temperature), torch.finfo(torch.float32).tiny)
+    warp = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
     if sampling.top_k:
         warp.append(TopKLogitsWarper(int(sampling.top_k)))
     if sampling.top_p < 1:

@@ -63,7 +63,7 @@ class Tokens:
         """The bytes that a token stands for; the name of a special token."""
         if token in self._added:
             return self._added[token]
-        name = self.tokenizer.convert_ids_to_tokens(token)
+        name = self.tokenizer.convert_ids_to_tokens(int(token))
         if name is None:  # models have more logits than tokens
             return f"<{token}>".encode()
         return self._bytes_of_name(name)

@@ -1,0 +1,87 @@
+"""Drawn answers repeat with their seed, follow the warped distribution, and report the raw one."""
+
+import numpy as np
+import pytest
+import torch
+
+from rauq.errors import InvalidInput
+from tests.architectures import named, tiny_language_model
+from tests.tiny import PROMPT, assert_close, counted, raw_logprobs
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return tiny_language_model(named("llama"))
+
+
+@pytest.fixture
+def fresh_lm():
+    """A model of its own for a test that changes it."""
+    return tiny_language_model(named("llama"))
+
+
+def test_sampling_repeats_with_its_seed_alone(lm):
+    def drawn(seed, **options):
+        options = {"do_sample": True, "max_new_tokens": 12, "stop": (), "top_k": 0, "temperature": 2.0} | options
+        return lm.generate(PROMPT, seed=seed, **options).answer_ids.tolist()
+
+    assert drawn(0) == drawn(0)
+    assert len({tuple(drawn(seed)) for seed in range(5)}) == 5
+    assert drawn(None) != drawn(None)
+    greedy = lm.generate(PROMPT, max_new_tokens=12, stop=()).answer_ids.tolist()
+    for options in ({"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-6}, {"temperature": 1e-300}):
+        assert drawn(0, **options) == greedy, options
+    assert drawn(0) != greedy
+
+
+def test_draws_follow_the_warped_distribution(lm):
+    logits = torch.tensor(raw_logprobs(lm, lm.read(PROMPT, "a"))[0])
+    for options in ({"top_k": 3}, {"top_k": 0, "top_p": 0.5}):
+        probabilities = (logits / 0.7).softmax(dim=-1)
+        order = probabilities.argsort(descending=True)
+        kept = options["top_k"] or int((probabilities[order].cumsum(0) < 0.5).sum()) + 1
+        allowed = order[:kept]
+        expected = (probabilities[allowed] / probabilities[allowed].sum()).numpy()
+        samples = lm.sample(PROMPT, k=2000, max_new_tokens=1, temperature=0.7, seed=1, **options)
+        drawn = np.array([sample.answer_ids[0] for sample in samples])
+        assert set(drawn) <= set(allowed.tolist())
+        shares = np.array([(drawn == token).mean() for token in allowed.tolist()])
+        np.testing.assert_allclose(shares, expected, atol=4 * 0.5 / np.sqrt(2000))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 0},
+        {"temperature": -1.0},
+        {"temperature": float("nan")},
+        {"temperature": float("inf")},
+        {"top_p": 0},
+        {"top_p": 1.1},
+        {"top_k": -1},
+        {"top_k": 2.5},
+        {"seed": -1},
+        {"seed": 2**64},
+        {"seed": 0.5},
+    ],
+    ids=str,
+)
+def test_sampling_options_without_meaning_are_refused(lm, options):
+    with pytest.raises(InvalidInput, match="allowed are temperature > 0"):
+        lm.generate(PROMPT, do_sample=True, **options)
+    with pytest.raises(InvalidInput, match="allowed are temperature > 0"):
+        lm.sample(PROMPT, **options)
+
+
+def test_samples_share_one_pass_over_the_prompt_and_equal_reading(fresh_lm):
+    passes = counted(fresh_lm)
+    samples = fresh_lm.sample(PROMPT, k=4, seed=3, max_new_tokens=8, stop="e", last_row=True, temperature=2.0)
+    assert passes[0] == (1, len(PROMPT))
+    assert set(passes[1:]) == {(4, 1)}
+    assert len({tuple(sample.answer_ids) for sample in samples}) == 4
+    for sample in samples:
+        assert_close(sample, fresh_lm.read(PROMPT, sample.answer_ids))
+    again = fresh_lm.sample(PROMPT, k=4, seed=3, max_new_tokens=8, stop="e", temperature=2.0)
+    assert [sample.answer for sample in again] == [sample.answer for sample in samples]
+    with pytest.raises(InvalidInput, match="k=0"):
+        fresh_lm.sample(PROMPT, k=0)
