@@ -1,0 +1,204 @@
+"""A batch gives what single calls give, in order, and a bad item costs nothing but itself."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+from rauq.batches import Failure, in_batches
+from rauq.errors import InvalidInput, NonFiniteLogits, OutOfMemory
+from rauq.models import wrap_model
+from rauq.trace import Trace
+from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
+from tests.tiny import CONTEXT, END, assert_close, chained, counted
+
+PROMPTS = ["a", "Where is it?", "🙂 is a face, and this prompt is longer than a window", "bb", "c?"]
+PAIRS = list(zip(PROMPTS, ["short", "x", "a longer answer than the others", "🙂", [70, END]], strict=True))
+
+
+@pytest.fixture(scope="module", params=["llama", "mistral-window", "gpt-oss-sinks-window", "bloom"])
+def lm(request):
+    return tiny_language_model(named(request.param))
+
+
+@pytest.fixture
+def llama():
+    return tiny_language_model(named("llama"))
+
+
+def assert_same_answer(batched, single):
+    """Equal up to where two best logits are nearly equal and rounding decides."""
+    for place, (one, other) in enumerate(zip(batched.answer_ids, single.answer_ids, strict=False)):
+        if one != other:
+            first, second = single.alternatives[place][:2]
+            assert first.logprob - second.logprob < 1e-4
+            return
+    assert_close(batched, single)
+    assert batched.stop_reason == single.stop_reason
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+@pytest.mark.parametrize("last_row", [True, False])
+def test_generated_together_is_generated_alone(lm, size, last_row):
+    options = {"max_new_tokens": 14, "stop": ["e", "\x00"], "last_row": last_row}
+    traces = list(lm.generate_batch(PROMPTS, batch_size=size, **options))
+    assert [trace.prompt for trace in traces] == PROMPTS
+    for prompt, trace in zip(PROMPTS, traces, strict=True):
+        assert_same_answer(trace, lm.generate(prompt, **options))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_read_together_is_read_alone(lm, size):
+    traces = list(lm.read_batch(PAIRS, batch_size=size))
+    for (prompt, answer), trace in zip(PAIRS, traces, strict=True):
+        alone = lm.read(prompt, answer)
+        assert_close(trace, alone)
+        assert (trace.prompt, trace.stop_reason) == (prompt, alone.stop_reason)
+
+
+def test_a_short_answer_beside_a_long_one(llama):
+    lm = chained(llama, "abcdefgh", end=True)
+    short, long = lm.generate_batch(["ABCDEFg", "?"], last_row=True)
+    assert (short.answer, long.answer) == ("h", "abcdefgh")
+    assert (short.stop_reason, long.stop_reason) == ("eos", "eos")
+    for trace in (short, long):
+        assert_close(trace, lm.read(trace.prompt, trace.answer_ids))
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
+def test_a_long_prompt_does_not_shorten_the_answers_beside_it(architecture):
+    lm = tiny_language_model(named(architecture))
+    prompts = ["x" * (CONTEXT - 4), "short"]
+    options = {"max_new_tokens": 20, "stop": (), "last_row": True}
+    traces = list(lm.generate_batch(prompts, **options))
+    assert [len(trace.answer_ids) for trace in traces] == [4, 20]
+    for prompt, trace in zip(prompts, traces, strict=True):
+        assert_same_answer(trace, lm.generate(prompt, **options))
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_bad_items_alone_fail(llama, size):
+    bad = ["\ud800", "", None, "x" * 1000, [-1], [1.5]]
+    prompts = [item for pair in zip(bad, ["good 1"] * len(bad), strict=True) for item in pair]
+    outcomes = list(llama.generate_batch(prompts, batch_size=size, max_new_tokens=3))
+    assert [isinstance(outcome, Failure) for outcome in outcomes] == [True, False] * len(bad)
+    assert [outcome.index for outcome in outcomes[::2]] == list(range(0, 12, 2))
+    assert all(isinstance(outcome.error, InvalidInput) for outcome in outcomes[::2])
+    alone = llama.generate("good 1", max_new_tokens=3)
+    for trace in outcomes[1::2]:
+        assert_same_answer(trace, alone)
+    pairs = [("good", "a"), ("good", ""), ("", "a"), ("good", None), ("x" * 250, "y" * 7), ("good", "a")]
+    outcomes = list(llama.read_batch(pairs, batch_size=size))
+    assert [isinstance(outcome, Failure) for outcome in outcomes] == [False, True, True, True, True, False]
+
+
+def test_a_batch_of_bad_items_alone_runs_nothing(llama):
+    passes = counted(llama)
+    outcomes = list(llama.generate_batch(["", None]))
+    assert [type(outcome) for outcome in outcomes] == [Failure, Failure]
+    assert passes == []
+
+
+def test_nothing_gives_nothing(llama):
+    assert list(llama.generate_batch([])) == list(llama.read_batch([])) == []
+
+
+def test_numbers_that_are_not_finite_concern_their_item_alone(llama):
+    (poisoned,) = llama.tokens.encode("~", special=False)
+    with torch.no_grad():
+        llama.model.model.embed_tokens.weight[poisoned] = torch.nan
+    good = llama.generate("fine", max_new_tokens=5, stop=())
+    outcomes = list(llama.generate_batch(["fine", "a ~ b", "fine"], max_new_tokens=5, stop=()))
+    assert [type(outcome) for outcome in outcomes] == [Trace, Failure, Trace]
+    assert outcomes[1].index == 1
+    assert isinstance(outcomes[1].error, NonFiniteLogits)
+    for trace in outcomes[::2]:
+        assert_same_answer(trace, good)
+    read = list(llama.read_batch([("fine", "a"), ("~", "a"), ("fine", "b")]))
+    assert [type(outcome) for outcome in read] == [Trace, Failure, Trace]
+
+
+def test_a_batch_that_does_not_fit_is_run_one_by_one(llama, monkeypatch):
+    forward, sizes = llama.model.forward, []
+
+    def small(*args, **kwargs):
+        sizes.append(len(kwargs["input_ids"]))
+        if len(kwargs["input_ids"]) > 1 or kwargs["input_ids"].shape[1] > 30:
+            message = "CUDA out of memory."
+            raise torch.OutOfMemoryError(message)
+        return forward(*args, **kwargs)
+
+    prompts = ["one", "two", "x" * 40, "four"]
+    alone = [llama.generate(prompt, max_new_tokens=3) for prompt in prompts]
+    monkeypatch.setattr(llama.model, "forward", small)
+    outcomes = list(llama.generate_batch(prompts, max_new_tokens=3))
+    assert sizes[0] == 4
+    assert set(sizes[1:]) == {1}
+    assert outcomes[2].index == 2
+    assert isinstance(outcomes[2].error, OutOfMemory)
+    assert "a smaller batch" in str(outcomes[2].error)
+    for place in (0, 1, 3):
+        assert_same_answer(outcomes[place], alone[place])
+
+
+class Tensor:
+    """Stands for what a failed run holds."""
+
+
+def test_a_failed_batch_is_let_go_before_its_items_run():
+    held = []
+
+    def run(batch):
+        mine = Tensor()
+        held.append(weakref.ref(mine))
+        if len(batch) > 1 or batch[0] == 2:
+            message = "full"
+            raise OutOfMemory(message)
+        gc.collect()
+        assert [reference() for reference in held[:-1]] == [None] * (len(held) - 1)
+        return [batch[0]]
+
+    outcomes = list(in_batches([1, 2, 3], encode=int, run=run, size=3))
+    assert (outcomes[0], outcomes[2]) == (1, 3)
+    gc.collect()
+    assert all(reference() is None for reference in held)
+    assert str(outcomes[1].error) == "full"
+
+
+def test_items_are_taken_as_they_are_needed(llama):
+    taken = []
+
+    def prompts():
+        for number in range(10):
+            taken.append(number)
+            yield f"prompt {number}"
+
+    traces = llama.generate_batch(prompts(), batch_size=2, max_new_tokens=1)
+    assert taken == []
+    next(traces)
+    assert taken == [0, 1]
+
+
+def test_calls_without_meaning_are_refused_at_once(llama):
+    with pytest.raises(InvalidInput, match="batch_size=0"):
+        llama.generate_batch(["a"], batch_size=0)
+    with pytest.raises(InvalidInput, match="batch_size=-1"):
+        llama.read_batch([("a", "b")], batch_size=-1)
+    with pytest.raises(InvalidInput, match="max_new_tokens=0"):
+        llama.generate_batch(["a"], max_new_tokens=0)
+    with pytest.raises(InvalidInput, match="Put it in a list"):
+        llama.generate_batch("one prompt")
+
+
+def test_the_masked_padding_is_no_token_of_the_answer():
+    """What fills the empty places has an embedding of its own, which must not reach the answer."""
+    model = tiny_model(named("llama"))
+    lm = wrap_model(model, byte_tokenizer(), name="tiny")
+    alone = lm.generate("a", max_new_tokens=4, stop=())
+    with torch.no_grad():
+        model.model.embed_tokens.weight[0] = 1e4
+    batched = next(lm.generate_batch(["a", "a much longer prompt"], max_new_tokens=4, stop=()))
+    assert_same_answer(batched, alone)
+    assert np.isfinite(batched.logprobs).all()
