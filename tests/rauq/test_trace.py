@@ -25,7 +25,9 @@ def test_no_token_is_no_trace():
 
 
 def test_nothing_in_a_trace_can_change(tmp_path):
-    made = make_trace(extras={"diagonal": np.ones(3)}), Trace.load(tmp_path)):
+    made = make_trace(extras={"diagonal": np.ones(3)})
+    made.save(tmp_path / "t")
+    for trace in (made, Trace.load(tmp_path / "t")):
         for array in (*(getattr(trace, name) for name in ARRAYS), *trace.extras.values()):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1
