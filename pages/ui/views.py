@@ -35,6 +35,8 @@ def show_answer(trace: Trace, settings: Settings) -> None:
 def views(trace: Trace, score: Score) -> None:
     """The answer and its weak spot first, then the heads."""
     selection = state.selection(trace, score)
+    if notice := st.session_state.pop(state.NOTICE, None):
+        st.toast(notice)
     found = report.collapse(score)
     collapse = found.token if found else None
     token_strip(

@@ -1,0 +1,127 @@
+"""Generation in the background: one at a time, stopped when asked, and never silent about a failure."""
+
+import threading
+
+import pytest
+
+from pages.ui import cache, jobs, state
+from pages.ui.jobs import Request, start
+from rauq.errors import InvalidInput
+from tests.traces import make_trace
+
+REQUEST = Request(model="slow", prompt="Where?")
+
+
+class SlowModel:
+    """Writes its first token, then waits: for the word to go on, or to be cancelled."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.calls, self.at_once, self.most_at_once = 0, 0, 0
+
+    def generate(self, prompt, *, on_token, cancel, **_limits):
+        self.calls += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        on_token(0, 5, " Lima")
+        self.begun.set()
+        while not (self.go_on.wait(0.01) or cancel.is_set()):
+            pass
+        self.at_once -= 1
+        return make_trace((b" Lima",), prompt=prompt, stop_reason="cancelled" if cancel.is_set() else "eos")
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    model = SlowModel()
+    monkeypatch.setattr(cache, "model", lambda _name: model)
+    monkeypatch.setattr(cache, "if_loaded", lambda _name: None)
+    yield model
+    model.go_on.set()
+
+
+def ended(job):
+    assert job.done.wait(30)
+    return job
+
+
+def test_tokens_arrive_while_the_job_is_live(slow):
+    job = start(REQUEST)
+    assert slow.begun.wait(30)
+    assert job.live
+    assert job.pieces == [" Lima"]
+    assert job.trace is None
+    slow.go_on.set()
+    assert ended(job).trace.stop_reason == "eos"
+    assert not job.live
+
+
+def test_stop_keeps_what_there_is(slow):
+    job = start(REQUEST)
+    assert slow.begun.wait(30)
+    job.cancel.set()
+    assert ended(job).trace.stop_reason == "cancelled"
+    assert job.error is None
+
+
+def test_jobs_on_one_model_take_turns(slow):
+    several = [start(REQUEST) for _ in range(4)]
+    assert slow.begun.wait(30)
+    slow.go_on.set()
+    assert all(ended(job).trace for job in several)
+    assert (slow.calls, slow.most_at_once) == (4, 1)
+
+
+def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
+    first = start(REQUEST)
+    assert slow.begun.wait(30)
+    second = start(REQUEST)
+    second.cancel.set()
+    assert isinstance(ended(second).error, jobs.Stopped)
+    assert first.live
+    assert slow.calls == 1
+
+
+def test_five_clicks_are_one_generation(slow, open_app):
+    page = open_app()
+    page.text_area(key=state.PROMPT).set_value("Where?")
+    button = page.button(key="run")
+    for _ in range(5):  # on the page as it was before the first click, as a fast hand does
+        button.click().run()
+    assert slow.begun.wait(30)
+    page.run()
+    assert page.button(key="run").disabled
+    assert not page.button(key="stop").disabled
+    page.button(key="stop").click().run()
+    ended(page.session_state[state.JOB])
+    assert slow.calls == 1
+    assert page.run().session_state[state.TRACE].stop_reason == "cancelled"
+
+
+def test_a_live_job_shows_its_tokens_and_hides_the_answer_before(slow, open_app):
+    page = open_app(make_trace())
+    page.text_area(key=state.PROMPT).set_value("Where?")
+    page.button(key="run").click()
+    page.run()
+    assert slow.begun.wait(30)
+    page.run()
+    assert not page.exception
+    assert not page.get("plotly_chart")
+    assert "Lima" in page.get("bidi_component")[0].proto.json
+
+
+@pytest.mark.parametrize("error", [InvalidInput("too long"), ValueError("of another kind")])
+def test_a_failure_is_reported(error, slow, monkeypatch, caplog):
+    def fail(*_arguments, **_options):
+        raise error
+
+    monkeypatch.setattr(slow, "generate", fail, raising=False)
+    job = ended(start(REQUEST))
+    assert str(error) in str(job.error)
+    assert len(caplog.records) == (not isinstance(error, InvalidInput))
+
+
+def test_a_lone_surrogate_is_refused():
+    job = ended(start(Request(model="atlas", prompt="a\ud800b")))
+    assert isinstance(job.error, InvalidInput)
