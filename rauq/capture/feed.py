@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
 from rauq.capture import tap
@@ -75,7 +75,7 @@ class TappedFeed:
         self.step = Step()
         modules = tap.attention_modules(model)
         self.records = {layer: LayerRecord(self.step) for layer in sorted(modules)}
-        self.recorders = {modules[layer]: record for layer, record in self.records.items()}
+        self.recorders: dict[nn.Module, tap.Recorder] = {modules[layer]: self.records[layer] for layer in self.records}
         self.active: list[LayerRecord] = []
         self.blocks: list[Tensor] = []
 

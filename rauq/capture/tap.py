@@ -65,6 +65,13 @@ def recording(recorders: Mapping[nn.Module, Recorder]) -> Iterator[None]:
         _recorders.by_module = outer
 
 
+def eager_function(module: nn.Module) -> AttentionFunction:
+    """The eager attention of this module's model file, as it was before it was wrapped."""
+    eager = getattr(sys.modules[type(module).__module__], _EAGER)
+    unwrapped: AttentionFunction = getattr(eager, "__wrapped__", eager)
+    return unwrapped
+
+
 def _configs(model: PreTrainedModel) -> list[Any]:
     return [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
 

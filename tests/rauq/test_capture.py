@@ -12,8 +12,18 @@ from rauq.capture.check import _eager, band_of_matrix
 from rauq.capture.feed import CachedModel, StepwiseFeed, TappedFeed
 from rauq.errors import UnsupportedModel
 from rauq.language_model import LanguageModel
+from rauq.models import wrap_model
 from rauq.trace import NUM_BANDS, Trace
-from tests.architectures import ARCHITECTURES, VOCABULARY, Architecture, named, seeded_prompts, tiny_language_model
+from tests.architectures import (
+    ARCHITECTURES,
+    VOCABULARY,
+    Architecture,
+    byte_tokenizer,
+    named,
+    seeded_prompts,
+    tiny_language_model,
+    tiny_model,
+)
 
 EXACT = 1e-5
 LENGTHS = (30, 17, 25)
@@ -189,13 +199,20 @@ def test_check_says_that_the_capture_is_exact(name):
     assert "exact: 3 layers" in str(found)
 
 
-def test_check_in_bfloat16_tolerates_rounding_only():
-    lm = tiny_language_model(named("llama"))
-    lm.model.to(torch.bfloat16)
-    found = lm.check(seeded_prompts(30)[0])
+def test_check_in_bfloat16_compares_every_call_in_float32(architecture):
+    model = tiny_model(architecture).to(torch.bfloat16)
+    found = wrap_model(model, byte_tokenizer(), name="low precision").check(seeded_prompts(30)[0])
     assert found.exact
-    assert found.tolerance == 2e-2
-    assert max(found.differences) > EXACT
+    assert found.tolerance == (2e-2 if architecture.stepwise else EXACT)
+
+
+@pytest.mark.parametrize("mutant", ["no softcap", "no sinks", "no window", "no chunks", "one key off"])
+def test_check_in_bfloat16_finds_out_what_is_missing(mutant, monkeypatch):
+    name, _, break_it = MUTANTS[mutant]
+    model = tiny_model(named(name)).to(torch.bfloat16)
+    lm = wrap_model(model, byte_tokenizer(), name="low precision")
+    break_it(monkeypatch)
+    assert not lm.check(seeded_prompts(30)[0]).exact
 
 
 def test_a_model_that_cannot_be_captured_exactly_is_refused_with_the_reason(monkeypatch):
