@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from httpx2 import TransportError
 from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, RauqError, UnsupportedModel
@@ -45,8 +45,8 @@ def load_pretrained(
     """
     place = _device(device)
     numbers = {**_placement(place, device), "dtype": _dtype(dtype, place)}
-    without_network = _has_local_files(str(source), revision)
-    where = {"revision": revision, "trust_remote_code": False, "local_files_only": without_network}
+    is_here = _is_here(str(source), revision)
+    where = {"revision": revision, "local_files_only": is_here, "trust_remote_code": False}
     with _plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
         _refuse_other_architectures(config)
@@ -60,6 +60,11 @@ def load_pretrained(
     model.requires_grad_(requires_grad=False)
     model.train(mode=False)
     return model, tokenizer
+
+
+def commit_of(source: str, revision: str | None) -> str:
+    """The commit of a hub model that was loaded, "local" for a folder."""
+    return "local" if _is_folder(source) else _cached_commit(source, revision) or revision or "main"
 
 
 def kind_of(name: str, tokenizer: Any) -> Kind:
@@ -82,30 +87,33 @@ def memory_errors(doing: str) -> Iterator[None]:
         raise OutOfMemory(message) from error
 
 
-def _has_local_files(source: str, revision: str | None) -> bool:
+def _is_here(source: str, revision: str | None) -> bool:
     """Whether to do without the network: a folder, or a model in the cache while the hub does not answer.
 
-    Asked once with a short limit, since the hub's own client goes on trying for half a minute.
+    The hub is asked once with a short limit, since its own client goes on trying for half a minute.
     """
-    if os.path.isdir(source):  # noqa: PTH112 - a Path raises where a name is no possible path
+    if _is_folder(source):
         return True
     try:
         get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision), timeout=_HUB_SECONDS)
-    except HfHubHTTPError:  # an answer: what it means is said when the model is asked for
-        return False
     except (HFValidationError, OSError, TransportError) as error:
-        if not isinstance(error, HFValidationError) and _in_cache(source, revision):
+        if not isinstance(error, HFValidationError) and _cached_commit(source, revision):
             return True
         message = (
-            f"{source!r} is no folder here, and no hub id that can be reached ({_short(error)}). "
-            "Check the spelling and the network, or give a folder that save_pretrained wrote."
+            f"{source!r} is no folder here, and the hub gives no model of that name ({_short(error)}). "
+            "Check the spelling, the network and the access, or give a folder that save_pretrained wrote."
         )
         raise ModelNotFound(message) from error
     return False
 
 
-def _in_cache(source: str, revision: str | None) -> bool:
-    return isinstance(try_to_load_from_cache(source, "config.json", revision=revision), str)
+def _is_folder(source: str) -> bool:
+    return os.path.isdir(source)  # noqa: PTH112 - a Path raises where a name is no possible path
+
+
+def _cached_commit(source: str, revision: str | None) -> str | None:
+    config = try_to_load_from_cache(source, "config.json", revision=revision)
+    return Path(config).parent.name if isinstance(config, str) else None  # .../snapshots/<commit>/config.json
 
 
 @contextmanager
@@ -123,9 +131,7 @@ def _why_not(source: Path, part: str, error: Exception) -> RauqError:
         if sign in str(error):
             return UnsupportedModel(f"{source} cannot be used: {reason}.")
     if not source.is_dir():
-        return ModelNotFound(
-            f"The hub gave no {part} of {source} ({_short(error)}). Check the spelling and the access."
-        )
+        return ModelNotFound(f"The {part} of {source} cannot be loaded ({_short(error)}). Choose another model.")
     if part == "config.json" and not (source / part).is_file():
         return ModelNotFound(f"The folder {source} has no config.json. Give a folder that save_pretrained wrote.")
     if part == "weights" and not list(source.glob("*.safetensors")):

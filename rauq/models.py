@@ -13,7 +13,7 @@ from rauq.capture.check import looks_ahead
 from rauq.capture.feed import StepwiseFeed, TappedFeed
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.language_model import LanguageModel
-from rauq.loading import kind_of, load_pretrained
+from rauq.loading import commit_of, kind_of, load_pretrained
 from rauq.tokens import Tokens
 from rauq.trace import Kind
 
@@ -56,7 +56,7 @@ def load_model(
         tokenizer,
         name=name,
         kind=kind,
-        revision=sha256(ATLAS / "model.safetensors") if embedded else _revision(model, revision),
+        revision=sha256(ATLAS / "model.safetensors") if embedded else commit_of(name, revision),
     )
 
 
@@ -123,10 +123,6 @@ def _probed(model: PreTrainedModel) -> _Probe:
             )
     message = f"{type(model).__name__} neither uses the attention interface nor returns attention weights."
     raise UnsupportedModel(message)
-
-
-def _revision(model: PreTrainedModel, asked: str | None) -> str:
-    return getattr(model.config, "_commit_hash", None) or asked or "local"
 
 
 def _context_length(config: Any) -> int | None:

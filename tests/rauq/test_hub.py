@@ -1,0 +1,168 @@
+"""Models of the hub, against a small hub on this machine: nothing here reaches the network."""
+
+import hashlib
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import huggingface_hub
+import pytest
+
+from rauq.errors import ModelNotFound
+from rauq.models import load_model
+from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
+from tests.tiny import PROMPT, assert_close
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Serves folders below `root` as organisation/name, in the way of the hub."""
+
+    def do_HEAD(self):
+        self.answer(with_content=False)
+
+    def do_GET(self):
+        self.answer(with_content=True)
+
+    def answer(self, *, with_content):
+        owner, name, *rest = self.path.split("?")[0].removeprefix("/api/models").strip("/").split("/")
+        repository = self.server.root / owner / name
+        path = repository / rest[-1] if rest[:1] == ["resolve"] else None
+        found = path is not None and path.is_file() and rest[1] in {"main", COMMIT}
+        content = path.read_bytes() if found else b""
+        self.send_response(200 if found else 404)
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("Content-Length", str(len(content)))
+        if found:
+            self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        else:
+            known = rest[:1] != ["resolve"] or rest[1] in {"main", COMMIT}
+            missing = "Repo" if not repository.is_dir() else "Entry" if known else "Revision"
+            self.send_header("X-Error-Code", f"{missing}NotFound")
+        self.end_headers()
+        if with_content:
+            self.wfile.write(content)
+
+    def log_message(self, *_args):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)  # one for all tests: clients remember where it is
+    server.root = tmp_path_factory.mktemp("hub")
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def point_to(monkeypatch):
+    def point(address):
+        url = f"http://127.0.0.1:{address[1]}"
+        template = url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
+        monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", url)
+
+    return point
+
+
+@pytest.fixture
+def hub(server, point_to):
+    point_to(server.server_address)
+    return server
+
+
+@pytest.fixture
+def no_hub(point_to):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        point_to(closed.getsockname())
+        yield
+
+
+def publish(hub, name):
+    folder = hub.root / name
+    tiny_model(named("llama")).save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def test_a_model_of_the_hub_names_its_commit_and_loads_again_without_network(hub, point_to):
+    publish(hub, "tiny/llama")
+    original = tiny_language_model(named("llama"))
+    lm = load_model("tiny/llama")
+    assert (lm.name, lm.revision) == ("tiny/llama", COMMIT)
+    assert_close(lm.generate(PROMPT, max_new_tokens=5), original.generate(PROMPT, max_new_tokens=5))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        point_to(closed.getsockname())
+        began = time.monotonic()
+        again = load_model("tiny/llama")
+        assert time.monotonic() - began < 3
+    assert again.revision == COMMIT
+
+
+def test_a_revision_that_is_not_there_is_refused(hub):
+    publish(hub, "tiny/llama")
+    assert load_model("tiny/llama", revision=COMMIT).revision == COMMIT
+    with pytest.raises(ModelNotFound, match=r"tiny/llama.*RevisionNotFound"):
+        load_model("tiny/llama", revision="v9")
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_name_that_the_hub_does_not_have_is_refused():
+    with pytest.raises(ModelNotFound, match=r"the hub gives no model of that name .*Check the spelling"):
+        load_model("nobody/nothing")
+
+
+def test_pickled_weights_of_the_hub_are_not_taken(hub):
+    folder = publish(hub, "tiny/pickled")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ModelNotFound, match="The weights of tiny/pickled cannot be loaded"):
+        load_model("tiny/pickled")
+
+
+@pytest.mark.usefixtures("no_hub")
+def test_without_network_an_unknown_name_is_refused_at_once():
+    began = time.monotonic()
+    with pytest.raises(ModelNotFound, match=r"'nobody/nothing' is no folder here.*Check the spelling, the network"):
+        load_model("nobody/nothing")
+    assert time.monotonic() - began < 3
+
+
+def test_a_hub_that_does_not_answer_is_not_waited_for(point_to, monkeypatch):
+    monkeypatch.setattr("rauq.loading._HUB_SECONDS", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        point_to(silent.getsockname())
+        began = time.monotonic()
+        with pytest.raises(ModelNotFound, match="Timeout"):
+            load_model("nobody/nothing")
+        assert time.monotonic() - began < 3
+
+
+def test_offline_mode_is_obeyed(monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelNotFound, match="offline"):
+        load_model("nobody/nothing")
+
+
+@pytest.mark.usefixtures("no_hub")
+@pytest.mark.parametrize("name", ["", "a/b/c", "no such name", "x" * 300, "/no/such/folder", "nul\0", "../llama"])
+def test_what_is_no_name_of_a_model_is_refused(name):
+    with pytest.raises(ModelNotFound, match="is no folder here"):
+        load_model(name)
