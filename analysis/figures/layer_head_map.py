@@ -23,7 +23,7 @@ def layer_head_map(
     """Heatmap of `weights` (L, H), one row for each absolute layer id of `layers`.
 
     `picked` are the (layer, head) pairs of the RAUQ window: the window is shaded, its heads are ringed (head -1 is
-    none). `marked` is outlined when the figure is first drawn. The last trace is an invisible point on every cell,
+    none). The cell of `marked` is framed. The last trace is an invisible point on every cell,
     in row-major order, so that a click on a cell is a selection of one point.
     """
     num_layers, num_heads = weights.shape
@@ -31,7 +31,9 @@ def layer_head_map(
     figure = go.Figure(_cells(weights, dark=dark))
     _shade_window(figure, [row for row, layer in enumerate(layers) if layer in {layer for layer, _ in picked}])
     _ring(figure, [(list(layers).index(layer), head) for layer, head in picked if head >= 0], size)
-    figure.add_trace(_click_targets(weights, layers, marked, size))
+    if marked:
+        _frame(figure, list(layers).index(marked[0]), marked[1])
+    figure.add_trace(_click_targets(weights, layers, size))
     figure.update_layout(
         height=HEIGHT, margin={"l": 8, "r": 8, "t": 8, "b": 8}, hovermode="closest", hoverdistance=40, dragmode=False
     )
@@ -90,17 +92,21 @@ def _ring(figure: go.Figure, cells: list[tuple[int, int]], size: float) -> None:
         )  # fmt: skip
 
 
-def _click_targets(
-    weights: np.ndarray, layers: Sequence[int], marked: tuple[int, int] | None, size: float
-) -> go.Scatter:
+def _frame(figure: go.Figure, row: int, head: int) -> None:
+    figure.add_shape(
+        type="rect", x0=head - 0.5, x1=head + 0.5, y0=row - 0.5, y1=row + 0.5, line={"color": UNCERTAINTY, "width": 3}
+    )
+
+
+def _click_targets(weights: np.ndarray, layers: Sequence[int], size: float) -> go.Scatter:
+    """An invisible point on every cell, selected or not: the frame is a shape, since a second click would unselect."""
     num_layers, num_heads = weights.shape
     rows, heads = np.divmod(np.arange(num_layers * num_heads, dtype=np.int32), num_heads)
-    selected = None if marked is None else [list(layers).index(marked[0]) * num_heads + marked[1]]
     return go.Scatter(
-        x=heads, y=rows, mode="markers", name="cells", showlegend=False, selectedpoints=selected,
+        x=heads, y=rows, mode="markers", name="cells", showlegend=False,
         customdata=np.stack([np.asarray(layers, dtype=np.float32)[rows], weights.ravel().astype(np.float32)], axis=1),
-        marker={"symbol": "square-open", "size": size * 1.25, "color": UNCERTAINTY, "opacity": 0, "line": {"width": 3}},
-        selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 0}},
+        marker={"symbol": "square", "size": size, "opacity": 0},
+        selected={"marker": {"opacity": 0}}, unselected={"marker": {"opacity": 0}},
         hovertemplate="layer %{customdata[0]} · head %{x}<br>attention %{customdata[1]:.3f}<extra></extra>",
     )  # fmt: skip
 

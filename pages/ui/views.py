@@ -17,7 +17,7 @@ from rauq.score import Score
 from rauq.settings import Settings
 from rauq.trace import Trace
 
-_MAP, _DRAWN = "layer_head_map", "_layer_head_map_drawn"
+_MAP = "layer_head_map"
 _CHART = {"displaylogo": False}
 
 
@@ -90,7 +90,6 @@ def _layer_head_map(trace: Trace, score: Score, selection: Selection) -> None:
         marked=(selection.layer, selection.head),
         dark=_dark(),
     )
-    figure.update_layout(meta=st.session_state.get(_DRAWN, 0))
     st.plotly_chart(
         figure, key=_MAP, on_select=lambda: _click(trace), selection_mode="points", config=_CHART,
         alt="Layer by head map of the attention to the previous token",
@@ -111,9 +110,7 @@ def _typed() -> None:
 
 def _click(trace: Trace) -> None:
     points = st.session_state[_MAP]["selection"]["point_indices"]
-    if not points:  # a second click takes the frame away: drawn again, the chart shows the selection as it is
-        st.session_state[_DRAWN] = st.session_state.get(_DRAWN, 0) + 1
-    else:
+    if points:  # a second click unselects the point for Plotly; the head stays selected
         row, head = divmod(int(points[0]), trace.num_heads)
         state.choose_head(trace.layers[row], head)
 

@@ -73,8 +73,9 @@ def test_rings_stand_on_the_picked_heads_and_the_frame_on_the_marked_one(weights
     figure = map_of(weights, picked=[(2, 3), (3, 0), (4, -1)], marked=(5, 1))
     ring = by_name(figure, "picked head")
     assert list(zip(ring.y, ring.x, strict=True)) == [(2, 3), (3, 0)]
-    assert figure.data[-1].selectedpoints == (5 * 4 + 1,)
-    assert {(shape.y0, shape.y1) for shape in figure.layout.shapes} == {(1.5, 4.5)}
+    *window, frame = figure.layout.shapes
+    assert {(shape.y0, shape.y1) for shape in window} == {(1.5, 4.5)}
+    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (0.5, 1.5, 4.5, 5.5)
 
 
 def test_map_of_a_hybrid_names_its_absolute_layers(weights):
@@ -82,14 +83,15 @@ def test_map_of_a_hybrid_names_its_absolute_layers(weights):
     figure = layer_head_map(weights, layers, picked=[(11, 0), (15, 1)], marked=(23, 3))
     assert figure.layout.yaxis.ticktext == tuple(map(str, layers))
     assert list(by_name(figure, "picked head").y) == [2, 3]
-    assert figure.data[-1].selectedpoints == (23,)
+    assert figure.layout.shapes[-1].y0 == 4.5
     assert figure.data[-1].customdata[-1][0] == 23
 
 
-def test_selecting_leaves_the_rings_alone(weights):
-    for trace in map_of(weights).data[1:-1]:
-        assert trace.unselected.marker.opacity == 1
-        assert trace.hoverinfo == "skip"
+def test_a_click_changes_nothing_that_is_drawn(weights):
+    *rings, targets = map_of(weights).data[1:]
+    assert all(ring.selected.marker.opacity == ring.unselected.marker.opacity == 1 for ring in rings)
+    assert all(ring.hoverinfo == "skip" for ring in rings)
+    assert targets.marker.opacity == targets.selected.marker.opacity == targets.unselected.marker.opacity == 0
 
 
 def test_token_map_leaves_the_first_token_empty():

@@ -108,7 +108,8 @@ def test_a_link_restores_the_selection(open_app, trace):
     assert strip(page)["selected"] == 2
     assert "at token 2" in interpreted(page)
     assert "Heads of layer 1" in interpreted(page)
-    assert charts(page)["layer_head_map"]["data"][-1]["selectedpoints"] == [1 * 4 + 3]
+    frame = charts(page)["layer_head_map"]["layout"]["shapes"][-1]
+    assert (frame["x0"], frame["y0"]) == (2.5, 0.5)
     page.number_input(key="head_input").set_value(0).run()
     assert page.query_params == {"layer": "1", "head": "0", "token": "2"}
 
