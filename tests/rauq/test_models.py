@@ -1,0 +1,253 @@
+"""Loading a model: the same model comes back, and everything else is refused with what to do."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, BertModel, T5Config, T5ForConditionalGeneration
+
+import rauq.language_model
+from rauq.capture.check import Check
+from rauq.errors import InvalidInput, ModelNotFound, NonFiniteLogits, UnsupportedModel
+from rauq.models import load_model, wrap_model
+from tests.architectures import VOCABULARY, byte_tokenizer, named, tiny_language_model, tiny_model
+from tests.tiny import PROMPT, assert_close
+
+WEIGHTS = "model.safetensors"
+TEMPLATE = "[{{ messages[0].content }}]"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tiny_model(named("llama")).save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A copy that a test may spoil."""
+    return shutil.copytree(saved, tmp_path / "model")
+
+
+def configure(folder, **settings):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+
+
+def change_weights(folder, change):
+    weights = load_file(folder / WEIGHTS)
+    change(weights)
+    save_file(weights, folder / WEIGHTS, {"format": "pt"})
+
+
+def test_a_saved_model_comes_back(saved):
+    lm, original = load_model(str(saved)), tiny_language_model(named("llama"))
+    assert_close(lm.generate(PROMPT, max_new_tokens=8, stop=()), original.generate(PROMPT, max_new_tokens=8, stop=()))
+    assert (lm.name, lm.revision, lm.kind, lm.dtype) == (str(saved), "local", "base", "float32")
+    assert (lm.layers, lm.num_layers, lm.num_heads, lm.vocab_size) == ((0, 1, 2), 3, 4, VOCABULARY)
+    assert (lm.context_length, lm.end_ids, lm.device.type) == (256, {2}, "cpu")
+    assert lm.check().exact
+    assert lm.check(PROMPT).exact
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_lower_precision_is_computed_in_and_captured_exactly(saved, dtype):
+    lm = load_model(str(saved), dtype=dtype)
+    check = lm.check(PROMPT)
+    assert lm.dtype == dtype
+    assert check.exact
+    assert check.tolerance <= 2e-2
+    trace, same = lm.generate(PROMPT, max_new_tokens=5), load_model(str(saved)).read(PROMPT, "x")
+    assert trace.attention.dtype == trace.logprobs.dtype == np.float32
+    assert 1e-6 < abs(lm.read(PROMPT, "x").logprobs[0] - same.logprobs[0]) < 0.2
+
+
+def test_nothing_learns_and_nothing_is_dropped(saved):
+    model = load_model(str(saved)).model
+    assert not model.training
+    assert not any(weights.requires_grad for weights in model.parameters())
+
+
+def test_auto_is_a_device_that_is_here(saved):
+    lm = load_model(str(saved), device="auto")
+    assert lm.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.parametrize("device", ["gpu", "meta", "cuda:99", "cpu0", ""])
+def test_a_device_that_is_not_here_is_refused(saved, device):
+    with pytest.raises(InvalidInput, match=rf"no device '{device}' here; choose auto, cpu"):
+        load_model(str(saved), device=device)
+
+
+def test_other_names_of_dtype_and_kind_are_refused(saved):
+    with pytest.raises(InvalidInput, match="Unknown dtype 'int8'; choose one of auto, float32, bfloat16, float16"):
+        load_model(str(saved), dtype="int8")
+    with pytest.raises(InvalidInput, match="Unknown kind 'chat'; choose one of base, instruct"):
+        load_model(str(saved), kind="chat")
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "kind"),
+    [
+        ("tiny-Instruct", TEMPLATE, "instruct"),
+        ("tiny-chat-v2", TEMPLATE, "instruct"),
+        ("gemma-2-9b-it", TEMPLATE, "instruct"),
+        ("tiny-Instruct", None, "base"),
+        ("tiny", TEMPLATE, "base"),
+        ("italian-literature", TEMPLATE, "base"),
+        ("models-for-chat/tiny", TEMPLATE, "base"),
+    ],
+)
+def test_the_kind_is_read_from_the_models_name_and_the_template(saved, tmp_path, name, template, kind):
+    folder = shutil.copytree(saved, tmp_path / name)
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(folder)
+    assert load_model(str(folder)).kind == kind
+    assert load_model(str(folder), kind="instruct").kind == "instruct"
+
+
+# What cannot be loaded.
+
+
+def nothing(_folder):
+    pass
+
+
+def only_pickled_weights(folder):
+    torch.save(load_file(folder / WEIGHTS), folder / "pytorch_model.bin")
+    (folder / WEIGHTS).unlink()
+
+
+def lost(*names):
+    return lambda folder: [(folder / name).unlink() for name in names]
+
+
+def written(name, content):
+    return lambda folder: (folder / name).write_text(content)
+
+
+def truncated(size):
+    return lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:size])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lost(WEIGHTS), "has no weights. Save the model"),
+        (only_pickled_weights, "has only pickled weights, which are never read. Save the model with save_pretrained"),
+        (lost("config.json"), "has no config.json. Give a folder that save_pretrained wrote"),
+        (written("config.json", "{"), "The config.json in .* cannot be loaded .*JSON"),
+        (written("config.json", "{}"), "The config.json in .* cannot be loaded .*model_type"),
+        (written("config.json", "[]"), "The config.json in .* cannot be loaded"),
+        (lambda folder: configure(folder, model_type="nonesuch"), "The config.json in .*nonesuch"),
+        (lambda folder: configure(folder, num_attention_heads=5), "The config.json in .*attention heads"),
+        (lost("tokenizer.json", "tokenizer_config.json"), "The tokenizer in .* cannot be loaded"),
+        (lost("tokenizer.json"), "The tokenizer in .* cannot be loaded"),
+        (written("tokenizer.json", "{}"), "The tokenizer in .* cannot be loaded"),
+        (truncated(0), "The weights in .* cannot be loaded"),
+        (truncated(5000), "The weights in .* cannot be loaded"),
+        (truncated(-1), "The weights in .* cannot be loaded"),
+        (lambda folder: configure(folder, hidden_size=64), "The weights in .* cannot be loaded"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_unusable_folder_is_refused_with_the_part_that_is_wrong(folder, spoil, says):
+    spoil(folder)
+    with pytest.raises(ModelNotFound, match=says):
+        load_model(str(folder))
+
+
+def test_pickled_weights_are_never_opened(folder, monkeypatch):
+    only_pickled_weights(folder)
+    opened = []
+    monkeypatch.setattr(torch, "load", lambda *args, **_options: opened.append(args))
+    with pytest.raises(ModelNotFound, match="pickled"):
+        load_model(str(folder))
+    assert opened == []
+
+
+def test_weights_that_lack_a_tensor_are_not_filled_up_at_random(folder):
+    change_weights(folder, lambda weights: weights.pop("model.layers.1.self_attn.q_proj.weight"))
+    with pytest.raises(UnsupportedModel, match=r"lack 1 tensors, such as model\.layers\.1\.self_attn\.q_proj\.weight"):
+        load_model(str(folder))
+
+
+def test_a_config_of_more_layers_than_the_weights_have_is_refused(folder):
+    configure(folder, num_hidden_layers=4)
+    with pytest.raises(UnsupportedModel, match=r"lack 9 tensors, such as model\.layers\.3"):
+        load_model(str(folder))
+
+
+def test_weights_that_are_not_numbers_are_refused(folder):
+    change_weights(folder, lambda weights: weights["model.layers.1.self_attn.q_proj.weight"].fill_(torch.nan))
+    with pytest.raises(NonFiniteLogits, match="check its weights"):
+        load_model(str(folder))
+
+
+def test_code_that_comes_with_a_model_is_never_run(folder, tmp_path):
+    ran = tmp_path / "ran"
+    for name in ("configuration_mine.py", "modeling_mine.py"):
+        (folder / name).write_text(f"open({str(ran)!r}, 'w')\n")
+    auto = {"AutoConfig": "configuration_mine.Mine", "AutoModelForCausalLM": "modeling_mine.Mine"}
+    configure(folder, model_type="mine", auto_map=auto)
+    with pytest.raises(UnsupportedModel, match="code of its own, which is never run"):
+        load_model(str(folder))
+    configure(folder, model_type="llama")
+    assert load_model(str(folder)).check().exact  # the class of transformers, not theirs
+    assert not ran.exists()
+
+
+SMALL_BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+SMALL_T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: T5ForConditionalGeneration(T5Config(vocab_size=260, **SMALL_T5)), "is an encoder-decoder"),
+        (lambda: BertModel(BertConfig(vocab_size=260, **SMALL_BERT)), "is no causal language model"),
+        (lambda: BertForMaskedLM(BertConfig(vocab_size=260, **SMALL_BERT)), "is no causal language model"),
+        (lambda: BertLMHeadModel(BertConfig(vocab_size=260, **SMALL_BERT)), "lets tokens see later ones"),
+    ],
+    ids=["T5", "BERT", "masked", "BERT as a language model"],
+)
+def test_models_that_are_not_causal_are_refused(tmp_path, make, says):
+    make().save_pretrained(tmp_path)
+    byte_tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedModel, match=says):
+        load_model(str(tmp_path))
+
+
+def test_a_model_that_writes_no_text_is_refused(folder):
+    (folder / "config.json").write_text(json.dumps({"model_type": "vit"}))
+    with pytest.raises(UnsupportedModel, match="is no causal language model"):
+        load_model(str(folder))
+
+
+def test_a_model_whose_capture_is_not_exact_is_refused_with_the_figures(monkeypatch):
+    build = rauq.generation.build_trace
+    monkeypatch.setattr(
+        rauq.generation, "build_trace", lambda *args, attention, **rest: build(*args, attention=attention * 1.1, **rest)
+    )
+    with pytest.raises(UnsupportedModel, match=r"tiny cannot be captured exactly .*NOT exact: 3 layers.*1e-05"):
+        wrap_model(tiny_model(named("llama")), byte_tokenizer(), name="tiny")
+
+
+def test_a_difference_that_is_not_a_number_is_not_exact():
+    assert not Check((0,), (float("nan"),), 1e-5).exact
+    assert not Check((0,), (float("inf"),), 1e-5).exact
+    assert not Check((), (), 1e-5).exact
+    assert Check((0, 1), (0.0, 1e-5), 1e-5).exact
+
+
+def test_checking_is_for_short_texts():
+    lm = tiny_language_model(named("llama"), max_position_embeddings=4096)
+    assert lm.check(np.arange(100)).exact
+    with pytest.raises(InvalidInput, match="up to 1024 tokens, not 1025"):
+        lm.check("x" * 1025)
