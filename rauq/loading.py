@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from httpx2 import TransportError
 from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
@@ -96,7 +95,7 @@ def _is_here(source: str, revision: str | None) -> bool:
         return True
     try:
         get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision), timeout=_HUB_SECONDS)
-    except (HFValidationError, OSError, TransportError) as error:
+    except Exception as error:  # the network, the hub and the name can each be at fault
         if not isinstance(error, HFValidationError) and _cached_commit(source, revision):
             return True
         message = (

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForMaskedLM, BertLMHeadModel, BertModel, T5Config, T5ForConditionalGeneration
+from transformers import (
+    AutoModelForCausalLM,
+    BertConfig,
+    BertForMaskedLM,
+    BertLMHeadModel,
+    BertModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 import rauq.language_model
 from rauq.capture.check import Check
@@ -110,6 +118,19 @@ def test_the_kind_is_read_from_the_models_name_and_the_template(saved, tmp_path,
     tokenizer.save_pretrained(folder)
     assert load_model(str(folder)).kind == kind
     assert load_model(str(folder), kind="instruct").kind == "instruct"
+
+
+def test_layers_that_wait_on_disk_give_the_same_trace(saved, tmp_path):
+    """What accelerate does with a model that fits no device: its weights come when they are needed."""
+    places = {"model.embed_tokens": "cpu", "model.layers.0": "cpu", "model.norm": "cpu", "lm_head": "cpu"}
+    places |= {"model.layers.1": "disk", "model.layers.2": "disk", "model.rotary_emb": "cpu"}
+    model = AutoModelForCausalLM.from_pretrained(saved, device_map=places, offload_folder=tmp_path, dtype="float32")
+    assert model.model.layers[1].self_attn.q_proj.weight.is_meta
+    lm, original = wrap_model(model, byte_tokenizer(), name="tiny"), tiny_language_model(named("llama"))
+    options = {"max_new_tokens": 8, "stop": (), "last_row": True}
+    assert_close(lm.generate(PROMPT, **options), original.generate(PROMPT, **options))
+    for trace, alone in zip(lm.sample(PROMPT, seed=1), original.sample(PROMPT, seed=1), strict=True):
+        assert_close(trace, alone)
 
 
 # What cannot be loaded.
