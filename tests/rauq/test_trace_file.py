@@ -109,12 +109,15 @@ def test_where_nothing_can_be_written_the_error_says_so_and_nothing_is_left(tmp_
 def test_a_failed_save_keeps_the_file_of_before(saved, monkeypatch):
     before = saved.read_bytes()
 
-    def full(*_):
+    def until_the_disk_is_full(path, content):
+        with path.open("wb") as file:
+            file.write(content[:100])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("pathlib.Path.write_bytes", until_the_disk_is_full)
     with pytest.raises(InvalidInput, match="No space left"):
         make_trace(seed=1).save(saved)
+    assert names(saved.parent) == [saved.name]
     assert saved.read_bytes() == before
 
 
