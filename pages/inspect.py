@@ -15,7 +15,8 @@ trace = state.current_trace()
 
 with st.sidebar:
     request = inputs.request_form()
-    count = st.container()
+    count = st.empty()
+    count.caption("\N{NO-BREAK SPACE}")  # holds the line: what follows must not jump
     inputs.run_buttons(request, live=at_work is not None)
     settings = inputs.settings_form(trace.kind if trace else "base")
 
@@ -29,4 +30,4 @@ else:
     else:
         show_answer(trace, settings)
     with count:  # last, since it may load the model
-        inputs.token_count(request)
+        inputs.token_count(request, trace)

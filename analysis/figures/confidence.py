@@ -6,11 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY
+from analysis.figures.style import ATTENTION, MARGIN, QUIET, UNCERTAINTY
 from analysis.figures.token_axis import hover_labels, token_axis, token_marks
 from rauq.score import Score
 
 HEIGHT = 430
+_MANY = 60  # tokens: more leave no room for markers, nor for gaps between bars
 
 
 def confidence(
@@ -26,62 +27,66 @@ def confidence(
     Confidence is on a logarithmic scale, so that the gap between r (a sure model) and c is the collapse. It is not
     bounded by 1: the entropy signal is not a probability. Values that have no logarithm leave a gap.
     """
-    row = score.layers.index(layer)
-    tokens = np.arange(len(pieces), dtype=np.int32)
+    front = score.layers.index(layer)
     hover = hover_labels(pieces)
     figure = make_subplots(rows=3, shared_xaxes=True, row_heights=[0.56, 0.22, 0.22], vertical_spacing=0.05)
-    others = [other for other in range(len(score.layers)) if other != row]
-    figure.add_traces([_other_layer(tokens, score, other, hover) for other in others], rows=1, cols=1)
-    figure.add_trace(_sure(tokens, score, row, hover), row=1, col=1)
-    figure.add_trace(_front(tokens, score, row, hover), row=1, col=1)
-    figure.add_trace(_signal(tokens, score, hover), row=2, col=1)
-    figure.add_trace(_attention(tokens, score, row, hover), row=3, col=1)
-    _lay_out(figure, pieces, token_marks(collapse, selected))
-    drawn = np.concatenate([score.confidence.ravel(), score.sure_confidence[row]])
-    figure.update_yaxes(tickvals=_log_ticks(drawn), row=1, col=1)
+    figure.add_traces(_confidences(score, front, hover), rows=1, cols=1)
+    figure.add_trace(_bars(score.signal, 0, hover, name="signal", colour=UNCERTAINTY), row=2, col=1)
+    attention = _bars(score.attention[front], 1, hover, name=_attention_name(score, front), colour=ATTENTION)
+    figure.add_trace(attention, row=3, col=1)
+
+    figure.update_layout(height=HEIGHT, margin=MARGIN, dragmode=False, hovermode="closest")
+    figure.update_layout(shapes=token_marks(collapse, selected), bargap=0 if len(pieces) > _MANY else 0.35)
+    figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
+    figure.update_xaxes(token_axis(pieces) | {"showticklabels": False})
+    figure.update_xaxes(showticklabels=True, row=3, col=1)
+    figure.update_yaxes(fixedrange=True, zeroline=False)
+    ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.sure_confidence[front]]))
+    figure.update_yaxes(title="confidence", type="log", tickvals=ticks, row=1, col=1)
+    figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
+    figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)
     return figure
 
 
-def _other_layer(tokens: np.ndarray, score: Score, row: int, hover: list[str]) -> go.Scatter:
-    return _line(
-        tokens, _positive(score.confidence[row]), hover, name=f"layer {score.layers[row]}",
-        line={"color": QUIET, "width": 1}, opacity=0.45, showlegend=False,
-    )  # fmt: skip
+def _confidences(score: Score, front: int, hover: list[str]) -> list[go.Scatter]:
+    """The other layers behind, then r of the front layer, then its c."""
+    behind = {"line": {"color": QUIET, "width": 1}, "opacity": 0.45, "showlegend": False}
+    others = [
+        _line(score.confidence[row], hover, name=f"layer {layer}", **behind)
+        for row, layer in enumerate(score.layers)
+        if row != front
+    ]
+    dotted = {"color": QUIET, "width": 1.5, "dash": "dot"}
+    sure = _line(score.sure_confidence[front], hover, name="r, a sure model", line=dotted)
+    bold = {"line": {"color": UNCERTAINTY, "width": 3}, "marker": {"size": 6}}
+    bold["mode"] = "lines" if len(hover) > _MANY else "lines+markers"
+    return [*others, sure, _line(score.confidence[front], hover, name=f"c, layer {score.layers[front]}", **bold)]
 
 
-def _sure(tokens: np.ndarray, score: Score, row: int, hover: list[str]) -> go.Scatter:
-    return _line(
-        tokens, _positive(score.sure_confidence[row]), hover, name="r, a sure model",
-        line={"color": QUIET, "width": 1.5, "dash": "dot"},
-    )  # fmt: skip
+def _line(values: np.ndarray, hover: list[str], **look: object) -> go.Scatter:
+    drawable = np.where(values > 0, values, np.nan).astype(np.float32)
+    template = "%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>"
+    return go.Scatter(y=drawable, text=hover, hovertemplate=template, **({"mode": "lines"} | look))
 
 
-def _front(tokens: np.ndarray, score: Score, row: int, hover: list[str]) -> go.Scatter:
-    return _line(
-        tokens, _positive(score.confidence[row]), hover, name=f"c, layer {score.layers[row]}",
-        mode="lines+markers", line={"color": UNCERTAINTY, "width": 3}, marker={"size": 6},
-    )  # fmt: skip
-
-
-def _signal(tokens: np.ndarray, score: Score, hover: list[str]) -> go.Bar:
+def _bars(values: np.ndarray, first: int, hover: list[str], *, name: str, colour: str) -> go.Bar:
+    """Bars from the token `first` on."""
     return go.Bar(
-        x=tokens, y=score.signal.astype(np.float32), text=hover, textposition="none", name="signal",
-        marker_color=UNCERTAINTY, opacity=0.75, showlegend=False,
-        hovertemplate="%{text}<br>signal %{y:.3f}<extra></extra>",
-    )  # fmt: skip
+        x=np.arange(first, len(hover), dtype=np.int32),
+        y=values.astype(np.float32),
+        text=hover[first:],
+        textposition="none",
+        name=name,
+        marker={"color": colour, "line": {"width": 0}},
+        opacity=0.8,
+        showlegend=False,
+        hovertemplate="%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>",
+    )
 
 
-def _attention(tokens: np.ndarray, score: Score, row: int, hover: list[str]) -> go.Bar:
-    name = f"attention, head {score.heads[row]}" if score.heads[row] >= 0 else "attention, mean of heads"
-    return go.Bar(
-        x=tokens[1:], y=score.attention[row].astype(np.float32), text=hover[1:], textposition="none", name=name,
-        marker_color=ATTENTION, showlegend=False, hovertemplate="%{text}<br>attention %{y:.3f}<extra></extra>",
-    )  # fmt: skip
-
-
-def _line(tokens: np.ndarray, values: np.ndarray, hover: list[str], **look: object) -> go.Scatter:
-    options = {"mode": "lines", "hovertemplate": "%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>"} | look
-    return go.Scatter(x=tokens, y=values, text=hover, **options)
+def _attention_name(score: Score, row: int) -> str:
+    head = int(score.heads[row])
+    return f"attention, head {head}" if head >= 0 else "attention, mean of heads"
 
 
 def _log_ticks(values: np.ndarray) -> list[float]:
@@ -93,20 +98,3 @@ def _log_ticks(values: np.ndarray) -> list[float]:
     if high - low <= 2:
         return [digit * 10.0**power for power in range(low, high + 1) for digit in (1, 2, 5)]
     return [10.0**power for power in range(low, high + 1, -(-(high - low) // 6))]
-
-
-def _positive(values: np.ndarray) -> np.ndarray:
-    return np.where(values > 0, values, np.nan).astype(np.float32)
-
-
-def _lay_out(figure: go.Figure, pieces: Sequence[bytes], marks: list[dict[str, object]]) -> None:
-    figure.update_layout(
-        height=HEIGHT, margin={"l": 8, "r": 8, "t": 8, "b": 8}, dragmode=False, hovermode="closest", bargap=0.35,
-        shapes=marks, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
-    )  # fmt: skip
-    figure.update_xaxes({**token_axis(pieces), "showticklabels": False})
-    figure.update_xaxes(showticklabels=True, row=3, col=1)
-    figure.update_yaxes(fixedrange=True, zeroline=False)
-    figure.update_yaxes(title="confidence", type="log", row=1, col=1)
-    figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
-    figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.figures.style import BELOW_BUTTONS, UNCERTAINTY, VEIL, attention_scale
+from analysis.figures.attention_cells import attention_cells
+from analysis.figures.style import MARGIN, UNCERTAINTY, VEIL
 
 HEIGHT = 430
 _NUMBERS_WIDTH = 26  # pixels, of the layer numbers beside the cells
 _PLOT_HEIGHT, _PLOT_WIDTH = 360, 420  # about what is left for cells; the width is only known in the browser
+_PLAIN_AXIS = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
 
 
 def layer_head_map(
@@ -23,52 +25,24 @@ def layer_head_map(
     """Heatmap of `weights` (L, H), one row for each absolute layer id of `layers`.
 
     `picked` are the (layer, head) pairs of the RAUQ window: the window is shaded, its heads are ringed (head -1 is
-    none). The cell of `marked` is framed. The last trace is an invisible point on every cell,
-    in row-major order, so that a click on a cell is a selection of one point.
+    none). The cell of `marked` is framed. The last trace is an invisible point on every cell, in row-major order, so
+    that a click on a cell is a selection of one point.
     """
     num_layers, num_heads = weights.shape
+    row_of = {layer: row for row, layer in enumerate(layers)}
     size = 0.62 * min(_PLOT_HEIGHT / num_layers, _PLOT_WIDTH / num_heads, 40)
-    figure = go.Figure(_cells(weights, dark=dark))
-    _shade_window(figure, [row for row, layer in enumerate(layers) if layer in {layer for layer, _ in picked}])
-    _ring(figure, [(list(layers).index(layer), head) for layer, head in picked if head >= 0], size)
+    figure = go.Figure(attention_cells(weights, dark=dark).update(hoverinfo="skip"))
+    _shade_window(figure, [row_of[layer] for layer, _ in picked])
+    _ring(figure, [(row_of[layer], head) for layer, head in picked if head >= 0], size)
     if marked:
-        _frame(figure, list(layers).index(marked[0]), marked[1])
+        _frame(figure, row_of[marked[0]], marked[1])
     figure.add_trace(_click_targets(weights, layers, size))
-    figure.update_layout(
-        height=HEIGHT, margin={"l": 8, "r": 8, "t": 8, "b": 8}, hovermode="closest", hoverdistance=40, dragmode=False
-    )
-    figure.update_xaxes(title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5], **_PLAIN_AXIS)
+    figure.update_layout(height=HEIGHT, margin=MARGIN, hovermode="closest", hoverdistance=40, dragmode=False)
+    figure.update_xaxes(_PLAIN_AXIS, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
     rows = list(range(0, num_layers, _step(num_layers)))
-    figure.update_yaxes(
-        title="layer",
-        range=[num_layers - 0.5, -0.5],
-        tickvals=rows,
-        ticktext=[str(layers[i]) for i in rows],
-        **_PLAIN_AXIS,
-    )
+    figure.update_yaxes(_PLAIN_AXIS, title="layer", tickvals=rows, ticktext=[str(layers[row]) for row in rows])
+    figure.update_yaxes(range=[num_layers - 0.5, -0.5])
     return figure
-
-
-_PLAIN_AXIS = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
-
-
-def _cells(weights: np.ndarray, *, dark: bool) -> go.Heatmap:
-    return go.Heatmap(
-        z=weights.astype(np.float32),
-        zmin=0,
-        zmax=upper_end(weights),
-        colorscale=attention_scale(dark=dark),
-        xgap=1,
-        ygap=1,
-        hoverinfo="skip",
-        colorbar={"title": {"text": "attention", "side": "right"}, "thickness": 10, "outlinewidth": 0} | BELOW_BUTTONS,
-    )
-
-
-def upper_end(weights: np.ndarray) -> float:
-    """Upper end of the colour scale: the largest weight, rounded up to a tenth."""
-    finite = weights[np.isfinite(weights)]
-    return float(np.ceil(finite.max() * 10 - 1e-6) / 10) if finite.size and finite.max() > 0 else 1.0
 
 
 def _shade_window(figure: go.Figure, rows: list[int]) -> None:
@@ -85,17 +59,21 @@ def _ring(figure: go.Figure, cells: list[tuple[int, int]], size: float) -> None:
     """Two circles around each cell, dark outside and light inside: one of them contrasts with any cell."""
     for colour, width, name in (("#10233f", 4.5, "edge"), ("#ffffff", 2.2, "picked head")):
         figure.add_scatter(
-            x=[head for _, head in cells], y=[row for row, _ in cells], mode="markers", name=name,
+            x=[head for _, head in cells],
+            y=[row for row, _ in cells],
+            mode="markers",
+            name=name,
             marker={"symbol": "circle-open", "size": size, "color": colour, "line": {"width": width}},
-            selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+            hoverinfo="skip",
+            showlegend=False,
+        )
 
 
 def _frame(figure: go.Figure, row: int, head: int) -> None:
-    figure.add_shape(
-        type="rect", x0=head - 0.5, x1=head + 0.5, y0=row - 0.5, y1=row + 0.5, line={"color": UNCERTAINTY, "width": 3}
-    )
+    corners = {"x0": head - 0.5, "x1": head + 0.5, "y0": row - 0.5, "y1": row + 0.5}
+    figure.add_shape(type="rect", **corners, line={"color": UNCERTAINTY, "width": 3})
 
 
 def _click_targets(weights: np.ndarray, layers: Sequence[int], size: float) -> go.Scatter:
@@ -103,12 +81,17 @@ def _click_targets(weights: np.ndarray, layers: Sequence[int], size: float) -> g
     num_layers, num_heads = weights.shape
     rows, heads = np.divmod(np.arange(num_layers * num_heads, dtype=np.int32), num_heads)
     return go.Scatter(
-        x=heads, y=rows, mode="markers", name="cells", showlegend=False,
+        x=heads,
+        y=rows,
+        mode="markers",
+        name="cells",
         customdata=np.stack([np.asarray(layers, dtype=np.float32)[rows], weights.ravel().astype(np.float32)], axis=1),
         marker={"symbol": "square", "size": size, "opacity": 0},
-        selected={"marker": {"opacity": 0}}, unselected={"marker": {"opacity": 0}},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
         hovertemplate="layer %{customdata[0]} · head %{x}<br>attention %{customdata[1]:.3f}<extra></extra>",
-    )  # fmt: skip
+        showlegend=False,
+    )
 
 
 def _step(count: int) -> int:

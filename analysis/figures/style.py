@@ -8,17 +8,7 @@ ATTENTION = "#3f8fcc"
 UNCERTAINTY = "#e8650a"
 QUIET = "#8b95a1"
 VEIL = "rgba(139, 149, 161, 0.28)"
-
-BELOW_BUTTONS = {"len": 0.9, "y": 0, "yanchor": "bottom"}  # a colour bar that the chart's own buttons do not cover
-
-LONGEST_TICK = 12
-MOST_TICKS = 24
-
-
-def tick_positions(count: int) -> list[int]:
-    """Positions of the tick labels: all of them, or an even choice where they would run into each other."""
-    step = -(-count // MOST_TICKS)
-    return list(range(0, count, step))
+MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}  # pixels; axis labels make their own room
 
 
 def attention_scale(*, dark: bool) -> list[list[object]]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.figures.layer_head_map import upper_end
-from analysis.figures.style import BELOW_BUTTONS, UNCERTAINTY, attention_scale
+from analysis.figures.attention_cells import attention_cells
+from analysis.figures.style import MARGIN, UNCERTAINTY
 from analysis.figures.token_axis import hover_labels, token_axis, token_marks
 
 HEIGHT = 300
@@ -28,27 +28,16 @@ def token_head_map(
     num_heads, num_tokens = len(weights), len(pieces)
     padded = np.full((num_heads, num_tokens), np.nan, dtype=np.float32)
     padded[:, 1:] = weights
-    figure = go.Figure(
-        go.Heatmap(
-            z=padded, zmin=0, zmax=upper_end(weights), colorscale=attention_scale(dark=dark), xgap=1, ygap=1,
-            hoverongaps=False,
-            text=np.broadcast_to(np.array(hover_labels(pieces), dtype=object), padded.shape),
-            hovertemplate="head %{y} · %{text}<br>attention %{z:.3f}<extra></extra>",
-            colorbar={"title": {"text": "attention", "side": "right"}, "thickness": 10, "outlinewidth": 0}
-            | BELOW_BUTTONS,
-        )
-    )  # fmt: skip
-    figure.add_shape(
-        type="rect", x0=-0.5, x1=num_tokens - 0.5, y0=head - 0.5, y1=head + 0.5, line={"color": UNCERTAINTY, "width": 2}
+    cells = attention_cells(padded, dark=dark)
+    cells.update(
+        text=np.broadcast_to(np.array(hover_labels(pieces), dtype=object), padded.shape),
+        hovertemplate="head %{y} · %{text}<br>attention %{z:.3f}<extra></extra>",
     )
-    figure.update_layout(
-        height=HEIGHT,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        dragmode=False,
-        shapes=(*token_marks(collapse, selected), *figure.layout.shapes),
-    )
+    frame = {"type": "rect", "x0": -0.5, "x1": num_tokens - 0.5, "y0": head - 0.5, "y1": head + 0.5}
+    frame |= {"line": {"color": UNCERTAINTY, "width": 2}}
+    figure = go.Figure(cells)
+    figure.update_layout(height=HEIGHT, margin=MARGIN, dragmode=False, shapes=(*token_marks(collapse, selected), frame))
     figure.update_xaxes(token_axis(pieces))
-    figure.update_yaxes(
-        title="head", dtick=1 if num_heads <= 16 else 4, range=[num_heads - 0.5, -0.5], fixedrange=True, showgrid=False
-    )
+    figure.update_yaxes(title="head", dtick=1 if num_heads <= 16 else 4, range=[num_heads - 0.5, -0.5])
+    figure.update_yaxes(fixedrange=True, showgrid=False, zeroline=False)
     return figure

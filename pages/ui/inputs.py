@@ -11,7 +11,7 @@ from pages.ui.examples import EXAMPLES, Example
 from pages.ui.jobs import Request, refused, start
 from rauq.errors import InvalidInput, RauqError
 from rauq.settings import Settings, Signal, is_paper_setting, resolve
-from rauq.trace import Alignment, Kind
+from rauq.trace import Alignment, Kind, Trace
 
 ATLAS, OTHER = "atlas", "another"
 GENERATE, READ = "generate", "paste"
@@ -24,9 +24,15 @@ def request_form() -> Request:
         st.session_state.setdefault(key, value)
     st.text_area("Prompt", key=state.PROMPT, height=150, placeholder="A question, or any text to go on from")
     st.selectbox(
-        "Example", EXAMPLES, index=None, format_func=_name, key=_EXAMPLE, on_change=_take_example,
-        placeholder="Start from an example", label_visibility="collapsed",
-    )  # fmt: skip
+        "Example",
+        EXAMPLES,
+        index=None,
+        format_func=_name,
+        key=_EXAMPLE,
+        on_change=_take_example,
+        placeholder="Start from an example",
+        label_visibility="collapsed",
+    )
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=state.TASK, required=True)
         st.number_input("Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=task == READ, width=130)
@@ -74,14 +80,20 @@ def stop() -> None:
     st.session_state[state.JOB].cancel.set()
 
 
-def token_count(request: Request) -> None:
-    """Say how long the prompt is and how long it may be; only the embedded model is loaded for that."""
+def token_count(request: Request, shown: Trace | None) -> None:
+    """Say how long the prompt is and how long it may be; nothing is loaded for an answer that is already shown."""
+    in_memory = cache.if_loaded(request.model) is not None
     if not request.prompt.strip():
         st.caption("No prompt yet: its tokens are counted here.")
-        return
-    if request.model != ATLAS and cache.if_loaded(request.model) is None:
+    elif shown and not in_memory and (shown.model, shown.prompt) == (request.model, request.prompt):
+        st.caption(_room(len(shown.prompt_ids), None))
+    elif in_memory or request.model == ATLAS:
+        _count(request)
+    else:
         st.caption("The token count appears once the model is loaded.")
-        return
+
+
+def _count(request: Request) -> None:
     try:
         lm = cache.model(request.model)
         st.caption(_room(len(lm.encode(request.prompt).ids), lm.context_length))
@@ -97,17 +109,33 @@ def settings_form(kind: Kind) -> Settings:
         {_key(name): getattr(chosen, name) for name in (state.SIGNAL, state.ALPHA, state.ALIGNMENT)}
     )
     st.segmented_control(
-        "Signal", get_args(Signal), key=_key(state.SIGNAL), required=True, help=_SIGNAL_HELP,
-        on_change=_change, args=(kind, state.SIGNAL),
-    )  # fmt: skip
+        "Signal",
+        get_args(Signal),
+        key=_key(state.SIGNAL),
+        required=True,
+        help=_SIGNAL_HELP,
+        on_change=_change,
+        args=(kind, state.SIGNAL),
+    )
     st.slider(
-        "alpha: weight of the signal", 0.0, 1.0, step=0.05, key=_key(state.ALPHA), help=_ALPHA_HELP,
-        on_change=_change, args=(kind, state.ALPHA),
-    )  # fmt: skip
+        "alpha: weight of the signal",
+        0.0,
+        1.0,
+        step=0.05,
+        key=_key(state.ALPHA),
+        help=_ALPHA_HELP,
+        on_change=_change,
+        args=(kind, state.ALPHA),
+    )
     st.segmented_control(
-        "Alignment", get_args(Alignment), key=_key(state.ALIGNMENT), required=True, help=_ALIGNMENT_HELP,
-        on_change=_change, args=(kind, state.ALIGNMENT),
-    )  # fmt: skip
+        "Alignment",
+        get_args(Alignment),
+        key=_key(state.ALIGNMENT),
+        required=True,
+        help=_ALIGNMENT_HELP,
+        on_change=_change,
+        args=(kind, state.ALIGNMENT),
+    )
     papers = is_paper_setting(chosen, kind)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("the paper's setting" if papers else "not the paper's setting", color="gray" if papers else "orange")

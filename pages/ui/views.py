@@ -91,9 +91,13 @@ def _layer_head_map(trace: Trace, score: Score, selection: Selection) -> None:
         dark=_dark(),
     )
     st.plotly_chart(
-        figure, key=_MAP, on_select=lambda: _click(trace), selection_mode="points", config=_CHART,
+        figure,
+        key=_MAP,
+        on_select=lambda: _click(trace),
+        selection_mode="points",
+        config=_CHART,
         alt="Layer by head map of the attention to the previous token",
-    )  # fmt: skip
+    )
     st.caption(
         f"{'Mean over the answer' if token is None else f'The weight at token {token} alone'}. Shaded rows: the layers "
         "that RAUQ looks at. Ringed: the head picked in each. Framed: the selected head. A strong weight says where a "
@@ -120,8 +124,10 @@ def _confidence(trace: Trace, score: Score, selection: Selection, collapse: int 
     _heading(f"Confidence, layer {front}")
     st.plotly_chart(
         confidence(score, trace.pieces, layer=front, collapse=collapse, selected=selection.token),
-        key="confidence", config=_CHART, alt="Confidence along the answer, with signal and attention underneath",
-    )  # fmt: skip
+        key="confidence",
+        config=_CHART,
+        alt="Confidence along the answer, with signal and attention underneath",
+    )
     st.caption(
         "Bold: the layer that decided; thin: the others. Dotted: r, the same recurrence of a model that is sure of "
         "every token. The scale is logarithmic, so the gap from r down to c is the collapse."
@@ -132,10 +138,13 @@ def _token_head_map(trace: Trace, score: Score, selection: Selection, collapse: 
     weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(selection.layer)]
     _heading(f"Heads of layer {selection.layer}, token by token")
     st.plotly_chart(
-        token_head_map(weights, trace.pieces, head=selection.head, collapse=collapse, selected=selection.token,
-                       dark=_dark()),
-        key="token_head_map", config=_CHART, alt="Token by head map of the selected layer",
-    )  # fmt: skip
+        token_head_map(
+            weights, trace.pieces, head=selection.head, collapse=collapse, selected=selection.token, dark=_dark()
+        ),
+        key="token_head_map",
+        config=_CHART,
+        alt="Token by head map of the selected layer",
+    )
     st.caption("Attention to the previous token at each answer token. The first has no previous answer token.")
 
 

@@ -4,7 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from analysis.figures.style import attention_scale, tick_positions
+from analysis.figures.style import attention_scale
+from analysis.figures.token_axis import tick_positions
 
 PROMPT = "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Bemidji?\nA:"
 HOSTILE = (

@@ -14,7 +14,8 @@ from rauq.score import Score
 from rauq.trace import Trace
 
 KEY = "strip"
-STRONGEST = 3.0  # nats: the confidence is 5 % of a sure model's
+SWATCHES = (0.0, 0.25, 0.75, 1.5, 3.0)  # nats
+LONG = 60  # tokens, from which on the strip is set smaller, and scrolls
 _HTML = """
 <p class="source"></p>
 <h1 class="headline"></h1>
@@ -44,21 +45,33 @@ def token_strip(
     """Draw a scored answer; `on_select` hears of a clicked token before the next run."""
     tokens = [_token(trace, score, index, collapse) for index in range(len(trace.pieces))]
     legend = {
-        "name": "Collapse (log r − log c)",
-        "top": f"{STRONGEST:g} or more",
+        "name": "Collapse, log r − log c, in nats",
+        "swatches": [[_level(value), f"{value:g}"] for value in SWATCHES],
         "key": ["▲ the largest", f"{SPACE} is a space", f"{NEWLINE} a line break"],
     }
-    data = {"tokens": tokens, "collapse": collapse, "selected": selected, "live": False, "legend": legend}
+    data = {
+        "tokens": tokens,
+        "collapse": collapse,
+        "selected": selected,
+        "live": False,
+        "legend": legend,
+        "long": len(tokens) > LONG,
+    }
     _draw(data | words._asdict(), on_select)
 
 
 def live_strip(pieces: Sequence[str], words: Words) -> None:
     """Draw the tokens of an answer that is still being written: no numbers yet."""
     tokens = [_bare_token(piece.encode("utf-8", "replace"), index) for index, piece in enumerate(pieces)]
-    _draw({"tokens": tokens, "collapse": None, "selected": None, "live": True} | words._asdict(), lambda _: None)
+    _draw(
+        {"tokens": tokens, "collapse": None, "selected": None, "live": True, "long": len(tokens) > LONG}
+        | words._asdict(),
+        lambda _: None,
+    )
 
 
 def _draw(data: dict[str, Any], on_select: Callable[[int], None]) -> None:
+    data["long"] = len(data["tokens"]) > LONG
     _mount(key=KEY, data=data, on_select_change=lambda: on_select(int(st.session_state[KEY]["select"])))
 
 
@@ -78,16 +91,21 @@ def _token(trace: Trace, score: Score, index: int, collapse: int | None) -> dict
     bare = _bare_token(trace.pieces[index], index)
     value = float(score.collapse[index])
     probability = math.exp(trace.logprobs[index])
-    collapse_text = f"{value:.2f}".replace("-", "−") if math.isfinite(value) else "–"
+    shown = _number(value, places=2)
     note = ", the collapse" if index == collapse else ""
     return bare | {
-        "level": min(max(value / STRONGEST, 0.0), 1.0) if not math.isnan(value) else 0.0,
-        "number": collapse_text,
-        "spoken": f"{bare['spoken']}, probability {probability:.2f}, collapse {collapse_text}{note}",
+        "level": _level(value),
+        "number": shown,
+        "spoken": f"{bare['spoken']}, probability {probability:.2f}, collapse {shown}{note}",
         "subtitle": f"token {index}{note}",
         "facts": _facts(trace, score, index),
         "alternatives": _alternatives(trace, index),
     }
+
+
+def _level(collapse: float) -> float:
+    """Strength of the colour: the share of a sure model's confidence that is lost."""
+    return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
 
 
 def _facts(trace: Trace, score: Score, index: int) -> list[tuple[str, str]]:
@@ -114,5 +132,6 @@ def _alternatives(trace: Trace, index: int) -> list[tuple[str, float, str, bool]
     ]
 
 
-def _number(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−") if math.isfinite(value) else "–"
+def _number(value: float, places: int = 3) -> str:
+    """A number with a minus that reads as one; a rounded zero has none."""
+    return f"{value:z.{places}f}".replace("-", "−") if math.isfinite(value) else "–"

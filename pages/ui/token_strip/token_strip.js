@@ -29,6 +29,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   buttons.forEach((button, index) => { button.tabIndex = index === Math.min(current, buttons.length - 1) ? 0 : -1; });
   strip.replaceChildren(...buttons.flatMap((button, index) => (data.tokens[index].ends_line ? [button, lineBreak()] : [button])));
   strip.setAttribute("aria-busy", String(data.live));
+  strip.classList.toggle("long", data.long);
+  reveal(strip, buttons, data);
   if (focused !== undefined) buttons[focused]?.focus({ preventScroll: true });
   for (const name of ["source", "headline", "detail"]) parentElement.querySelector(`.${name}`).textContent = data[name];
   drawLegend(parentElement.querySelector(".legend"), data);
@@ -100,8 +102,21 @@ function place(tip, anchor) {
 }
 
 function drawLegend(legend, data) {
-  legend.replaceChildren(...(data.live ? [] : [
-    make("span", "", data.legend.name), make("span", "", "0"), make("span", "ramp"), make("span", "", data.legend.top),
-    ...data.legend.key.map((text) => make("span", "", text)),
-  ]));
+  if (data.live) return legend.replaceChildren();
+  const swatches = data.legend.swatches.map(([level, text]) => {
+    const swatch = make("span", "swatch", text);
+    swatch.style.setProperty("--level", level);
+    return swatch;
+  });
+  legend.replaceChildren(
+    make("span", "", data.legend.name), ...swatches, ...data.legend.key.map((text) => make("span", "", text)),
+  );
+}
+
+// A long answer scrolls: bring its weak spot, or the last token of one that is growing, into sight once.
+function reveal(strip, buttons, data) {
+  const target = buttons[data.live ? buttons.length - 1 : data.selected ?? data.collapse];
+  if (!data.long || !target || strip.dataset.revealed === data.source) return;
+  strip.scrollTop = target.offsetTop - strip.offsetTop - strip.clientHeight / 2;
+  if (!data.live) strip.dataset.revealed = data.source;
 }
