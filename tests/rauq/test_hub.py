@@ -53,6 +53,8 @@ class Hub(BaseHTTPRequestHandler):
 def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    huggingface_hub.close_session()  # the next one reads the line above
 
 
 @pytest.fixture(scope="module")
