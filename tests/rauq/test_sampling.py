@@ -6,7 +6,7 @@ import torch
 
 from rauq.errors import InvalidInput
 from tests.architectures import named, tiny_language_model
-from tests.tiny import PROMPT, assert_close, counted, raw_logprobs
+from tests.tiny import PROMPT, assert_close, chained, counted, raw_logprobs
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,13 @@ def test_sampling_repeats_with_its_seed_alone(lm):
     for options in ({"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-6}, {"temperature": 1e-300}):
         assert drawn(0, **options) == greedy, options
     assert drawn(0) != greedy
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 1e-38, 1e-300])
+def test_a_temperature_near_zero_does_not_overflow(fresh_lm, temperature):
+    lm = chained(fresh_lm, "abc")  # logits of about a thousand
+    trace = lm.generate(PROMPT, max_new_tokens=3, do_sample=True, temperature=temperature, seed=0)
+    assert trace.answer == "abc"
 
 
 def test_draws_follow_the_warped_distribution(lm):
