@@ -121,6 +121,19 @@ def test_a_failed_save_keeps_the_file_of_before(saved, monkeypatch):
     assert saved.read_bytes() == before
 
 
+def test_the_file_changes_at_the_last_step_alone(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    with pytest.raises(InvalidInput, match="Permission denied"):
+        make_trace(seed=1).save(saved)
+    assert saved.read_bytes() == before
+    assert names(saved.parent) == [saved.name]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.05, 0.3, 0.7, 0.999])
 def test_a_truncated_file_is_refused(saved, share):
     content = saved.read_bytes()
