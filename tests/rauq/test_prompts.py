@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tokenizers import processors
 
 from rauq.errors import InvalidInput
 from rauq.prompts import encode_answer, encode_prompt
@@ -90,3 +91,17 @@ def test_only_text_gets_the_chat_template():
     assert (chat.text, tokens.text(chat.ids), chat.chat_applied) == ("Where?", "[Where?]", True)
     ids = encode_prompt(tokens, [70, 71], chat=True, vocab_size=VOCABULARY)
     assert (ids.ids, ids.chat_applied) == ((70, 71), False)
+
+
+def test_the_start_token_begins_a_prompt_and_never_an_answer():
+    tokenizer = byte_tokenizer()
+    start = tokenizer.bos_token_id
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        "<s> $A", special_tokens=[("<s>", start)]
+    )
+    tokenizer.chat_template = "<s>{{ messages[0].content }}"
+    tokens = Tokens(tokenizer)
+    plain = tokens.encode("ab", special=False)
+    assert encode_prompt(tokens, "ab", chat=False, vocab_size=VOCABULARY).ids == (start, *plain)
+    assert encode_prompt(tokens, "ab", chat=True, vocab_size=VOCABULARY).ids == (start, *plain)  # once
+    assert encode_answer(tokens, "ab", vocab_size=VOCABULARY) == tuple(plain)
