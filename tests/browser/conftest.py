@@ -32,11 +32,11 @@ def free_port():
 
 
 @contextmanager
-def serving():
-    """The address of the app, served by a process of its own."""
+def serving(script="app.py"):
+    """The address of the app, or of another page, served by a process of its own."""
     port = free_port()
     options = [f"--server.port={port}", "--server.fileWatcherType=none"]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
+    command = [sys.executable, "-m", "streamlit", "run", script, *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             address = f"http://127.0.0.1:{port}"
@@ -67,6 +67,12 @@ def server():
 def cold_server():
     """A server that has never run the app."""
     with serving() as address:
+        yield address
+
+
+@pytest.fixture
+def hostile_server():
+    with serving("tests/browser/hostile_page.py") as address:
         yield address
 
 

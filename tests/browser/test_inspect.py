@@ -147,7 +147,7 @@ def test_stop_works_while_the_model_loads(page, cold_server):
     expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
 
 
-def test_hostile_text_is_drawn_as_text(page, server):
+def test_hostile_input_is_drawn_as_text(page, server):
     page.goto(server)
     page.get_by_text("paste", exact=True).click()
     page.get_by_label("Answer to score").fill(HOSTILE)
@@ -159,8 +159,31 @@ def test_hostile_text_is_drawn_as_text(page, server):
     assert "".join(drawn) == HOSTILE.replace(" ", "·")
     ticks = page.locator(".st-key-confidence .xaxislayer-above text").all_text_contents()
     assert ticks == [drawn[i] for i in tick_positions(len(drawn))]
-    assert page.title() == "RAUQ"
-    assert page.locator("[data-testid=stMain] :is(script, img, a[href*=evil])").count() == 0
+    expect_unharmed(page, "RAUQ")
+
+
+def test_hostile_tokens_are_drawn_as_text(page, hostile_server):
+    page.goto(hostile_server)
+    settled(page)
+    attack = page.locator(".token.collapse")
+    expect(attack.locator(".text")).to_contain_text("<img·src=x·onerror=")
+    expect(page.locator(".headline")).to_contain_text("<b>bold</b>")
+    expect(page.locator(".source")).to_contain_text("<b>bold</b>")
+    attack.hover()
+    expect(page.locator(".tip .title")).to_contain_text("<img·src=x")
+    expect(page.locator(".tip .alternative .text")).to_contain_text("<b>bold</b>")
+    ticks = page.locator(".st-key-confidence .xaxislayer-above text")
+    expect(ticks.nth(1)).to_have_text("·$x^2$·<sup…")
+    bars = page.locator(".st-key-confidence .barlayer path")
+    box = bars.nth(1).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.locator(".st-key-confidence .hovertext")).to_contain_text("·$x^2$·<sup>2</sup>")
+    expect_unharmed(page, "unharmed")
+
+
+def expect_unharmed(page, title):
+    expect(page).to_have_title(title)
+    expect(page.locator("[data-testid=stMain] :is(script, img, b, sup, a[href*=evil])")).to_have_count(0)
 
 
 def test_two_people_at_once_do_not_mix(page, server):
