@@ -75,7 +75,7 @@ def _inspect(options: argparse.Namespace) -> None:
     _check(options)
     trace = _trace(options)
     if options.save:
-        _save(trace, options.save)
+        trace.save(options.save)
     result = score(trace, settings)
     if options.json:
         sys.stdout.write(json.dumps(report.as_json(trace, result), allow_nan=False) + "\n")
@@ -111,14 +111,6 @@ def _trace(options: argparse.Namespace) -> Trace:
             status.update(f"Generating: {index + 1} tokens")
 
         return lm.generate(options.prompt, max_new_tokens=options.max_new_tokens, last_row=True, on_token=count)
-
-
-def _save(trace: Trace, path: Path) -> None:
-    try:
-        trace.save(path)
-    except OSError as error:
-        message = f"--save {path}: cannot be written ({error.strerror}). Give another place."
-        raise InvalidInput(message) from error
 
 
 def _say(message: str) -> None:

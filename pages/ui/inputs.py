@@ -146,7 +146,7 @@ def settings_form(kind: Kind) -> Settings:
 _EXAMPLE = "_example"
 _MODEL_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
 _SIGNAL_HELP = "How sure the model is of a token: its probability, or log V − entropy, which is not bounded by 1."
-_ALPHA_HELP = "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 5)."
+_ALPHA_HELP = "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 2)."
 _ALIGNMENT_HELP = (
     "Whose attention to the previous token: that of the query which predicts the token, as the reference code has it, "
     "or that of the token's own query."
