@@ -3,7 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.figures.style import attention_scale
+from analysis.figures.style import attention_scale, text_colour
 
 _MOST_WITH_GAPS = 32  # rows or columns: more of them are too small for a gap between them
 
@@ -11,6 +11,7 @@ _MOST_WITH_GAPS = 32  # rows or columns: more of them are too small for a gap be
 def attention_cells(weights: np.ndarray, *, dark: bool) -> go.Heatmap:
     """Heatmap of `weights`, from 0 to the largest of them rounded up to a tenth; nan stays empty."""
     rows, columns = weights.shape
+    text = {"color": text_colour(dark=dark)}
     return go.Heatmap(
         z=weights.astype(np.float32),
         zmin=0,
@@ -20,7 +21,8 @@ def attention_cells(weights: np.ndarray, *, dark: bool) -> go.Heatmap:
         ygap=int(rows < _MOST_WITH_GAPS),
         hoverongaps=False,
         colorbar={
-            "title": {"text": "attention", "side": "right"},
+            "title": {"text": "attention", "side": "right", "font": text},
+            "tickfont": text,
             "thickness": 10,
             "outlinewidth": 0,
             "len": 0.9,  # leaves the chart's own buttons free

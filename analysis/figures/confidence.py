@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.figures.style import ATTENTION, MARGIN, QUIET, UNCERTAINTY
+from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY, finish
 from analysis.figures.token_axis import hover_labels, token_axis, token_marks
 from rauq.score import Score
 
@@ -21,6 +21,7 @@ def confidence(
     layer: int,
     collapse: int | None = None,
     selected: int | None = None,
+    dark: bool = False,
 ) -> go.Figure:
     """Three rows over one token axis: confidence c of each layer, `layer` in front; its signal; its attention.
 
@@ -35,16 +36,15 @@ def confidence(
     attention = _bars(score.attention[front], 1, hover, name=_attention_name(score, front), colour=ATTENTION)
     figure.add_trace(attention, row=3, col=1)
 
-    figure.update_layout(height=HEIGHT, margin=MARGIN, dragmode=False, hovermode="closest")
     figure.update_layout(shapes=token_marks(collapse, selected), bargap=0 if len(pieces) > _MANY else 0.35)
     figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
     figure.update_xaxes(token_axis(pieces) | {"showticklabels": False})
     figure.update_xaxes(showticklabels=True, row=3, col=1)
-    figure.update_yaxes(fixedrange=True, zeroline=False)
     ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.sure_confidence[front]]))
     figure.update_yaxes(title="confidence", type="log", tickvals=ticks, row=1, col=1)
     figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
     figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)
+    finish(figure, height=HEIGHT, dark=dark)
     return figure
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.figures.attention_cells import attention_cells
-from analysis.figures.style import MARGIN, UNCERTAINTY, VEIL
+from analysis.figures.style import UNCERTAINTY, VEIL, finish
 
 HEIGHT = 430
 _NUMBERS_WIDTH = 26  # pixels, of the layer numbers beside the cells
 _PLOT_HEIGHT, _PLOT_WIDTH = 360, 420  # about what is left for cells; the width is only known in the browser
-_PLAIN_AXIS = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
+_PLAIN_AXIS = {"showgrid": False, "showline": False, "ticks": ""}
 
 
 def layer_head_map(
@@ -37,11 +37,12 @@ def layer_head_map(
     if marked:
         _frame(figure, row_of[marked[0]], marked[1])
     figure.add_trace(_click_targets(weights, layers, size))
-    figure.update_layout(height=HEIGHT, margin=MARGIN, hovermode="closest", hoverdistance=40, dragmode=False)
+    figure.update_layout(hoverdistance=40)
     figure.update_xaxes(_PLAIN_AXIS, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
     rows = list(range(0, num_layers, _step(num_layers)))
     figure.update_yaxes(_PLAIN_AXIS, title="layer", tickvals=rows, ticktext=[str(layers[row]) for row in rows])
     figure.update_yaxes(range=[num_layers - 0.5, -0.5])
+    finish(figure, height=HEIGHT, dark=dark)
     return figure
 
 

@@ -1,5 +1,7 @@
 """Colours and sizes that every figure shares. They hold on a light and on a dark page, and for colour-blind eyes."""
 
+import plotly.graph_objects as go
+
 # Attention: blue, from the page's colour away: none is pale on a light page and dark on a dark one. The lightness
 # runs steadily, so that the scale reads without telling hues apart.
 _BLUES = ["#f3f7fb", "#c9dff0", "#8fbfe0", "#4c92c9", "#1d62a5", "#08306b"]
@@ -8,7 +10,21 @@ ATTENTION = "#3f8fcc"
 UNCERTAINTY = "#e8650a"
 QUIET = "#8b95a1"
 VEIL = "rgba(139, 149, 161, 0.28)"
-MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}  # pixels; axis labels make their own room
+_MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}  # pixels; axis labels make their own room
+
+
+def finish(figure: go.Figure, *, height: int, dark: bool) -> None:
+    """Give a figure its size and the texts of its axes their colour; nothing is zoomed by dragging."""
+    text = {"color": text_colour(dark=dark)}
+    axis = {"tickfont": text, "title": {"font": text}, "fixedrange": True, "zeroline": False}
+    figure.update_layout(height=height, margin=_MARGIN, dragmode=False, hovermode="closest")
+    figure.update_xaxes(axis)
+    figure.update_yaxes(axis)
+
+
+def text_colour(*, dark: bool) -> str:
+    """Colour of axis texts, with a contrast of at least 4.5 to 1 on a dark or a light page."""
+    return "#d5d9de" if dark else "#4a5058"
 
 
 def attention_scale(*, dark: bool) -> list[list[object]]:

@@ -21,9 +21,6 @@ def token_axis(pieces: Sequence[bytes]) -> dict[str, Any]:
         "range": [-0.5, len(pieces) - 0.5],
         "automargin": True,
         "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "title": None,
     }
 
 

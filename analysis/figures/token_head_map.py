@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.figures.attention_cells import attention_cells
-from analysis.figures.style import MARGIN, UNCERTAINTY
+from analysis.figures.style import UNCERTAINTY, finish
 from analysis.figures.token_axis import hover_labels, token_axis, token_marks
 
 HEIGHT = 300
@@ -36,8 +36,9 @@ def token_head_map(
     frame = {"type": "rect", "x0": -0.5, "x1": num_tokens - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     frame |= {"line": {"color": UNCERTAINTY, "width": 2}}
     figure = go.Figure(cells)
-    figure.update_layout(height=HEIGHT, margin=MARGIN, dragmode=False, shapes=(*token_marks(collapse, selected), frame))
+    figure.update_layout(shapes=(*token_marks(collapse, selected), frame))
     figure.update_xaxes(token_axis(pieces))
     figure.update_yaxes(title="head", dtick=1 if num_heads <= 16 else 4, range=[num_heads - 0.5, -0.5])
-    figure.update_yaxes(fixedrange=True, showgrid=False, zeroline=False)
+    figure.update_yaxes(showgrid=False)
+    finish(figure, height=HEIGHT, dark=dark)
     return figure

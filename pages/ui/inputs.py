@@ -38,7 +38,11 @@ def request_form() -> Request:
         st.number_input("Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=task == READ, width=130)
     if task == READ:
         st.text_area(
-            "Answer to score", key=state.ANSWER, height=80, placeholder="The answer, as the model would write it"
+            "Answer to score",
+            key=state.ANSWER,
+            height=80,
+            placeholder="The answer, as the model would write it",
+            help="Most models begin an answer with a space: a text without it is another text to them.",
         )
     st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_MODEL_HELP)
     if st.session_state[state.MODEL] == OTHER:
@@ -103,7 +107,7 @@ def _count(request: Request) -> None:
 
 def settings_form(kind: Kind) -> Settings:
     """The settings that re-score an answer at once, without the model."""
-    st.markdown("##### How it is scored")
+    st.header("How it is scored", anchor=False)
     chosen = resolve(state.settings(), kind)
     st.session_state.update(
         {_key(name): getattr(chosen, name) for name in (state.SIGNAL, state.ALPHA, state.ALIGNMENT)}

@@ -12,7 +12,7 @@ from rauq.labels import running
 
 def empty_stage() -> None:
     """Say what the page is for, and offer prompts to start from."""
-    st.title("Where did the model stop knowing?")
+    st.title("Where did the model stop knowing?", anchor=False)
     st.write(
         "Give a prompt on the left. A language model answers it on this machine, and the page shows at which token its "
         "confidence collapsed, and which attention head shows it. Or start with one of these:"

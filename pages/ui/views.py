@@ -120,10 +120,10 @@ def _click(trace: Trace) -> None:
 
 
 def _confidence(trace: Trace, score: Score, selection: Selection, collapse: int | None) -> None:
-    front = selection.layer if score.layer is None else score.layer
+    front = _front(score, selection)
     _heading(f"Confidence, layer {front}")
     st.plotly_chart(
-        confidence(score, trace.pieces, layer=front, collapse=collapse, selected=selection.token),
+        confidence(score, trace.pieces, layer=front, collapse=collapse, selected=selection.token, dark=_dark()),
         key="confidence",
         config=_CHART,
         alt="Confidence along the answer, with signal and attention underneath",
@@ -167,8 +167,15 @@ def _picked_heads(score: Score) -> None:
     st.caption("Margin: how far the mean lies above the next head of the layer. u: the layer's uncertainty.")
 
 
+def _front(score: Score, selection: Selection) -> int:
+    """The layer that decided; where none did, the selected one if the window has it, or the window's first."""
+    if score.layer is not None:
+        return score.layer
+    return selection.layer if selection.layer in score.layers else score.layers[0]
+
+
 def _heading(text: str) -> None:
-    st.markdown(f"##### {text}")  # only ever our own words and numbers
+    st.header(text, anchor=False)  # Streamlit reads Markdown here: only ever our own words and numbers
 
 
 def _dark() -> bool:

@@ -1,5 +1,6 @@
 """What stands around the tokens of an answer."""
 
+import math
 from typing import NamedTuple
 
 from rauq import report
@@ -28,8 +29,10 @@ class Words(NamedTuple):
 def words(trace: Trace, score: Score) -> Words:
     """The words around a scored answer."""
     headline, detail = report.sentence_halves(trace, score)
-    uncertainty = f" Uncertainty {score.uncertainty:.2f}: it ranks answers, and is not a probability."
-    return Words(_source(trace), headline, detail + uncertainty)
+    if not math.isnan(score.uncertainty):
+        uncertainty = f"{score.uncertainty:.2f}".replace("-", "−").replace("inf", "∞")
+        detail += f" Uncertainty {uncertainty}: it ranks answers, and is not a probability."
+    return Words(_source(trace), headline, detail)
 
 
 def _source(trace: Trace) -> str:

@@ -48,6 +48,22 @@ def test_attention_scale_reads_without_hues(dark):
     assert all(0.4 < hue < 0.7 for hue in hues)
 
 
+@pytest.mark.parametrize(("dark", "page"), [(False, "#ffffff"), (True, "#14171c")])
+def test_axis_texts_can_be_read(dark, page, weights):
+    trace = make_trace()
+    figures = [
+        map_of(weights, dark=dark),
+        token_head_map(weights[:, :2], trace.pieces, head=0, dark=dark),
+        confidence(rauq.score(trace), trace.pieces, layer=2, dark=dark),
+    ]
+    axes = [axis for figure in figures for axis in (*figure.select_xaxes(), *figure.select_yaxes())]
+    bars = [figure.data[0].colorbar for figure in figures[:2]]
+    for text in [*axes, *bars]:
+        levels = sorted(luminance(colour) for colour in (text.tickfont.color, page))
+        assert (levels[1] + 0.05) / (levels[0] + 0.05) >= 4.5
+        assert text.title.font.color == text.tickfont.color
+
+
 def test_map_shows_its_weights_from_zero_to_a_tenth_above(weights):
     cells = map_of(weights).data[0]
     assert isinstance(cells, go.Heatmap)

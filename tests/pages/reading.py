@@ -17,7 +17,7 @@ def charts(page):
 
 def interpreted(page):
     """Everything on the page that Streamlit reads as Markdown."""
-    kinds = (page.markdown, page.caption, page.title, page.error, page.toast)
+    kinds = (page.markdown, page.caption, page.title, page.header, page.error, page.toast)
     return " ".join(str(element.value) for kind in kinds for element in kind)
 
 

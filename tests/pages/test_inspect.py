@@ -150,3 +150,20 @@ def test_short_answers_have_a_picture(num_tokens, open_app):
     assert not page.exception
     assert len(strip(page)["tokens"]) == num_tokens
     assert len(charts(page)) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "query", "headline"),
+    [
+        ({"logprobs": np.full(6, np.nan)}, {"layer": "0"}, "The score is undefined"),
+        ({"entropies": np.full(6, np.nan)}, {"signal": "entropy", "layer": "0"}, "The score is undefined"),
+        ({"probabilities": (0.9, 0.9, 0.9, 0.0, 0.9, 0.9)}, {"alpha": "1"}, "Confidence collapsed at token 3"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # of making the trace
+def test_a_score_that_is_undefined_or_infinite_still_has_a_picture(changes, query, headline, open_app):
+    page = open_app(make_trace(PIECES, **changes), **query)
+    assert not page.exception
+    assert strip(page)["headline"].startswith(headline)
+    assert ("Uncertainty ∞" in strip(page)["detail"]) == headline.startswith("Confidence")
+    assert len(charts(page)) == 3

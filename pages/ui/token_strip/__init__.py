@@ -133,5 +133,5 @@ def _alternatives(trace: Trace, index: int) -> list[tuple[str, float, str, bool]
 
 
 def _number(value: float, places: int = 3) -> str:
-    """A number with a minus that reads as one; a rounded zero has none."""
-    return f"{value:z.{places}f}".replace("-", "−") if math.isfinite(value) else "–"
+    """A number with a minus that reads as one, none on a rounded zero; a dash where it is undefined."""
+    return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")
