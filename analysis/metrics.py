@@ -17,11 +17,12 @@ def prr(uncertainty: np.ndarray, quality: np.ndarray, *, max_rejection: float = 
 
     The area under the mean quality of the answers that are kept, as the most uncertain are rejected one by one up to
     the share `max_rejection`, scaled between the expected area of a random ranking and that of the oracle. Answers of
-    equal uncertainty count as averaged over their orders. nan where quality is constant or fewer than two remain.
+    equal uncertainty count as averaged over their orders. nan where the oracle is no better than a random ranking:
+    quality is constant, or so few answers remain that none is rejected.
     """
     uncertainty, quality = _defined(uncertainty, quality)
     rejected = int(max_rejection * len(quality))
-    if rejected == 0 or np.ptp(quality) == 0:
+    if rejected < 2 or np.ptp(quality) == 0:  # the first term of the area rejects nothing
         return float("nan")
     random = float(quality.mean())  # every prefix of a random order has this expectation
     oracle = _kept_area(-quality, quality, rejected)
