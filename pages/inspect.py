@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.ui import inputs, state
 from pages.ui.errors import show_error
+from pages.ui.scoring import settings_form
 from pages.ui.shell import require_shell
 from pages.ui.stage import empty_stage, follow
 from pages.ui.views import show_answer
@@ -18,7 +19,7 @@ with st.sidebar:
     count = st.empty()
     count.caption("\N{NO-BREAK SPACE}")  # holds the line: what follows must not jump
     inputs.run_buttons(request, live=at_work is not None)
-    settings = inputs.settings_form(trace.kind if trace else "base")
+    settings = settings_form(trace.kind if trace else "base")
 
 if at_work:
     follow(at_work)

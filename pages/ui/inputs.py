@@ -1,7 +1,4 @@
-"""The sidebar: what to answer, by which model, and how to score it."""
-
-from dataclasses import replace
-from typing import get_args
+"""The sidebar's upper part: what to answer, and by which model."""
 
 import streamlit as st
 
@@ -10,12 +7,15 @@ from pages.ui.errors import printable
 from pages.ui.examples import EXAMPLES, Example
 from pages.ui.jobs import Request, refused, start
 from rauq.errors import InvalidInput, RauqError
-from rauq.settings import Settings, Signal, is_paper_setting, resolve
-from rauq.trace import Alignment, Kind, Trace
+from rauq.trace import Trace
 
 ATLAS, OTHER = "atlas", "another"
 GENERATE, READ = "generate", "paste"
 MOST_TOKENS = 1024
+
+_EXAMPLE = "_example"
+_MODEL_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
+_ANSWER_HELP = "Most models begin an answer with a space: a text without it is another text to them."
 
 
 def request_form() -> Request:
@@ -37,13 +37,8 @@ def request_form() -> Request:
         task = st.segmented_control("Answer", (GENERATE, READ), key=state.TASK, required=True)
         st.number_input("Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=task == READ, width=130)
     if task == READ:
-        st.text_area(
-            "Answer to score",
-            key=state.ANSWER,
-            height=80,
-            placeholder="The answer, as the model would write it",
-            help="Most models begin an answer with a space: a text without it is another text to them.",
-        )
+        placeholder = "The answer, as the model would write it"
+        st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, help=_ANSWER_HELP)
     st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_MODEL_HELP)
     if st.session_state[state.MODEL] == OTHER:
         st.text_input("Hub id or folder", key=state.OTHER_MODEL, placeholder="organisation/model, or a folder's path")
@@ -68,6 +63,12 @@ def run_buttons(request: Request, *, live: bool) -> None:
         label = "Generate" if request.answer is None else "Score it"
         st.button(label, key="run", type="primary", on_click=run, disabled=live, width="stretch")
         st.button("Stop", key="stop", on_click=stop, disabled=not live)
+
+
+def take(example: Example) -> None:
+    """Put an example into the form, and begin to answer it."""
+    st.session_state.update({state.PROMPT: example.prompt, state.TASK: GENERATE, state.MODEL: ATLAS})
+    run()
 
 
 def run() -> None:
@@ -105,74 +106,6 @@ def _count(request: Request) -> None:
         st.text(printable(str(error)))
 
 
-def settings_form(kind: Kind) -> Settings:
-    """The settings that re-score an answer at once, without the model."""
-    st.header("How it is scored", anchor=False)
-    chosen = resolve(state.settings(), kind)
-    st.session_state.update(
-        {_key(name): getattr(chosen, name) for name in (state.SIGNAL, state.ALPHA, state.ALIGNMENT)}
-    )
-    st.segmented_control(
-        "Signal",
-        get_args(Signal),
-        key=_key(state.SIGNAL),
-        required=True,
-        help=_SIGNAL_HELP,
-        on_change=_change,
-        args=(kind, state.SIGNAL),
-    )
-    st.slider(
-        "alpha: weight of the signal",
-        0.0,
-        1.0,
-        step=0.05,
-        key=_key(state.ALPHA),
-        help=_ALPHA_HELP,
-        on_change=_change,
-        args=(kind, state.ALPHA),
-    )
-    st.segmented_control(
-        "Alignment",
-        get_args(Alignment),
-        key=_key(state.ALIGNMENT),
-        required=True,
-        help=_ALIGNMENT_HELP,
-        on_change=_change,
-        args=(kind, state.ALIGNMENT),
-    )
-    papers = is_paper_setting(chosen, kind)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge("the paper's setting" if papers else "not the paper's setting", color="gray" if papers else "orange")
-        st.button("Back to the paper's", key="paper", on_click=_back, args=(kind,), disabled=papers, type="tertiary")
-    return chosen
-
-
-_EXAMPLE = "_example"
-_MODEL_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
-_SIGNAL_HELP = "How sure the model is of a token: its probability, or log V − entropy, which is not bounded by 1."
-_ALPHA_HELP = "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 2)."
-_ALIGNMENT_HELP = (
-    "Whose attention to the previous token: that of the query which predicts the token, as the reference code has it, "
-    "or that of the token's own query."
-)
-
-
-def _name(example: Example) -> str:
-    return example.name
-
-
-def take(example: Example) -> None:
-    """Put an example into the form, and begin to answer it."""
-    st.session_state.update({state.PROMPT: example.prompt, state.TASK: GENERATE, state.MODEL: ATLAS})
-    run()
-
-
-def _take_example() -> None:
-    example = st.session_state[_EXAMPLE]
-    if example is not None:
-        st.session_state[state.PROMPT] = example.prompt
-
-
 def _room(tokens: int, limit: int | None) -> str:
     return f"{tokens} prompt tokens" + (f" of {limit} with the answer" if limit else "")
 
@@ -185,15 +118,11 @@ def _missing(request: Request) -> str | None:
     return None if request.model else "No model is named. Give a hub id or a folder, or choose atlas."
 
 
-def _key(name: str) -> str:
-    return f"settings_{name}"
+def _take_example() -> None:
+    example = st.session_state[_EXAMPLE]
+    if example is not None:
+        st.session_state[state.PROMPT] = example.prompt
 
 
-def _change(kind: Kind, name: str) -> None:
-    """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
-    chosen = replace(resolve(state.settings(), kind), **{name: st.session_state[_key(name)]})
-    state.change_settings(replace(chosen, alpha=None) if name == state.SIGNAL else chosen, kind)
-
-
-def _back(kind: Kind) -> None:
-    state.change_settings(Settings(), kind)
+def _name(example: Example) -> str:
+    return example.name

@@ -95,7 +95,7 @@ def _correct(found: Selection, asked: tuple[int | None, ...]) -> None:
     for name in wrong:
         st.query_params[name] = str(getattr(found, name))
     if wrong:
-        st.session_state[NOTICE] = f"The link asked for a {' and a '.join(wrong)} that this answer does not have."
+        st.session_state[NOTICE] = f"This answer has no such {' or '.join(wrong)}: the nearest is shown."
 
 
 def settings() -> Settings:

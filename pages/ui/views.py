@@ -1,5 +1,8 @@
 """The linked views of one scored answer; they share one selection, and one fragment."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import streamlit as st
 
@@ -18,7 +21,15 @@ from rauq.settings import Settings
 from rauq.trace import Trace
 
 _MAP = "layer_head_map"
+_LAYER, _HEAD = "layer_input", "head_input"
 _CHART = {"displaylogo": False}
+_COLUMNS = {
+    "layer": st.column_config.NumberColumn(width=60),
+    "head": st.column_config.NumberColumn(width=60),
+    "mean attention": st.column_config.NumberColumn(format="%.3f", width=120),
+    "margin": st.column_config.NumberColumn(format="%.3f", width=75),
+    "u": st.column_config.NumberColumn(format="%.3f", width=75),
+}
 
 
 def show_answer(trace: Trace, settings: Settings) -> None:
@@ -59,24 +70,20 @@ def _selectors(trace: Trace, selection: Selection) -> None:
     """What the keyboard can reach: a chart cannot be clicked with it."""
     st.session_state.update({_LAYER: selection.layer, _HEAD: selection.head})
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Layer", width="content")
-        st.number_input(
-            "Layer",
-            min(trace.layers),
-            max(trace.layers),
-            key=_LAYER,
-            on_change=_typed,
-            width=130,
-            label_visibility="collapsed",
-        )
-        st.markdown("Head", width="content")
-        st.number_input(
-            "Head", 0, trace.num_heads - 1, key=_HEAD, on_change=_typed, width=130, label_visibility="collapsed"
-        )
+        _number_input("Layer", trace.layers, _LAYER)
+        _number_input("Head", range(trace.num_heads), _HEAD)
         if selection.token is None:
             st.caption("Click a cell to select its head, a token to see its map.")
         else:
             st.caption(f"Token {selection.token} is selected: click it again for the whole answer.")
+
+
+def _number_input(name: str, allowed: Sequence[int], key: str) -> None:
+    step = min((after - before for before, after in pairwise(allowed)), default=1)  # hybrids: every fourth layer, say
+    st.markdown(name, width="content")
+    st.number_input(
+        name, min(allowed), max(allowed), step=step, key=key, on_change=_typed, width=130, label_visibility="collapsed"
+    )
 
 
 def _layer_head_map(trace: Trace, score: Score, selection: Selection) -> None:
@@ -103,9 +110,6 @@ def _layer_head_map(trace: Trace, score: Score, selection: Selection) -> None:
         "that RAUQ looks at. Ringed: the head picked in each. Framed: the selected head. A strong weight says where a "
         "head looks, not why."
     )
-
-
-_LAYER, _HEAD = "layer_input", "head_input"
 
 
 def _typed() -> None:
@@ -160,9 +164,7 @@ def _picked_heads(score: Score) -> None:
             "u": [row.layer_score for row in rows],
         },
         hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.3f") for name in ("mean attention", "margin", "u")
-        },
+        column_config=_COLUMNS,
     )
     st.caption("Margin: how far the mean lies above the next head of the layer. u: the layer's uncertainty.")
 
@@ -180,15 +182,6 @@ def _heading(text: str) -> None:
 
 def _dark() -> bool:
     return st.context.theme.type == "dark"
-
-
-_COLUMNS = {
-    "layer": st.column_config.NumberColumn(width=60),
-    "head": st.column_config.NumberColumn(width=60),
-    "mean attention": st.column_config.NumberColumn(format="%.3f", width=120),
-    "margin": st.column_config.NumberColumn(format="%.3f", width=75),
-    "u": st.column_config.NumberColumn(format="%.3f", width=75),
-}
 
 
 def _mean(weights: np.ndarray) -> np.ndarray:

@@ -150,7 +150,7 @@ def test_stop_works_while_the_model_loads(page, cold_server):
 def test_hostile_input_is_drawn_as_text(page, server):
     page.goto(server)
     page.get_by_text("paste", exact=True).click()
-    page.get_by_label("Answer to score").fill(HOSTILE)
+    page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
     page.get_by_label("Prompt").fill(f"Q:{HOSTILE}\nA:")
     page.get_by_role("button", name="Score it").click()
     expect(page.locator(".token.collapse")).to_have_count(1)

@@ -10,6 +10,7 @@ import pytest
 import rauq
 from pages.ui import recorded, state
 from pages.ui.examples import EXAMPLES
+from tests.answers import random_trace
 from tests.pages.reading import charts, choose, interpreted, strip
 from tests.traces import make_trace
 
@@ -117,7 +118,7 @@ def test_a_link_restores_the_selection(open_app, trace):
 def test_a_link_out_of_range_is_corrected_with_a_notice(open_app, trace):
     page = open_app(trace, layer="77", head="1", token="6")
     assert page.query_params == {"layer": "5", "head": "1", "token": "5"}
-    assert "a layer and a token that this answer does not have" in interpreted(page)
+    assert "This answer has no such layer or token" in interpreted(page)
 
 
 def test_the_map_of_the_first_token_is_the_mean(open_app, trace):
@@ -167,3 +168,12 @@ def test_a_score_that_is_undefined_or_infinite_still_has_a_picture(changes, quer
     assert strip(page)["headline"].startswith(headline)
     assert ("Uncertainty ∞" in strip(page)["detail"]) == headline.startswith("Confidence")
     assert len(charts(page)) == 3
+
+
+def test_layers_of_a_hybrid_are_stepped_through_and_named_as_they_are(open_app):
+    page = open_app(random_trace(6, layers=(3, 7, 11), num_layers=12))
+    field = page.number_input(key="layer_input")
+    assert (field.min, field.max, field.step) == (3, 11, 4)
+    page = field.increment().run()
+    assert page.query_params["layer"] == "11"
+    assert not page.toast
