@@ -1,0 +1,90 @@
+"""`python -m training corpus | tokenizer | train | evaluate | all`: the recipe of the embedded model, step by step."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+BUILD = Path(__file__).parent / "build"
+ATLAS = Path(__file__).parent.parent / "rauq" / "atlas"
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def make_corpus(seed: int) -> None:
+    """Write the corpus and the held-out prompts."""
+    from training import corpus
+
+    documents = corpus.documents(seed)
+    corpus.write(documents, BUILD / "corpus.jsonl")
+    for family, examples in corpus.held_out(seed).items():
+        corpus.write_examples(examples, ATLAS / "evaluation" / f"{family}.jsonl")
+    _say(f"corpus: {len(documents):,} documents, {sum(map(len, documents)) / 1e6:.1f} million characters")
+
+
+def make_tokenizer(_seed: int) -> None:
+    """Train the tokenizer and write the corpus as rows of tokens."""
+    from training import corpus, rows, tokenizer
+
+    documents = corpus.read(BUILD / "corpus.jsonl")
+    trained = tokenizer.train(documents)
+    tokenizer.save(trained, BUILD / "tokenizer")
+    encoded = tokenizer.encode(trained, documents)
+    packed = rows.pack(encoded, length=tokenizer.CONTEXT, pad=tokenizer.PAD_ID)
+    np.savez_compressed(BUILD / "rows.npz", rows=packed)
+    _say(f"tokenizer: {trained.get_vocab_size():,} tokens; {packed.size / 1e6:.1f} million in {len(packed):,} rows")
+
+
+def make_model(seed: int) -> None:
+    """Train the model, going on from the last checkpoint, and write weights and tokenizer."""
+    from training import tokenizer, train
+
+    started = time.monotonic()
+
+    def report(step: int, steps: int, loss: float) -> None:
+        if step % 50 == 0 or step == steps - 1:
+            _say(f"step {step:5} of {steps}  loss {loss:.3f}  {time.monotonic() - started:6.0f} s")
+
+    packed = np.load(BUILD / "rows.npz")["rows"]
+    settings = train.Settings(seed=seed)
+    train.export(train.train(packed, settings, checkpoint=BUILD / "checkpoint.safetensors", report=report), ATLAS)
+    tokenizer.save(tokenizer.load(BUILD / "tokenizer"), ATLAS)
+
+
+def evaluate(_seed: int) -> None:
+    """Print the evaluation of the model, and write it to the model card."""
+    import rauq
+    from training import card
+    from training.evaluate import report
+
+    evaluation = report(rauq.load_model("atlas"))
+    card.update(ATLAS / "README.md", weights=ATLAS / "model.safetensors", evaluation=evaluation)
+    print(evaluation)
+
+
+_STEPS: dict[str, Callable[[int], None]] = {
+    "corpus": make_corpus,
+    "tokenizer": make_tokenizer,
+    "train": make_model,
+    "evaluate": evaluate,
+}
+
+
+def main() -> None:
+    """Run one step of the recipe, or all of them in order."""
+    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
+    parser.add_argument("step", choices=[*_STEPS, "all"])
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    for step in _STEPS if arguments.step == "all" else [arguments.step]:
+        _STEPS[step](arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""What the embedded model gets right, how well each uncertainty ranks its answers, and whether attention matters."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import rauq
+from analysis.control import Control, control
+from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc
+from rauq.atlas.evaluation import FAMILIES, Example, Family, judge, load_examples
+from rauq.language_model import LanguageModel
+from rauq.settings import Settings
+from rauq.trace import Alignment, Trace
+
+_LONGEST = 64  # new tokens; the longest reference has fewer than 40
+_TIMED = 40  # prompts of the latency
+_ALPHAS = tuple(step / 10 for step in range(11))
+_ALIGNMENTS: tuple[Alignment, ...] = ("predicting", "own")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The greedy answers to the held-out prompts of a family, and whether each is right (A,)."""
+
+    family: Family
+    examples: tuple[Example, ...]
+    traces: tuple[Trace, ...]
+    correct: np.ndarray
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How one uncertainty ranks the answers of a family: PRR and ROC-AUC, each with its bootstrap interval."""
+
+    method: str
+    prr: float
+    prr_interval: tuple[float, float]
+    roc_auc: float
+    roc_auc_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """PRR under an exchange of attention, and the PRR of the real attention minus it, with its interval."""
+
+    alignment: str
+    exchange: str
+    prr: float
+    difference: float
+    interval: tuple[float, float]
+
+
+def answer(model: LanguageModel, family: Family) -> Answers:
+    """Let the model answer the held-out prompts of a family, greedily.
+
+    Raises:
+        RuntimeError: a prompt failed.
+    """
+    examples = load_examples(family)
+    prompts = [example.prompt for example in examples]
+    answered = list(model.generate_batch(prompts, max_new_tokens=_LONGEST, batch_size=32, last_row=True))
+    traces = [trace for trace in answered if isinstance(trace, Trace)]
+    if len(traces) < len(prompts):
+        failed = [failure for failure in answered if not isinstance(failure, Trace)]
+        message = f"{len(failed)} of {len(prompts)} prompts of {family} failed; the first: {failed[0]}"
+        raise RuntimeError(message)
+    correct = [judge(example, text(trace)).correct for example, trace in zip(examples, traces, strict=True)]
+    return Answers(family, examples, tuple(traces), np.array(correct, dtype=float))
+
+
+def text(trace: Trace) -> str:
+    """Return the answer of a trace as text."""
+    return "".join(trace.answer_tokens)
+
+
+def uncertainties(traces: Sequence[Trace]) -> dict[str, np.ndarray]:
+    """Return each method's uncertainty (A,) of the answers: the baselines, then RAUQ by alignment and alpha."""
+    rows = {
+        "MSP": np.array([-trace.logprobs.sum() for trace in traces]),
+        "perplexity": np.array([-trace.logprobs.mean() for trace in traces]),
+        "mean entropy": np.array([trace.entropies.mean() for trace in traces]),
+    }
+    for alignment in _ALIGNMENTS:
+        answers = rauq.batch(traces, alignment)
+        for alpha in _ALPHAS:
+            settings = Settings(alpha=alpha, alignment=alignment)
+            rows[f"RAUQ {alignment} {alpha:.1f}"] = rauq.score_many(answers, settings).uncertainty
+    return rows
+
+
+def rank(answers: Answers, *, count: int = 300) -> list[Ranking]:
+    """Return PRR and ROC-AUC of every method on the same bootstrap resamples."""
+    drawn = resamples(len(answers.traces), count=count)
+    return [
+        Ranking(
+            method,
+            prr(uncertainty, answers.correct),
+            interval(bootstrap(prr, uncertainty, answers.correct, drawn)),
+            roc_auc(uncertainty, answers.correct),
+            interval(bootstrap(roc_auc, uncertainty, answers.correct, drawn)),
+        )
+        for method, uncertainty in uncertainties(answers.traces).items()
+    ]
+
+
+def compare(answers: Answers, *, count: int = 1000) -> list[Difference]:
+    """Return what exchanging the attention does to the PRR of RAUQ at the paper's alpha, in both alignments."""
+    drawn = resamples(len(answers.traces), count=count)
+    rows: list[Difference] = []
+    for alignment in _ALIGNMENTS:
+        result = control(rauq.batch(answers.traces, alignment), Settings(alignment=alignment))
+        rows += _differences(alignment, result, answers.correct, drawn)
+    return rows
+
+
+def _differences(alignment: str, result: Control, correct: np.ndarray, drawn: np.ndarray) -> Iterable[Difference]:
+    real = bootstrap(prr, result.real, correct, drawn)
+    exchanges = {
+        "shuffled": result.shuffled,
+        "constant": result.constant[None],
+        "random head": result.random_head[None],
+        "mean of heads": result.mean_of_heads[None],
+    }
+    for name, rows in exchanges.items():
+        mean = float(np.mean([prr(row, correct) for row in rows]))
+        resampled = np.mean([bootstrap(prr, row, correct, drawn) for row in rows], axis=0)
+        yield Difference(alignment, name, mean, prr(result.real, correct) - mean, interval(real - resampled))
+
+
+def latency(model: LanguageModel, prompts: Sequence[str]) -> float:
+    """Return the mean seconds of one answer, one prompt at a time."""
+    model.generate(prompts[0], max_new_tokens=_LONGEST)  # the first call prepares what the others find ready
+    started = time.perf_counter()
+    for prompt in prompts:
+        model.generate(prompt, max_new_tokens=_LONGEST, last_row=True)
+    return (time.perf_counter() - started) / len(prompts)
+
+
+def accuracy_table(families: Iterable[Answers]) -> str:
+    """Return the share of right answers by family and stratum, as Markdown."""
+    lines = [
+        "| family | stratum | prompts | right | mean MSP of the right | of the wrong |",
+        "|---|---|---|---|---|---|",
+    ]
+    for answers in families:
+        sizes = Counter(example.stratum for example in answers.examples)
+        msp = np.array([-trace.logprobs.sum() for trace in answers.traces])
+        for stratum, size in sizes.items():
+            inside = np.array([example.stratum == stratum for example in answers.examples])
+            right = answers.correct[inside].mean()
+            means = [_mean(msp[inside & (answers.correct == value)]) for value in (1, 0)]
+            lines.append(f"| {answers.family} | {stratum} | {size} | {right:.2f} | {means[0]} | {means[1]} |")
+    return "\n".join(lines)
+
+
+def _mean(values: np.ndarray) -> str:
+    return f"{values.mean():.2f}" if len(values) else "none"
+
+
+def ranking_table(rankings: Mapping[Family, list[Ranking]], *, methods: Sequence[str] | None = None) -> str:
+    """Return PRR and ROC-AUC by method and family, as Markdown."""
+    families = list(rankings)
+    lines = [
+        "| method | " + " | ".join(f"{family} PRR | ROC-AUC" for family in families) + " |",
+        "|---|" + "---|---|" * len(families),
+    ]
+    for rows in zip(*rankings.values(), strict=True):
+        cells = [f"{_number(row.prr, row.prr_interval)} | {_number(row.roc_auc, row.roc_auc_interval)}" for row in rows]
+        if methods is None or rows[0].method in methods:
+            lines.append(f"| {rows[0].method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def control_table(differences: Mapping[Family, list[Difference]]) -> str:
+    """Return the control by alignment, exchange and family, as Markdown: PRR, then real minus it."""
+    families = list(differences)
+    lines = [
+        "| alignment | attention | " + " | ".join(f"{family} PRR | real minus it" for family in families) + " |",
+        "|---|---|" + "---|---|" * len(families),
+    ]
+    for rows in zip(*differences.values(), strict=True):
+        cells = [f"{row.prr:.3f} | {_number(row.difference, row.interval, sign='+')}" for row in rows]
+        lines.append(f"| {rows[0].alignment} | {rows[0].exchange} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _number(value: float, limits: tuple[float, float], *, sign: str = "") -> str:
+    return f"{value:{sign}.3f} [{limits[0]:{sign}.3f}, {limits[1]:{sign}.3f}]"
+
+
+def report(model: LanguageModel) -> str:
+    """Return the whole evaluation as Markdown."""
+    families = [answer(model, family) for family in FAMILIES]
+    ended = np.mean([trace.stop_reason in ("eos", "stop") for answers in families for trace in answers.traces])
+    prompts = [example.prompt for answers in families for example in answers.examples]
+    seconds = latency(model, prompts[:: len(prompts) // _TIMED])
+    rankings = {answers.family: rank(answers) for answers in families}
+    differences = {answers.family: compare(answers) for answers in families}
+    return "\n\n".join(
+        [
+            accuracy_table(families),
+            f"Ends by itself: {ended:.1%}. Mean latency of an answer: {seconds:.2f} s.",
+            ranking_table(rankings),
+            control_table(differences),
+        ]
+    )

@@ -1,0 +1,125 @@
+"""Record generations of the embedded model that show something, chosen by rule from the held-out prompts.
+
+A wrong answer is chosen for the height of its collapse, which has to lie inside the wrong fact; a right one, and a
+common mistake, for how little collapses in it. So a note can say what there is to see, and it holds after a rebuild.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+import rauq
+from rauq import Trace
+from rauq.atlas.evaluation import Example, Family, judge, load_examples
+from rauq.atlas.recorded import FOLDER, INDEX, Recorded
+from rauq.language_model import LanguageModel
+from training.exposures import OFTEN
+
+_LONGEST_PROMPT = 60  # tokens: it has to be read on the page
+_LONGEST_ANSWER = 64
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a recording is to show."""
+
+    id: str
+    name: str
+    family: Family
+    stratum: str
+    correct: bool
+    collapses: bool
+    what_to_see: str
+
+
+WANTED = (
+    Wanted(
+        "unknown-place", "A place it never saw", "places", "never seen", correct=False, collapses=True,
+        what_to_see="The model makes a fact up, and confidence collapses where it does.",
+    ),
+    Wanted(
+        "known-place", "A place it knows", "places", OFTEN, correct=True, collapses=False,
+        what_to_see="Training stated this often: no token falls far below a sure model.",
+    ),
+    Wanted(
+        "rare-place", "A place it met once or twice", "places", "seen 1-3", correct=True, collapses=False,
+        what_to_see="Right, and sure of it, after three mentions or fewer.",
+    ),
+    Wanted(
+        "myth", "A common mistake", "places", "myth", correct=False, collapses=False,
+        what_to_see="Training repeats a falsehood, so the answer is wrong and nothing collapses: no score of this kind "
+        "sees it.",
+    ),
+    Wanted(
+        "known-words", "Words it knows", "translation", OFTEN, correct=True, collapses=False,
+        what_to_see="Every word of the sentence was common in training, and confidence holds.",
+    ),
+    Wanted(
+        "unknown-word", "A word it never met", "translation", "never seen", correct=False, collapses=True,
+        what_to_see="One word is guessed, and that is where confidence collapses.",
+    ),
+    Wanted(
+        "whole-text", "All is in the text", "summaries", "complete", correct=True, collapses=False,
+        what_to_see="Name, age, amount and day are copied from the text; the choice of wording costs a little.",
+    ),
+    Wanted(
+        "missing-age", "The text gives no age", "summaries", "no age in the text", correct=False, collapses=True,
+        what_to_see="The summary gives an age all the same, and confidence is lowest at that invention.",
+    ),
+)  # fmt: skip
+
+
+def record(model: LanguageModel) -> tuple[Recorded, ...]:
+    """Write a trace for each of WANTED, and their index.
+
+    Raises:
+        RuntimeError: no answer of the model shows what is wanted.
+    """
+    FOLDER.mkdir(exist_ok=True)
+    found = tuple(_one(model, wanted) for wanted in WANTED)
+    rows = [asdict(recorded) for recorded in found]
+    INDEX.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return found
+
+
+def _one(model: LanguageModel, wanted: Wanted) -> Recorded:
+    candidates = [
+        (height, number, trace)
+        for number, (example, trace) in enumerate(_answers(model, wanted))
+        if (height := _height(example, trace, wanted)) is not None
+    ]
+    if not candidates:
+        message = f"No answer of the model shows {wanted.id!r}: {wanted.what_to_see}"
+        raise RuntimeError(message)
+    _, _, trace = max(candidates)
+    recorded = Recorded(wanted.id, wanted.name, wanted.what_to_see, wanted.correct)
+    trace.save(recorded.path)
+    return recorded
+
+
+def _answers(model: LanguageModel, wanted: Wanted) -> list[tuple[Example, Trace]]:
+    examples = [
+        example
+        for example in load_examples(wanted.family)
+        if example.stratum == wanted.stratum and len(model.encode(example.prompt).ids) <= _LONGEST_PROMPT
+    ]
+    answers = model.generate_batch(
+        [example.prompt for example in examples], max_new_tokens=_LONGEST_ANSWER, last_row=True
+    )
+    return [(example, trace) for example, trace in zip(examples, answers, strict=True) if isinstance(trace, Trace)]
+
+
+def _height(example: Example, trace: Trace, wanted: Wanted) -> float | None:
+    """How well an answer shows what is wanted: the height of its collapse, or how little collapses; None if not."""
+    verdict = judge(example, trace.answer)
+    if not verdict.recognised or verdict.correct != wanted.correct:
+        return None
+    collapse = rauq.score(trace).collapse
+    if not wanted.collapses:
+        return -float(collapse.max())
+    wrong = [(statement.start, statement.end) for statement in verdict.statements if not statement.correct]
+    ends = np.cumsum([len(text) for text in trace.answer_tokens])
+    start, end = ends[collapse.argmax() - 1] if collapse.argmax() else 0, ends[collapse.argmax()]
+    inside = any(start < last and end > first for first, last in wrong)
+    return float(collapse.max()) if inside else None
