@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 
 class Example(NamedTuple):
-    """A prompt with a short name, and what to look for in its answer."""
+    """A prompt with a short name, and what to see in its answer."""
 
     name: str
-    look_for: str
+    what_to_see: str
     prompt: str
 
 

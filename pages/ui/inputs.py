@@ -6,6 +6,8 @@ from pages.ui import cache, state
 from pages.ui.errors import printable
 from pages.ui.examples import EXAMPLES, Example
 from pages.ui.jobs import Request, refused, start
+from pages.ui.recorded import recordings
+from rauq.atlas.recorded import Recorded
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
 
@@ -23,9 +25,10 @@ def request_form() -> Request:
     for key, value in {state.TASK: GENERATE, state.MODEL: ATLAS, state.LIMIT: 128}.items():
         st.session_state.setdefault(key, value)
     st.text_area("Prompt", key=state.PROMPT, height=150, placeholder="A question, or any text to go on from")
-    st.selectbox(
+    examples: tuple[Recorded | Example, ...] = (*recordings(), *EXAMPLES)
+    example = st.selectbox(
         "Example",
-        EXAMPLES,
+        examples,
         index=None,
         format_func=_name,
         key=_EXAMPLE,
@@ -33,6 +36,8 @@ def request_form() -> Request:
         placeholder="Start from an example",
         label_visibility="collapsed",
     )
+    if example:
+        st.text(example.what_to_see)
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=state.TASK, required=True)
         st.number_input("Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=task == READ, width=130)
@@ -120,9 +125,11 @@ def _missing(request: Request) -> str | None:
 
 def _take_example() -> None:
     example = st.session_state[_EXAMPLE]
-    if example is not None:
+    if isinstance(example, Recorded):
+        state.open_recorded(example)
+    elif example is not None:
         st.session_state[state.PROMPT] = example.prompt
 
 
-def _name(example: Example) -> str:
-    return example.name
+def _name(example: Example | Recorded) -> str:
+    return f"{example.name} (recorded)" if isinstance(example, Recorded) else example.name

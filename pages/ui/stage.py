@@ -20,7 +20,7 @@ def empty_stage() -> None:
     for example in EXAMPLES:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(example.name, key=f"start_{example.name}", on_click=take, args=(example,), width=200)
-            st.caption(example.look_for)
+            st.caption(example.what_to_see)
 
 
 @st.fragment(run_every=0.2)

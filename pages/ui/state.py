@@ -11,7 +11,8 @@ from typing import cast, get_args
 
 import streamlit as st
 
-from pages.ui.recorded import first_recorded
+from pages.ui.recorded import recordings
+from rauq.atlas.recorded import Recorded
 from rauq.score import Score
 from rauq.settings import Settings, Signal, resolve
 from rauq.trace import Alignment, Kind, Trace
@@ -72,10 +73,17 @@ def current_trace() -> Trace | None:
     job = st.session_state.get(JOB)
     if job is not None and job.trace is not None and job.trace is not st.session_state.get(TRACE):
         show(job.trace)
-    elif TRACE not in st.session_state and (recorded := first_recorded()):
-        show(recorded)
-        st.session_state.setdefault(PROMPT, recorded.prompt)
+    elif TRACE not in st.session_state and (recorded := recordings()):
+        open_recorded(recorded[0])
     return st.session_state.get(TRACE)
+
+
+def open_recorded(recorded: Recorded) -> None:
+    """Show a recorded generation and put its prompt into the form; a job at work is stopped."""
+    if job := st.session_state.pop(JOB, None):
+        job.cancel.set()
+    show(recorded.trace())
+    st.session_state[PROMPT] = st.session_state[TRACE].prompt
 
 
 def nearest(allowed: Sequence[int], asked: int) -> int:

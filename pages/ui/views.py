@@ -24,11 +24,11 @@ _MAP = "layer_head_map"
 _LAYER, _HEAD = "layer_input", "head_input"
 _CHART = {"displaylogo": False}
 _COLUMNS = {
-    "layer": st.column_config.NumberColumn(width=60),
-    "head": st.column_config.NumberColumn(width=60),
-    "mean attention": st.column_config.NumberColumn(format="%.3f", width=120),
-    "margin": st.column_config.NumberColumn(format="%.3f", width=75),
-    "u": st.column_config.NumberColumn(format="%.3f", width=75),
+    "layer": st.column_config.NumberColumn(width=55),
+    "head": st.column_config.NumberColumn(width=55),
+    "mean attention": st.column_config.NumberColumn(format="%.3f", width=115),
+    "margin": st.column_config.NumberColumn(format="%.3f", width=68),
+    "u": st.column_config.NumberColumn(format="%.3f", width=68),
 }
 
 

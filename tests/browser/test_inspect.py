@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from analysis.figures.style import attention_scale
 from analysis.figures.token_axis import tick_positions
 
-PROMPT = "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Bemidji?\nA:"
+PROMPT = "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Gliwice?\nA:"
 HOSTILE = (
     " <img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     " ![](http://evil.example/a.png) [link](http://evil.example) <b>bold</b> $x^2$"
@@ -18,6 +18,7 @@ def ask(page, address, prompt=PROMPT):
     page.goto(address)
     page.get_by_label("Prompt").fill(prompt)
     page.get_by_role("button", name="Generate").click()
+    expect(page.locator(".source")).to_contain_text("Gliwice")  # not the recorded answer that the page opens on
     expect(page.locator(".token.collapse")).to_have_count(1)
 
 
@@ -153,7 +154,7 @@ def test_hostile_input_is_drawn_as_text(page, server):
     page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
     page.get_by_label("Prompt").fill(f"Q:{HOSTILE}\nA:")
     page.get_by_role("button", name="Score it").click()
-    expect(page.locator(".token.collapse")).to_have_count(1)
+    expect(page.locator(".source")).to_contain_text("as pasted")
     settled(page)
     drawn = page.locator(".token .text").all_inner_texts()
     assert "".join(drawn) == HOSTILE.replace(" ", "·")

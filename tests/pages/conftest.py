@@ -6,7 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import rauq
-from pages.ui import recorded, state
+from pages.ui import state
+from rauq.atlas import recorded
 
 APP = str(Path(__file__).parents[2] / "app.py")
 
@@ -14,6 +15,7 @@ APP = str(Path(__file__).parents[2] / "app.py")
 @pytest.fixture
 def open_app(monkeypatch, tmp_path):
     monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    monkeypatch.setattr(recorded, "INDEX", tmp_path / "index.json")
 
     def run(trace=None, **query):
         page = AppTest.from_file(APP, default_timeout=60)

@@ -1,5 +1,6 @@
 """The page around an answer that is already there: no model is loaded by any of this."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui import recorded, state
+from pages.ui import state
 from pages.ui.examples import EXAMPLES
+from rauq.atlas import recorded
 from tests.answers import random_trace
 from tests.pages.reading import charts, choose, interpreted, strip
 from tests.traces import make_trace
@@ -51,11 +53,36 @@ def test_an_answer_is_shown_with_its_weak_spot_first(open_app, trace):
     np.testing.assert_allclose(table["margin"], score.margins)
 
 
-def test_the_page_opens_on_a_recorded_generation(open_app, trace):
-    trace.save(recorded.FOLDER / "1.safetensors")
+def record(*traces):
+    """Ship these traces as recorded generations."""
+    rows = []
+    for number, trace in enumerate(traces):
+        trace.save(recorded.FOLDER / f"{number}.safetensors")
+        rows.append({"id": str(number), "name": f"Number {number}", "what_to_see": f"Sight {number}", "correct": True})
+    recorded.INDEX.write_text(json.dumps(rows))
+
+
+def test_the_page_opens_on_a_recorded_generation_and_leads_to_the_others(open_app, trace):
+    record(trace, make_trace((b"a", b"b"), prompt="The other?"))
     page = open_app()
     assert strip(page)["headline"].startswith("Confidence collapsed")
     assert page.text_area(key=state.PROMPT).value == trace.prompt
+    page.selectbox[0].select_index(1).run()
+    assert page.text_area(key=state.PROMPT).value == "The other?"
+    assert "The other?" in strip(page)["source"]
+    assert any(text.value == "Sight 1" for text in page.text)
+
+
+def test_a_recorded_generation_replaces_an_error_and_what_was_selected(open_app, trace):
+    record(make_trace(), trace)
+    page = open_app(layer="1", head="3")
+    assert page.query_params == {"layer": "1", "head": "3"}
+    page.text_area(key=state.PROMPT).set_value("")
+    page.button(key="run").click().run()
+    assert page.error
+    page.selectbox[0].select_index(1).run()
+    assert not page.error
+    assert page.query_params == {}
 
 
 def test_the_first_picture_needs_no_torch():
