@@ -28,7 +28,7 @@ _COLUMNS = {
     "head": st.column_config.NumberColumn(width=55),
     "mean attention": st.column_config.NumberColumn(format="%.3f", width=115),
     "margin": st.column_config.NumberColumn(format="%.3f", width=68),
-    "u": st.column_config.NumberColumn(format="%.3f", width=68),
+    "u_l": st.column_config.NumberColumn(format="%.3f", width=68),
 }
 
 
@@ -161,12 +161,12 @@ def _picked_heads(score: Score) -> None:
             "head": [row.head for row in rows],
             "mean attention": [row.mean_attention for row in rows],
             "margin": [row.margin for row in rows],
-            "u": [row.layer_score for row in rows],
+            "u_l": [row.layer_score for row in rows],
         },
         hide_index=True,
         column_config=_COLUMNS,
     )
-    st.caption("Margin: how far the mean lies above the next head of the layer. u: the layer's uncertainty.")
+    st.caption("Margin: how far the mean lies above the next head of the layer. u_l: the layer's uncertainty.")
 
 
 def _front(score: Score, selection: Selection) -> int:
