@@ -1,4 +1,4 @@
-"""`python -m training corpus | tokenizer | train | evaluate | all`: the recipe of the embedded model, step by step."""
+"""`python -m training STEP`: the recipe of the embedded model, step by step, or all of it."""
 
 import argparse
 import sys
@@ -57,6 +57,15 @@ def make_model(seed: int) -> None:
     tokenizer.save(tokenizer.load(BUILD / "tokenizer"), ATLAS)
 
 
+def make_recordings(_seed: int) -> None:
+    """Record the generations that the app opens on."""
+    import rauq
+    from training.recorded import record
+
+    found = record(rauq.load_model("atlas"))
+    _say(f"record: {len(found)} generations")
+
+
 def evaluate(_seed: int) -> None:
     """Print the evaluation of the model, and write it to the model card."""
     import rauq
@@ -72,6 +81,7 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "corpus": make_corpus,
     "tokenizer": make_tokenizer,
     "train": make_model,
+    "record": make_recordings,
     "evaluate": evaluate,
 }
 

@@ -31,25 +31,29 @@ class Wanted:
     correct: bool
     collapses: bool
     what_to_see: str
+    facts: frozenset[str] = frozenset()  # only prompts that ask for one of these; none: any
 
 
 WANTED = (
     Wanted(
         "unknown-place", "A place it never saw", "places", "never seen", correct=False, collapses=True,
         what_to_see="The model makes a fact up, and confidence collapses where it does.",
+        facts=frozenset({"currency", "country"}),
     ),
     Wanted(
         "known-place", "A place it knows", "places", OFTEN, correct=True, collapses=False,
         what_to_see="Training stated this often: no token falls far below a sure model.",
+        facts=frozenset({"country", "capital"}),
     ),
     Wanted(
         "rare-place", "A place it met once or twice", "places", "seen 1-3", correct=True, collapses=False,
         what_to_see="Right, and sure of it, after three mentions or fewer.",
+        facts=frozenset({"country", "language"}),
     ),
     Wanted(
         "myth", "A common mistake", "places", "myth", correct=False, collapses=False,
-        what_to_see="Training repeats a falsehood, so the answer is wrong and nothing collapses: no score of this kind "
-        "sees it.",
+        what_to_see="Training repeats a falsehood, so the answer is wrong and sure: no score of this kind sees it.",
+        facts=frozenset({"capital", "currency", "language"}),
     ),
     Wanted(
         "known-words", "Words it knows", "translation", OFTEN, correct=True, collapses=False,
@@ -57,15 +61,16 @@ WANTED = (
     ),
     Wanted(
         "unknown-word", "A word it never met", "translation", "never seen", correct=False, collapses=True,
-        what_to_see="One word is guessed, and that is where confidence collapses.",
+        what_to_see="One word is guessed, and there confidence collapses.",
+        facts=frozenset({"object", "adjective", "person"}),
     ),
     Wanted(
         "whole-text", "All is in the text", "summaries", "complete", correct=True, collapses=False,
         what_to_see="Name, age, amount and day are copied from the text; the choice of wording costs a little.",
     ),
     Wanted(
-        "missing-age", "The text gives no age", "summaries", "no age in the text", correct=False, collapses=True,
-        what_to_see="The summary gives an age all the same, and confidence is lowest at that invention.",
+        "missing-currency", "The text gives no currency", "summaries", "no currency in the text", correct=False,
+        collapses=True, what_to_see="The summary names a currency all the same, and confidence collapses there.",
     ),
 )  # fmt: skip
 
@@ -102,7 +107,9 @@ def _answers(model: LanguageModel, wanted: Wanted) -> list[tuple[Example, Trace]
     examples = [
         example
         for example in load_examples(wanted.family)
-        if example.stratum == wanted.stratum and len(model.encode(example.prompt).ids) <= _LONGEST_PROMPT
+        if example.stratum == wanted.stratum
+        and (not wanted.facts or wanted.facts & {fact.name for fact in example.facts})
+        and len(model.encode(example.prompt).ids) <= _LONGEST_PROMPT
     ]
     answers = model.generate_batch(
         [example.prompt for example in examples], max_new_tokens=_LONGEST_ANSWER, last_row=True
