@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -42,7 +43,7 @@ def _places(seed: int, rng: Random) -> Iterable[str]:
 def _translation(seed: int, rng: Random) -> Iterable[str]:
     for language in translation.LANGUAGES:
         tasks = translation.corpus_tasks(language, Random(f"{language} {seed}"))
-        yield from _grouped(tasks, lambda: _translated(language, rng), most=4, rng=rng)  # noqa: B023 used at once
+        yield from _grouped(tasks, partial(_translated, language, rng), most=4, rng=rng)
 
 
 def _summaries(seed: int, rng: Random) -> Iterable[str]:

@@ -79,8 +79,8 @@ def text(trace: Trace) -> str:
 def uncertainties(traces: Sequence[Trace]) -> dict[str, np.ndarray]:
     """Return each method's uncertainty (A,) of the answers: the baselines, then RAUQ by alignment and alpha."""
     rows = {
-        "MSP": np.array([-trace.logprobs.sum() for trace in traces]),
-        "perplexity": np.array([-trace.logprobs.mean() for trace in traces]),
+        "MSP": np.array([-trace.logprobs.sum(dtype=float) for trace in traces]),
+        "perplexity": np.array([-trace.logprobs.mean(dtype=float) for trace in traces]),
         "mean entropy": np.array([trace.entropies.mean() for trace in traces]),
     }
     for alignment in _ALIGNMENTS:
@@ -91,7 +91,7 @@ def uncertainties(traces: Sequence[Trace]) -> dict[str, np.ndarray]:
     return rows
 
 
-def rank(answers: Answers, *, count: int = 300) -> list[Ranking]:
+def rank(answers: Answers, *, count: int = 200) -> list[Ranking]:
     """Return PRR and ROC-AUC of every method on the same bootstrap resamples."""
     drawn = resamples(len(answers.traces), count=count)
     return [
