@@ -29,6 +29,6 @@ else:
     if trace is None:
         empty_stage()
     else:
-        show_answer(trace, settings)
+        show_answer(trace, settings, note=st.session_state.get(state.NOTE, ""))
     with count:  # last, since it may load the model
         inputs.token_count(request, trace)

@@ -16,7 +16,7 @@ from rauq.atlas.recorded import FOLDER, INDEX, Recorded
 from rauq.language_model import LanguageModel
 from training.exposures import OFTEN
 
-_LONGEST_PROMPT = 60  # tokens: it has to be read on the page
+_MOST_LINES = 4  # of a prompt: it has to be read on the page
 _LONGEST_ANSWER = 64
 
 
@@ -109,7 +109,7 @@ def _answers(model: LanguageModel, wanted: Wanted) -> list[tuple[Example, Trace]
         for example in load_examples(wanted.family)
         if example.stratum == wanted.stratum
         and (not wanted.facts or wanted.facts & {fact.name for fact in example.facts})
-        and len(model.encode(example.prompt).ids) <= _LONGEST_PROMPT
+        and example.prompt.count("\n") < _MOST_LINES
     ]
     answers = model.generate_batch(
         [example.prompt for example in examples], max_new_tokens=_LONGEST_ANSWER, last_row=True

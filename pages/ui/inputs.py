@@ -36,7 +36,7 @@ def request_form() -> Request:
         placeholder="Start from an example",
         label_visibility="collapsed",
     )
-    if example:
+    if isinstance(example, Example):  # of a recorded one the page says it beside the answer
         st.text(example.what_to_see)
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=state.TASK, required=True)

@@ -20,7 +20,8 @@ from rauq.trace import Alignment, Kind, Trace
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
 SIGNAL, ALPHA, ALIGNMENT = "signal", "alpha", "alignment"
 LAYER, HEAD, TOKEN = "layer", "head", "token"
-JOB, TRACE, NOTICE = "_job", "_trace", "_notice"
+JOB, TRACE, NOTE, NOTICE = "_job", "_trace", "_note", "_notice"
+_VERDICT = {True: "right", False: "wrong"}
 _ALPHA = re.compile(r"0(\.\d{1,4})?|1(\.0{1,4})?", re.ASCII)
 
 
@@ -66,6 +67,7 @@ def show(trace: Trace) -> None:
         for name in (LAYER, HEAD, TOKEN):
             st.query_params.pop(name, None)
     st.session_state[TRACE] = trace
+    st.session_state[NOTE] = ""
 
 
 def current_trace() -> Trace | None:
@@ -83,6 +85,7 @@ def open_recorded(recorded: Recorded) -> None:
     if job := st.session_state.pop(JOB, None):
         job.cancel.set()
     show(recorded.trace())
+    st.session_state[NOTE] = f"Recorded; the answer is {_VERDICT[recorded.correct]}. {recorded.what_to_see}"
     st.session_state[PROMPT] = st.session_state[TRACE].prompt
 
 

@@ -32,18 +32,18 @@ _COLUMNS = {
 }
 
 
-def show_answer(trace: Trace, settings: Settings) -> None:
-    """Score a trace, and show it."""
+def show_answer(trace: Trace, settings: Settings, *, note: str) -> None:
+    """Score a trace, and show it; `note` says what there is to see in a recorded one."""
     try:
         score = rauq.score(trace, settings)
     except rauq.RauqError as error:
         show_error(error)
     else:
-        views(trace, score)
+        views(trace, score, note)
 
 
 @st.fragment
-def views(trace: Trace, score: Score) -> None:
+def views(trace: Trace, score: Score, note: str) -> None:
     """The answer and its weak spot first, then the heads."""
     selection = state.selection(trace, score)
     if notice := st.session_state.pop(state.NOTICE, None):
@@ -51,7 +51,12 @@ def views(trace: Trace, score: Score) -> None:
     found = report.collapse(score)
     collapse = found.token if found else None
     token_strip(
-        trace, score, words(trace, score), collapse=collapse, selected=selection.token, on_select=state.choose_token
+        trace,
+        score,
+        words(trace, score, note),
+        collapse=collapse,
+        selected=selection.token,
+        on_select=state.choose_token,
     )
     _selectors(trace, selection)
     left, right = st.columns(2, gap="medium")

@@ -26,13 +26,13 @@ class Words(NamedTuple):
     detail: str
 
 
-def words(trace: Trace, score: Score) -> Words:
-    """The words around a scored answer."""
+def words(trace: Trace, score: Score, note: str = "") -> Words:
+    """The words around a scored answer; `note` stands behind its source."""
     headline, detail = report.sentence_halves(trace, score)
     if not math.isnan(score.uncertainty):
         uncertainty = f"{score.uncertainty:.2f}".replace("-", "−").replace("inf", "∞")
         detail += f" Uncertainty {uncertainty}: it ranks answers, and is not a probability."
-    return Words(_source(trace), headline, detail)
+    return Words(f"{_source(trace)}. {note}", headline, detail)
 
 
 def _source(trace: Trace) -> str:
