@@ -32,7 +32,7 @@ _COLUMNS = {
 }
 
 
-def show_answer(trace: Trace, settings: Settings, *, note: str) -> None:
+def show_answer(trace: Trace, settings: Settings, *, note: str = "") -> None:
     """Score a trace, and show it; `note` says what there is to see in a recorded one."""
     try:
         score = rauq.score(trace, settings)
