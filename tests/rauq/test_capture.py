@@ -8,12 +8,11 @@ import torch
 
 from rauq.capture import band as band_module
 from rauq.capture import feed as feed_module
-from rauq.capture.check import _eager, band_of_matrix
-from rauq.capture.feed import CachedModel, StepwiseFeed, TappedFeed
+from rauq.capture.feed import StepwiseFeed, TappedFeed
 from rauq.errors import UnsupportedModel
 from rauq.language_model import LanguageModel
 from rauq.models import wrap_model
-from rauq.trace import NUM_BANDS, Trace
+from rauq.trace import Trace
 from tests.architectures import (
     ARCHITECTURES,
     VOCABULARY,
@@ -24,46 +23,10 @@ from tests.architectures import (
     tiny_language_model,
     tiny_model,
 )
+from tests.exactness import NUM_NEW, answered, difference
 
 EXACT = 1e-5
 LENGTHS = (30, 17, 25)
-NUM_NEW = 20
-
-
-def eager_bands(lm: LanguageModel, traces: list[Trace]) -> list[np.ndarray]:
-    """Bands (L, H, N + 1, K) from one eager pass over the same left-padded batch."""
-    sequences = [[*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()] for trace in traces]
-    length = max(map(len, sequences))
-    padding = [length - len(sequence) for sequence in sequences]
-    ids = torch.tensor([[0] * empty + ids for empty, ids in zip(padding, sequences, strict=True)])
-    options = CachedModel(lm.model, padding)._mask_and_positions(length)
-    with _eager(lm.model), torch.inference_mode():
-        output = lm.model(input_ids=ids, output_attentions=True, use_cache=False, **options)
-    layers = [weights for weights in output.attentions if weights is not None]
-    return [
-        np.stack(
-            [
-                band_of_matrix(
-                    layer[item, :, padding[item] :, padding[item] :].numpy(), len(trace.prompt_ids) - 1, NUM_BANDS
-                )
-                for layer in layers
-            ]
-        )
-        for item, trace in enumerate(traces)
-    ]
-
-
-def difference(lm: LanguageModel, traces: list[Trace]) -> float:
-    """Largest absolute difference to eager attention; the nan must be the same."""
-    worst = 0.0
-    for trace, expected in zip(traces, eager_bands(lm, traces), strict=True):
-        np.testing.assert_array_equal(np.isnan(trace.attention), np.isnan(expected))
-        worst = max(worst, float(np.nanmax(np.abs(trace.attention - expected))))
-    return worst
-
-
-def answered(lm: LanguageModel, ids: list[list[int]], **options) -> list[Trace]:
-    return list(lm.generate_batch(ids, max_new_tokens=NUM_NEW, stop=(), last_row=True, **options))
 
 
 @pytest.fixture(scope="module", params=ARCHITECTURES, ids=str)
