@@ -105,6 +105,26 @@ ARCHITECTURES = (
         },
         layers=(1, 3),
     ),
+    Architecture(
+        "gemma4-shared-keys",
+        "gemma4_text",
+        {
+            **{**WINDOW, "num_hidden_layers": 4, "head_dim": 8, "global_head_dim": 8, "num_kv_shared_layers": 2},
+            **{"layer_types": ["sliding_attention", "full_attention"] * 2, "hidden_size_per_layer_input": 8},
+            **{"vocab_size_per_layer_input": VOCABULARY},
+        },
+        layers=(0, 1, 2, 3),
+    ),
+    Architecture(
+        "bamba-hybrid",
+        "bamba",
+        {
+            **{"num_hidden_layers": 3, "attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": 16},
+            **{"mamba_d_state": 8, "mamba_n_groups": 1, "mamba_expand": 2},
+        },
+        layers=(1,),
+        std=0.1,
+    ),
     Architecture("falcon", "falcon", {"new_decoder_architecture": False}, stepwise=True),
     Architecture("falcon-alibi", "falcon", {"alibi": True, "new_decoder_architecture": False}, stepwise=True),
     Architecture("bloom", "bloom", {"n_layer": 3, "n_head": 4}, stepwise=True),

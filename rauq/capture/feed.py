@@ -41,6 +41,7 @@ class CachedModel:
         self.model = model
         self.cache = DynamicCache(config=model.config)
         self.parameters = inspect.signature(model.forward).parameters
+        self.batch = len(padding)
         self.padding = torch.tensor(padding, device=model.device) if any(padding) else None
         self.seen = 0
 
@@ -53,16 +54,21 @@ class CachedModel:
 
     def repeat(self, times: int) -> None:
         """Repeat every sequence of the batch."""
-        self.cache.batch_repeat_interleave(times)
+        # As a reordering: only that is known to the recurrent layers of hybrids, too.
+        copies: Any = torch.arange(self.batch, device=self.model.device).repeat_interleave(times)
+        self.cache.reorder_cache(copies)
+        self.batch *= times
         if self.padding is not None:
             self.padding = self.padding.repeat_interleave(times)
 
     def _mask_and_positions(self, num_new: int) -> dict[str, Tensor]:
-        if self.padding is None:
-            return {}  # models skip the mask altogether then
-        places = torch.arange(self.seen + num_new, device=self.padding.device) - self.padding[:, None]
-        options = {"attention_mask": (places >= 0).long()}
-        if "position_ids" in self.parameters:
+        if self.padding is None:  # models skip the mask altogether then
+            places = torch.arange(self.seen + num_new, device=self.model.device)[None]
+            options = {}
+        else:
+            places = torch.arange(self.seen + num_new, device=self.padding.device) - self.padding[:, None]
+            options = {"attention_mask": (places >= 0).long()}
+        if "position_ids" in self.parameters:  # left to itself, not every model counts on from its cache
             options["position_ids"] = places[:, self.seen :].clamp(min=0)
         return options
 
@@ -81,7 +87,7 @@ class TappedFeed:
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """See `Feed`."""
-        self.step.begin(tail)
+        self.step.begin(tail, ids.shape[1])
         with tap.recording(self.recorders):
             logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
         if not self.active:
@@ -157,7 +163,7 @@ class StepwiseFeed:
 
     def _one(self, ids: Tensor) -> Tensor:
         output = self.cached.forward(ids, tail=1, output_attentions=True)
-        attentions = output.attentions or ()
+        attentions = getattr(output, "attentions", None) or ()
         self.layers = tuple(layer for layer, weights in enumerate(attentions) if weights is not None)
         if self.layers:
             self.rows.append(torch.stack([_nearest(attentions[layer]) for layer in self.layers], dim=1))

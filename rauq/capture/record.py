@@ -33,15 +33,21 @@ class Keys(NamedTuple):
 
 @dataclass(eq=False)
 class Step:
-    """How many of the fed tokens are wanted as rows; the mask rows cut for one layer serve all layers of its kind."""
+    """How many of the fed tokens are wanted as rows, and how many were fed so far.
+
+    The mask rows cut for one layer serve all layers of its kind. Layers that share keys may skip tokens of the prompt,
+    so none of them counts for itself.
+    """
 
     tail: int = 1
+    end: int = 0
     mask: Tensor | None = None
     mask_rows: Tensor | None = None
 
-    def begin(self, tail: int) -> None:
-        """Forget the masks of the step before."""
+    def begin(self, tail: int, num_new: int) -> None:
+        """Go on to the next tokens, and forget the masks of those before."""
         self.tail, self.mask, self.mask_rows = tail, None, None
+        self.end += num_new
 
     def cut(self, mask: Tensor | None) -> Tensor | None:
         """The last `tail` rows of a mask, copied: a view would keep the T x T mask alive."""
@@ -68,7 +74,7 @@ class LayerRecord:
     def __call__(self, query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> None:
         """Note one call of the attention function; see `rauq.capture.tap.Recorder`."""
         num_queries = query.shape[2]
-        self.seen += num_queries
+        self.seen = self.step.end
         if num_queries > self.step.tail:
             query = query[:, :, -self.step.tail :].clone()  # a view would keep the queries of the whole prompt
         if num_queries > 1:

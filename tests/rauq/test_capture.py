@@ -81,6 +81,16 @@ def test_tokens_are_those_of_plain_generation(lm, single):
         assert trace.answer_ids.tolist() == plain[0, len(ids) :].tolist()
 
 
+def test_samples_of_a_shared_prompt_have_the_band_of_reading_them(lm):
+    [prompt] = seeded_prompts(30)
+    samples = lm.sample(prompt, k=3, max_new_tokens=6, stop=(), last_row=True)
+    assert len({tuple(trace.answer_ids) for trace in samples}) > 1
+    for trace in samples:
+        read = lm.read(prompt, trace.answer_ids)
+        np.testing.assert_allclose(trace.attention, read.attention, atol=EXACT)
+        np.testing.assert_allclose(trace.logprobs, read.logprobs, atol=1e-4)
+
+
 @pytest.mark.parametrize("window", [2, 5, 29, 30, 31, 40, 49, 50])
 @pytest.mark.parametrize("name", ["mistral-window", "gemma2-softcap-window", "gpt-oss-sinks-window"])
 def test_windows_never_reached_crossed_and_shorter_than_the_prompt(name, window):
@@ -195,3 +205,17 @@ def test_a_learned_position_bias_is_refused(monkeypatch):
     )
     with pytest.raises(UnsupportedModel, match="position bias"):
         lm.generate([5, 6], max_new_tokens=2)
+
+
+@pytest.mark.parametrize("model_type", ["mamba", "minimax", "diffllama"])
+def test_a_model_that_cannot_be_run_or_captured_is_refused(model_type):
+    settings = {"block_size": 4} if model_type == "minimax" else {}
+    with pytest.raises(UnsupportedModel):
+        tiny_language_model(Architecture(model_type, model_type, settings))
+
+
+def test_a_model_without_a_cache_is_refused_in_low_precision_too():
+    rows = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
+    model = tiny_model(Architecture("openai-gpt", "openai-gpt", rows)).to(torch.bfloat16)
+    with pytest.raises(UnsupportedModel):
+        wrap_model(model, byte_tokenizer(), name="no cache")
