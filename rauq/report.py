@@ -3,16 +3,28 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from rauq.labels import label
 from rauq.score import Score
-from rauq.trace import Trace
+from rauq.trace import StopReason, Trace
 
-# Below this a token keeps more than three quarters of a sure model's confidence. Not more: near the start of an answer
-# even an impossible token falls by 0.7 nats only, where attention carries the confidence of the token before.
-SMALLEST_COLLAPSE = math.log(4 / 3)
+# What is worth the word: little more than a third of a sure model's confidence is left. On right answers of the
+# embedded model the largest dip is smaller; yet near the start of an answer even an impossible token may dip by 0.7
+# only, where attention carries the confidence of the token before. So what lies between is named neither way.
+SMALLEST_COLLAPSE = 1.0
+LARGEST_HOLD = math.log(4 / 3)
+ENDINGS: Mapping[StopReason, str] = MappingProxyType(
+    {
+        "eos": "ended by the model",
+        "stop": "ended at a stop string",
+        "length": "cut at the limit",
+        "cancelled": "stopped by you",
+        "given": "as given",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +92,24 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
         return "The score is undefined", f"{score.reasons.uncertainty}."
     if found is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
-    opening = "Confidence collapsed" if found.value >= SMALLEST_COLLAPSE else "Confidence holds; it is lowest"
-    detail = (
-        f"{_number(found.value)} nats below a sure model, {_number(found.signal_share)} from {score.settings.signal} "
-        f"and {_number(found.attention_share)} from attention.{_decision(score)}"
-    )
-    return f"{opening} at token {found.token}, “{label(trace.pieces[found.token])}”", detail
+    where = f"at token {found.token}, “{label(trace.pieces[found.token])}”"
+    detail = f"{_number(found.value)} nats below a sure model{_shares(found, score)}.{_decision(score)}"
+    if score.settings.alpha == 0:
+        return f"With alpha 0 attention alone flows on; confidence is furthest down {where}", detail
+    return f"{_opening(found.value)} {where}", detail
+
+
+def _opening(value: float) -> str:
+    if value >= SMALLEST_COLLAPSE:
+        return "Confidence collapsed"
+    return "Confidence dips most" if value > LARGEST_HOLD else "Confidence holds; its largest dip is"
+
+
+def _shares(found: Collapse, score: Score) -> str:
+    if math.isnan(found.signal_share):
+        return ""
+    by_signal, by_attention = _number(found.signal_share), _number(found.attention_share)
+    return f", {by_signal} from {score.settings.signal} and {by_attention} from attention"
 
 
 def as_json(trace: Trace, score: Score) -> dict[str, object]:
@@ -108,6 +132,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "layer": score.layer,
         "picked_heads": [asdict(head) for head in picked_heads(score)],
         "collapse_at": asdict(found) if found else None,
+        "sentence": sentence(trace, score),
         "tokens": _tokens(trace, score),
     }
     nulls = {name: value for name, value in _leaves(record) if _is_null(value)}
@@ -129,7 +154,7 @@ def _with_head(head: int | None) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    return f"{value:.2f}".replace("-", "−").replace("inf", "∞")
 
 
 def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:

@@ -100,7 +100,7 @@ def _heading(trace: Trace) -> Text:
         ("Prompt ", "bold"),
         f"{prompt}\n",
         ("Answer ", "bold"),
-        f"{running(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, ended by {trace.stop_reason})",
+        f"{running(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, {report.ENDINGS[trace.stop_reason]})",
     )
 
 

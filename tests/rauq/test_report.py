@@ -93,7 +93,7 @@ def test_sentence_holds_the_numbers_of_the_score():
     result = score(trace)
     found = report.collapse(result)
     assert report.sentence(trace, result) == (
-        f"Confidence collapsed at token 2, “·it”: {found.value:.2f} nats below a sure model, "
+        f"Confidence dips most at token 2, “·it”: {found.value:.2f} nats below a sure model, "
         f"{found.signal_share:.2f} from probability and {found.attention_share:.2f} from attention. "
         f"Layer {result.layer} decided, with head {result.layer % 4}."
     )
@@ -101,7 +101,24 @@ def test_sentence_holds_the_numbers_of_the_score():
 
 def test_a_sure_answer_does_not_collapse():
     trace = make_trace(probabilities=[1, 1, 1])
-    assert report.sentence(trace, score(trace)).startswith("Confidence holds; it is lowest at token")
+    assert report.sentence(trace, score(trace)).startswith("Confidence holds; its largest dip is at token")
+
+
+def test_an_improbable_first_token_is_a_collapse():
+    trace = make_trace((b" Oslo", b" is"), probabilities=[0.001, 0.9])
+    assert report.sentence(trace, score(trace)).startswith("Confidence collapsed at token 0, “·Oslo”: 6.91 nats")
+
+
+def test_without_a_signal_no_token_is_blamed():
+    trace = make_trace(probabilities=[0.9, 0.001, 0.9])
+    assert report.sentence(trace, score(trace, Settings(alpha=0))).startswith("With alpha 0 attention alone flows on")
+
+
+def test_an_impossible_token_has_no_made_up_shares():
+    trace = make_trace(probabilities=[0.9, 0.0, 0.9])
+    sentence = report.sentence(trace, score(trace, Settings(alpha=1)))
+    assert "∞ nats below a sure model" in sentence
+    assert "nan" not in sentence
 
 
 def test_a_sentence_names_no_layer_or_head_that_did_not_decide():
