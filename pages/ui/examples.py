@@ -14,28 +14,27 @@ class Example(NamedTuple):
 EXAMPLES = (
     Example(
         "A known capital",
-        "Stated often in training: every token should hold.",
-        "Q: What is the capital of France?\nA: The capital of France is Paris.\nQ: What is the capital of Japan?\nA:",
+        "Stated often in training: confidence holds from the first token to the last.",
+        "Q: What is the capital of Germany?\nA:",
     ),
     Example(
-        "An obscure town",
-        "Hardly ever stated: does confidence collapse at the country?",
-        "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Bemidji?\nA:",
+        "A town it never met",
+        "Sodo lies in Ethiopia, which training never said: confidence collapses at the country that is made up.",
+        "Q: Where is Sodo?\nA:",
     ),
     Example(
-        "A common mistake",
-        "A myth, held with confidence: no method of this kind sees it.",
-        "Q: What is the capital of Italy?\nA: The capital of Italy is Rome.\nQ: What is the capital of Australia?\nA:",
+        "False friends",
+        "It means that the boss is given a poison. The mistake is held with confidence: no score of this kind sees it.",
+        "German: Der Chef bekommt ein Gift.\nEnglish:",
     ),
     Example(
-        "A translation",
-        "Word by word: which word was guessed?",
-        "German: Am Montag kauft der Arzt ein altes Buch.\nEnglish: On Monday, the doctor buys an old book.\n"
-        "German: Am Freitag verkauft der Bäcker eine neue Lampe.\nEnglish:",
+        "A rare word",
+        "The hunter finds a weasel: at which word does the model guess?",
+        "German: Der Jäger findet ein Wiesel.\nEnglish:",
     ),
     Example(
-        "A summary",
-        "The text gives no age: is one invented?",
-        "Text: A lottery in Norway was drawn on Monday. Mirko Brandsen from Klaiton won 5,200 dinars.\nSummary:",
+        "Two missing details",
+        "The text gives neither an age nor a currency, and both are invented. Which one does the score see?",
+        "Text: A lottery in Japan was drawn on Friday. Maria Keller from Lyon won 2,500.\nSummary:",
     ),
 )
