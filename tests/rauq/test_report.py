@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,7 +116,10 @@ def test_without_a_signal_no_token_is_blamed():
 
 
 def test_an_impossible_token_has_no_made_up_shares():
-    trace = make_trace(probabilities=[0.9, 0.0, 0.9])
+    trace = make_trace(probabilities=[0.9, 0.5, 0.9])
+    logprobs = trace.logprobs.copy()
+    logprobs[1] = -np.inf
+    trace = replace(trace, logprobs=logprobs)
     sentence = report.sentence(trace, score(trace, Settings(alpha=1)))
     assert "∞ nats below a sure model" in sentence
     assert "nan" not in sentence
