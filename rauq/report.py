@@ -106,7 +106,7 @@ def _opening(value: float) -> str:
 
 
 def _shares(found: Collapse, score: Score) -> str:
-    if math.isnan(found.signal_share):
+    if math.isnan(found.signal_share + found.attention_share):
         return ""
     by_signal, by_attention = _number(found.signal_share), _number(found.attention_share)
     return f", {by_signal} from {score.settings.signal} and {by_attention} from attention"
