@@ -43,7 +43,7 @@ class PickedHead:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collapse:
+class CollapsePoint:
     """The answer token (from 0) at which confidence collapsed, in nats; signal and attention sum to the value."""
 
     token: int
@@ -69,13 +69,13 @@ def picked_heads(score: Score) -> tuple[PickedHead, ...]:
     )
 
 
-def collapse(score: Score) -> Collapse | None:
+def collapse(score: Score) -> CollapsePoint | None:
     """Where confidence collapsed (DESIGN section 4b); None where the collapse of no token is defined."""
     if np.isnan(score.collapse).all():
         return None
     token = int(np.nanargmax(score.collapse))
     signal_share, attention_share = map(float, score.collapse_shares[token])
-    return Collapse(
+    return CollapsePoint(
         token=token, value=float(score.collapse[token]), signal_share=signal_share, attention_share=attention_share
     )
 
@@ -105,7 +105,7 @@ def _opening(value: float) -> str:
     return "Confidence dips most" if value > LARGEST_HOLD else "Confidence holds; its largest dip is"
 
 
-def _shares(found: Collapse, score: Score) -> str:
+def _shares(found: CollapsePoint, score: Score) -> str:
     if math.isnan(found.signal_share + found.attention_share):
         return ""
     by_signal, by_attention = _number(found.signal_share), _number(found.attention_share)
