@@ -1,5 +1,6 @@
 """Many answers of one model in padded arrays, so that a whole run is scored at once."""
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -111,7 +112,7 @@ def batch_of_arrays(
     if layer_ids is None:
         layer_ids = range(len(attention))
         num_layers = num_layers or len(attention)
-    layers = tuple(int(layer) for layer in layer_ids)
+    layers = _whole_numbers(layer_ids)
     _check_layers(layers, num_layers, len(attention))
     return Batch(
         attention=attention[None],
@@ -134,6 +135,14 @@ def _check_shapes(attention: np.ndarray, logprobs: np.ndarray, entropies: np.nda
     if logprobs.ndim != 1 or entropies.shape != logprobs.shape:
         message = f"{shapes}; logprobs and entropies must both be (N,)."
         raise InvalidInput(message)
+
+
+def _whole_numbers(layer_ids: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return tuple(map(operator.index, layer_ids))
+    except TypeError as error:
+        message = f"layer_ids is {layer_ids!r} ({error}); give one whole number, counted from 0, for each layer."
+        raise InvalidInput(message) from error
 
 
 def _check_layers(layers: tuple[int, ...], num_layers: int | None, num_captured: int) -> None:
@@ -164,12 +173,12 @@ def _first_of_one_model(traces: tuple[Trace, ...]) -> Trace:
     if not traces:
         message = "A batch needs at least one trace."
         raise InvalidInput(message)
-    shapes = {(t.kind, t.layers, t.num_layers, t.num_heads, t.vocab_size) for t in traces}
-    if len(shapes) > 1:
-        listed = "; ".join(map(str, sorted(shapes, key=str)))
+    models = {(t.model, t.revision, t.kind, t.layers, t.num_layers, t.num_heads, t.vocab_size) for t in traces}
+    if len(models) > 1:
+        listed = "; ".join(map(str, sorted(models, key=str)))
         message = (
-            f"These traces come from different models (kind, layers, number of layers, heads, vocabulary): {listed}. "
-            "Make one batch a model."
+            "These traces come from different models (name, revision, kind, layers, number of layers, heads, "
+            f"vocabulary): {listed}. Make one batch a model."
         )
         raise InvalidInput(message)
     return traces[0]

@@ -47,6 +47,8 @@ def test_an_empty_batch_raises():
         {"layers": (0, 1, 2, 3, 4, 5), "num_layers": 12},
         {"vocab_size": 101},
         {"kind": "instruct"},
+        {"model": "another"},
+        {"revision": "another"},
     ],
 )
 def test_traces_of_different_models_raise(other):
@@ -65,3 +67,10 @@ def test_the_own_alignment_needs_the_last_row():
 def test_an_unknown_alignment_raises():
     with pytest.raises(InvalidInput, match="predicting, own"):
         batch(TRACES, alignment="next")
+
+
+def test_models_of_one_shape_are_told_apart_by_name():
+    with pytest.raises(InvalidInput, match=r"'first', 'r1'.*'second', 'r2'"):
+        batch(
+            [random_trace(3, model=name, revision=revision) for name, revision in (("first", "r1"), ("second", "r2"))]
+        )

@@ -264,6 +264,8 @@ GOOD = {"attention": np.full((3, 2, 3), 0.5), "logprobs": np.log(np.full(4, 0.5)
         ({"layer_ids": (0, 1, 1), "num_layers": 3}, "layer_ids"),
         ({"layer_ids": (0, 1, 3), "num_layers": 3}, "layer_ids"),
         ({"layer_ids": (0, 1, 3)}, "give num_layers"),
+        ({"layer_ids": (0.0, 1.5, 2.9), "num_layers": 3}, "whole number"),
+        ({"layer_ids": 3, "num_layers": 3}, "whole number"),
         ({"settings": Settings(signal="entropy", alpha=0.5), "vocab_size": 100}, "needs entropies and vocab_size"),
         ({"settings": Settings(signal="entropy", alpha=0.5), "entropies": np.zeros(4)}, "needs entropies"),
         ({"settings": Settings(alpha=0.5)}, "Give both"),
