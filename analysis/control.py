@@ -13,7 +13,8 @@ from rauq.settings import Settings
 class Control:
     """Uncertainties of the same A answers under real attention (A,) and under what was put in its place.
 
-    `shuffled` (S, A): the weights of another answer, in each of S seeded derangements. `constant`: the mean weight of
+    `shuffled` (S, A): the weights of another answer, in each of S seeded derangements; nan for the only answer of two
+    or more tokens, which has no other. `constant`: the mean weight of
     each layer. `random_head`: a head drawn for each answer and layer. `mean_of_heads`: the mean over all heads.
     """
 
@@ -51,10 +52,12 @@ def _weights(answers: Batch, layers: tuple[int, ...], heads: np.ndarray) -> np.n
 
 
 def _shuffled(weights: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Give each answer the weights of another of nearest length, cut or repeated to its own."""
-    exchanged = weights.copy()
+    """Give each answer the weights of another of nearest length, cut or repeated to its own; nan if there is none."""
+    exchanged = np.full_like(weights, np.nan)
     order = np.lexsort((rng.random(len(lengths)), lengths))
     order = order[lengths[order] > 1]  # an answer of one token has no weights to give or take
+    if len(order) < 2:
+        return exchanged
     columns = np.arange(weights.shape[-1])
     for taker, donor in zip(order, np.roll(order, rng.choice((-1, 1))), strict=True):
         repeated = weights[donor][:, columns % (lengths[donor] - 1)]

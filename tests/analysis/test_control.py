@@ -69,3 +69,11 @@ def test_it_is_seeded():
 def test_both_alignments(alignment):
     batch = rauq.batch([make_trace(seed=seed) for seed in range(4)], alignment)
     assert np.isfinite(control(batch, replace(SETTINGS, alignment=alignment)).shuffled).all()
+
+
+@pytest.mark.parametrize("lengths", [(2, 1), (3,), (1, 4, 1)])
+def test_the_only_answer_with_weights_has_no_other_to_take_from(lengths):
+    batch = rauq.batch([make_trace((b" a",) * length, seed=number) for number, length in enumerate(lengths)])
+    result = control(batch, SETTINGS, derangements=3)
+    np.testing.assert_array_equal(np.isnan(result.shuffled), np.tile(np.array(lengths) > 1, (3, 1)))
+    assert np.isfinite(result.real).all()
