@@ -55,6 +55,7 @@ class Trace:
     M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
     0 where the model masks the key, nan before the sequence and in rows that were not captured.
+    The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
     """
 
     prompt: str
@@ -78,9 +79,10 @@ class Trace:
 
     def __post_init__(self) -> None:
         _check(self)
-        for array in (*(getattr(self, name) for name in _ARRAYS), *self.extras.values()):
-            array.flags.writeable = False
-        object.__setattr__(self, "extras", MappingProxyType(dict(self.extras)))
+        for name in _ARRAYS:
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+        extras = {name: _read_only(array) for name, array in self.extras.items()}
+        object.__setattr__(self, "extras", MappingProxyType(extras))
 
     @property
     def answer(self) -> str:
@@ -93,7 +95,10 @@ class Trace:
         return int(self.attention.shape[1])
 
     def previous_token_attention(
-        self, alignment: Alignment = "predicting", offset: int = 1, *, into_prompt: bool = False
+        self,
+        alignment: Alignment = "predicting",
+        offset: int = 1,
+        into_prompt: bool = False,  # noqa: FBT001, FBT002 - the interface has it by position too
     ) -> np.ndarray:
         """Weight on the `offset`-th preceding token: (L, H, N - 1), column t belonging to answer token t + 1.
 
@@ -153,6 +158,12 @@ class Trace:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             message = f"{path} is damaged: its parts do not fit together ({error}). Save the trace again."
             raise TraceFileError(message) from error
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tuple[int, int]:

@@ -114,3 +114,18 @@ def test_previous_token_attention_is_a_copy():
     before = trace.attention.copy()
     trace.previous_token_attention("predicting", 2)[:] = 7
     np.testing.assert_array_equal(trace.attention, before)
+
+
+def test_the_arrays_that_a_trace_is_made_of_stay_writeable():
+    given = {"attention": numbered_trace(3, 5).attention.copy(), "logprobs": np.array([-1.0, -2.0, -3.0])}
+    given["extras"] = {"diagonal": np.ones(3)}
+    trace = make_trace(**given, num_layers=2, num_heads=3)
+    for array in (given["attention"], given["logprobs"], given["extras"]["diagonal"]):
+        assert array.flags.writeable
+    assert np.shares_memory(trace.attention, given["attention"])
+
+
+def test_into_prompt_may_be_given_by_position():
+    trace = numbered_trace(12, 20)
+    by_name = trace.previous_token_attention("own", 3, into_prompt=True)
+    np.testing.assert_array_equal(trace.previous_token_attention("own", 3, True), by_name)
