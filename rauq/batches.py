@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TypeVar
 
 from rauq.errors import InvalidInput, OutOfMemory, RauqError
+from rauq.generation import Cancel, is_whole
 from rauq.trace import Trace
 
 Item = TypeVar("Item")
@@ -26,16 +27,26 @@ def in_batches(
     encode: Callable[[Item], Encoded],
     run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
     size: int,
+    cancel: Cancel | None = None,
 ) -> Iterator[Trace | Failure]:
     """A trace or a failure for each item, in order; a batch that does not fit is run one by one.
 
+    Once `cancel` is set no further batch is run, and its items are not yielded.
+
     Raises:
-        InvalidInput: `size` is below 1.
+        InvalidInput: `size` is no whole number or below 1, or `items` is one text or no iterable.
     """
-    if size < 1:
-        message = f"Got batch_size={size}; it must be at least 1."
+    _refuse_one(items)
+    if not (is_whole(size) and size >= 1):
+        message = f"Got batch_size={size!r}; it must be a whole number, at least 1."
         raise InvalidInput(message)
-    return _outcomes(iter(items), encode, run, size)
+    return _outcomes(iter(items), encode, run, int(size), cancel)
+
+
+def _refuse_one(items: object) -> None:
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        message = f"Got one {type(items).__name__} where a sequence of items was expected. Put it in a list."
+        raise InvalidInput(message)
 
 
 def _outcomes(
@@ -43,6 +54,7 @@ def _outcomes(
     encode: Callable[[Item], Encoded],
     run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
     size: int,
+    cancel: Cancel | None,
 ) -> Iterator[Trace | Failure]:
     index = 0
     while batch := list(islice(items, size)):
@@ -53,6 +65,8 @@ def _outcomes(
             outcome = item if isinstance(item, RauqError) else next(results)
             yield Failure(index, outcome) if isinstance(outcome, RauqError) else outcome
             index += 1
+        if cancel is not None and cancel.is_set():
+            return
 
 
 def _run(

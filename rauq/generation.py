@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -46,13 +47,14 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        whole = self.top_k % 1 == 0 and (self.seed or 0) % 1 == 0
-        ranges = 0 < self.temperature < math.inf and 0 < self.top_p <= 1
-        if not (whole and ranges and self.top_k >= 0 and 0 <= (self.seed or 0) < 2**64):
+        whole = is_whole(self.top_k) and is_whole(0 if self.seed is None else self.seed)
+        numbers = whole and _is_number(self.temperature) and _is_number(self.top_p)
+        ranges = numbers and 0 < self.temperature < math.inf and 0 < self.top_p <= 1
+        if not (ranges and self.top_k >= 0 and 0 <= (self.seed or 0) < 2**64):
             message = (
-                f"Got temperature={self.temperature}, top_p={self.top_p}, top_k={self.top_k}, seed={self.seed}; "
-                "allowed are temperature > 0, 0 < top_p <= 1, and whole numbers top_k >= 0 (0 keeps all tokens) "
-                "and 0 <= seed < 2^64."
+                f"Got temperature={self.temperature!r}, top_p={self.top_p!r}, top_k={self.top_k!r}, "
+                f"seed={self.seed!r}; allowed are temperature > 0, 0 < top_p <= 1, and whole numbers "
+                "top_k >= 0 (0 keeps all tokens) and 0 <= seed < 2^64."
             )
             raise InvalidInput(message)
 
@@ -67,14 +69,30 @@ class Limits:
     cancel: Cancel | None = None
 
     def __post_init__(self) -> None:
-        if not (self.max_new_tokens % 1 == 0 and self.max_new_tokens >= 1):
-            message = f"Got max_new_tokens={self.max_new_tokens}; it must be a whole number, at least 1."
-            raise InvalidInput(message)
-        if not all(self.stop):
-            message = "A stop string is empty; leave it out, or pass stop=() for none."
+        if not (is_whole(self.max_new_tokens) and self.max_new_tokens >= 1):
+            message = f"Got max_new_tokens={self.max_new_tokens!r}; it must be a whole number, at least 1."
             raise InvalidInput(message)
         for stop in self.stop:
-            check_unicode(stop)
+            _check_stop(stop)
+
+
+def is_whole(number: object) -> bool:
+    """Whether something is a whole number, of whatever type."""
+    return isinstance(number, Real) and number % 1 == 0
+
+
+def _is_number(number: object) -> bool:
+    return isinstance(number, Real)
+
+
+def _check_stop(stop: object) -> None:
+    if not isinstance(stop, str):
+        message = f"Got {stop!r} as a stop string; give one text, or a sequence of texts."
+        raise InvalidInput(message)
+    if not stop:
+        message = "A stop string is empty; leave it out, or pass stop=() for none."
+        raise InvalidInput(message)
+    check_unicode(stop)
 
 
 @dataclass(eq=False)

@@ -1,10 +1,11 @@
 """A language model whose attention is captured exactly: generate, read, sample, check."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,9 +16,9 @@ from rauq.batches import Failure, in_batches
 from rauq.capture.check import Check, compare_in_float32, compare_with_eager
 from rauq.capture.feed import Feed, StepwiseFeed, TappedFeed
 from rauq.errors import InvalidInput, NonFiniteLogits
-from rauq.generation import Cancel, Limits, OnToken, Sampling
+from rauq.generation import Cancel, Limits, OnToken, Sampling, is_whole
 from rauq.loading import memory_errors
-from rauq.prompts import Prompt, TokensOrText, encode_answer, encode_prompt
+from rauq.prompts import Prompt, TokensOrText, encode_answer, encode_prompt, two_of
 from rauq.tokens import Tokens
 from rauq.trace import Kind, Trace
 
@@ -69,8 +70,7 @@ class LanguageModel:
         Raises:
             InvalidInput: empty, not valid Unicode, unknown token ids, no chat template, or longer than the context.
         """
-        applied = self.kind == "instruct" if chat is None else chat
-        encoded = encode_prompt(self.tokens, prompt, chat=applied, vocab_size=self.vocab_size)
+        encoded = self._encode(prompt, chat=chat)
         self._room_after(len(encoded.ids))
         return encoded
 
@@ -115,7 +115,7 @@ class LanguageModel:
         """
         _refuse_extras(extras)
         encoded = self.encode(prompt, chat=chat)
-        prefix = () if answer_prefix is None else encode_answer(self.tokens, answer_prefix, vocab_size=self.vocab_size)
+        prefix = () if answer_prefix is None else self._answer_ids(answer_prefix, what="answer prefix")
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed) if do_sample else None
         limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
         limits = self._within_context(limits, len(encoded.ids) + len(prefix))
@@ -149,7 +149,10 @@ class LanguageModel:
         last_row: bool = False,
         cancel: Cancel | None = None,
     ) -> Iterator[Trace | Failure]:
-        """Answer prompts greedily, with left padding: a trace or a failure each, in order."""
+        """Answer prompts greedily, with left padding: a trace or a failure each, in order.
+
+        Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
+        """
         limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
 
         def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
@@ -159,8 +162,7 @@ class LanguageModel:
             with self._running("generating a batch"):
                 return generation.generate(self, batch, limits=shortened)
 
-        _refuse_text(prompts)
-        return in_batches(prompts, encode=partial(self.encode, chat=chat), run=run, size=batch_size)
+        return in_batches(prompts, encode=partial(self.encode, chat=chat), run=run, size=batch_size, cancel=cancel)
 
     def read_batch(
         self,
@@ -176,7 +178,7 @@ class LanguageModel:
             with self._running("reading a batch"):
                 return generation.read(self, prompts, answers)
 
-        return in_batches(pairs, encode=lambda pair: self._pair(*pair, chat=chat), run=run, size=batch_size)
+        return in_batches(pairs, encode=lambda pair: self._pair(*two_of(pair), chat=chat), run=run, size=batch_size)
 
     def sample(
         self,
@@ -198,15 +200,15 @@ class LanguageModel:
         Raises:
             InvalidInput, NonFiniteLogits, OutOfMemory.
         """
-        if k < 1:
-            message = f"Got k={k}; draw at least one sample."
+        if not (is_whole(k) and k >= 1):
+            message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
             raise InvalidInput(message)
         encoded = self.encode(prompt, chat=chat)
         limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
         limits = self._within_context(limits, len(encoded.ids))
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         with self._running("sampling"):
-            results = generation.sample(self, encoded, k=k, limits=limits, sampling=sampling)
+            results = generation.sample(self, encoded, k=int(k), limits=limits, sampling=sampling)
         return [_or_raise(result) for result in results]
 
     def check(self, prompt: TokensOrText | None = None) -> Check:
@@ -232,28 +234,35 @@ class LanguageModel:
             return compare_with_eager(self.model, trace)
 
     def _pair(self, prompt: TokensOrText, answer: TokensOrText, *, chat: bool | None) -> tuple[Prompt, tuple[int, ...]]:
-        encoded = self.encode(prompt, chat=chat)
-        ids = encode_answer(self.tokens, answer, vocab_size=self.vocab_size)
-        self._room_after(len(encoded.ids) + len(ids) - 1)
+        encoded, ids = self._encode(prompt, chat=chat), self._answer_ids(answer)
+        self._room_after(len(encoded.ids) + len(ids), needed=0)
         return encoded, ids
 
-    def _room_after(self, num_tokens: int) -> int | None:
-        """Tokens that still fit after so many: at least one, or an error."""
+    def _encode(self, prompt: TokensOrText, *, chat: bool | None) -> Prompt:
+        applied = self.kind == "instruct" if chat is None else chat
+        return encode_prompt(self.tokens, prompt, chat=applied, vocab_size=self.vocab_size)
+
+    def _answer_ids(self, answer: TokensOrText, *, what: str = "answer") -> tuple[int, ...]:
+        return encode_answer(self.tokens, answer, vocab_size=self.vocab_size, what=what)
+
+    def _room_after(self, num_tokens: int, *, needed: int = 1) -> int | None:
+        """Tokens that still fit after so many: at least those needed, or an error."""
         if self.context_length is None:
             return None
-        if num_tokens >= self.context_length:
+        room = self.context_length - num_tokens
+        if room < needed:
             message = (
                 f"Got {num_tokens} tokens, and {self.name} takes {self.context_length} of prompt and answer together. "
-                f"Shorten the text by {num_tokens + 1 - self.context_length} tokens or more."
+                f"Shorten the text by {needed - room} tokens or more."
             )
             raise InvalidInput(message)
-        return self.context_length - num_tokens
+        return room
 
     def _limits(
         self, max_new_tokens: int, stop: str | Sequence[str] | None, *, last_row: bool, cancel: Cancel | None
     ) -> Limits:
         default = ("\n",) if self.kind == "base" else ()
-        strings = default if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
+        strings = default if stop is None else _listed(stop)
         return Limits(max_new_tokens=max_new_tokens, stop=strings, last_row=last_row, cancel=cancel)
 
     def _within_context(self, limits: Limits, num_tokens: int) -> Limits:
@@ -266,10 +275,8 @@ class LanguageModel:
             yield
 
 
-def _refuse_text(items: Sequence[object]) -> None:
-    if isinstance(items, str):
-        message = "Got one text where a sequence of prompts was expected. Put it in a list."
-        raise InvalidInput(message)
+def _listed(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
 
 
 def _refuse_extras(extras: Sequence[str]) -> None:

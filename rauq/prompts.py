@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rauq.errors import InvalidInput
 from rauq.tokens import Tokens
@@ -35,14 +35,27 @@ def encode_prompt(tokens: Tokens, prompt: TokensOrText, *, chat: bool, vocab_siz
     return Prompt(text=prompt, ids=ids, chat_applied=chat)
 
 
-def encode_answer(tokens: Tokens, answer: TokensOrText, *, vocab_size: int) -> tuple[int, ...]:
-    """Ids of an answer: text without the tokens that start a sequence, ids as they are.
+def encode_answer(tokens: Tokens, answer: TokensOrText, *, vocab_size: int, what: str = "answer") -> tuple[int, ...]:
+    """Ids of an answer: text without the tokens that start a sequence, ids as they are; `what` is its name in errors.
 
     Raises:
         InvalidInput: empty, not valid Unicode, or an id that the model does not know.
     """
     ids = tuple(tokens.encode_answer(answer)) if isinstance(answer, str) else _known(answer, vocab_size)
-    return _not_empty("answer", ids)
+    return _not_empty(what, ids)
+
+
+def two_of(pair: object) -> tuple[Any, Any]:
+    """Prompt and answer of a pair, as they are.
+
+    Raises:
+        InvalidInput: no tuple or list of two.
+    """
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        message = f"Got {pair!r} where a pair was expected. Give a prompt and an answer."
+        raise InvalidInput(message)
+    prompt, answer = pair
+    return prompt, answer
 
 
 def _not_empty(what: str, given: Given) -> Given:
@@ -53,8 +66,13 @@ def _not_empty(what: str, given: Given) -> Given:
 
 
 def _known(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
+    if isinstance(ids, bytes | bytearray):
+        message = (
+            f"Got {type(ids).__name__}. Give text, or one flat sequence of token ids; bytes must be decoded first."
+        )
+        raise InvalidInput(message)
     try:
-        known = () if isinstance(ids, bytes) else tuple(map(operator.index, ids))
+        known = tuple(map(operator.index, ids))
     except TypeError as error:
         message = f"Got {type(ids).__name__} ({error}). Give text, or one flat sequence of token ids."
         raise InvalidInput(message) from error

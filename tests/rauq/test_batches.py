@@ -1,6 +1,7 @@
 """A batch gives what single calls give, in order, and a bad item costs nothing but itself."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -188,8 +189,38 @@ def test_calls_without_meaning_are_refused_at_once(llama):
         llama.read_batch([("a", "b")], batch_size=-1)
     with pytest.raises(InvalidInput, match="max_new_tokens=0"):
         llama.generate_batch(["a"], max_new_tokens=0)
-    with pytest.raises(InvalidInput, match="Put it in a list"):
-        llama.generate_batch("one prompt")
+    for size in (None, "2", 1.5):
+        with pytest.raises(InvalidInput, match=f"batch_size={size!r}"):
+            llama.generate_batch(["a"], batch_size=size)
+    for run in (llama.generate_batch, llama.read_batch):
+        for one in ("ab", b"ab", None, 5):
+            with pytest.raises(InvalidInput, match="Put it in a list"):
+                run(one)
+
+
+@pytest.mark.parametrize("bad", ["ab", ("a",), ("a", "b", "c"), None, 5, b"ab"], ids=repr)
+def test_what_is_no_pair_fails_alone(llama, bad):
+    outcomes = list(llama.read_batch([("good", "a"), bad, ("good", "a")]))
+    assert [type(outcome) for outcome in outcomes] == [Trace, Failure, Trace]
+    with pytest.raises(InvalidInput, match="where a pair was expected"):
+        raise outcomes[1].error
+
+
+def test_cancel_ends_a_run_after_the_batch_it_falls_into(llama):
+    cancel, taken = threading.Event(), []
+
+    def prompts():
+        for number in range(10):
+            taken.append(number)
+            yield f"prompt {number}"
+
+    traces = llama.generate_batch(prompts(), batch_size=2, max_new_tokens=3, stop=(), cancel=cancel)
+    assert next(traces).stop_reason == "length"
+    assert next(traces).stop_reason == "length"
+    assert next(traces).stop_reason == "length"
+    cancel.set()
+    assert [trace.prompt for trace in traces] == ["prompt 3"]
+    assert taken == [0, 1, 2, 3]
 
 
 def test_the_masked_padding_is_no_token_of_the_answer():

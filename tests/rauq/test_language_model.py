@@ -35,8 +35,10 @@ def test_a_prompt_beyond_the_context_is_refused_with_both_numbers(lm):
 
 def test_reading_may_fill_the_context_and_no_more(lm):
     assert np.isfinite(lm.read("x" * 200, "y" * 56).logprobs).all()
-    with pytest.raises(InvalidInput, match=rf"{CONTEXT}"):
-        lm.read("x" * 200, "y" * 57)
+    for prompt, answer in [(200, 57), (CONTEXT, 1), (CONTEXT + 3, 2)]:
+        total = prompt + answer
+        with pytest.raises(InvalidInput, match=rf"Got {total} tokens.* Shorten .* by {total - CONTEXT} tokens"):
+            lm.read("x" * prompt, "y" * answer)
 
 
 def test_the_answer_never_leaves_the_context(lm):
@@ -159,3 +161,30 @@ def test_bad_prompts_and_answers_are_refused_everywhere(lm, bad):
             continue  # no prompt: its own
         with pytest.raises(InvalidInput):
             run(bad)
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ({"max_new_tokens": None}, "max_new_tokens=None"),
+        ({"max_new_tokens": "5"}, "max_new_tokens='5'"),
+        ({"stop": [1]}, "Got 1 as a stop string"),
+        ({"stop": 1}, "Got 1 as a stop string"),
+        ({"stop": b"a"}, "Got b'a' as a stop string"),
+        ({"do_sample": True, "temperature": None}, "temperature=None"),
+        ({"do_sample": True, "top_p": "1"}, "top_p='1'"),
+        ({"do_sample": True, "top_k": None}, "top_k=None"),
+        ({"do_sample": True, "seed": "0"}, "seed='0'"),
+        ({"answer_prefix": ""}, "The answer prefix is empty"),
+    ],
+    ids=str,
+)
+def test_options_of_a_wrong_type_are_named(lm, option, says):
+    with pytest.raises(InvalidInput, match=says):
+        lm.generate(PROMPT, **option)
+
+
+@pytest.mark.parametrize("k", [0, None, "2", 1.5])
+def test_a_wrong_number_of_samples_is_named(lm, k):
+    with pytest.raises(InvalidInput, match=f"k={k!r}"):
+        lm.sample(PROMPT, k=k)

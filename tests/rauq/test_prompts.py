@@ -61,6 +61,13 @@ def test_anything_else_is_refused(ids):
             encode(ids)
 
 
+@pytest.mark.parametrize("raw", [b"abc", bytearray(b"abc"), b""], ids=repr)
+def test_bytes_are_named(raw):
+    for encode in (prompt_of, answer_of):
+        with pytest.raises(InvalidInput, match=rf"Got {type(raw).__name__}\..*must be decoded"):
+            encode(raw)
+
+
 @pytest.mark.parametrize("token", [-1, VOCABULARY, 2**70])
 def test_an_unknown_id_is_named(token):
     for encode in (prompt_of, answer_of):
