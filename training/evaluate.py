@@ -67,13 +67,8 @@ def answer(model: LanguageModel, family: Family) -> Answers:
         failed = [failure for failure in answered if not isinstance(failure, Trace)]
         message = f"{len(failed)} of {len(prompts)} prompts of {family} failed; the first: {failed[0]}"
         raise RuntimeError(message)
-    correct = [judge(example, text(trace)).correct for example, trace in zip(examples, traces, strict=True)]
+    correct = [judge(example, trace.answer).correct for example, trace in zip(examples, traces, strict=True)]
     return Answers(family, examples, tuple(traces), np.array(correct, dtype=float))
-
-
-def text(trace: Trace) -> str:
-    """Return the answer of a trace as text."""
-    return "".join(trace.answer_tokens)
 
 
 def uncertainties(traces: Sequence[Trace]) -> dict[str, np.ndarray]:

@@ -18,6 +18,7 @@ from training.exposures import OFTEN
 
 _MOST_LINES = 4  # of a prompt: it has to be read on the page
 _LONGEST_ANSWER = 64
+_COLLAPSE = 1.0  # nats: confidence collapses where a token falls this far, and holds where none does
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,13 @@ def _height(example: Example, trace: Trace, wanted: Wanted) -> float | None:
     if not verdict.recognised or verdict.correct != wanted.correct:
         return None
     collapse = rauq.score(trace).collapse
+    highest = float(collapse.max())
+    if (highest >= _COLLAPSE) != wanted.collapses:
+        return None
     if not wanted.collapses:
-        return -float(collapse.max())
+        return -highest
     wrong = [(statement.start, statement.end) for statement in verdict.statements if not statement.correct]
     ends = np.cumsum([len(text) for text in trace.answer_tokens])
     start, end = ends[collapse.argmax() - 1] if collapse.argmax() else 0, ends[collapse.argmax()]
     inside = any(start < last and end > first for first, last in wrong)
-    return float(collapse.max()) if inside else None
+    return highest if inside else None
