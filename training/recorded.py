@@ -14,11 +14,11 @@ from rauq import Trace
 from rauq.atlas.evaluation import Example, Family, judge, load_examples
 from rauq.atlas.recorded import FOLDER, INDEX, Recorded
 from rauq.language_model import LanguageModel
+from rauq.report import SMALLEST_COLLAPSE
 from training.exposures import OFTEN
 
 _MOST_LINES = 4  # of a prompt: it has to be read on the page
 _LONGEST_ANSWER = 64
-_COLLAPSE = 1.0  # nats: confidence collapses where a token falls this far, and holds where none does
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _height(example: Example, trace: Trace, wanted: Wanted) -> float | None:
         return None
     collapse = rauq.score(trace).collapse
     highest = float(collapse.max())
-    if (highest >= _COLLAPSE) != wanted.collapses:
+    if (highest >= SMALLEST_COLLAPSE) != wanted.collapses:
         return None
     if not wanted.collapses:
         return -highest
