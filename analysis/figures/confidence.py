@@ -41,7 +41,7 @@ def confidence(
     figure.update_xaxes(token_axis(pieces) | {"showticklabels": False})
     figure.update_xaxes(showticklabels=True, row=3, col=1)
     ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.sure_confidence[front]]))
-    figure.update_yaxes(title="confidence", type="log", tickvals=ticks, row=1, col=1)
+    figure.update_yaxes(title="confidence", type="log", tickvals=ticks, tickformat="~g", row=1, col=1)
     figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
     figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)
     finish(figure, height=HEIGHT, dark=dark)

@@ -162,6 +162,7 @@ def test_confidence_has_a_few_ticks_however_far_it_falls(smallest):
     axis = confidence(score, trace.pieces, layer=score.layers[0]).layout.yaxis
     assert axis.type == "log"
     assert 2 <= len([tick for tick in axis.tickvals if smallest / 10 <= tick <= 10]) <= 10
+    assert axis.tickformat == "~g"  # left alone, Plotly writes 100µ and 10n
 
 
 @pytest.mark.parametrize("num_tokens", [1, 2])
