@@ -24,11 +24,12 @@ with st.sidebar:
 if at_work:
     follow(at_work)
 else:
-    if job is not None and job.error:
-        show_error(job.error)
+    error = job.error if job is not None and job.request == request else None  # not one that was mended since
+    if error:
+        show_error(error)
     if trace is None:
         empty_stage()
     else:
         show_answer(trace, settings, note=st.session_state.get(state.NOTE, ""))
     with count:  # last, since it may load the model
-        inputs.token_count(request, trace)
+        inputs.token_count(request, trace, told=error)

@@ -17,16 +17,17 @@ MOST_TOKENS = 1024
 
 _EXAMPLE = "_example"
 _MODEL_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
-_ANSWER_HELP = "Most models begin an answer with a space: a text without it is another text to them."
 
 
 def request_form() -> Request:
     """Prompt, answer and model, as the user has them now."""
     for key, value in {state.TASK: GENERATE, state.MODEL: ATLAS, state.LIMIT: 128}.items():
         st.session_state.setdefault(key, value)
+    for key in (state.ANSWER, state.OTHER_MODEL):  # else Streamlit forgets a field while it is not drawn
+        st.session_state[key] = st.session_state.get(key, "")
     st.text_area("Prompt", key=state.PROMPT, height=150, placeholder="A question, or any text to go on from")
     examples: tuple[Recorded | Example, ...] = (*recordings(), *EXAMPLES)
-    example = st.selectbox(
+    st.selectbox(
         "Example",
         examples,
         index=None,
@@ -36,14 +37,13 @@ def request_form() -> Request:
         placeholder="Start from an example",
         label_visibility="collapsed",
     )
-    if isinstance(example, Example):  # of a recorded one the page says it beside the answer
-        st.text(example.what_to_see)
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=state.TASK, required=True)
         st.number_input("Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=task == READ, width=130)
     if task == READ:
         placeholder = "The answer, as the model would write it"
-        st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, help=_ANSWER_HELP)
+        st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder)
+        _hint_at_space()
     st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_MODEL_HELP)
     if st.session_state[state.MODEL] == OTHER:
         st.text_input("Hub id or folder", key=state.OTHER_MODEL, placeholder="organisation/model, or a folder's path")
@@ -90,25 +90,29 @@ def stop() -> None:
     st.session_state[state.JOB].cancel.set()
 
 
-def token_count(request: Request, shown: Trace | None) -> None:
-    """Say how long the prompt is and how long it may be; nothing is loaded for an answer that is already shown."""
+def token_count(request: Request, shown: Trace | None, *, told: RauqError | None) -> None:
+    """Say how long the prompt is and how long it may be; nothing is loaded for an answer that is already shown.
+
+    `told` is the error that the page shows already.
+    """
     in_memory = cache.if_loaded(request.model) is not None
     if not request.prompt.strip():
         st.caption("No prompt yet: its tokens are counted here.")
     elif shown and not in_memory and (shown.model, shown.prompt) == (request.model, request.prompt):
         st.caption(_room(len(shown.prompt_ids), None))
     elif in_memory or request.model == ATLAS:
-        _count(request)
+        _count(request, told)
     else:
         st.caption("The token count appears once the model is loaded.")
 
 
-def _count(request: Request) -> None:
+def _count(request: Request, told: RauqError | None) -> None:
     try:
         lm = cache.model(request.model)
         st.caption(_room(len(lm.encode(request.prompt).ids), lm.context_length))
     except RauqError as error:
-        st.text(printable(str(error)))
+        if str(error) != str(told):
+            st.text(printable(str(error)))
 
 
 def _room(tokens: int, limit: int | None) -> str:
@@ -125,10 +129,24 @@ def _missing(request: Request) -> str | None:
 
 def _take_example() -> None:
     example = st.session_state[_EXAMPLE]
+    st.session_state[_EXAMPLE] = None  # so that the same one can be chosen again
     if isinstance(example, Recorded):
+        st.session_state.update({state.TASK: GENERATE, state.MODEL: ATLAS})
         state.open_recorded(example)
     elif example is not None:
-        st.session_state[state.PROMPT] = example.prompt
+        take(example)
+
+
+def _hint_at_space() -> None:
+    """A pasted answer often lacks the space that the model would have begun with."""
+    prompt, answer = st.session_state.get(state.PROMPT, ""), st.session_state[state.ANSWER]
+    if answer and prompt and not (answer[0].isspace() or prompt[-1].isspace()):
+        st.caption("This answer begins without a space: to most models that is another text.")
+        st.button("Add a space", key="add_space", on_click=_add_space)
+
+
+def _add_space() -> None:
+    st.session_state[state.ANSWER] = f" {st.session_state[state.ANSWER]}"
 
 
 def _name(example: Example | Recorded) -> str:

@@ -51,7 +51,10 @@ def _choice(label: str, options: tuple[str, ...], kind: Kind, name: str, explana
 def _change(kind: Kind, name: str) -> None:
     """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
     chosen = replace(resolve(state.settings(), kind), **{name: st.session_state[_key(name)]})
-    state.change_settings(replace(chosen, alpha=None) if name == state.SIGNAL else chosen, kind)
+    if name == state.SIGNAL:
+        chosen = resolve(replace(chosen, alpha=None), kind)
+        st.toast(f"alpha is now {chosen.alpha:g}, the paper's for {chosen.signal}.")
+    state.change_settings(chosen, kind)
 
 
 def _back(kind: Kind) -> None:

@@ -5,17 +5,11 @@ from typing import NamedTuple
 
 from rauq import report
 from rauq.labels import running
+from rauq.report import ENDINGS
 from rauq.score import Score
 from rauq.trace import Trace
 
 _LONGEST_PROMPT = 60
-_ENDINGS = {
-    "eos": "ended by the model",
-    "stop": "ended at a stop string",
-    "length": "cut at the limit",
-    "cancelled": "stopped by you",
-    "given": "as pasted",
-}
 
 
 class Words(NamedTuple):
@@ -38,7 +32,9 @@ def words(trace: Trace, score: Score, note: str = "") -> Words:
 def _source(trace: Trace) -> str:
     prompt = running(trace.prompt.strip())
     if len(prompt) > _LONGEST_PROMPT:
-        prompt = f"…{prompt[-_LONGEST_PROMPT:]}"
+        prompt = f"…{prompt[-_LONGEST_PROMPT:].partition(' ')[2] or prompt[-_LONGEST_PROMPT:]}"
     chat = ", chat template applied" if trace.chat_applied else ""
-    ending = f"{len(trace.pieces)} tokens, {_ENDINGS[trace.stop_reason]}"
-    return f"{running(trace.model)} ({trace.kind}{chat}) on “{prompt}”: {ending}"
+    count = len(trace.pieces)
+    ending = f"{count} token{'' if count == 1 else 's'}, {ENDINGS[trace.stop_reason]}"
+    isolated = f"\N{FIRST STRONG ISOLATE}{prompt}\N{POP DIRECTIONAL ISOLATE}"  # a right-to-left prompt stays inside
+    return f"{running(trace.model)} ({trace.kind}{chat}) on “{isolated}”: {ending}"

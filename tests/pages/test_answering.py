@@ -33,7 +33,34 @@ def test_a_pasted_answer_is_scored(open_app):
     shown = page.session_state[state.TRACE]
     assert shown.answer == " Nowhere."
     assert shown.stop_reason == "given"
-    assert "as pasted" in strip(page)["source"]
+    assert "as given" in strip(page)["source"]
+
+
+def test_a_pasted_answer_without_a_space_can_be_given_one(open_app):
+    page = choose(open_app(), state.TASK, "paste")
+    page = written(page, prompt=EXAMPLES[0].prompt, answer="Berlin.").run()
+    page.button(key="add_space").click().run()
+    assert page.text_area(key=state.ANSWER).value == " Berlin."
+    assert not [button for button in page.button if button.key == "add_space"]
+
+
+def test_what_was_typed_survives_fields_that_are_put_away(open_app):
+    page = choose(open_app(), state.TASK, "paste")
+    page = written(page, prompt=EXAMPLES[0].prompt, answer=" Nowhere.").run()
+    page = choose(choose(page, state.TASK, "generate"), state.TASK, "paste")
+    assert page.text_area(key=state.ANSWER).value == " Nowhere."
+    page = choose(page, state.MODEL, "another")
+    page.text_input(key=state.OTHER_MODEL).set_value("some/model").run()
+    page = choose(choose(page, state.MODEL, "atlas"), state.MODEL, "another")
+    assert page.text_input(key=state.OTHER_MODEL).value == "some/model"
+
+
+def test_an_error_goes_when_its_cause_is_mended(open_app):
+    page = open_app()
+    page.button(key="run").click().run()
+    assert page.error
+    page = written(page, prompt=EXAMPLES[0].prompt).run()
+    assert not page.error
 
 
 def test_scoring_again_makes_no_forward_pass(open_app):

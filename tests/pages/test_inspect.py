@@ -42,7 +42,7 @@ def test_an_answer_is_shown_with_its_weak_spot_first(open_app, trace):
     assert not page.exception
     drawn, score = strip(page), rauq.score(trace)
     assert drawn["collapse"] == 3
-    assert drawn["headline"] == "Confidence collapsed at token 3, “·Lima”"
+    assert drawn["headline"] == "Confidence dips most at token 3, “·Lima”"
     assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
     assert [token["number"] for token in drawn["tokens"]] == [f"{c:.2f}".replace("-", "−") for c in score.collapse]
     assert drawn["tokens"][3]["level"] == max(token["level"] for token in drawn["tokens"])
@@ -65,7 +65,7 @@ def record(*traces):
 def test_the_page_opens_on_a_recorded_generation_and_leads_to_the_others(open_app, trace):
     record(trace, make_trace((b"a", b"b"), prompt="The other?"))
     page = open_app()
-    assert strip(page)["headline"].startswith("Confidence collapsed")
+    assert strip(page)["headline"].startswith("Confidence dips most")
     assert strip(page)["source"].endswith("Recorded; the answer is right. Sight 0")
     assert page.text_area(key=state.PROMPT).value == trace.prompt
     page.selectbox[0].select_index(1).run()

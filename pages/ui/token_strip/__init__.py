@@ -127,9 +127,13 @@ def _facts(trace: Trace, score: Score, index: int) -> list[tuple[str, str]]:
 def _alternatives(trace: Trace, index: int) -> list[tuple[str, float, str, bool]]:
     chosen = int(trace.answer_ids[index])
     return [
-        (visible(text) or "∅", math.exp(logprob), f"{math.exp(logprob):.3f}", token == chosen)
+        (visible(text) or "∅", math.exp(logprob), _probability(logprob), token == chosen)
         for token, text, logprob in trace.alternatives[index]
     ]
+
+
+def _probability(logprob: float) -> str:
+    return f"{math.exp(logprob):.3f}" if math.exp(logprob) >= 0.0005 else "<0.001"
 
 
 def _number(value: float, places: int = 3) -> str:

@@ -12,6 +12,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.onmouseleave = button.onblur = () => tip.hidePopover();
     button.onclick = () => {
       buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button && !isPressed(other))));
+      tip.hidePopover(); // it would cover the maps that the click is about
       setTriggerValue("select", index);
     };
     button.onkeydown = (event) => {
