@@ -58,6 +58,10 @@ def views(trace: Trace, score: Score, note: str) -> None:
         selected=selection.token,
         on_select=state.choose_token,
     )
+    if len(trace.pieces) == 1:
+        st.caption("RAUQ looks at attention between answer tokens. This answer has one token, so no head was picked.")
+        _confidence(trace, score, selection, collapse)
+        return
     _selectors(trace, selection)
     left, right = st.columns(2, gap="medium")
     with left:
