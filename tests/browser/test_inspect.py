@@ -154,7 +154,7 @@ def test_hostile_input_is_drawn_as_text(page, server):
     page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
     page.get_by_label("Prompt").fill(f"Q:{HOSTILE}\nA:")
     page.get_by_role("button", name="Score it").click()
-    expect(page.locator(".source")).to_contain_text("as pasted")
+    expect(page.locator(".source")).to_contain_text("as given")
     settled(page)
     drawn = page.locator(".token .text").all_inner_texts()
     assert "".join(drawn) == HOSTILE.replace(" ", "·")
