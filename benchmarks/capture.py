@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -104,7 +105,7 @@ def measure_generation(length: int, pairs: int, eager_pairs: int) -> dict[str, R
     for turn in range(pairs):
         order = ["plain", "capture"] if turn % 2 else ["capture", "plain"]
         for way in [*order, *(["eager"] if turn < eager_pairs else [])]:
-            times[way].append(cpu_seconds(lambda way=way: runs[way](prompt)))  # type: ignore[misc]
+            times[way].append(cpu_seconds(partial(runs[way], prompt)))
     print(f"  plain generation: median {np.median(times['plain']):.2f} s of CPU time", flush=True)
     return {
         "capture": ratio(times["capture"], times["plain"]),
