@@ -1,0 +1,145 @@
+"""Two scored answers side by side, A and B: which tokens stand beside each other, and what can be compared."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import takewhile, zip_longest
+
+import numpy as np
+
+import rauq
+from rauq.errors import InvalidInput
+from rauq.score import Score
+from rauq.settings import Settings
+from rauq.trace import Trace
+
+Columns = tuple[tuple[int | None, int | None], ...]
+"""A common grid: for each column the token of A and that of B, None where an answer has none there."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UnderOneSetting:
+    """Both answers scored under the same settings, whatever each one's own are."""
+
+    settings: Settings
+    a: Score
+    b: Score
+
+    @property
+    def difference(self) -> float:
+        """Uncertainty of A minus that of B."""
+        return self.a.uncertainty - self.b.uncertainty
+
+
+def aligned(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes], *, same_prompt: bool = False) -> Columns:
+    """Columns of the grid that puts equal tokens of two answers side by side, as far as their order allows.
+
+    Their common beginning stays together; in stretches that differ, tokens are paired by position. With
+    `same_prompt`, the first tokens that differ are paired as well: both continue the same text.
+    """
+    start = _common_beginning(pieces_a, pieces_b)
+    both_go_on = start < min(len(pieces_a), len(pieces_b))
+    if same_prompt and both_go_on:
+        start += 1
+    columns: list[tuple[int | None, int | None]] = [(token, token) for token in range(start)]
+    matcher = SequenceMatcher(None, pieces_a[start:], pieces_b[start:], autojunk=False)
+    for _, begin_a, end_a, begin_b, end_b in matcher.get_opcodes():
+        columns += zip_longest(range(start + begin_a, start + end_a), range(start + begin_b, start + end_b))
+    return tuple(columns)
+
+
+def first_difference(columns: Columns, pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> int | None:
+    """The first column whose tokens are not the same; None where the answers are equal."""
+    for column, (a, b) in enumerate(columns):
+        if a is None or b is None or pieces_a[a] != pieces_b[b]:
+            return column
+    return None
+
+
+def under_each_setting(a: Trace, b: Trace, settings: Sequence[Settings]) -> tuple[UnderOneSetting, ...]:
+    """Both answers under each of the settings, each setting once.
+
+    Raises:
+        RauqError: a setting that does not suit one of the two.
+    """
+    return tuple(
+        UnderOneSetting(settings=one, a=rauq.score(a, one), b=rauq.score(b, one)) for one in dict.fromkeys(settings)
+    )
+
+
+def different_scales(a: Trace, b: Trace, score_a: Score, score_b: Score) -> tuple[str, ...]:
+    """What keeps two scores from being compared, such as "signals"; empty where they are on one scale."""
+    settings_a, settings_b = score_a.settings, score_b.settings
+    pairs = {
+        "models": ((a.model, a.revision), (b.model, b.revision)),
+        "kinds of model": (a.kind, b.kind),
+        "signals": (settings_a.signal, settings_b.signal),
+        "alphas": (settings_a.alpha, settings_b.alpha),
+        "alignments": (settings_a.alignment, settings_b.alignment),
+        "ways to score": (_the_rest(settings_a), _the_rest(settings_b)),
+    }
+    return tuple(name for name, (one, other) in pairs.items() if one != other)
+
+
+def verdict(score_a: Score, score_b: Score, scales: Sequence[str]) -> str:
+    """Which answer is less sure, in numbers; `scales` are what `different_scales` found."""
+    a, b = score_a.uncertainty, score_b.uncertainty
+    if math.isnan(a) or math.isnan(b):
+        return f"No comparison: the score of {'A' if math.isnan(a) else 'B'} is undefined"
+    if scales:
+        return f"A scores {_number(a)} and B {_number(b)}, on different scales"
+    if _number(a) == _number(b):
+        return f"A and B are equally sure: uncertainty {_number(a)}"
+    less, more = ("A", "B") if a > b else ("B", "A")
+    return f"{less} is less sure than {more}: uncertainty {_number(max(a, b))} against {_number(min(a, b))}"
+
+
+def front_layer(score: Score) -> int:
+    """The layer to draw: the one that decided, or the window's first where none did."""
+    return score.layers[0] if score.layer is None else score.layer
+
+
+def why_no_difference(a: Trace, b: Trace) -> str:
+    """Why the maps of two answers cannot be subtracted, as a sentence; empty where they can."""
+    if (a.layers, a.num_heads) != (b.layers, b.num_heads):
+        return (
+            f"A's model has {len(a.layers)} layers with attention of {a.num_heads} heads and B's has {len(b.layers)} "
+            f"of {b.num_heads}, or they are numbered otherwise: a head of one has no counterpart in the other."
+        )
+    if min(len(a.pieces), len(b.pieces)) < 2:
+        return "An answer of one token has no previous answer token, so there is no attention to compare."
+    return ""
+
+
+def attention_difference(a: Trace, b: Trace, settings_a: Settings, settings_b: Settings) -> np.ndarray:
+    """Mean previous-token attention of A's heads minus that of B's, (L, H).
+
+    Raises:
+        InvalidInput: the two cannot be subtracted; `why_no_difference` is the message.
+        NotCaptured: an alignment needs attention that the trace lacks.
+    """
+    if reason := why_no_difference(a, b):
+        raise InvalidInput(reason)
+    of_a, of_b = (trace.previous_token_attention(s.alignment) for trace, s in ((a, settings_a), (b, settings_b)))
+    difference: np.ndarray = of_a.mean(axis=2) - of_b.mean(axis=2)
+    return difference
+
+
+def _common_beginning(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> int:
+    pairs = zip(pieces_a, pieces_b, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _the_rest(settings: Settings) -> tuple[object, ...]:
+    return (
+        settings.layers,
+        settings.heads,
+        settings.update,
+        settings.token_aggregation,
+        settings.layer_aggregation,
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:z.2f}".replace("-", "−").replace("inf", "∞")

@@ -1,0 +1,90 @@
+"""Layer x head map of a difference: which heads look more at the previous token in A, and which in B."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from analysis.figures.pair import difference_scale, looks
+from analysis.figures.style import finish, text_colour
+
+HEIGHT = 400
+_PLOT_HEIGHT, _PLOT_WIDTH = 330, 420  # about what is left for cells; the width is only known in the browser
+_SYMBOLS = ("circle-open", "diamond-open")
+_MOST_WITH_GAPS = 32
+Heads = Sequence[tuple[int, int]]
+
+
+def difference_map(
+    difference: np.ndarray, layers: Sequence[int], *, picked: tuple[Heads, Heads], dark: bool = False
+) -> go.Figure:
+    """Heatmap of `difference` (L, H), A minus B, on a scale that is as wide on both sides of zero.
+
+    `picked` are the (layer, head) pairs of A's window and of B's (head -1 is none): A's in circles, B's in diamonds.
+    """
+    num_layers, num_heads = difference.shape
+    row_of = {layer: row for row, layer in enumerate(layers)}
+    size = 0.7 * min(_PLOT_HEIGHT / num_layers, _PLOT_WIDTH / num_heads, 40)
+    figure = go.Figure(_cells(difference, layers, dark=dark))
+    for heads, look, symbol, scale in zip(picked, looks(dark=dark), _SYMBOLS, (0.8, 1.25), strict=True):
+        cells = [(row_of[layer], head) for layer, head in heads if head >= 0]
+        for colour, width, name in (("#10233f", 4, "edge"), ("#ffffff", 1.8, f"picked in {look.name}")):
+            marker = {"symbol": symbol, "size": size * scale, "color": colour, "line": {"width": width}}
+            figure.add_trace(_ring(cells, name, marker))
+    rows = list(range(0, num_layers, _step(num_layers)))
+    plain = {"showgrid": False, "showline": False, "ticks": ""}
+    figure.update_xaxes(plain, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
+    figure.update_yaxes(plain, title="layer", tickvals=rows, ticktext=[str(layers[row]) for row in rows])
+    figure.update_yaxes(range=[num_layers - 0.5, -0.5])
+    finish(figure, height=HEIGHT, dark=dark)
+    return figure
+
+
+def _cells(difference: np.ndarray, layers: Sequence[int], *, dark: bool) -> go.Heatmap:
+    num_layers, num_heads = difference.shape
+    end = _end(difference)
+    text = {"color": text_colour(dark=dark)}
+    return go.Heatmap(
+        z=difference.astype(np.float32),
+        customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], difference.shape),
+        zmin=-end,
+        zmax=end,
+        colorscale=difference_scale(dark=dark),
+        xgap=int(num_heads < _MOST_WITH_GAPS),
+        ygap=int(num_layers < _MOST_WITH_GAPS),
+        hoverongaps=False,
+        hovertemplate="layer %{customdata} · head %{x}<br>A − B: %{z:+.3f}<extra></extra>",
+        colorbar={
+            "title": {"text": "A − B", "side": "right", "font": text},
+            "tickfont": text,
+            "tickformat": ".2~f",
+            "thickness": 10,
+            "outlinewidth": 0,
+            "len": 0.9,  # leaves the chart's own buttons free
+            "y": 0,
+            "yanchor": "bottom",
+        },
+    )
+
+
+def _end(difference: np.ndarray) -> float:
+    """Either end of the colour scale: the largest difference, rounded up to a twentieth; 1 where there is none."""
+    finite = np.abs(difference[np.isfinite(difference)])
+    return float(np.ceil(finite.max() * 20 - 1e-6) / 20) if finite.size and finite.max() > 0 else 1.0
+
+
+def _ring(cells: Heads, name: str, marker: dict[str, Any]) -> go.Scatter:
+    return go.Scatter(
+        x=[head for _, head in cells],
+        y=[row for row, _ in cells],
+        mode="markers",
+        name=name,
+        marker=marker,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _step(count: int) -> int:
+    return 1 if count <= 16 else 4
