@@ -165,6 +165,7 @@ def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:
         "entropy": trace.entropies.tolist(),
         "collapse": score.collapse.tolist(),
         "contribution": score.contributions.tolist(),
+        "wrong": [token in trace.wrong for token in range(len(trace.answer_ids))],
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -4,40 +4,26 @@ Rows and bands: the query at position M - 1 + r is row r, so row 0 predicts the 
 the query of the last one. Band k is the weight which that query puts on the key k positions back.
 """
 
-import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from threading import get_ident
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from rauq.errors import InvalidInput, NotCaptured, TraceFileError
+from rauq import trace_file
+from rauq.errors import InvalidInput, NotCaptured
+from rauq.trace_file import ARRAYS
 
-SCHEMA = 1
 NUM_BANDS = 8
 NUM_ALTERNATIVES = 10
 
 Kind = Literal["base", "instruct"]
 StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
 Alignment = Literal["predicting", "own"]
-
-_METADATA_KEY = "rauq_trace"
-_ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
-_EXTRA = "extra."
-_SCALARS = MappingProxyType(
-    dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason"), str)
-    | {"chat_applied": bool, "num_layers": int, "vocab_size": int}
-)
-_LISTS = MappingProxyType({"layers": int, "answer_tokens": str})
-
-Part = TypeVar("Part")
 
 
 class Alternative(NamedTuple):
@@ -55,6 +41,7 @@ class Trace:
     M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
     0 where the model masks the key, nan before the sequence and in rows that were not captured.
+    `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
     """
 
@@ -76,10 +63,11 @@ class Trace:
     alternatives: tuple[tuple[Alternative, ...], ...]
     attention: np.ndarray
     extras: Mapping[str, np.ndarray] = field(default_factory=dict)
+    wrong: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
-        for name in _ARRAYS:
+        for name in ARRAYS:
             object.__setattr__(self, name, _read_only(getattr(self, name)))
         extras = {name: _read_only(array) for name, array in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
@@ -122,42 +110,42 @@ class Trace:
             weights[:, :, : max(0, band + 1 - first_row)] = np.nan
         return weights
 
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes: arrays, and JSON metadata with a schema number."""
+        return trace_file.pack(self)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, name: str = "the file") -> Self:
+        """Read what `to_bytes` gave, and trust none of it: the content may come from anyone.
+
+        Raises:
+            TraceFileError: not a trace, truncated, too large, damaged, or of another schema; the message says which,
+                and calls the content `name`.
+        """
+        trace_file.check_upload(content, name)
+        return trace_file.unpack(content, cls._of_fields, name=name)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one .safetensors file: arrays, and JSON metadata with a schema number; never a half-written one.
+        """Write one .safetensors file, and never a half-written one.
 
         Raises:
             InvalidInput: no file can be written there.
         """
-        alternatives = {
-            "alternative_ids": [[a.id for a in row] for row in self.alternatives],
-            "alternative_texts": [[a.text for a in row] for row in self.alternatives],
-            "alternative_logprobs": [[a.logprob for a in row] for row in self.alternatives],
-        }
-        metadata = {name: getattr(self, name) for name in (*_SCALARS, *_LISTS)} | alternatives
-        metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in self.pieces]}
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        arrays |= {_EXTRA + name: array for name, array in self.extras.items()}
-        contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-        _write_whole(Path(path), save(contiguous, {_METADATA_KEY: json.dumps(metadata)}))
+        trace_file.write(Path(path), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that `save` wrote.
+        """Read a file that `save` wrote; it may be larger than what `from_bytes` takes.
 
         Raises:
             TraceFileError: no such file, not a trace, truncated, or of another schema; the message says which.
         """
-        metadata, arrays = _read(Path(path))
-        extras = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
-        try:
-            fields: dict[str, Any] = {name: _typed(metadata, name, kind) for name, kind in _SCALARS.items()}
-            fields |= {name: tuple(_typed_list(metadata, name, kind)) for name, kind in _LISTS.items()}
-            fields |= {name: arrays[name] for name in _ARRAYS}
-            fields["pieces"] = tuple(piece.encode("latin-1") for piece in _typed_list(metadata, "pieces", str))
-            return cls(**fields, alternatives=_alternatives(metadata), extras=extras)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            message = f"{path} is damaged: its parts do not fit together ({error}). Save the trace again."
-            raise TraceFileError(message) from error
+        return trace_file.unpack(trace_file.read(Path(path)), cls._of_fields, name=str(path))
+
+    @classmethod
+    def _of_fields(cls, *, alternatives: Iterable[Iterable[tuple[int, str, float]]], **fields: Any) -> Self:  # noqa: ANN401 - every field has its own type
+        rows = tuple(tuple(Alternative(*entry) for entry in row) for row in alternatives)
+        return cls(alternatives=rows, **fields)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
@@ -207,7 +195,7 @@ def _wrong_values(trace: Trace) -> list[str]:
     integers = {"prompt_ids", "answer_ids"}
     faults = [
         f"{name} holds {getattr(trace, name).dtype}"
-        for name in _ARRAYS
+        for name in ARRAYS
         if not np.issubdtype(getattr(trace, name).dtype, np.integer if name in integers else np.floating)
     ]
     if list(trace.layers) != sorted(set(trace.layers) & set(range(trace.num_layers))):
@@ -216,67 +204,12 @@ def _wrong_values(trace: Trace) -> list[str]:
         faults.append(f"kind is {trace.kind!r}")
     if trace.stop_reason not in get_args(StopReason):
         faults.append(f"stop_reason is {trace.stop_reason!r}")
+    if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
+        faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
     return faults
 
 
-def _typed(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> Part:
-    value: Part = metadata[name]
-    if type(value) is not kind:  # bool is an int to isinstance
-        message = f"{name} is {type(value).__name__}, not {kind.__name__}"
-        raise TypeError(message)
-    return value
-
-
-def _typed_list(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> list[Part]:
-    return [_typed({name: value}, name, kind) for value in _typed(metadata, name, list)]
-
-
-def _alternatives(metadata: Mapping[str, Any]) -> tuple[tuple[Alternative, ...], ...]:
-    columns = (metadata[f"alternative_{name}"] for name in ("ids", "texts", "logprobs"))
-    return tuple(
-        tuple(Alternative(int(i), str(text), float(logprob)) for i, text, logprob in zip(*row, strict=True))
-        for row in zip(*columns, strict=True)
-    )
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    temporary = path.parent / f".{path.name}.{os.getpid()}.{get_ident()}.tmp"
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        message = f"{path} cannot be written ({error.strerror}). Give the path of a file in a folder that exists."
-        raise InvalidInput(message) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def _read(path: Path) -> tuple[Mapping[str, Any], Mapping[str, np.ndarray]]:
-    if not path.is_file():
-        message = f"There is no file {path}. Give the path of a trace that was saved with trace.save."
-        raise TraceFileError(message)
-    try:
-        with safe_open(path, framework="np") as file:
-            text = (file.metadata() or {}).get(_METADATA_KEY)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
-        message = f"{path} is not a trace, or it is truncated ({error}). Save the trace again."
-        raise TraceFileError(message) from error
-    if text is None:
-        message = f"{path} is a safetensors file but not a trace: it has no {_METADATA_KEY!r} metadata."
-        raise TraceFileError(message)
-    return _metadata(path, text), arrays
-
-
-def _metadata(path: Path, text: str) -> Mapping[str, Any]:
-    try:
-        metadata: dict[str, Any] = json.loads(text)
-        schema = metadata["schema"]
-    except (json.JSONDecodeError, RecursionError, KeyError, TypeError) as error:
-        message = f"{path} is damaged: its metadata cannot be read ({error}). Save the trace again."
-        raise TraceFileError(message) from error
-    if schema != SCHEMA:
-        message = f"{path} has trace schema {schema}; this version reads schema {SCHEMA}. Save the trace again."
-        raise TraceFileError(message)
-    return metadata
+def _are_ascending_numbers(values: object, end: int) -> bool:
+    if not (isinstance(values, tuple) and all(type(value) is int and 0 <= value < end for value in values)):
+        return False
+    return all(first < second for first, second in pairwise(values))

@@ -45,6 +45,11 @@ def plain():
     return trace, score(trace, settings)
 
 
+def test_json_tells_which_tokens_were_marked_as_wrong():
+    trace = make_trace(wrong=(1,))
+    assert [token["wrong"] for token in report.as_json(trace, score(trace))["tokens"]] == [False, True, False]
+
+
 def test_json_holds_the_score():
     trace, result = plain()
     record = report.as_json(trace, result)

@@ -1,5 +1,7 @@
 """A trace cannot change, and gives the attention that each alignment names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -129,3 +131,15 @@ def test_into_prompt_may_be_given_by_position():
     trace = numbered_trace(12, 20)
     by_name = trace.previous_token_attention("own", 3, into_prompt=True)
     np.testing.assert_array_equal(trace.previous_token_attention("own", 3, True), by_name)
+
+
+def test_tokens_are_marked_as_wrong():
+    trace = make_trace()
+    assert trace.wrong == ()
+    assert replace(trace, wrong=(0, 2)).wrong == (0, 2)
+
+
+@pytest.mark.parametrize("wrong", [(3,), (-1,), (1, 0), (1, 1), (1.0,), (True,), ("1",), [1], None, 1, ([1],)])
+def test_marks_that_name_no_token_are_refused(wrong):
+    with pytest.raises(InvalidInput, match=r"wrong is .* not a tuple of ascending numbers below 3"):
+        make_trace(wrong=wrong)

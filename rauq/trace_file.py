@@ -1,0 +1,200 @@
+"""The file of a trace: arrays, and JSON metadata with a schema number, as .safetensors; every other file is refused.
+
+A file can come from anyone. So its size and its numbers are bounded before they are used, and whatever is wrong with
+it ends in one `TraceFileError`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import get_ident
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from rauq.errors import InvalidInput, TraceFileError
+from rauq.trace_limits import faults
+
+if TYPE_CHECKING:
+    from rauq.trace import Trace
+
+SCHEMA = 1
+# 32 layers of 32 heads take 7 MB for 200 tokens. A file on disk may be larger, since whoever names it can see its size.
+LARGEST_UPLOAD = 64 * 2**20
+LARGEST_FILE = 4 * 2**30
+# JSON takes up to twenty times its size in memory; an answer of 10,000 tokens has 5 MB of it.
+LARGEST_UPLOADED_HEADER = 8 * 2**20
+
+ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
+_METADATA_KEY = "rauq_trace"
+_EXTRA = "extra."
+_SCALARS = MappingProxyType(
+    dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason"), str)
+    | {"chat_applied": bool, "num_layers": int, "vocab_size": int}
+)
+_LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
+_ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
+_OLDER_FILES: Mapping[str, Any] = MappingProxyType({"wrong": []})  # what files without it mean
+_LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
+_MOST_SAID = 200  # letters of a file's own words in a message
+_UNREADABLE = (SafetensorError, ValueError, TypeError, KeyError, AttributeError, OverflowError, MemoryError)
+
+Part = TypeVar("Part")
+
+
+def pack(trace: "Trace") -> bytes:
+    """The content of a trace's file."""
+    metadata = {name: getattr(trace, name) for name in (*_SCALARS, *_LISTS)}
+    metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in trace.pieces]}
+    for place, (name, kind) in enumerate(_ALTERNATIVES.items()):
+        metadata[f"alternative_{name}"] = [[kind(entry[place]) for entry in row] for row in trace.alternatives]
+    arrays = {name: getattr(trace, name) for name in ARRAYS}
+    arrays |= {_EXTRA + name: array for name, array in trace.extras.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    return save(contiguous, {_METADATA_KEY: json.dumps(metadata)})
+
+
+def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
+    """What `make` makes of the fields of the trace in this content; `name` is what errors call it.
+
+    Each alternative is a bare (id, text, logprob).
+
+    Raises:
+        TraceFileError: not a trace, truncated, damaged, out of bounds or of another schema; the message says which.
+    """
+    try:
+        arrays = load(content)
+        header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + _header_length(content)])
+    except (*_UNREADABLE, RecursionError) as error:
+        message = f"{name} is not a trace, or it is truncated ({_short(error)}). Save the trace again."
+        raise TraceFileError(message) from error
+    metadata = _metadata(header.get("__metadata__") or {}, name)
+    try:
+        fields = dict(_fields(metadata, arrays))
+        for fault in faults(fields):
+            raise ValueError(fault)
+        return make(**fields)
+    except _UNREADABLE as error:
+        message = f"{name} is damaged: its parts do not fit together ({_short(error)}). Save the trace again."
+        raise TraceFileError(message) from error
+
+
+def check_upload(content: bytes, name: str) -> None:
+    """Refuse what is too large to be taken from anyone.
+
+    Raises:
+        TraceFileError: the content or its header is too large.
+    """
+    if len(content) > LARGEST_UPLOAD or len(content) > _header_length(content) > LARGEST_UPLOADED_HEADER:
+        message = (
+            f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are taken, of which "
+            f"{LARGEST_UPLOADED_HEADER:,} may be text. Load a larger trace by its path, with rauq.Trace.load."
+        )
+        raise TraceFileError(message)
+
+
+def read(path: Path) -> bytes:
+    """The content of a file.
+
+    Raises:
+        TraceFileError: there is no such file, it is too large, or it cannot be read.
+    """
+    if not path.is_file():
+        message = f"There is no file {path}. Give the path of a trace that was saved with trace.save."
+        raise TraceFileError(message)
+    try:
+        if (size := path.stat().st_size) > LARGEST_FILE:
+            message = f"{path} is too large for a trace: {size:,} bytes, and at most {LARGEST_FILE:,} are read."
+            raise TraceFileError(message)
+        return path.read_bytes()
+    except OSError as error:
+        message = f"{path} cannot be read ({error.strerror}). Check who may read it."
+        raise TraceFileError(message) from error
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        InvalidInput: no file can be written there.
+    """
+    temporary = path.parent / f".{path.name}.{os.getpid()}.{get_ident()}.tmp"
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        message = f"{path} cannot be written ({error.strerror}). Give the path of a file in a folder that exists."
+        raise InvalidInput(message) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _header_length(content: bytes) -> int:
+    return int.from_bytes(content[:_LENGTH_BYTES], "little")
+
+
+def _metadata(texts: Mapping[str, str], name: str) -> Mapping[str, Any]:
+    if _METADATA_KEY not in texts:
+        message = f"{name} is a safetensors file but not a trace: it has no {_METADATA_KEY!r} metadata."
+        raise TraceFileError(message)
+    try:
+        metadata: dict[str, Any] = json.loads(texts[_METADATA_KEY])
+        schema = metadata["schema"]
+    except (*_UNREADABLE, RecursionError) as error:
+        message = f"{name} is damaged: its metadata cannot be read ({_short(error)}). Save the trace again."
+        raise TraceFileError(message) from error
+    if type(schema) is not int or schema != SCHEMA:
+        message = f"{name} has trace schema {_short(schema)}; this version reads schema {SCHEMA}. Save the trace again."
+        raise TraceFileError(message)
+    return metadata
+
+
+def _fields(metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Any]]:
+    """Each field of a trace, of the type that it should have."""
+    metadata = {**_OLDER_FILES, **metadata}
+    for name, kind in _SCALARS.items():
+        yield name, _typed(metadata, name, kind)
+    for name, kind in _LISTS.items():
+        yield name, tuple(_typed_list(metadata, name, kind))
+    for name in ARRAYS:
+        yield name, _part(arrays, name)
+    yield "extras", {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
+    yield "pieces", tuple(piece.encode("latin-1") for piece in _typed_list(metadata, "pieces", str))
+    yield "alternatives", tuple(tuple(zip(*row, strict=True)) for row in _alternative_rows(metadata))
+
+
+def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], ...]]:
+    """Ids, texts and log-probabilities of one token after another."""
+    names = {f"alternative_{name}": kind for name, kind in _ALTERNATIVES.items()}
+    for row in zip(*(_typed_list(metadata, name, list) for name in names), strict=True):
+        yield tuple(_typed_list({name: row[i]}, name, kind) for i, (name, kind) in enumerate(names.items()))
+
+
+def _part(parts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON or an array
+    if name not in parts:
+        message = f"{name} is missing"
+        raise ValueError(message)
+    return parts[name]
+
+
+def _typed(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> Part:
+    value: Part = _part(metadata, name)
+    if type(value) is not kind:  # bool is an int to isinstance
+        message = f"{name} is {type(value).__name__}, not {kind.__name__}"
+        raise TypeError(message)
+    return value
+
+
+def _typed_list(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> list[Part]:
+    return [_typed({name: value}, name, kind) for value in _typed(metadata, name, list)]
+
+
+def _short(said: object) -> str:
+    text = str(said)
+    return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"

@@ -1,0 +1,83 @@
+"""What a trace from a file may hold: numbers that a model can put out, and no more of them than a page can bear."""
+
+import codecs
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+# Above every model there is, and small enough to loop over.
+MOST_LAYERS = 10_000
+MOST_HEADS = 10_000
+MOST_BANDS = 1_000
+MOST_PROMPT_TOKENS = 2**22
+MOST_ANSWER_TOKENS = 2**17
+MOST_VOCABULARY = 2**31  # an id is a 32-bit number
+MOST_ALTERNATIVES = 100
+MOST_EXTRAS = 100
+LONGEST_NAME = 4096  # the longest path of common systems
+
+_ROUNDING = 1e-2  # half precision may overstep a bound by this much
+
+
+def faults(fields: Mapping[str, Any]) -> Iterator[str]:
+    """What is out of bounds in the fields of a trace."""
+    for name, (given, lowest, highest) in (_sizes(fields) | _values(fields)).items():
+        values = np.asarray(given)
+        if np.any((values < lowest) | (values > highest)):  # nan is no bad value: it stays nan
+            yield f"{name} must lie in [{lowest:g}, {highest:g}]"
+    if not _is_unicode(fields):
+        yield "a text is not valid Unicode (it holds a lone surrogate)"
+    if not _spell(fields["pieces"], fields["answer_tokens"]):
+        yield "answer_tokens are not the text of pieces"
+
+
+def _sizes(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
+    """Numbers and lengths, with the lowest and the highest that is allowed."""
+    shape = fields["attention"].shape
+    return {
+        "num_layers": (fields["num_layers"], 1, MOST_LAYERS),
+        "vocab_size": (fields["vocab_size"], 1, MOST_VOCABULARY),
+        "the number of heads": (shape[1:2], 1, MOST_HEADS),
+        "the number of bands": (shape[3:4], 1, MOST_BANDS),
+        "the number of prompt tokens": (fields["prompt_ids"].size, 1, MOST_PROMPT_TOKENS),
+        "the number of answer tokens": (fields["answer_ids"].size, 1, MOST_ANSWER_TOKENS),
+        "the number of alternatives": ([len(row) for row in fields["alternatives"]], 0, MOST_ALTERNATIVES),
+        "the number of extras": (len(fields["extras"]), 0, MOST_EXTRAS),
+        "the length of the model's name": ([len(fields["model"]), len(fields["revision"])], 0, LONGEST_NAME),
+    }
+
+
+def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
+    """The values of the arrays, with the lowest and the highest that is allowed."""
+    alternatives = [entry for row in fields["alternatives"] for entry in row]
+    return {
+        "prompt_ids": (fields["prompt_ids"], 0, MOST_VOCABULARY),
+        "answer_ids": (fields["answer_ids"], 0, MOST_VOCABULARY),
+        "ids of alternatives": ([entry[0] for entry in alternatives], 0, MOST_VOCABULARY),
+        "logprobs": (fields["logprobs"], -np.inf, _ROUNDING),
+        "logprobs of alternatives": ([entry[2] for entry in alternatives], -np.inf, _ROUNDING),
+        "entropies": (fields["entropies"], -_ROUNDING, np.log(MOST_VOCABULARY)),
+        "attention": (fields["attention"], -_ROUNDING, 1 + _ROUNDING),
+    }
+
+
+def _is_unicode(fields: Mapping[str, Any]) -> bool:
+    listed = [entry[1] for row in fields["alternatives"] for entry in row]
+    try:
+        "".join([fields["prompt"], fields["model"], fields["revision"], *fields["answer_tokens"], *listed]).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _spell(pieces: Sequence[bytes], texts: Sequence[str]) -> bool:
+    """Whether each text is what its piece adds to the answer, or what a silent token adds, such as the end token."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    for place, (piece, text) in enumerate(zip(pieces, texts, strict=True), start=1):
+        before, is_last = decoder.getstate(), place == len(texts)
+        if text != decoder.decode(piece, final=is_last):
+            decoder.setstate(before)
+            if text != decoder.decode(b"", final=is_last):
+                return False
+    return True
