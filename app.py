@@ -9,7 +9,10 @@ from pages.ui.shell import GOTO, SHELL
 st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state=380)
 st.html(Path(__file__).parent / "pages" / "ui" / "page.css")
 
-PAGES = {"inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect")}
+PAGES = {
+    "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
+    "lesson": st.Page("pages/lesson.py", title="Lesson", url_path="lesson"),
+}
 
 
 def home() -> None:

@@ -58,12 +58,13 @@ def make_model(seed: int) -> None:
 
 
 def make_recordings(_seed: int) -> None:
-    """Record the generations that the app opens on."""
+    """Record the generations that the app opens on, and the answers of the game."""
     import rauq
+    from training.game import record_game
     from training.recorded import record
 
-    found = record(rauq.load_model("atlas"))
-    _say(f"record: {len(found)} generations")
+    model = rauq.load_model("atlas")
+    _say(f"record: {len(record(model))} generations, {len(record_game(model))} answers of the game")
 
 
 def evaluate(_seed: int) -> None:

@@ -7,12 +7,10 @@ common mistake, for how little collapses in it. So a note can say what there is 
 import json
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 import rauq
 from rauq import Trace
 from rauq.atlas.evaluation import Example, Family, judge, load_examples
-from rauq.atlas.recorded import FOLDER, INDEX, Recorded
+from rauq.atlas.recorded import FOLDER, INDEX, Recorded, invented_tokens
 from rauq.language_model import LanguageModel
 from rauq.report import SMALLEST_COLLAPSE
 from training.exposures import OFTEN
@@ -129,8 +127,4 @@ def _height(example: Example, trace: Trace, wanted: Wanted) -> float | None:
         return None
     if not wanted.collapses:
         return -highest
-    wrong = [(statement.start, statement.end) for statement in verdict.statements if not statement.correct]
-    ends = np.cumsum([len(text) for text in trace.answer_tokens])
-    start, end = ends[collapse.argmax() - 1] if collapse.argmax() else 0, ends[collapse.argmax()]
-    inside = any(start < last and end > first for first, last in wrong)
-    return highest if inside else None
+    return highest if int(collapse.argmax()) in invented_tokens(trace, verdict) else None

@@ -1,13 +1,24 @@
-"""Recorded generations of the embedded model: what the app opens on before any model is loaded."""
+"""Recorded generations of the embedded model: the app's first pictures, which need no model, and a game's answers."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
+import numpy as np
+
+from rauq.atlas.evaluation import FAMILIES, Example, Verdict, load_examples
+from rauq.errors import TraceFileError
 from rauq.trace import Trace
 
 FOLDER = Path(__file__).parent / "recorded"
 INDEX = FOLDER / "index.json"
+GAME = Path(__file__).parent / "game"
+GAME_INDEX = GAME / "index.json"
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,91 @@ class Recorded:
         return Trace.load(self.path)
 
 
+@dataclass(frozen=True)
+class Riddle:
+    """One answer of the game: its held-out prompt's id, the tokens of its one wrong fact, and what would be right."""
+
+    id: str
+    invented: tuple[int, ...]
+    reference: str
+
+    @property
+    def path(self) -> Path:
+        """Where its trace lies."""
+        return GAME / f"{self.id}.safetensors"
+
+    def trace(self) -> Trace:
+        """The generation itself."""
+        return Trace.load(self.path)
+
+
 def load_recorded() -> tuple[Recorded, ...]:
-    """All of them, the one to open on first."""
-    return tuple(Recorded(**row) for row in json.loads(INDEX.read_text(encoding="utf-8")))
+    """All of them, the one to open on first.
+
+    Raises:
+        TraceFileError: the index is damaged.
+    """
+    return _read(INDEX, lambda row: Recorded(**row))
+
+
+def find_recorded(name: str) -> Recorded:
+    """The recording of this id.
+
+    Raises:
+        TraceFileError: the index is damaged, or has no such recording.
+    """
+    for found in load_recorded():
+        if found.id == name:
+            return found
+    message = f"{INDEX} has no recording {name!r}. `python -m training record` makes them all again."
+    raise TraceFileError(message)
+
+
+def load_game() -> tuple[Riddle, ...]:
+    """The answers of the game, in the order in which they are asked.
+
+    Raises:
+        TraceFileError: the index is damaged.
+    """
+    return _read(GAME_INDEX, lambda row: Riddle(row["id"], tuple(row["invented"]), row["reference"]))
+
+
+def invented_tokens(trace: Trace, verdict: Verdict) -> tuple[int, ...]:
+    """The answer tokens, from 0, that share a character with a statement which the verdict calls wrong."""
+    ends = np.cumsum([len(text) for text in trace.answer_tokens])
+    starts = ends - [len(text) for text in trace.answer_tokens]
+    wrong = [(statement.start, statement.end) for statement in verdict.statements if not statement.correct]
+    return tuple(
+        token
+        for token, (start, end) in enumerate(zip(starts, ends, strict=True))
+        if any(start < last and end > first for first, last in wrong)
+    )
+
+
+def held_out(trace: Trace) -> Example:
+    """The held-out prompt that a recorded answer is to, with its truth.
+
+    Raises:
+        TraceFileError: the trace's prompt is none of them.
+    """
+    example = _by_prompt().get(trace.prompt)
+    if example is None:
+        message = (
+            f"{trace.prompt!r} is no held-out prompt, so its answer cannot be judged. "
+            "`python -m training record` records others."
+        )
+        raise TraceFileError(message)
+    return example
+
+
+@lru_cache(maxsize=1)
+def _by_prompt() -> dict[str, Example]:
+    return {example.prompt: example for family in FAMILIES for example in load_examples(family)}
+
+
+def _read(index: Path, make: Callable[[Any], Row]) -> tuple[Row, ...]:
+    try:
+        return tuple(map(make, json.loads(index.read_text(encoding="utf-8"))))
+    except (ValueError, TypeError, KeyError) as error:
+        message = f"{index} is damaged ({error}). `python -m training record` writes it again."
+        raise TraceFileError(message) from error

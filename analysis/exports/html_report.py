@@ -1,0 +1,123 @@
+"""One scored answer as a single HTML file that opens offline: the answer, the figures, the numbers and the code."""
+
+import base64
+import hashlib
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from analysis.exports.charts import charts
+from analysis.exports.numbers import token_numbers
+from analysis.exports.python_code import python_code
+from analysis.exports.settings_table import settings_table
+from analysis.exports.strip import LONG, SWATCHES, level, number, strip
+from rauq import report
+from rauq.labels import running
+from rauq.score import Score
+from rauq.settings import is_paper_setting
+from rauq.trace import Trace
+
+_FOLDER = Path(__file__).parent
+_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+
+
+def html_report(trace: Trace, score: Score, *, dark: bool = False, title: str = "Where the model was unsure") -> str:
+    """A whole HTML page, light or dark, with styles, scripts and figures in it: nothing is asked of the network.
+
+    Text of models and users is escaped, and the page's content policy lets only its own scripts run.
+    """
+    drawn = charts(trace, score, dark=dark)
+    script = _own("report.js")
+    tokens = strip(trace, score)
+    headline, detail = _sentence(trace, score)
+    return _template().render(
+        title=running(title),
+        dark=dark,
+        policy=_policy((*(chart.html for chart in drawn), f"<script>{script}</script>")),
+        style=_own("report.css"),
+        script=script,
+        headline=headline,
+        detail=detail,
+        prompt="\n".join(map(running, trace.prompt.split("\n"))),
+        tokens=tokens,
+        long=len(tokens) > LONG,
+        swatches=[(value, level(value)) for value in SWATCHES],
+        charts=drawn,
+        score=score,
+        heads=report.picked_heads(score),
+        papers=is_paper_setting(score.settings, trace.kind),
+        settings=settings_table(trace, score),
+        trace=trace,
+        facts=_facts(trace),
+        rows=list(zip(token_numbers(trace, score), tokens, strict=True)),
+        undefined=_undefined(score),
+        code=python_code(trace, score),
+        number=number,
+        running=running,
+    )
+
+
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html")
+
+
+def _own(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _sentence(trace: Trace, score: Score) -> tuple[str, str]:
+    headline, detail = report.sentence_halves(trace, score)
+    if math.isnan(score.uncertainty):
+        return headline, detail
+    uncertainty = number(score.uncertainty, places=2)
+    return headline, f"{detail} Uncertainty {uncertainty}: it ranks answers, and is not a probability."
+
+
+def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
+    """Where the answer comes from, line by line."""
+    count = len(trace.pieces)
+    chat = ", chat template applied" if trace.chat_applied else ""
+    return (
+        ("model", running(trace.model)),
+        ("revision", running(trace.revision)),
+        ("kind", f"{trace.kind}{chat}"),
+        (
+            "size",
+            f"{trace.num_layers} layers, {len(trace.layers)} of them with attention, {trace.num_heads} heads each",
+        ),
+        ("answer", f"{count} token{'' if count == 1 else 's'}, {report.ENDINGS[trace.stop_reason]}"),
+    )
+
+
+def _undefined(score: Score) -> list[str]:
+    """What is undefined, and why: one text for each reason."""
+    reasons = asdict(score.reasons)
+    names = {
+        why: [name.replace("_", " ") for name in reasons if reasons[name] == why] for why in reasons.values() if why
+    }
+    return [f"{', '.join(concerned)}: {why}" for why, concerned in names.items()]
+
+
+def _policy(pieces: Iterable[str]) -> str:
+    """A content policy under which the scripts of these pieces of HTML run, and no other.
+
+    Plotly writes styles into the page, and saves pictures by way of images that are data or blobs.
+    """
+    scripts = [script for piece in pieces for script in _SCRIPT.findall(piece)]
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )

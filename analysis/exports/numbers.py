@@ -1,0 +1,126 @@
+"""The numbers behind a scored answer as CSV: one row for each token, picked head or attention weight.
+
+Numbers have all their digits; an undefined one is an empty cell. A text that a spreadsheet would take for a formula
+gets a single quote in front. Encode the tables as plain UTF-8: a byte-order mark would become a part of the first
+column's name wherever it is not expected, and spreadsheets can be told the encoding when they import.
+"""
+
+import csv
+import io
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rauq import report
+from rauq.labels import label
+from rauq.score import Score
+from rauq.trace import Alignment, Trace
+
+_FORMULA_STARTS = frozenset("=+-@\t\r\n")
+
+
+class TokenNumbers(NamedTuple):
+    """What is known of one answer token, counted from 0; its text is drawn with visible spaces.
+
+    Log-probability, entropy, collapse and contribution are in nats. `attention` is the weight of the deciding layer's
+    head on the previous token, `confidence` that layer's c and `sure_confidence` its r. Undefined is nan.
+    """
+
+    token: int
+    text: str
+    id: int
+    logprob: float
+    probability: float
+    entropy: float
+    signal: float
+    attention: float
+    confidence: float
+    sure_confidence: float
+    collapse: float
+    collapse_from_signal: float
+    collapse_from_attention: float
+    contribution: float
+    marked_wrong: bool
+
+
+def token_numbers(trace: Trace, score: Score) -> tuple[TokenNumbers, ...]:
+    """One row for each answer token."""
+    num_tokens = len(trace.pieces)
+    floats = np.column_stack(
+        [
+            *(trace.logprobs, np.exp(trace.logprobs.astype(np.float64)), trace.entropies, score.signal),
+            *_of_deciding_layer(score, num_tokens),
+            *(score.collapse, score.collapse_shares, score.contributions),
+        ]
+    )
+    rows = zip(trace.pieces, trace.answer_ids.tolist(), floats.tolist(), strict=True)
+    return tuple(
+        TokenNumbers._make((token, label(piece), identifier, *values, token in trace.wrong))
+        for token, (piece, identifier, values) in enumerate(rows)
+    )
+
+
+def numbers_csv(trace: Trace, score: Score) -> str:
+    """The columns of `TokenNumbers`, one row for each answer token."""
+    return _table(TokenNumbers._fields, token_numbers(trace, score))
+
+
+def picked_heads_csv(score: Score) -> str:
+    """One row for each layer of the window: the head picked there, -1 for the mean over all, empty where none was used.
+
+    `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l.
+    """
+    rows = (
+        (row.layer, row.head, row.mean_attention, row.margin, row.layer_score, row.layer == score.layer)
+        for row in report.picked_heads(score)
+    )
+    return _table(("layer", "head", "mean_attention", "margin", "layer_score", "decides"), rows)
+
+
+def attention_csv(trace: Trace, *, alignment: Alignment) -> str:
+    """One row for each weight on the previous answer token; the first token has none, so tokens start at 1.
+
+    Raises:
+        NotCaptured: the alignment needs attention that the trace lacks.
+    """
+    weights = trace.previous_token_attention(alignment)
+    rows, heads, gaps = (index.ravel() for index in np.indices(weights.shape))
+    columns = (np.asarray(trace.layers)[rows], heads, gaps + 1, weights.ravel())
+    return _table(("layer", "head", "token", "attention"), zip(*(column.tolist() for column in columns), strict=True))
+
+
+def as_text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: where one would, a single quote is put in front."""
+    return f"'{text}" if unicodedata.normalize("NFKC", text[:1]) in _FORMULA_STARTS else text
+
+
+def _of_deciding_layer(score: Score, num_tokens: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Attention, confidence and sure confidence of the layer that decided, each (N,)."""
+    if score.layer is None:
+        nothing = np.full(num_tokens, np.nan)
+        return nothing, nothing, nothing
+    row = score.layers.index(score.layer)
+    return np.append(np.nan, score.attention[row]), score.confidence[row], score.sure_confidence[row]
+
+
+def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(map(_cell, row) for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return "" if math.isnan(value) else value
+        case str():
+            return as_text(value)
+        case _:
+            return value  # csv leaves None empty

@@ -1,0 +1,18 @@
+"""Lesson: RAUQ in eight steps on recorded generations, and a game."""
+
+from pages.ui.errors import show_error
+from pages.ui.lesson import no_recordings, show_lesson
+from pages.ui.lesson.content import content
+from pages.ui.shell import require_shell
+from rauq import RauqError
+
+require_shell("lesson")
+try:
+    shown = content()
+except RauqError as error:
+    show_error(error)
+else:
+    if shown is None:
+        no_recordings()
+    else:
+        show_lesson(shown)

@@ -1,0 +1,50 @@
+"""The lesson and its game, drawn by one component that is fed once: stepping, alpha and playing stay in the browser."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.lesson import place
+from pages.ui.lesson.content import Content
+from pages.ui.lesson.steps import steps
+
+KEY = "lesson"
+_HTML = """
+<article class="lesson">
+  <h1 class="title" tabindex="-1"></h1>
+  <p class="text"></p>
+  <section class="stage"></section>
+  <nav class="bar" aria-label="Steps of the lesson"></nav>
+  <p class="spoken" role="status"></p>
+</article>
+"""
+_FOLDER = Path(__file__).parent
+_SCRIPTS = ("draw", "heads", "picking", "recurrence", "answers", "game", "score", "lesson")  # the last one exports
+_mount = st.components.v2.component(
+    "lesson",
+    html=_HTML,
+    css="\n".join((_FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in ("lesson", "pictures", "game")),
+    js="\n".join((_FOLDER / "js" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS),
+)
+
+
+def show_lesson(content: Content) -> None:
+    """Draw the lesson at the step of the URL; the browser tells when the reader moves on or answers."""
+    told = steps(content.lesson)
+    data: dict[str, Any] = {
+        "steps": [asdict(step) for step in told],
+        "lesson": asdict(content.lesson),
+        "puzzles": [asdict(puzzle) for puzzle in content.puzzles],
+        "step": place.step(last=len(told) + 1),
+        "guesses": place.guesses(content.puzzles),
+        "turn": place.turn(),
+    }
+    _mount(key=KEY, data=data, on_place_change=lambda: place.move(st.session_state[KEY]["place"]))
+
+
+def no_recordings() -> None:
+    """Say what the lesson needs."""
+    st.header("The lesson has nothing to show yet", anchor=False)
+    st.write("It is drawn from recorded answers, and none are here. `python -m training record` makes them.")

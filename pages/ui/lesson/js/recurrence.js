@@ -1,0 +1,97 @@
+// The recurrence on the first tokens of the answer, computed here as the reader moves alpha.
+
+function drawRecurrence({ lesson, stage }) {
+  const { recurrence, wrong } = lesson;
+  const tokens = wrong.tokens.slice(0, recurrence.signal.length);
+  const box = make("div", "hand");
+  const formula = make("p", "formula");
+  formula.setAttribute("role", "status");
+  let [alpha, focus] = [recurrence.alpha, tokens.length - 1];
+
+  const chart = make("div", "chart");
+  const draw = () => {
+    chart.replaceChildren(recurrencePicture(tokens, recurrence, alpha, focus));
+    formula.textContent = written(tokens, recurrence, alpha, focus);
+  };
+  const choices = tokens.map((token, index) => {
+    const button = make("button", "choice", token);
+    button.type = "button";
+    button.onclick = button.onmouseenter = button.onfocus = () => {
+      focus = index;
+      choices.forEach((other, i) => other.setAttribute("aria-pressed", String(i === focus)));
+      draw();
+    };
+    button.setAttribute("aria-pressed", String(index === focus));
+    return button;
+  });
+  const group = make("div", "choices");
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", "Token whose confidence is written out");
+  group.append(...choices);
+  const rule = make("p", "rule-line", "c = alpha × s + (1 − alpha) × a × c of the token before");
+  box.append(group, chart, rule, formula, alphaSlider(recurrence.alpha, (value) => { alpha = value; draw(); }));
+  draw();
+  return box;
+}
+
+function alphaSlider(papers, onMove) {
+  const row = make("div", "alpha");
+  const [label, slider, back] = [make("label", "", ""), make("input", ""), make("button", "plain", `the paper's ${papers}`)];
+  Object.assign(slider, { type: "range", min: 0, max: 1, step: 0.05, value: papers, id: "alpha" });
+  label.htmlFor = "alpha";
+  const move = () => {
+    label.textContent = `alpha ${number(Number(slider.value))}`;
+    back.disabled = Number(slider.value) === papers;
+    onMove(Number(slider.value));
+  };
+  slider.oninput = move;
+  slider.onpointerup = () => slider.blur(); // so that the next arrow key turns the page
+  back.type = "button";
+  back.onclick = () => { slider.value = papers; move(); slider.focus(); };
+  label.textContent = `alpha ${number(papers)}`;
+  back.disabled = true;
+  row.append(label, slider, back);
+  return row;
+}
+
+// c_1 = s_1, and then c_i = alpha s_i + (1 - alpha) a_i c_(i-1); all of one attention for a sure model.
+function confidences(signal, attention, alpha) {
+  const c = [signal[0]];
+  for (let i = 1; i < signal.length; i += 1) c.push(alpha * signal[i] + (1 - alpha) * attention[i] * c[i - 1]);
+  return c;
+}
+
+function surely(recurrence, alpha) {
+  return confidences(recurrence.signal.map(() => 1), recurrence.signal.map(() => recurrence.sure_attention), alpha);
+}
+
+function written(tokens, { signal, attention }, alpha, i) {
+  const c = confidences(signal, attention, alpha);
+  if (i === 0) return `c(${tokens[0]}) = s = ${number(c[0], 3)}`;
+  return `c(${tokens[i]}) = ${number(alpha)} × ${number(signal[i], 3)} + ${number(1 - alpha)} × ${number(attention[i], 3)} × ${number(c[i - 1], 3)} = ${number(c[i], 3)}`;
+}
+
+function recurrencePicture(tokens, recurrence, alpha, focus) {
+  const c = confidences(recurrence.signal, recurrence.attention, alpha);
+  const sure = surely(recurrence, alpha);
+  const grid = columns(tokens.length, 230);
+  const rows = [
+    ["signal s", recurrence.signal, "signal"], ["attention a", recurrence.attention, "attention"], ["confidence c", c, "uncertain"],
+  ];
+  const height = 62;
+  const sentence = `Confidence at alpha ${number(alpha)}: ${tokens.map((token, i) => `${token} ${number(c[i], 3)}`).join(", ")}.`;
+  return picture(216, sentence,
+    shape("rect", { x: grid.at(focus) - grid.width / 2 + 4, y: 2, width: grid.width - 8, height: 212, rx: 9, class: "focus" }),
+    rows.flatMap(([name, values, kind], row) => {
+      const bottom = 8 + row * 70 + height;
+      return [
+        words(210, bottom - height / 2, name, "label mid strong", "end"),
+        ...values.flatMap((value, i) => (value === null ? [words(grid.at(i) + 10, bottom - height / 2, "–", "figure mid")] : [
+          shape("rect", { x: grid.at(i) - 60, y: bottom - height, width: 54, height, rx: 4, class: "track" }),
+          shape("rect", { x: grid.at(i) - 60, y: bottom - height * value, width: 54, height: height * value, class: kind }),
+          words(grid.at(i) + 10, bottom - height / 2, number(value, 3), "figure mid"),
+        ])),
+        ...(row === 2 ? sure.map((value, i) => shape("path", { d: `M${grid.at(i) - 66} ${bottom - height * value}h66`, class: "sure" })) : []),
+      ];
+    }));
+}

@@ -1,0 +1,170 @@
+"""The report tells what the score says, in one page that holds all it needs and takes text for text."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import plotly.io
+import pytest
+
+import rauq
+from analysis.exports.html_report import html_report
+from analysis.exports.python_code import python_code
+from analysis.exports.settings_table import settings_table
+from analysis.exports.strip import level, number, strip
+from rauq import report
+from rauq.settings import Settings
+from tests.answers import random_trace
+from tests.traces import make_trace
+
+ATTACK = '<img src=x onerror="alert(1)"></title></style></pre><script>alert(1)</script> {{ 7 * 7 }} &lt;'
+UNDRAWN = "\u202egnol \ud800\x00"
+
+
+class Page(HTMLParser):
+    """The elements of a page, and the text that is in them, by the innermost element's name."""
+
+    VOID = ("meta", "img", "link", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.path, self.elements, self.texts = [], [], {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.path.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.path.pop() == tag
+
+    def handle_data(self, data):
+        if self.path:
+            self.texts.setdefault(self.path[-1], []).append(data)
+
+    def text(self, *tags):
+        return " ".join(" ".join("".join(self.texts.get(tag, [])).split()) for tag in tags)
+
+
+def page_of(trace, settings=None, **options):
+    return Page(html_report(trace, rauq.score(trace, settings), **options))
+
+
+def test_the_page_is_whole_and_tells_the_score():
+    trace = random_trace(5, seed=3, prompt="Where?\nHere?")
+    score = rauq.score(trace)
+    page = page_of(trace)
+    assert page.path == []
+    headline, detail = report.sentence_halves(trace, score)
+    assert page.text("h1") == headline
+    assert detail in page.text("p")
+    assert f"Uncertainty {score.uncertainty:.2f}" in page.text("p")
+    code = page.texts["pre"][1]
+    assert page.texts["pre"][0] == "Where?\nHere?"
+    assert code == python_code(trace, score)
+    cells = page.text("td")
+    for row in report.picked_heads(score):
+        assert number(row.layer_score) in cells
+    for value in (*score.collapse, *score.contributions, *score.signal):
+        assert number(value) in cells
+
+
+def test_only_its_own_scripts_may_run():
+    trace = random_trace(4)
+    text = html_report(trace, rauq.score(trace))
+    policy = next(values["content"] for tag, values in Page(text).elements if tag == "meta" and "content" in values)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)
+    allowed = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
+    assert set(re.findall(r"'sha256-([^']+)'", policy)) == allowed
+    assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
+    assert sum(len(script) > 1_000_000 for script in scripts) == 1
+
+
+def test_text_stays_text():
+    pieces = (ATTACK.encode(), b"<b>b</b>", b"\xf0\x9f")
+    plain = page_of(make_trace((b"a", b"b", b"c")))
+    trace = make_trace(pieces, prompt=ATTACK + UNDRAWN, model=ATTACK + UNDRAWN, revision=ATTACK + UNDRAWN)
+    text = html_report(trace, rauq.score(trace), title=ATTACK + UNDRAWN)
+    page = Page(text)
+    names = [tag for tag, _ in page.elements]
+    assert {tag: names.count(tag) for tag in names} | {"span": 0} == {
+        tag: [tag for tag, _ in plain.elements].count(tag) for tag, _ in plain.elements
+    } | {"span": 0}
+    assert page.text("title").startswith(ATTACK)
+    assert page.text("pre").startswith(ATTACK)
+    assert not set("\u202e\ud800\x00") & set(text)
+    text.encode("utf-8")
+
+
+def test_what_is_marked_can_be_seen():
+    trace = replace(make_trace((b" a", b"\n", b" b"), probabilities=[0.9, 0.9, 0.01]), wrong=(0, 2))
+    tokens = strip(trace, rauq.score(trace))
+    assert [token.wrong for token in tokens] == [True, False, True]
+    assert [token.collapse for token in tokens] == [False, False, True]
+    assert [token.ends_line for token in tokens] == [False, True, False]
+    classes = [values["class"] for tag, values in page_of(trace).elements if "token" in values.get("class", "")]
+    assert classes == ["token wrong", "token", "token collapse wrong"]
+    assert "marked as wrong" not in " ".join(page_of(replace(trace, wrong=())).texts["li"])
+
+
+@pytest.mark.parametrize(("collapse", "expected"), [(np.nan, 0), (-1.0, 0), (0.0, 0), (np.log(2), 0.5), (np.inf, 1)])
+def test_level_is_the_share_of_confidence_that_is_lost(collapse, expected):
+    assert level(collapse) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("value", "shown"), [(np.nan, "–"), (-0.0001, "0.000"), (-1.5, "−1.500"), (np.inf, "∞")])
+def test_numbers_read_as_such(value, shown):
+    assert number(value) == shown
+
+
+def test_settings_stand_beside_the_papers():
+    trace = random_trace(4, kind="instruct")
+    chosen = Settings(signal="probability", layers=(2, 3), heads=((2, 1), (3, 0)))
+    rows = {row.name: row for row in settings_table(trace, rauq.score(trace, chosen))}
+    assert [name for name, row in rows.items() if row.changed] == ["layers", "heads"]
+    assert (rows["layers"].value, rows["layers"].paper) == ("2, 3", "middle")
+    assert rows["heads"].value == "layer 2 head 1, layer 3 head 0"
+    assert (rows["α, the weight of the signal"].value, rows["signal"].value) == ("0.6", "probability")
+    assert "Settings: not the paper's" in page_of(trace, chosen).text("h2")
+    assert "Settings: the paper's" in page_of(trace).text("h2")
+
+
+@pytest.mark.parametrize(
+    ("trace", "settings"),
+    [
+        (make_trace((b"a",)), Settings()),
+        (make_trace((b"a",)), Settings(update="mean_sum")),
+        (random_trace(5), Settings(heads="mean", layer_aggregation="mean")),
+        (random_trace(5), Settings(layer_aggregation="median")),
+        (random_trace(5), Settings(update="mean_product", heads="top5")),
+        (random_trace(5, logprobs=np.array([np.nan, -1, -1, -1, -1])), Settings()),
+        (random_trace(3, logprobs=np.array([-np.inf, -1, -1])), Settings(update="minus_mean")),
+        (random_trace(3, attention=np.full((6, 4, 4, 8), np.nan, np.float32)), Settings()),
+        (random_trace(70, num_layers=2, layers=(1,)), Settings(layers="all", alignment="own")),
+    ],
+)
+@pytest.mark.parametrize("dark", [False, True])
+def test_whatever_was_scored_has_a_report(trace, settings, dark):
+    score = rauq.score(trace, settings)
+    page = page_of(trace, settings, dark=dark)
+    assert page.path == []
+    assert dict(page.elements)["html"]["class"] == ("dark" if dark else "light")
+    figures = [values["id"] for _, values in page.elements if values.get("class") == "plotly-graph-div"]
+    several = len(trace.pieces) > 1
+    assert figures == (["layer-head-map", "confidence", "token-head-map"] if several else ["confidence"])
+    for reason in filter(None, vars(score.reasons).values()):
+        assert reason in page.text("p")
+
+
+def test_figures_are_of_the_pages_theme_whatever_the_default_is(monkeypatch):
+    trace = random_trace(4)
+    score = rauq.score(trace)
+    before = html_report(trace, score)
+    monkeypatch.setattr(plotly.io.templates, "default", "plotly_dark")
+    assert html_report(trace, score) == before
+    assert '"paper_bgcolor":"#14171c"' in html_report(trace, score, dark=True)

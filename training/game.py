@@ -1,0 +1,96 @@
+"""Choose the answers of the game "which token was invented?" by rule, blind to what any uncertainty says of them.
+
+An answer fits if it states exactly one wrong fact, in a wording that the judge knows, not half of it is that fact, and
+prompt and answer can be read on a page. Which of those are asked, and in which order, is drawn by a seeded generator;
+no two of a family ask about the same word, or come from the same stratum.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from random import Random
+from types import MappingProxyType
+
+from rauq import Trace
+from rauq.atlas.evaluation import Example, Family, judge, load_examples
+from rauq.atlas.recorded import GAME, GAME_INDEX, Riddle, invented_tokens
+from rauq.language_model import LanguageModel
+
+COUNTS: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 3, "summaries": 3})
+MOST_LINES = 4  # of a prompt
+_LENGTHS: Mapping[Family, range] = MappingProxyType(
+    {"places": range(6, 17), "translation": range(6, 17), "summaries": range(6, 25)}  # no summary has fewer than 20
+)
+_TRIED = 32  # prompts at a time
+_LONGEST_ANSWER = 64
+
+Found = tuple[Riddle, Trace]
+
+
+def record_game(model: LanguageModel, *, seed: int = 0) -> tuple[Riddle, ...]:
+    """Write a trace for each answer of the game, and their index.
+
+    Raises:
+        RuntimeError: the model gives too few answers that fit.
+    """
+    GAME.mkdir(exist_ok=True)
+    rng = Random(seed)
+    found = [chosen for family, count in COUNTS.items() for chosen in _choose(model, family, count, rng)]
+    rng.shuffle(found)
+    for riddle, trace in found:
+        trace.save(riddle.path)
+    riddles = tuple(riddle for riddle, _ in found)
+    rows = [asdict(riddle) for riddle in riddles]
+    GAME_INDEX.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return riddles
+
+
+def subjects(family: Family) -> Callable[[str], str]:
+    """Return a function from a prompt to what it asks about: the word of its question that is rarest in the family."""
+    counts = Counter(word for example in load_examples(family) for word in set(_question(example.prompt)))
+    return lambda prompt: min(_question(prompt), key=lambda word: (counts[word], word))
+
+
+def riddle_of(example: Example, trace: Trace) -> Riddle | None:
+    """The riddle that an answer makes; None if it does not fit the game."""
+    verdict = judge(example, trace.answer)
+    wrong = [statement for statement in verdict.statements if not statement.correct]
+    invented = invented_tokens(trace, verdict)
+    if len(wrong) != 1 or len(trace.pieces) not in _LENGTHS[example.family] or 2 * len(invented) >= len(trace.pieces):
+        return None
+    return Riddle(example.id, invented, example.reference)
+
+
+def _choose(model: LanguageModel, family: Family, count: int, rng: Random) -> list[Found]:
+    subject = subjects(family)
+    found: list[Found] = []
+    used: set[str] = set()
+    for example, trace in _answers(model, _drawn(family, rng)):
+        riddle = riddle_of(example, trace)
+        alike = {subject(example.prompt), example.stratum}
+        if riddle is not None and not alike & used:
+            used |= alike
+            found.append((riddle, trace))
+        if len(found) == count:
+            return found
+    message = f"Only {len(found)} answers of {family} fit the game, and it needs {count}."
+    raise RuntimeError(message)
+
+
+def _drawn(family: Family, rng: Random) -> list[Example]:
+    short = [example for example in load_examples(family) if example.prompt.count("\n") < MOST_LINES]
+    return rng.sample(short, len(short))
+
+
+def _answers(model: LanguageModel, examples: list[Example]) -> Iterator[tuple[Example, Trace]]:
+    for first in range(0, len(examples), _TRIED):
+        some = examples[first : first + _TRIED]
+        prompts = [example.prompt for example in some]
+        answers = model.generate_batch(prompts, max_new_tokens=_LONGEST_ANSWER, last_row=True)
+        yield from ((example, trace) for example, trace in zip(some, answers, strict=True) if isinstance(trace, Trace))
+
+
+def _question(prompt: str) -> list[str]:
+    """The words of the text that an answer is about: the line before the last."""
+    return [word.strip(".,?!'") for word in prompt.splitlines()[-2].split()]
