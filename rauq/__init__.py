@@ -18,11 +18,13 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
+from rauq.model_folders import cached_models, local_models
 from rauq.score import Score, Scores, score, score_arrays, score_many
 from rauq.settings import Settings
 from rauq.trace import Alternative, Trace
 
 if TYPE_CHECKING:
+    from rauq.candidate import Candidate, examine
     from rauq.language_model import LanguageModel
     from rauq.models import load_model
 
@@ -31,6 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Alternative",
     "Batch",
+    "Candidate",
     "InvalidInput",
     "LanguageModel",
     "ModelNotFound",
@@ -45,13 +48,21 @@ __all__ = [
     "TraceFileError",
     "UnsupportedModel",
     "batch",
+    "cached_models",
+    "examine",
     "load_model",
+    "local_models",
     "score",
     "score_arrays",
     "score_many",
 ]
 
-_LOADS_TORCH = {"LanguageModel": "rauq.language_model", "load_model": "rauq.models"}
+_LOADS_TORCH = {
+    "Candidate": "rauq.candidate",
+    "LanguageModel": "rauq.language_model",
+    "examine": "rauq.candidate",
+    "load_model": "rauq.models",
+}
 
 
 def __getattr__(name: str) -> object:

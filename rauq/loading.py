@@ -1,76 +1,137 @@
 """Get a causal language model and its tokenizer from a folder or from the hub, or say plainly why not."""
 
+import copy
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import torch
 from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
-from huggingface_hub.errors import HFValidationError
+from huggingface_hub.errors import EntryNotFoundError, HFValidationError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
-from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, RauqError, UnsupportedModel
-from rauq.presets import find_preset
-from rauq.trace import Kind
+from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
+from rauq.load_errors import plain_errors, why_no_hub
+from rauq.memory import free_main_memory
+from rauq.model_folders import looks_like_path
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 _HUB_SECONDS = 5
-_UNSUPPORTED = MappingProxyType(
-    {
-        "trust_remote_code": "it comes with code of its own, which is never run",
-        "Unrecognized configuration class": "it is no causal language model",
-    }
-)
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+_CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
-_INSTRUCT = re.compile(r"instruct|chat|-it\b", re.IGNORECASE)
 
 
-def load_pretrained(
-    source: str | Path, *, device: str, dtype: str, revision: str | None
-) -> tuple[PreTrainedModel, Any]:
-    """Model and tokenizer, from safetensors only and without remote code.
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A model whose weights were not read yet; `skeleton` has their shapes alone, and `where` says how to get them."""
+
+    source: str
+    where: dict[str, Any]
+    config: Any
+    tokenizer: Any
+    skeleton: PreTrainedModel
+
+    @property
+    def parameters(self) -> int:
+        """How many there are; what two parts of the model share counts once."""
+        return sum(weights.numel() for weights in self.skeleton.parameters())
+
+    @property
+    def commit(self) -> str:
+        """The commit of a hub model, "local" for a folder."""
+        if _is_folder(self.source):
+            return "local"
+        revision: str | None = self.where["revision"]
+        return _cached_commit(self.source, revision) or revision or "main"
+
+
+def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
+    """Config and tokenizer of a model that has safetensors and needs no code of its own.
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
-        UnsupportedModel: it is no causal language model, it needs its own code, or its weights are incomplete.
-        OutOfMemory: it does not fit.
-        InvalidInput: unknown device or dtype.
+        UnsupportedModel: it is no causal language model, or it needs its own code.
     """
-    place = _device(device)
-    numbers = {**_placement(place, device), "dtype": _dtype(dtype, place)}
-    is_here = _is_here(str(source), revision)
-    where = {"revision": revision, "local_files_only": is_here, "trust_remote_code": False}
-    with _plain_errors(source, "config.json"):
+    where = {"revision": revision, "local_files_only": _is_here(source, revision), "trust_remote_code": False}
+    with plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
         _refuse_other_architectures(config)
-    with _plain_errors(source, "tokenizer"):
+    with plain_errors(source, "tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, **where)
-    with _plain_errors(source, "weights"), memory_errors(f"loading {source}"):
-        options = {**where, **numbers, "use_safetensors": True}
+    with plain_errors(source, "weights"):
+        _require_safetensors(source, where)
+    with plain_errors(source, "config.json"), torch.device("meta"):
+        skeleton = AutoModelForCausalLM.from_config(copy.deepcopy(config), trust_remote_code=False)
+    return Checkpoint(source=source, where=where, config=config, tokenizer=tokenizer, skeleton=skeleton)
+
+
+def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str) -> PreTrainedModel:
+    """The model, in memory.
+
+    Raises:
+        ModelNotFound: the weights cannot be read.
+        UnsupportedModel: they are incomplete.
+        OutOfMemory: they do not fit.
+        InvalidInput: unknown device.
+    """
+    source, place = checkpoint.source, find_device(device)
+    options = {**checkpoint.where, **_placement(place, device), "dtype": _dtype(dtype, place), "use_safetensors": True}
+    if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
+        options["attn_implementation"] = "eager"
+    with plain_errors(source, "weights"), memory_errors(f"loading {source}"):
         model = _with_weights(source, options)
-        if not model._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager from the start
-            model = _with_weights(source, {**options, "attn_implementation": "eager"})
+        _detach_from_files(model)
     model.requires_grad_(requires_grad=False)
     model.train(mode=False)
-    return model, tokenizer
+    return model
 
 
-def commit_of(source: str, revision: str | None) -> str:
-    """The commit of a hub model that was loaded, "local" for a folder."""
-    return "local" if _is_folder(source) else _cached_commit(source, revision) or revision or "main"
+def find_device(name: str) -> torch.device:
+    """The device of this name; auto is a GPU if there is one.
+
+    Raises:
+        InvalidInput: it is not here.
+    """
+    if name == "auto":
+        mps = "mps" if torch.backends.mps.is_available() else "cpu"
+        return torch.device("cuda" if torch.cuda.is_available() else mps)
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        message = f"There is no device {name!r} here; choose auto, cpu, or, where there is one, mps, cuda or cuda:N."
+        raise InvalidInput(message) from error
+    return torch.device(name)
 
 
-def kind_of(name: str, tokenizer: Any) -> Kind:
-    """Base or instruct: what the paper says of its models, else what name and chat template say together."""
-    if (preset := find_preset(name)) is not None:
-        return preset.kind
-    return "instruct" if _INSTRUCT.search(Path(name).name) and tokenizer.chat_template else "base"
+def free_memory(device: str) -> int | None:
+    """Bytes that are free for weights: auto fills every GPU, and then main memory; None where it is unknown."""
+    place, main = find_device(device), free_main_memory()
+    if place.type != "cuda":
+        return main
+    if device != "auto":
+        return _free_on_gpu(place)
+    return sum(map(_free_on_gpu, range(torch.cuda.device_count()))) + (main or 0)
+
+
+def dtype_name(checkpoint: Checkpoint, *, device: str, dtype: str) -> str:
+    """What the weights will be held in: float32, ..., or auto where the checkpoint does not say."""
+    chosen = _dtype(dtype, find_device(device))
+    if chosen == "auto":
+        chosen = checkpoint.config.dtype or "auto"
+    return str(chosen).removeprefix("torch.")
+
+
+def context_length(config: Any) -> int | None:
+    """The most tokens that the model was made for, if its config says so."""
+    text = config.get_text_config(decoder=True)
+    return next((value for name in _CONTEXT_NAMES if isinstance(value := getattr(text, name, None), int)), None)
 
 
 @contextmanager
@@ -93,17 +154,20 @@ def _is_here(source: str, revision: str | None) -> bool:
     """
     if _is_folder(source):
         return True
+    if looks_like_path(source):
+        message = f"{source!r} is no folder here. Check the path, or give the hub id of a model."
+        raise ModelNotFound(message)
     try:
-        get_hf_file_metadata(hf_hub_url(source, "config.json", revision=revision), timeout=_HUB_SECONDS)
+        _ask_hub(source, "config.json", revision)
     except Exception as error:  # the network, the hub and the name can each be at fault
         if not isinstance(error, HFValidationError) and _cached_commit(source, revision):
             return True
-        message = (
-            f"{source!r} is no folder here, and the hub gives no model of that name ({_short(error)}). "
-            "Check the spelling, the network and the access, or give a folder that save_pretrained wrote."
-        )
-        raise ModelNotFound(message) from error
+        raise ModelNotFound(why_no_hub(source, error)) from error
     return False
+
+
+def _ask_hub(source: str, file: str, revision: str | None) -> None:
+    get_hf_file_metadata(hf_hub_url(source, file, revision=revision), timeout=_HUB_SECONDS)
 
 
 def _is_folder(source: str) -> bool:
@@ -113,42 +177,6 @@ def _is_folder(source: str) -> bool:
 def _cached_commit(source: str, revision: str | None) -> str | None:
     config = try_to_load_from_cache(source, "config.json", revision=revision)
     return Path(config).parent.name if isinstance(config, str) else None  # .../snapshots/<commit>/config.json
-
-
-@contextmanager
-def _plain_errors(source: str | Path, part: str) -> Iterator[None]:
-    try:
-        yield
-    except RauqError:
-        raise
-    except Exception as error:  # other people's files fail in any way
-        raise _why_not(Path(source), part, error) from error
-
-
-def _why_not(source: Path, part: str, error: Exception) -> RauqError:
-    for sign, reason in _UNSUPPORTED.items():
-        if sign in str(error):
-            return UnsupportedModel(f"{source} cannot be used: {reason}.")
-    if not source.is_dir():
-        return ModelNotFound(f"The {part} of {source} cannot be loaded ({_short(error)}). Choose another model.")
-    if part == "config.json" and not (source / part).is_file():
-        return ModelNotFound(f"The folder {source} has no config.json. Give a folder that save_pretrained wrote.")
-    if part == "weights" and not list(source.glob("*.safetensors")):
-        found = "only pickled weights, which are never read" if _pickled(source) else "no weights"
-        return ModelNotFound(
-            f"The folder {source} has {found}. Save the model with save_pretrained, which writes *.safetensors."
-        )
-    return ModelNotFound(
-        f"The {part} in {source} cannot be loaded ({_short(error)}). Save model and tokenizer there again."
-    )
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-
-
-def _pickled(folder: Path) -> bool:
-    return any(list(folder.glob(pattern)) for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt"))
 
 
 def _refuse_other_architectures(config: Any) -> None:
@@ -170,16 +198,38 @@ def _with_weights(source: str | Path, options: dict[str, Any]) -> PreTrainedMode
     return model
 
 
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        mps = "mps" if torch.backends.mps.is_available() else "cpu"
-        return torch.device("cuda" if torch.cuda.is_available() else mps)
+def _require_safetensors(source: str, where: dict[str, Any]) -> None:
+    if _is_folder(source):
+        found = bool(list(Path(source).glob("*.safetensors")))
+    elif where["local_files_only"]:
+        found = any(
+            isinstance(try_to_load_from_cache(source, name, revision=where["revision"]), str) for name in _WEIGHTS
+        )
+    else:
+        found = any(_is_on_hub(source, name, where["revision"]) for name in _WEIGHTS)
+    if not found:
+        message = f"there is no {' or '.join(_WEIGHTS)}"
+        raise FileNotFoundError(message)
+
+
+def _is_on_hub(source: str, file: str, revision: str | None) -> bool:
     try:
-        torch.zeros(1, device=name).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        message = f"There is no device {name!r} here; choose auto, cpu, or, where there is one, mps, cuda or cuda:N."
-        raise InvalidInput(message) from error
-    return torch.device(name)
+        _ask_hub(source, file, revision)
+    except EntryNotFoundError:
+        return False
+    return True
+
+
+def _detach_from_files(model: PreTrainedModel) -> None:
+    """Copy weights that are views of a file: if it changed, they would too, and if it shrank, the process would end."""
+    for weights in (*model.parameters(), *model.buffers()):
+        if weights.device.type == "cpu":
+            weights.data = weights.data.clone()
+
+
+def _free_on_gpu(gpu: torch.device | int) -> int:
+    kept = torch.cuda.memory_reserved(gpu) - torch.cuda.memory_allocated(gpu)  # freed, and not handed back
+    return int(torch.cuda.mem_get_info(gpu)[0]) + kept
 
 
 def _placement(place: torch.device, asked: str) -> dict[str, Any]:

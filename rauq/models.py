@@ -4,27 +4,24 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
+from rauq.candidate import ATLAS, EMBEDDED, find_candidate, kind_of, refuse_if_too_large
 from rauq.capture import tap
 from rauq.capture.check import looks_ahead
 from rauq.capture.feed import StepwiseFeed, TappedFeed
-from rauq.errors import InvalidInput, RauqError, UnsupportedModel
+from rauq.errors import RauqError, UnsupportedModel
 from rauq.language_model import LanguageModel
-from rauq.loading import DTYPES, commit_of, kind_of, load_pretrained, memory_errors
+from rauq.loading import context_length, load_weights, memory_errors
 from rauq.tokens import Tokens
 from rauq.trace import Kind
 
-ATLAS = Path(__file__).parent / "atlas"
-
-_CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
-
 
 def load_model(
-    name: str | os.PathLike[str] = "atlas",
+    name: str | os.PathLike[str] = EMBEDDED,
     *,
     device: str = "auto",
     dtype: str = "auto",
@@ -43,28 +40,17 @@ def load_model(
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
         UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the reason is said.
-        OutOfMemory, InvalidInput.
+        OutOfMemory: it does not fit, which is said before its weights are read.
+        InvalidInput: unknown device, dtype or kind.
     """
-    name = os.fspath(name)
-    embedded = name == "atlas"
-    if dtype not in DTYPES:
-        message = f"Unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}."
-        raise InvalidInput(message)
-    if embedded and revision is not None:
-        message = f"The embedded model has one revision, its weights' digest; got revision={revision!r}. Leave it out."
-        raise InvalidInput(message)
-    if kind is not None and kind not in get_args(Kind):
-        message = f"Unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}."
-        raise InvalidInput(message)
-    model, tokenizer = load_pretrained(
-        ATLAS if embedded else name, device=device, dtype="float32" if embedded else dtype, revision=revision
-    )
+    checkpoint, candidate = find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind)
+    refuse_if_too_large(candidate)
     return wrap_model(
-        model,
-        tokenizer,
-        name=name,
-        kind=kind,
-        revision=sha256(ATLAS / "model.safetensors") if embedded else commit_of(name, revision),
+        load_weights(checkpoint, device=device, dtype=candidate.dtype),
+        checkpoint.tokenizer,
+        name=candidate.name,
+        kind=candidate.kind,
+        revision=sha256(ATLAS / "model.safetensors") if candidate.name == EMBEDDED else checkpoint.commit,
     )
 
 
@@ -79,10 +65,10 @@ def wrap_model(
     lm = LanguageModel(
         name=name,
         revision=revision,
-        kind=kind or kind_of(name, tokenizer),
+        kind=kind or kind_of(name, tokenizer).kind,
         model=model,
         tokens=Tokens(tokenizer),
-        context_length=_context_length(model.config),
+        context_length=context_length(model.config),
         end_ids=_end_ids(model, tokenizer),
         num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
         **vars(_probed(model)),
@@ -145,11 +131,6 @@ def _first_logits(feed: TappedFeed | StepwiseFeed, ids: torch.Tensor) -> torch.T
         name = type(feed.cached.model).__name__
         message = f"{name} cannot be run token by token here ({type(error).__name__}: {error})."
         raise UnsupportedModel(message) from error
-
-
-def _context_length(config: Any) -> int | None:
-    text = config.get_text_config(decoder=True)
-    return next((value for name in _CONTEXT_NAMES if isinstance(value := getattr(text, name, None), int)), None)
 
 
 def _end_ids(model: PreTrainedModel, tokenizer: Any) -> frozenset[int]:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from rauq.errors import InvalidInput
 from rauq.trace import Kind
 
-_BYTES_PER_PARAMETER = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
+BYTES_PER_PARAMETER = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
 _GIGABYTE = 10**9
 
 
@@ -25,10 +25,10 @@ class Preset:
         Raises:
             InvalidInput: another dtype.
         """
-        if dtype not in _BYTES_PER_PARAMETER:
-            message = f"Unknown dtype {dtype!r}; choose one of {', '.join(_BYTES_PER_PARAMETER)}."
+        if dtype not in BYTES_PER_PARAMETER:
+            message = f"Unknown dtype {dtype!r}; choose one of {', '.join(BYTES_PER_PARAMETER)}."
             raise InvalidInput(message)
-        return self.parameters * _BYTES_PER_PARAMETER[dtype] / _GIGABYTE
+        return self.parameters * BYTES_PER_PARAMETER[dtype] / _GIGABYTE
 
 
 # The paper treats Falcon-3 and Qwen-2.5 as base models, although their base checkpoints ship a chat template.

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
+from rauq.candidate import kind_of
 from rauq.errors import InvalidInput
-from rauq.loading import kind_of
 from rauq.presets import PRESETS, find_preset
 from tests.architectures import Architecture, byte_tokenizer, tiny_language_model
 
@@ -112,7 +112,7 @@ def test_the_kind_is_the_papers_whatever_name_or_template_say(preset):
     tokenizer.chat_template = "{{ messages[0].content }}"  # Qwen-2.5 ships one with its base model
     expected = "instruct" if preset.name in {"Llama-3.1 8B-Instruct", "GPT-OSS 20B"} else "base"
     for name in (preset.hub_id, preset.hub_id.upper()):
-        assert kind_of(name, tokenizer) == preset.kind == expected
+        assert kind_of(name, tokenizer).kind == preset.kind == expected
 
 
 def test_presets_are_nine_and_found_by_their_hub_id():

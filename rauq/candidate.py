@@ -1,0 +1,161 @@
+"""What is known of a model before its weights are read: what it is, what it needs, and whether that fits."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol, get_args
+
+from rauq.errors import InvalidInput, OutOfMemory
+from rauq.loading import DTYPES, Checkpoint, context_length, dtype_name, find_checkpoint, find_device, free_memory
+from rauq.presets import BYTES_PER_PARAMETER, find_preset
+from rauq.trace import Kind
+
+EMBEDDED = "atlas"
+ATLAS = Path(__file__).parent / "atlas"
+
+_GIGABYTE = 10**9
+_INSTRUCT = re.compile(r"instruct|chat|-it\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A model that could be loaded.
+
+    `architecture` is the name of its class, `why_kind` what its kind was read from. `bytes_needed` are those of its
+    weights in `dtype`, `bytes_free` those of `device`, with main memory where that helps out; None is unknown.
+    """
+
+    name: str
+    architecture: str
+    kind: Kind
+    why_kind: str
+    num_layers: int
+    num_heads: int
+    parameters: int
+    device: str
+    dtype: str
+    bytes_needed: int | None
+    bytes_free: int | None
+    context_length: int | None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether there is room for the weights; None where it is not known."""
+        if self.bytes_needed is None or self.bytes_free is None:
+            return None
+        return self.bytes_needed <= self.bytes_free
+
+
+class KindAndReason(NamedTuple):
+    """A kind of model, and what it was read from."""
+
+    kind: Kind
+    why: str
+
+
+class _HasTemplate(Protocol):
+    chat_template: str | None
+
+
+def examine(
+    name: str | os.PathLike[str] = EMBEDDED,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    revision: str | None = None,
+    kind: Kind | None = None,
+) -> Candidate:
+    """What `load_model` with the same arguments would load, from config and tokenizer: no weights are read.
+
+    Raises:
+        ModelNotFound: nothing usable is there, or the network is missing.
+        UnsupportedModel: it is no causal language model, or it needs its own code.
+        InvalidInput: unknown device, dtype or kind.
+    """
+    return find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind)[1]
+
+
+def find_candidate(
+    name: str | os.PathLike[str], *, device: str, dtype: str, revision: str | None, kind: Kind | None
+) -> tuple[Checkpoint, Candidate]:
+    """A model's checkpoint, and what is known of it; arguments and errors are those of `examine`."""
+    name = os.path.expanduser(name)  # noqa: PTH111 - a Path would change the name of a hub model
+    _check_choices(name, dtype=dtype, revision=revision, kind=kind)
+    embedded = name == EMBEDDED
+    place = find_device(device)
+    checkpoint = find_checkpoint(str(ATLAS) if embedded else name, revision=revision)
+    dtype = dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
+    found = KindAndReason(kind, "your choice") if kind else kind_of(name, checkpoint.tokenizer)
+    text = checkpoint.config.get_text_config(decoder=True)
+    return checkpoint, Candidate(
+        name=name,
+        architecture=type(checkpoint.skeleton).__name__,
+        kind=found.kind,
+        why_kind=found.why,
+        num_layers=text.num_hidden_layers,
+        num_heads=getattr(text, "num_attention_heads", 0),  # some models attend to nothing
+        parameters=checkpoint.parameters,
+        device=str(place),
+        dtype=dtype,
+        bytes_needed=_bytes_needed(checkpoint, dtype),
+        bytes_free=free_memory(device),
+        context_length=context_length(checkpoint.config),
+    )
+
+
+def kind_of(name: str, tokenizer: _HasTemplate) -> KindAndReason:
+    """Base or instruct: what the paper says of its models, else what name and chat template say together."""
+    if (preset := find_preset(name)) is not None:
+        return KindAndReason(preset.kind, "the paper's list")
+    if not tokenizer.chat_template:
+        return KindAndReason("base", "no chat template")
+    if not _INSTRUCT.search(Path(name).name):
+        return KindAndReason("base", "its name does not say instruct or chat")
+    return KindAndReason("instruct", "name and chat template")
+
+
+def refuse_if_too_large(candidate: Candidate) -> None:
+    """Say what is needed, what is free and what would fit, before memory runs out.
+
+    Raises:
+        OutOfMemory: the weights do not fit.
+    """
+    needed, free = candidate.bytes_needed, candidate.bytes_free
+    if needed is None or free is None or needed <= free:
+        return
+    message = (
+        f"{candidate.name} does not fit: its weights take {_gigabytes(needed)} in {candidate.dtype}, and "
+        f"{_gigabytes(free)} are free on {candidate.device}. {_what_would_fit(candidate.parameters, free)}"
+    )
+    raise OutOfMemory(message)
+
+
+def _what_would_fit(parameters: int, free: int) -> str:
+    half = BYTES_PER_PARAMETER["bfloat16"]
+    if parameters * half <= free:
+        return f"In bfloat16 they take {_gigabytes(parameters * half)}, which fits: choose dtype='bfloat16'."
+    return f"Choose a model of at most {free / half / _GIGABYTE:.2g} billion parameters, in bfloat16, or free memory."
+
+
+def _bytes_needed(checkpoint: Checkpoint, dtype: str) -> int | None:
+    """None for a dtype without a size, and for packed weights, whose size depends on the kernels that are here."""
+    size = BYTES_PER_PARAMETER.get(dtype)
+    packed = getattr(checkpoint.config, "quantization_config", None) is not None
+    return None if size is None or packed else size * checkpoint.parameters
+
+
+def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | None) -> None:
+    if dtype not in DTYPES:
+        message = f"Unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}."
+        raise InvalidInput(message)
+    if name == EMBEDDED and revision is not None:
+        message = f"The embedded model has one revision, its weights' digest; got revision={revision!r}. Leave it out."
+        raise InvalidInput(message)
+    if kind is not None and kind not in get_args(Kind):
+        message = f"Unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}."
+        raise InvalidInput(message)
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / _GIGABYTE:.3g} GB"
