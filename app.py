@@ -11,6 +11,7 @@ st.html(Path(__file__).parent / "pages" / "ui" / "page.css")
 
 PAGES = {
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
+    "compare": st.Page("pages/compare.py", title="Compare", url_path="compare"),
     "lesson": st.Page("pages/lesson.py", title="Lesson", url_path="lesson"),
 }
 

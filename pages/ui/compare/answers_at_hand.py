@@ -1,0 +1,131 @@
+"""The two answers of a comparison, A and B, as the URL names them: `example:ID` is recorded, `kept:NAME` is not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.ui import answers
+from pages.ui.recorded import recordings
+from rauq.labels import running
+from rauq.trace import Trace
+
+A, B, TOKEN, BRANCH = "a", "b", "token", "branch"
+_EXAMPLE, _KEPT = "example:", "kept:"
+_LAST_QUERY = "_compare_query"
+_VERDICT = {True: "right", False: "wrong"}
+_LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer:
+    """One side of the comparison; `note` says what there is to see in a recorded one."""
+
+    ref: str
+    trace: Trace
+    note: str = ""
+
+
+def pair() -> tuple[Answer, Answer] | None:
+    """The answers that the URL names; where it names none, or one that is gone, the first picture takes the place.
+
+    None where there is no answer at all.
+
+    Raises:
+        TraceFileError: a recorded file is damaged.
+    """
+    a = _asked(A) or _found(next(iter(at_hand()), ""))
+    if a is None:
+        return None
+    b = _asked(B) or _found(beside(a.ref)) or a
+    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
+    return a, b
+
+
+def bring_back_url() -> None:
+    """A switch of pages empties the URL: bring back what it said when this page was left."""
+    if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
+        st.query_params.from_dict(last)
+
+
+def at_hand() -> Mapping[str, str]:
+    """The answers to choose from, by reference: the recorded ones, then this session's, the latest first."""
+    recorded = {_EXAMPLE + one.id: f"{one.name} ({_VERDICT[one.correct]})" for one in recordings()}
+    mine = answers.mine()
+    numbered = zip(range(len(mine), 0, -1), mine.items(), strict=True)
+    return recorded | {_KEPT + name: f"{number}. {in_short(trace)}" for number, (name, trace) in numbered}
+
+
+def beside(ref: str) -> str:
+    """The answer to compare with where none is chosen: of the nearest recorded one, the other verdict."""
+    recorded = {_EXAMPLE + one.id: one.correct for one in recordings()}
+    others = [other for other in recorded if recorded[other] != recorded.get(ref, False)]
+    places = list(recorded)
+    if ref in recorded and others:
+        return min(others, key=lambda other: abs(places.index(other) - places.index(ref)))
+    return next((other for other in at_hand() if other != ref), ref)
+
+
+def keep(trace: Trace) -> str:
+    """Remember an answer, and return its reference."""
+    return _KEPT + answers.keep(trace)
+
+
+def choose(side: str, ref: str) -> None:
+    """Put an answer on one side; a token that was selected in A belongs to the A before."""
+    st.query_params[side] = ref
+    if side == A:
+        st.query_params.pop(TOKEN, None)
+
+
+def swap(a: str, b: str) -> None:
+    """Exchange the two sides."""
+    choose(A, b)
+    choose(B, a)
+
+
+def selected_token(a: Trace) -> int | None:
+    """The token of A that the URL names, brought into range."""
+    text = st.query_params.get(TOKEN) or st.query_params.get(BRANCH, "")
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        return None
+    return min(int(text), len(a.pieces) - 1)
+
+
+def select_token(token: int) -> None:
+    """Select a token of A, or, if it is the selected one, none."""
+    again = st.query_params.get(TOKEN) == str(token)
+    st.query_params.pop(BRANCH, None)
+    if again:
+        del st.query_params[TOKEN]
+    else:
+        st.query_params[TOKEN] = str(token)
+
+
+def in_short(trace: Trace) -> str:
+    """The end of the answer and that of its prompt: what tells one from others that begin alike."""
+    return f"{_ending(trace.answer, _LONGEST_ANSWER)} ← {_ending(trace.prompt, _LONGEST_PROMPT)}"
+
+
+def _ending(text: str, longest: int) -> str:
+    line = running(text.strip()[-4 * longest :])
+    return line if len(line) <= longest else f"…{line[1 - longest :]}"
+
+
+def _asked(side: str) -> Answer | None:
+    """The answer that the URL names for one side; one that is gone is taken out of the URL, and the user is told."""
+    ref = st.query_params.get(side)
+    answer = _found(ref) if ref is not None else None
+    if ref is not None and answer is None:
+        del st.query_params[side]
+        st.toast(f"The answer {side.upper()} of this link is no longer in memory: another stands in its place.")
+    return answer
+
+
+def _found(ref: str) -> Answer | None:
+    for one in recordings():
+        if ref == _EXAMPLE + one.id:
+            note = f"Recorded; the answer is {_VERDICT[one.correct]}. {one.what_to_see}"
+            return Answer(ref=ref, trace=one.trace(), note=note)
+    kept = answers.find(ref.removeprefix(_KEPT)) if ref.startswith(_KEPT) else None
+    return Answer(ref=ref, trace=kept) if kept else None

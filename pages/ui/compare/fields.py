@@ -1,0 +1,145 @@
+"""The fields of a new answer: what it branches off, or which prompt and model, or which file it comes from."""
+
+import math
+from contextlib import suppress
+
+import streamlit as st
+
+import rauq
+from pages.ui.cache import ModelChoice
+from pages.ui.compare import answers_at_hand, making
+from pages.ui.compare.answers_at_hand import Answer
+from pages.ui.errors import printable
+from pages.ui.jobs import Request
+from rauq import report
+from rauq.errors import InvalidInput, RauqError
+from rauq.labels import running, visible
+from rauq.trace import Trace
+
+ATLAS, OTHER = "atlas", "another"
+GENERATE, READ = "generate", "paste"
+MOST_TOKENS = 1024
+LARGEST_FILE = 64  # MB
+_OWN_TEXT = -1  # among the ids of the alternatives
+_TOKEN, _OWN, _LIMIT = "branch_token", "branch_text", "compare_max_new_tokens"
+_TASK, _ANSWER, _MODEL, _NAME = "compare_task", "compare_answer", "compare_model", "compare_model_name"
+_UPLOADS = "_compare_uploads"
+
+
+def make_another(a: Answer) -> None:
+    """A button that opens the fields."""
+    with st.popover(
+        "Make another B", key=making.MAKE, width="stretch", on_change="rerun", disabled=making.job() is not None
+    ):
+        branch, prompt, file = st.tabs(["Branch off A", "Another prompt", "Saved trace"])
+        with branch:
+            _branch_fields(a)
+        with prompt:
+            prompt_fields(a)
+        with file:
+            file_field()
+
+
+def stop_button() -> None:
+    """End the job at work."""
+    st.button("Stop", key="stop_making", type="primary", width="stretch", on_click=making.stop)
+
+
+def limit() -> int:
+    """How many tokens the model may add."""
+    return int(st.session_state.get(_LIMIT, 128))
+
+
+def prompt_fields(a: Answer | None) -> None:
+    """Prompt, answer and model; the prompt begins as that of A."""
+    key = f"compare_prompt_{a.ref if a else ''}"
+    st.session_state.setdefault(key, printable(a.trace.prompt) if a else "")
+    for name, value in {_TASK: GENERATE, _MODEL: ATLAS, _LIMIT: 128, _ANSWER: "", _NAME: ""}.items():
+        st.session_state[name] = st.session_state.get(name, value)  # else it is forgotten while it is not drawn
+    st.text_area("Prompt", key=key, height=120, placeholder="A question, or any text to go on from")
+    with st.container(horizontal=True):
+        task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True)
+        st.number_input("Most tokens", 1, MOST_TOKENS, key=_LIMIT, disabled=task == READ, width=130)
+        model = st.segmented_control("Model", (ATLAS, OTHER), key=_MODEL, required=True)
+    if task == READ:
+        st.text_area("Answer to score", key=_ANSWER, height=80, placeholder="The answer, as the model would write it")
+    if model == OTHER:
+        st.text_input("Hub id or folder", key=_NAME, placeholder="organisation/model, or a folder's path")
+    label = "Generate" if task == GENERATE else "Score it"
+    st.button(label, key="make_answer", type="primary", on_click=_answer_prompt, args=(key,))
+
+
+def file_field() -> None:
+    """A saved trace; the field empties itself once the file is read."""
+    key = f"upload_{st.session_state.get(_UPLOADS, 0)}"
+    st.file_uploader(
+        "A trace that was saved here or with trace.save",
+        type="safetensors",
+        key=key,
+        max_upload_size=LARGEST_FILE,
+        on_change=_open_upload,
+        args=(key,),
+    )
+
+
+def _branch_fields(a: Answer) -> None:
+    selected = answers_at_hand.selected_token(a.trace)
+    st.session_state[_TOKEN] = _weak_spot(a.trace) if selected is None else selected
+    st.number_input("Token of A", 0, len(a.trace.pieces) - 1, key=_TOKEN, on_change=_choose_token)
+    token = st.session_state[_TOKEN]
+    texts = {
+        other.id: f"{visible(other.text) or '∅'}   {math.exp(other.logprob):.3f}"
+        for other in a.trace.alternatives[token]
+        if other.id != a.trace.answer_ids[token]
+    }
+    key = f"instead_{a.ref}_{token}"
+    options = [*texts, _OWN_TEXT]
+    chosen = st.selectbox("Instead", options, format_func=lambda o: texts.get(o, "My own text"), key=key)
+    if chosen == _OWN_TEXT:
+        st.text_input("My own text", key=_OWN, placeholder="Mind the space that it may have to begin with")
+    st.button("Generate", key="make_branch", type="primary", on_click=_branch, args=(a, token, key))
+
+
+def _weak_spot(trace: Trace) -> int:
+    """Where confidence collapsed under the paper's setting; the first token where that is undefined."""
+    with suppress(RauqError):
+        if found := report.collapse(rauq.score(trace)):
+            return found.token
+    return 0
+
+
+def _choose_token() -> None:
+    answers_at_hand.select_token(st.session_state[_TOKEN])
+
+
+def _branch(a: Answer, token: int, key: str) -> None:
+    chosen = st.session_state[key]
+    making.start_branch(a, token, st.session_state.get(_OWN, "") if chosen == _OWN_TEXT else chosen, limit())
+
+
+def _answer_prompt(key: str) -> None:
+    values = st.session_state
+    request = Request(
+        model=ModelChoice(name=values[_NAME].strip() if values[_MODEL] == OTHER else ATLAS),
+        prompt=values[key],
+        answer=values[_ANSWER] if values[_TASK] == READ else None,
+        max_new_tokens=limit(),
+    )
+    if missing := _missing(request):
+        making.refuse(InvalidInput(missing))
+    else:
+        making.start(request)
+
+
+def _missing(request: Request) -> str:
+    if not request.prompt.strip():
+        return "There is no prompt. Type one."
+    if request.answer == "":
+        return "There is no answer to score. Paste one, or let the model generate it."
+    return "" if request.model.name else "No model is named. Give a hub id or a folder, or choose atlas."
+
+
+def _open_upload(key: str) -> None:
+    if (file := st.session_state[key]) is not None:
+        st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
+        making.open_file(file.getvalue(), running(file.name))

@@ -1,0 +1,180 @@
+"""Two answers as two rows of tokens on one grid, coloured by collapse on one scale: a click selects a token of A."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from analysis.comparison import Columns, front_layer
+from analysis.figures.pair import looks
+from pages.ui.compare.answers_at_hand import Answer
+from pages.ui.words import words
+from rauq import report
+from rauq.labels import NEWLINE, SPACE, label, parts, visible
+from rauq.score import Score
+from rauq.trace import Trace
+
+KEY = "pair"
+_SWATCHES = (0.0, 0.25, 0.75, 1.5, 3.0)  # nats
+_LONG = 60  # columns, from which on the strips are set smaller, and scroll
+_FOLDER = Path(__file__).parent
+_mount = st.components.v2.component(
+    "compare_strips",
+    html=(_FOLDER / "strips.html").read_text(encoding="utf-8"),
+    css=(_FOLDER / "strips.css").read_text(encoding="utf-8"),
+    js=(_FOLDER / "strips.js").read_text(encoding="utf-8"),
+)
+
+
+def pair_of_strips(
+    answers: tuple[Answer, Answer],
+    scores: tuple[Score, Score],
+    columns: Columns,
+    *,
+    headline: str,
+    first_difference: int | None,
+    selected: int | None,
+    on_select: Callable[[int], None],
+    on_branch: Callable[[int], None],
+) -> None:
+    """Draw two scored answers; `selected` is a token of A.
+
+    `on_select` hears of a clicked token of A, `on_branch` of the rank of the alternative that is to take its place.
+    """
+    sides = [_scored_side(answer, score) for answer, score in zip(answers, scores, strict=True)]
+    data = {
+        "headline": headline,
+        "sides": _with_looks(sides),
+        "columns": columns,
+        "first": first_difference,
+        "selected": selected,
+        "live": False,
+        "legend": _legend(),
+        "branch": None if selected is None else _branch(answers[0].trace, selected),
+    }
+    _draw(data, on_select, on_branch)
+
+
+def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Columns, *, headline: str) -> None:
+    """Draw A, and under it an answer that is still being written: no numbers yet."""
+    cells = [_bare_cell(piece.encode("utf-8", "replace"), token) for token, piece in enumerate(pieces)]
+    side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
+    data = {"headline": headline, "sides": _with_looks([_scored_side(a, score), side_b]), "columns": columns}
+    _draw(data | {"first": None, "selected": None, "live": True, "legend": _legend(), "branch": None}, _ignore, _ignore)
+
+
+def _draw(data: dict[str, Any], on_select: Callable[[int], None], on_branch: Callable[[int], None]) -> None:
+    data["long"] = len(data["columns"]) > _LONG
+    _mount(
+        key=KEY,
+        data=data,
+        on_select_change=lambda: on_select(int(st.session_state[KEY]["select"])),
+        on_branch_change=lambda: on_branch(int(st.session_state[KEY]["branch"])),
+    )
+
+
+def _ignore(_: int) -> None:
+    """Nothing can be selected while an answer grows."""
+
+
+def _with_looks(sides: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    dark = st.context.theme.type == "dark"
+    return [
+        side | {"name": look.name, "colour": look.colour} for side, look in zip(sides, looks(dark=dark), strict=True)
+    ]
+
+
+def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
+    trace = answer.trace
+    found = report.collapse(score)
+    weakest = found.token if found else None
+    cells = [_cell(trace, score, token, is_collapse=token == weakest) for token in range(len(trace.pieces))]
+    return {
+        "cells": cells,
+        "uncertainty": _number(score.uncertainty, places=2),
+        "source": words(trace, score, answer.note).source,
+        "said": report.sentence(trace, score),
+    }
+
+
+def _bare_cell(piece: bytes, token: int) -> dict[str, Any]:
+    return {
+        "parts": [[part.text, part.mark] for part in parts(piece)],
+        "title": label(piece, longest=60),
+        "spoken": f"token {token}: {label(piece)}",
+        "level": 0,
+        "number": "",
+        "collapse": False,
+        "facts": [],
+    }
+
+
+def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool) -> dict[str, Any]:
+    bare = _bare_cell(trace.pieces[token], token)
+    value = float(score.collapse[token])
+    number = _number(value, places=2)
+    note = ", the collapse" if is_collapse else ""
+    return bare | {
+        "level": _level(value),
+        "number": number,
+        "collapse": is_collapse,
+        "spoken": f"{bare['spoken']}, collapse {number}{note}",
+        "facts": _facts(trace, score, token),
+    }
+
+
+def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
+    layer = front_layer(score)
+    row = score.layers.index(layer)
+    attention = score.attention[row][token - 1] if token else math.nan
+    return [
+        ("probability", f"{math.exp(trace.logprobs[token]):.4f}"),
+        (f"attention, layer {layer} head {score.heads[row]}", _number(attention)),
+        (f"confidence c, layer {layer}", _number(score.confidence[row][token])),
+        ("r of a sure model", _number(score.sure_confidence[row][token])),
+        ("collapse, log r − log c", _number(score.collapse[token])),
+    ]
+
+
+def _branch(trace: Trace, token: int) -> dict[str, Any]:
+    """What the model could have said instead of a token of A."""
+    chosen = int(trace.answer_ids[token])
+    alternatives = [
+        {
+            "rank": rank,
+            "text": visible(other.text) or "∅",
+            "share": math.exp(other.logprob),
+            "value": _probability(other.logprob),
+        }
+        for rank, other in enumerate(trace.alternatives[token])
+        if other.id != chosen
+    ]
+    title = f"Branch off A at token {token}: instead of “{label(trace.pieces[token], longest=40)}” "
+    return {
+        "title": f"{title}({_probability(float(trace.logprobs[token]))}), go on with",
+        "alternatives": alternatives,
+    }
+
+
+def _legend() -> dict[str, Any]:
+    return {
+        "name": "Collapse, log r − log c, in nats",
+        "swatches": [[_level(value), f"{value:g}"] for value in _SWATCHES],
+        "key": ["▲ the largest", f"{SPACE} is a space", f"{NEWLINE} a line break", "┊ the first difference"],
+    }
+
+
+def _level(collapse: float) -> float:
+    """Strength of the colour: the share of a sure model's confidence that is lost."""
+    return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
+
+
+def _probability(logprob: float) -> str:
+    return f"{math.exp(logprob):.3f}" if math.exp(logprob) >= 0.0005 else "<0.001"
+
+
+def _number(value: float, places: int = 3) -> str:
+    """A number with a minus that reads as one, none on a rounded zero; a dash where it is undefined."""
+    return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")

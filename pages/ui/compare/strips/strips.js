@@ -1,0 +1,191 @@
+// Draws two answers on one grid. Their text comes from models: it is only ever set as textContent.
+
+const LANES = ["a", "b"];
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = (name) => parentElement.querySelector(`.${name}`);
+  const tip = root("tip");
+  const focused = (parentElement.activeElement ?? document.activeElement)?.dataset?.place;
+  tip.hidePopover();
+  data.sides.forEach((side, lane) => parentElement.querySelectorAll(".headline, .grid, .branch, .texts").forEach(
+    (node) => node.style.setProperty(`--${LANES[lane]}`, side.colour),
+  ));
+
+  const buttons = new Map(); // "lane-column" to its button
+  const columns = data.columns.map((tokens, column) => drawColumn(tokens, column, data, buttons));
+  for (const [place, button] of buttons) {
+    button.onmouseenter = button.onfocus = () => {
+      if (tip.dataset.silent !== place) showTip(tip, button, cellAt(data, place));
+    };
+    button.onmouseleave = button.onblur = () => { delete tip.dataset.silent; tip.hidePopover(); };
+    button.onkeydown = (event) => {
+      if (event.key === "Escape") tip.hidePopover();
+      const target = neighbour(event.key, place, data.columns);
+      if (target === null) return;
+      event.preventDefault();
+      makeReachable(buttons, target);
+      buttons.get(target).focus();
+    };
+    if (!button.classList.contains("still")) {
+      button.onclick = () => {
+        tip.dataset.silent = place; // it would cover the alternatives that the click is about
+        tip.hidePopover();
+        setTriggerValue("select", data.columns[columnOf(place)][0]);
+      };
+    }
+  }
+  root("headline").textContent = data.headline;
+  const grid = root("grid");
+  grid.replaceChildren(drawHeads(data.sides), ...columns);
+  grid.setAttribute("aria-busy", String(data.live));
+  grid.classList.toggle("long", data.long);
+  makeReachable(buttons, buttons.has(focused) ? focused : firstStop(data, buttons));
+  reveal(grid, columns, data);
+  if (buttons.has(focused)) buttons.get(focused).focus({ preventScroll: true });
+  drawLegend(root("legend"), data.legend);
+  drawBranch(root("branch"), data, setTriggerValue);
+  root("texts").replaceChildren(...data.sides.map(drawText));
+}
+
+const columnOf = (place) => Number(place.split("-")[1]);
+
+function cellAt(data, place) {
+  const [lane, column] = place.split("-").map(Number);
+  return data.sides[lane].cells[data.columns[column][lane]];
+}
+
+function make(tag, className, text) {
+  const node = document.createElement(tag);
+  node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+function inLane(lane, ...children) {
+  const node = make("div", `lane ${LANES[lane]}`);
+  node.style.setProperty("--side", `var(--${LANES[lane]})`);
+  node.append(...children);
+  return node;
+}
+
+function drawHeads(sides) {
+  const heads = make("div", "heads");
+  heads.append(...sides.map((side, lane) => {
+    const score = make("span", "score", side.uncertainty);
+    score.append(make("span", "what", "uncertainty"));
+    return inLane(lane, make("span", "name", side.name), score);
+  }));
+  return heads;
+}
+
+function drawColumn(tokens, column, data, buttons) {
+  const node = make("div", column === data.first ? "column first" : "column");
+  node.append(...tokens.map((token, lane) => {
+    if (token === null) return inLane(lane, make("span", "gap", "–"));
+    const button = drawCell(data.sides[lane], token, tokens[0] === null);
+    button.dataset.place = `${lane}-${column}`;
+    button.disabled = data.live;
+    button.setAttribute("aria-pressed", String(tokens[0] !== null && tokens[0] === data.selected));
+    buttons.set(button.dataset.place, button);
+    return inLane(lane, button);
+  }));
+  return node;
+}
+
+function drawCell(side, token, still) {
+  const cell = side.cells[token];
+  const button = make("button", `cell${cell.collapse ? " collapse" : ""}${still ? " still" : ""}`);
+  button.type = "button";
+  button.setAttribute("aria-label", `${side.name}, ${cell.spoken}`);
+  const text = make("span", "text");
+  text.style.setProperty("--level", cell.level);
+  text.append(...cell.parts.map(([part, mark]) => make("span", mark ? "mark" : "", part)));
+  button.append(text, make("span", "number", cell.collapse ? `▲ ${cell.number}` : cell.number));
+  return button;
+}
+
+// Left and right go along an answer, over its gaps; up and down change between A and B.
+function neighbour(key, place, columns) {
+  const [lane, column] = place.split("-").map(Number);
+  const own = columns.flatMap((tokens, index) => (tokens[lane] === null ? [] : [index]));
+  const at = own.indexOf(column);
+  const along = { ArrowRight: own[at + 1], ArrowLeft: own[at - 1], Home: own[0], End: own.at(-1) };
+  if (key in along) return along[key] === undefined ? null : `${lane}-${along[key]}`;
+  const other = { ArrowDown: 1, ArrowUp: 0 }[key];
+  return other === undefined || other === lane || columns[column][other] === null ? null : `${other}-${column}`;
+}
+
+function makeReachable(buttons, target) {
+  for (const [place, button] of buttons) button.tabIndex = place === target ? 0 : -1;
+}
+
+// The tab key leads to the selected token, else to A's weak spot.
+function firstStop(data, buttons) {
+  const weak = data.columns.findIndex(([token]) => token !== null && data.sides[0].cells[token].collapse);
+  const chosen = data.selected === null ? -1 : data.columns.findIndex(([token]) => token === data.selected);
+  const stop = `0-${Math.max(chosen, chosen < 0 ? weak : 0)}`;
+  return buttons.has(stop) ? stop : buttons.keys().next().value;
+}
+
+function showTip(tip, button, cell) {
+  if (!cell.facts.length) return;
+  const rows = cell.facts.map(([name, value]) => {
+    const row = make("div", "row");
+    row.append(make("span", "", name), make("span", "", value));
+    return row;
+  });
+  tip.replaceChildren(make("div", "title", cell.title), ...rows);
+  tip.showPopover();
+  const gap = 8, anchor = button.getBoundingClientRect();
+  const below = anchor.bottom + gap;
+  const top = below + tip.offsetHeight < window.innerHeight ? below : anchor.top - tip.offsetHeight - gap;
+  tip.style.left = `${Math.max(gap, Math.min(anchor.left, window.innerWidth - tip.offsetWidth - gap))}px`;
+  tip.style.top = `${Math.max(gap, top)}px`;
+}
+
+function drawLegend(legend, { name, swatches, key }) {
+  const boxes = swatches.map(([level, text]) => {
+    const swatch = make("span", "swatch", text);
+    swatch.style.setProperty("--level", level);
+    return swatch;
+  });
+  legend.replaceChildren(make("span", "", name), ...boxes, ...key.map((text) => make("span", "", text)));
+}
+
+function drawBranch(panel, { branch, live }, setTriggerValue) {
+  panel.style.setProperty("--side", "var(--b)");
+  if (live) return panel.replaceChildren();
+  if (branch === null) {
+    const hint = "Click a token of A: what else could the model have said there, and how would it have gone on?";
+    return panel.replaceChildren(make("div", "hint", hint));
+  }
+  const choices = make("div", "choices");
+  choices.append(...branch.alternatives.map(({ rank, text, share, value }) => {
+    const button = make("button", "choice");
+    button.type = "button";
+    button.setAttribute("aria-label", `Branch to ${text}, probability ${value}`);
+    const bar = make("span", "bar");
+    bar.style.setProperty("--share", share);
+    button.append(make("span", "text", text), make("span", "value", value), bar);
+    button.onclick = () => setTriggerValue("branch", rank);
+    return button;
+  }));
+  panel.replaceChildren(make("div", "title", branch.title), choices);
+}
+
+function drawText(side, lane) {
+  const node = make("div", `side ${LANES[lane]}`);
+  node.style.setProperty("--side", `var(--${LANES[lane]})`);
+  node.append(make("p", "said", side.said), make("p", "source", side.source));
+  return node;
+}
+
+// Long answers scroll: bring the selected token, the first difference or the newest token into sight.
+function reveal(grid, columns, data) {
+  const wanted = data.selected === null ? data.first : data.columns.findIndex(([token]) => token === data.selected);
+  const target = columns[data.live ? columns.length - 1 : wanted];
+  const what = JSON.stringify([data.live ? columns.length : data.headline, wanted]);
+  if (!data.long || !target || grid.dataset.revealed === what) return;
+  grid.dataset.revealed = what;
+  grid.scrollTop = target.offsetTop - grid.clientHeight / 2;
+}
