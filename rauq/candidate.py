@@ -14,7 +14,7 @@ from rauq.trace import Kind
 EMBEDDED = "atlas"
 ATLAS = Path(__file__).parent / "atlas"
 
-_GIGABYTE = 10**9
+_MEGABYTE, _GIGABYTE = 10**6, 10**9
 _INSTRUCT = re.compile(r"instruct|chat|-it\b", re.IGNORECASE)
 
 
@@ -125,8 +125,8 @@ def refuse_if_too_large(candidate: Candidate) -> None:
     if needed is None or free is None or needed <= free:
         return
     message = (
-        f"{candidate.name} does not fit: its weights take {_gigabytes(needed)} in {candidate.dtype}, and "
-        f"{_gigabytes(free)} are free on {candidate.device}. {_what_would_fit(candidate.parameters, free)}"
+        f"{candidate.name} does not fit: its weights take {_size(needed)} in {candidate.dtype}, and "
+        f"{_size(free)} are free on {candidate.device}. {_what_would_fit(candidate.parameters, free)}"
     )
     raise OutOfMemory(message)
 
@@ -134,7 +134,7 @@ def refuse_if_too_large(candidate: Candidate) -> None:
 def _what_would_fit(parameters: int, free: int) -> str:
     half = BYTES_PER_PARAMETER["bfloat16"]
     if parameters * half <= free:
-        return f"In bfloat16 they take {_gigabytes(parameters * half)}, which fits: choose dtype='bfloat16'."
+        return f"In bfloat16 they take {_size(parameters * half)}, which fits: choose dtype='bfloat16'."
     return f"Choose a model of at most {free / half / _GIGABYTE:.2g} billion parameters, in bfloat16, or free memory."
 
 
@@ -157,5 +157,5 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
         raise InvalidInput(message)
 
 
-def _gigabytes(count: int) -> str:
-    return f"{count / _GIGABYTE:.3g} GB"
+def _size(count: int) -> str:
+    return f"{count / _GIGABYTE:.3g} GB" if count >= _GIGABYTE else f"{count / _MEGABYTE:.3g} MB"

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import huggingface_hub
 import pytest
 
+from rauq.candidate import examine
 from rauq.errors import ModelNotFound
 from rauq.models import load_model
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
@@ -55,6 +56,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     huggingface_hub.close_session()  # the next one reads the line above
+    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="module")
@@ -130,11 +132,31 @@ def test_a_name_that_the_hub_does_not_have_is_refused():
         load_model("nobody/nothing")
 
 
+def test_looking_at_a_model_of_the_hub_fetches_no_weights(hub, cache):
+    publish(hub, "tiny/llama")
+    candidate = examine("tiny/llama")
+    assert (candidate.name, candidate.num_layers, candidate.architecture) == ("tiny/llama", 3, "LlamaForCausalLM")
+    fetched = {path.name for path in cache.rglob("*") if path.is_symlink()}
+    assert "config.json" in fetched
+    assert not any(name.endswith(".safetensors") for name in fetched)
+
+
+def test_a_model_of_which_only_the_config_was_fetched_is_not_here_without_network(hub, point_to):
+    publish(hub, "tiny/llama")
+    examine("tiny/llama")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        point_to(closed.getsockname())
+        with pytest.raises(ModelNotFound, match="The weights of tiny/llama cannot be loaded"):
+            examine("tiny/llama")
+
+
 def test_pickled_weights_of_the_hub_are_not_taken(hub):
     folder = publish(hub, "tiny/pickled")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ModelNotFound, match="The weights of tiny/pickled cannot be loaded"):
-        load_model("tiny/pickled")
+    for look in (examine, load_model):
+        with pytest.raises(ModelNotFound, match="The weights of tiny/pickled cannot be loaded"):
+            look("tiny/pickled")
 
 
 @pytest.mark.usefixtures("no_hub")

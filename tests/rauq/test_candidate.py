@@ -1,0 +1,191 @@
+"""A model is known before its weights are read, and is what was said of it once they are."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from transformers import T5Config, T5ForConditionalGeneration
+
+import rauq
+from rauq.candidate import examine
+from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
+from rauq.loading import free_memory
+from rauq.models import load_model
+from tests.architectures import ARCHITECTURES, byte_tokenizer, named, tiny_model
+from tests.tiny import PROMPT
+
+PARAMETERS = 44_512  # of the tiny llama: 2 * 260 * 32 + 3 * (2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 64 + 2 * 32) + 32
+TEMPLATE = "[{{ messages[0].content }}]"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("models") / "tiny", named("llama"))
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A copy that a test may spoil."""
+    return shutil.copytree(saved, tmp_path / "model")
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """Set how much main memory there seems to be."""
+    return lambda amount: monkeypatch.setattr("rauq.loading.free_main_memory", lambda: amount)
+
+
+def save(folder, architecture, template=None):
+    tiny_model(architecture).save_pretrained(folder)
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def configure(folder, **settings):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES[::4], ids=str)
+def test_what_is_said_of_a_model_is_so_once_it_is_loaded(tmp_path, architecture):
+    folder = save(tmp_path, architecture)
+    candidate, lm = examine(folder), load_model(folder)
+    assert (candidate.name, candidate.kind, candidate.dtype) == (lm.name, lm.kind, lm.dtype)
+    assert (candidate.num_layers, candidate.num_heads) == (lm.num_layers, lm.num_heads)
+    assert (candidate.context_length, candidate.device) == (lm.context_length, str(lm.device))
+    assert candidate.architecture == type(lm.model).__name__
+    weights = list(lm.model.parameters())
+    assert candidate.parameters == sum(tensor.numel() for tensor in weights)
+    assert candidate.bytes_needed == sum(tensor.nbytes for tensor in weights)
+
+
+def test_counts_are_those_of_the_architecture(saved):
+    candidate = rauq.examine(saved, device="cpu")
+    assert (candidate.architecture, candidate.parameters) == ("LlamaForCausalLM", PARAMETERS)
+    assert (candidate.dtype, candidate.bytes_needed) == ("float32", 4 * PARAMETERS)
+    assert rauq.examine(saved, dtype="float16").bytes_needed == 2 * PARAMETERS
+    assert isinstance(candidate, rauq.Candidate)
+
+
+def test_the_embedded_model_is_the_default():
+    candidate = examine(device="cpu")
+    assert (candidate.name, candidate.kind, candidate.dtype) == ("atlas", "base", "float32")
+    assert examine(device="cpu", dtype="bfloat16").dtype == "float32"
+
+
+def test_weights_are_not_read(folder):
+    """A file of the right name is enough; only loading finds out that it is empty."""
+    (folder / "model.safetensors").write_bytes(b"")
+    assert examine(folder).parameters == PARAMETERS
+    with pytest.raises(ModelNotFound, match=r"The weights in .* cannot be loaded"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "choice", "found"),
+    [
+        ("tiny", None, None, ("base", "no chat template")),
+        ("tiny-Instruct", None, None, ("base", "no chat template")),
+        ("tiny", TEMPLATE, None, ("base", "its name does not say instruct or chat")),
+        ("tiny-Instruct", TEMPLATE, None, ("instruct", "name and chat template")),
+        ("tiny-Instruct", TEMPLATE, "base", ("base", "your choice")),
+    ],
+)
+def test_the_kind_comes_with_its_reason(tmp_path, name, template, choice, found):
+    candidate = examine(save(tmp_path / name, named("llama"), template), kind=choice)
+    assert (candidate.kind, candidate.why_kind) == found
+
+
+def test_packed_weights_have_no_known_size(folder):
+    configure(folder, quantization_config={"quant_method": "mxfp4"})
+    candidate = examine(folder)
+    assert (candidate.bytes_needed, candidate.fits) == (None, None)
+
+
+def test_it_fits_where_there_is_room(saved, free):
+    needed = 4 * PARAMETERS
+    for amount, fits in ((needed, True), (needed - 1, False), (None, None)):
+        free(amount)
+        candidate = examine(saved, device="cpu")
+        assert (candidate.bytes_free, candidate.fits) == (amount, fits)
+
+
+def test_what_does_not_fit_is_refused_before_its_weights_are_read(folder, free):
+    (folder / "model.safetensors").write_bytes(b"")
+    free(3 * PARAMETERS)
+    says = r"take 0\.178 MB in float32, and 0\.134 MB are free on cpu\. In bfloat16 they take 0\.089 MB, which fits"
+    with pytest.raises(OutOfMemory, match=says):
+        load_model(folder, device="cpu")
+    free(PARAMETERS)
+    with pytest.raises(OutOfMemory, match=r"Choose a model of at most 2\.2e-05 billion parameters, in bfloat16"):
+        load_model(folder, device="cpu")
+
+
+def test_what_would_fit_does(saved, free):
+    free(2 * PARAMETERS)
+    with pytest.raises(OutOfMemory, match="bfloat16"):
+        load_model(saved, device="cpu")
+    assert load_model(saved, device="cpu", dtype="bfloat16").generate(PROMPT, max_new_tokens=2).answer
+
+
+def test_on_a_gpu_auto_has_main_memory_too(free, monkeypatch):
+    free(1000)
+    monkeypatch.setattr("rauq.loading.find_device", lambda name: torch.device("cuda" if name == "auto" else name))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _gpu: (10, 99))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _gpu: 7)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _gpu: 4)
+    assert free_memory("auto") == 2 * (10 + 7 - 4) + 1000
+    assert free_memory("cuda:1") == 10 + 7 - 4
+    assert free_memory("cpu") == 1000
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "says"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), ModelNotFound, "has no config.json"),
+        (lambda folder: (folder / "config.json").write_text("{"), ModelNotFound, "The config.json in"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), ModelNotFound, "The tokenizer in"),
+        (lambda folder: (folder / "model.safetensors").unlink(), ModelNotFound, "has no weights"),
+        (
+            lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
+            ModelNotFound,
+            "only pickled weights, which are never read",
+        ),
+        (
+            lambda folder: configure(folder, model_type="mine", auto_map={"AutoConfig": "code.Mine"}),
+            UnsupportedModel,
+            "code of its own, which is never run",
+        ),
+        (
+            lambda folder: configure(folder, model_type="vit", architectures=None),
+            UnsupportedModel,
+            "no causal language",
+        ),
+        (lambda folder: configure(folder, architectures=["LlamaModel"]), UnsupportedModel, "no causal language model"),
+    ],
+    ids=["config", "broken config", "tokenizer", "weights", "pickled", "code", "pictures", "headless"],
+)
+def test_what_loading_refuses_is_refused_before(folder, spoil, error, says):
+    spoil(folder)
+    for look in (examine, load_model):
+        with pytest.raises(error, match=says):
+            look(folder)
+
+
+def test_an_encoder_decoder_is_refused_before(tmp_path):
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    T5ForConditionalGeneration(T5Config(vocab_size=260, **sizes)).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedModel, match="is an encoder-decoder"):
+        examine(tmp_path)
+
+
+def test_choices_that_there_are_not_are_refused(saved):
+    for options in ({"device": "gpu"}, {"dtype": "int8"}, {"kind": "chat"}):
+        with pytest.raises(InvalidInput, match="choose"):
+            examine(saved, **options)
+    with pytest.raises(InvalidInput, match="one revision"):
+        examine("atlas", revision="main")

@@ -1,0 +1,75 @@
+"""Models on this machine are found in folders and in the cache of the hub; what is not one is left out."""
+
+import huggingface_hub
+import pytest
+
+import rauq
+from rauq.model_folders import looks_like_path
+
+
+def model(folder, *names):
+    folder.mkdir(parents=True)
+    for name in names or ("config.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    return folder
+
+
+def test_models_are_the_subfolders_that_have_a_config(tmp_path):
+    found = [model(tmp_path / name) for name in ("b", "a")]
+    model(tmp_path / "notes", "notes.txt")
+    model(tmp_path / "deeper" / "one")
+    (tmp_path / "c").write_text("a file")
+    assert rauq.local_models(tmp_path) == (found[1], found[0])
+    assert rauq.local_models(str(found[0])) == (found[0],)
+
+
+def test_at_most_fifty_are_listed(tmp_path):
+    for number in range(60):
+        model(tmp_path / f"{number:02}", "config.json")
+    assert [path.name for path in rauq.local_models(tmp_path)] == [f"{number:02}" for number in range(50)]
+
+
+@pytest.mark.parametrize("place", ["missing", "", "a\0b", "x" * 5000, "~nobody/models"])
+def test_where_nothing_can_be_read_there_is_no_model(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert rauq.local_models(place) == ()
+
+
+def test_folders_that_may_not_be_read_are_left_out(tmp_path, monkeypatch):
+    found = model(tmp_path / "open")
+    closed = model(tmp_path / "closed")
+    is_file = type(found).is_file
+
+    def unless_closed(path, **options):
+        if path.parent == closed:
+            raise PermissionError(13, "Permission denied")
+        return is_file(path, **options)
+
+    monkeypatch.setattr("pathlib.Path.is_file", unless_closed)
+    assert rauq.local_models(tmp_path) == (found,)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+def test_cached_models_have_a_config_and_safetensors(cache):
+    for name in ("models--org--b", "models--org--a", "models--alone", "datasets--org--data"):
+        model(cache / name / "snapshots" / "0123")
+    model(cache / "models--org--pickled" / "snapshots" / "0123", "config.json", "pytorch_model.bin")
+    model(cache / "models--org--tokenizer" / "snapshots" / "0123", "config.json", "tokenizer.json")
+    (cache / "models--org--broken").mkdir()
+    assert rauq.cached_models() == ("alone", "org/a", "org/b")
+
+
+def test_without_a_cache_there_are_none(cache):
+    assert rauq.cached_models() == ()
+    cache.write_text("a file where the cache should be")
+    assert rauq.cached_models() == ()
+
+
+def test_a_path_is_told_from_a_hub_id():
+    assert all(map(looks_like_path, ("/a", "./a", "..", "~/a", "a\\b", "a/b/c")))
+    assert not any(map(looks_like_path, ("gpt2", "org/name", "")))
