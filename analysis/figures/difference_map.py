@@ -1,7 +1,6 @@
 """Layer x head map of a difference: which heads look more at the previous token in A, and which in B."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -27,11 +26,9 @@ def difference_map(
     row_of = {layer: row for row, layer in enumerate(layers)}
     size = 0.7 * min(_PLOT_HEIGHT / num_layers, _PLOT_WIDTH / num_heads, 40)
     figure = go.Figure(_cells(difference, layers, dark=dark))
-    for heads, look, symbol, scale in zip(picked, looks(dark=dark), _SYMBOLS, (0.8, 1.25), strict=True):
+    for heads, look, symbol, scale in zip(picked, looks(dark=dark), _SYMBOLS, (0.75, 1.05), strict=True):
         cells = [(row_of[layer], head) for layer, head in heads if head >= 0]
-        for colour, width, name in (("#10233f", 4, "edge"), ("#ffffff", 1.8, f"picked in {look.name}")):
-            marker = {"symbol": symbol, "size": size * scale, "color": colour, "line": {"width": width}}
-            figure.add_trace(_ring(cells, name, marker))
+        figure.add_traces(_rings(cells, f"picked in {look.name}", symbol, size * scale))
     rows = list(range(0, num_layers, _step(num_layers)))
     plain = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_xaxes(plain, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
@@ -74,16 +71,21 @@ def _end(difference: np.ndarray) -> float:
     return float(np.ceil(finite.max() * 20 - 1e-6) / 20) if finite.size and finite.max() > 0 else 1.0
 
 
-def _ring(cells: Heads, name: str, marker: dict[str, Any]) -> go.Scatter:
-    return go.Scatter(
-        x=[head for _, head in cells],
-        y=[row for row, _ in cells],
-        mode="markers",
-        name=name,
-        marker=marker,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+def _rings(cells: Heads, name: str, symbol: str, size: float) -> list[go.Scatter]:
+    """Each ring is dark outside and light inside: one of the two contrasts with any cell."""
+    edge = min(4, size / 3)
+    return [
+        go.Scatter(
+            x=[head for _, head in cells],
+            y=[row for row, _ in cells],
+            mode="markers",
+            name=part,
+            marker={"symbol": symbol, "size": size, "color": colour, "line": {"width": width}},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        for part, colour, width in (("edge", "#10233f", edge), (name, "#ffffff", edge / 2))
+    ]
 
 
 def _step(count: int) -> int:

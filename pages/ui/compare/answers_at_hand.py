@@ -78,12 +78,6 @@ def choose(side: str, ref: str) -> None:
         st.query_params.pop(TOKEN, None)
 
 
-def swap(a: str, b: str) -> None:
-    """Exchange the two sides."""
-    choose(A, b)
-    choose(B, a)
-
-
 def selected_token(a: Trace) -> int | None:
     """The token of A that the URL names, brought into range."""
     text = st.query_params.get(TOKEN) or st.query_params.get(BRANCH, "")

@@ -53,10 +53,10 @@ def limit() -> int:
 def prompt_fields(a: Answer | None) -> None:
     """Prompt, answer and model; the prompt begins as that of A."""
     key = f"compare_prompt_{a.ref if a else ''}"
-    st.session_state.setdefault(key, printable(a.trace.prompt) if a else "")
+    prompt = printable(a.trace.prompt) if a else ""
     for name, value in {_TASK: GENERATE, _MODEL: ATLAS, _LIMIT: 128, _ANSWER: "", _NAME: ""}.items():
         st.session_state[name] = st.session_state.get(name, value)  # else it is forgotten while it is not drawn
-    st.text_area("Prompt", key=key, height=120, placeholder="A question, or any text to go on from")
+    st.text_area("Prompt", prompt, key=key, height=120, placeholder="A question, or any text to go on from")
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True)
         st.number_input("Most tokens", 1, MOST_TOKENS, key=_LIMIT, disabled=task == READ, width=130)

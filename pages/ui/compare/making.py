@@ -75,8 +75,8 @@ def open_file(content: bytes, name: str) -> None:
         st.session_state.update({_PROBLEM: None, MAKE: False})
 
 
-def refuse(error: RauqError) -> None:
-    """Tell why no answer is made."""
+def refuse(error: RauqError | None) -> None:
+    """Tell why no answer is made, or, with None, no longer tell it."""
     st.session_state[_PROBLEM] = error
 
 

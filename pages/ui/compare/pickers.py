@@ -14,7 +14,7 @@ def pickers(a: Answer, b: Answer) -> None:
     with left:
         _picker(A, a, b)
     with between:
-        st.button("⇄", key="swap", help="Swap A and B", on_click=answers_at_hand.swap, args=(a.ref, b.ref))
+        st.button("⇄", key="swap", help="Swap A and B", on_click=_swap, args=(a, b))
     with right:
         _picker(B, b, a)
     with make:
@@ -43,5 +43,12 @@ def _picker(side: str, chosen: Answer, other: Answer) -> None:
     )
 
 
+def _swap(a: Answer, b: Answer) -> None:
+    making.refuse(None)
+    answers_at_hand.choose(A, b.ref)
+    answers_at_hand.choose(B, a.ref)
+
+
 def _choose(side: str, key: str) -> None:
+    making.refuse(None)
     answers_at_hand.choose(side, st.session_state[key])

@@ -43,13 +43,15 @@ def settings_of_both(a: Trace, b: Trace) -> tuple[Settings, Settings]:
 def settings_controls(a: Trace, b: Trace) -> None:
     """A button that opens the settings, and says whether they are the paper's."""
     papers = all(is_paper_setting(s, t.kind) for s, t in zip(settings_of_both(a, b), (a, b), strict=True))
-    with st.popover("Scoring: the paper's" if papers else "Scoring: changed", key="scoring", width="stretch"):
+    own = _b_has_its_own()
+    label = "Scoring: B has its own" if own else "Scoring: the paper's" if papers else "Scoring: changed"
+    with st.popover(label, key="scoring", width="stretch"):
         _fields(BOTH)
-        st.session_state[_OWN] = _b_has_its_own()
+        st.session_state[_OWN] = own
         st.toggle("Other settings for B", key=_OWN, on_change=_toggle)
-        if _b_has_its_own():
+        if own:
             _fields(ONLY_B)
-        st.button("Back to the paper's", key="paper", on_click=_back, disabled=papers)
+        st.button("Back to the paper's", key="paper", on_click=_back, disabled=papers and not own)
 
 
 def _fields(prefix: str) -> None:

@@ -97,7 +97,7 @@ def _curves(pair: Pair, scores: Scores, columns: Columns, *, parting: int | None
     st.caption(
         "Above: confidence c of the layer that decided, solid for A and dashed for B. Dotted: r, the same recurrence "
         "of a model that is sure of every token. The scale is logarithmic, so the gap from r down to c is the "
-        f"collapse, drawn below.{_why_curves_differ(scores) if parting else ''}"
+        f"collapse, drawn below.{_why_curves_differ(scores) if parting and a.prompt == b.prompt else ''}"
     )
 
 

@@ -1,0 +1,168 @@
+"""Two answers side by side: which tokens stand together, what may be compared, and what is said of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rauq
+from analysis.comparison import (
+    aligned,
+    attention_difference,
+    different_scales,
+    first_difference,
+    front_layer,
+    under_each_setting,
+    verdict,
+    why_no_difference,
+)
+from rauq import Settings
+from rauq.errors import InvalidInput, NotCaptured
+from tests.answers import random_trace, with_attention
+from tests.traces import make_trace
+
+CASES = [
+    (b"", b""),
+    (b"", b"ab"),
+    (b"abc", b"abc"),
+    (b"abc", b"abd"),
+    (b"abcxyz", b"abxyz"),
+    (b"ab", b"ba"),
+    (b"a", b"b"),
+]
+
+
+def pieces(letters):
+    return tuple(bytes([letter]) for letter in letters)
+
+
+def random_answers(count):
+    rng = np.random.default_rng(0)
+    return [
+        tuple(bytes(rng.integers(97, 101, rng.integers(0, 12), dtype=np.uint8)) for _ in "ab") for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("same_prompt", [False, True])
+@pytest.mark.parametrize(("a", "b"), CASES + random_answers(60))
+def test_every_token_stands_once_and_in_order(a, b, same_prompt):
+    columns = aligned(pieces(a), pieces(b), same_prompt=same_prompt)
+    assert [own for own, _ in columns if own is not None] == list(range(len(a)))
+    assert [own for _, own in columns if own is not None] == list(range(len(b)))
+    assert (None, None) not in columns
+
+
+@pytest.mark.parametrize("same_prompt", [False, True])
+@pytest.mark.parametrize(("a", "b"), CASES + random_answers(60))
+def test_the_common_beginning_stands_by_position_and_ends_at_the_first_difference(a, b, same_prompt):
+    columns = aligned(pieces(a), pieces(b), same_prompt=same_prompt)
+    parting = first_difference(columns, pieces(a), pieces(b))
+    if parting is None:
+        assert a == b
+        return
+    assert columns[:parting] == tuple((token, token) for token in range(parting))
+    assert a[:parting] == b[:parting]
+    assert a[parting : parting + 1] != b[parting : parting + 1]
+    if same_prompt and parting < min(len(a), len(b)):
+        assert columns[parting] == (parting, parting)
+
+
+def test_equal_tokens_find_each_other_after_a_stretch_of_another_length():
+    a, b = (" It is in Peru .".split(" "), " It is in the United States .".split(" "))
+    columns = aligned([text.encode() for text in a], [text.encode() for text in b])
+    assert columns[-1] == (5, 7)
+    assert columns[4] == (4, 4)
+    assert columns[5:7] == ((None, 5), (None, 6))
+
+
+def test_a_branch_stays_in_one_column_though_the_new_token_comes_again():
+    assert aligned(pieces(b"abc"), pieces(b"acc"))[1] == (1, None)
+    assert aligned(pieces(b"abc"), pieces(b"acc"), same_prompt=True)[1] == (1, 1)
+
+
+def test_both_answers_are_scored_under_each_setting_once():
+    a, b = random_trace(6), random_trace(8, seed=1)
+    own, other = Settings(alpha=0.2, signal="probability"), Settings(alpha=0.7, signal="entropy")
+    rows = under_each_setting(a, b, [own, other, own])
+    assert [row.settings for row in rows] == [own, other]
+    for row in rows:
+        assert row.a.uncertainty == rauq.score(a, row.settings).uncertainty
+        assert row.b.uncertainty == rauq.score(b, row.settings).uncertainty
+        assert row.difference == row.a.uncertainty - row.b.uncertainty
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "found"),
+    [
+        ({}, {}, ()),
+        ({"prompt": "Another?"}, {}, ()),
+        ({"model": "other"}, {}, ("models",)),
+        ({"revision": "2"}, {}, ("models",)),
+        ({"kind": "instruct"}, {}, ("kinds of model", "signals", "alphas")),
+        ({}, {"alpha": 0.3}, ("alphas",)),
+        ({}, {"signal": "entropy"}, ("signals", "alphas")),
+        ({}, {"alignment": "own"}, ("alignments",)),
+        ({}, {"update": "no_attention"}, ("ways to score",)),
+        ({}, {"layers": "all"}, ("ways to score",)),
+    ],
+)
+def test_what_keeps_scores_apart_is_named(changes, settings, found):
+    a, b = make_trace(), make_trace(**changes)
+    assert different_scales(a, b, rauq.score(a), rauq.score(b, Settings(**settings))) == found
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "scales", "said"),
+    [
+        (1.5, 0.25, (), "A is less sure than B: uncertainty 1.50 against 0.25"),
+        (-1.5, -0.25, (), "B is less sure than A: uncertainty −0.25 against −1.50"),
+        (1.501, 1.502, (), "A and B are equally sure: uncertainty 1.50"),
+        (np.inf, 1.0, (), "A is less sure than B: uncertainty ∞ against 1.00"),
+        (1.5, 0.25, ("signals",), "A scores 1.50 and B 0.25, on different scales"),
+        (np.nan, 0.25, (), "No comparison: the score of A is undefined"),
+        (1.0, np.nan, ("signals",), "No comparison: the score of B is undefined"),
+    ],
+)
+def test_the_verdict_says_who_is_less_sure_only_on_one_scale(a, b, scales, said):
+    score = rauq.score(make_trace())
+    assert verdict(replace(score, uncertainty=a), replace(score, uncertainty=b), scales) == said
+
+
+def test_the_difference_is_of_the_means_of_the_heads():
+    rng = np.random.default_rng(0)
+    weights_a, weights_b = rng.uniform(0, 1, (4, 3, 5)), rng.uniform(0, 1, (4, 3, 7))
+    a, b = with_attention(weights_a), with_attention(weights_b)
+    found = attention_difference(a, b, Settings(), Settings(alignment="own"))
+    np.testing.assert_allclose(found, weights_a.mean(2) - weights_b.mean(2), rtol=1e-5)
+    np.testing.assert_allclose(attention_difference(b, a, Settings(), Settings()), -found, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (random_trace(4, num_heads=2), "no counterpart"),
+        (random_trace(4, num_layers=5), "no counterpart"),
+        (random_trace(4, layers=(1, 2, 3, 4, 5, 6), num_layers=7), "no counterpart"),
+        (random_trace(1), "one token"),
+    ],
+)
+def test_maps_that_cannot_be_subtracted_are_refused_with_the_reason(other, said):
+    assert said in why_no_difference(random_trace(4), other)
+    with pytest.raises(InvalidInput, match=said):
+        attention_difference(random_trace(4), other, Settings(), Settings())
+
+
+def test_an_alignment_that_one_answer_lacks_is_no_plausible_number():
+    attention = random_trace(4).attention.copy()
+    attention[:, :, -1] = np.nan
+    with pytest.raises(NotCaptured):
+        attention_difference(
+            random_trace(4), random_trace(4, attention=attention), Settings(), Settings(alignment="own")
+        )
+
+
+def test_the_front_layer_is_the_one_that_decided():
+    trace = random_trace(6)
+    score = rauq.score(trace)
+    assert front_layer(score) == score.layer
+    assert front_layer(rauq.score(trace, Settings(layer_aggregation="mean"))) == score.layers[0]
