@@ -6,30 +6,42 @@ from pages.ui import inputs, state
 from pages.ui.errors import show_error
 from pages.ui.scoring import settings_form
 from pages.ui.shell import require_shell
-from pages.ui.stage import empty_stage, follow
+from pages.ui.stage import asking_stage, empty_stage, follow
 from pages.ui.views import show_answer
+from rauq.errors import RauqError
 
 require_shell("inspect")
+state.bring_back_url()
 job = st.session_state.get(state.JOB)
 at_work = job if job is not None and job.live else None  # asked once: a job ending now is for the next run
-trace = state.current_trace()
+shown, damage = None, None
+try:
+    shown = state.current()
+except RauqError as error:
+    damage = error
+trace = shown.trace if shown else None
 
 with st.sidebar:
     request = inputs.request_form()
     count = st.empty()
     count.caption("\N{NO-BREAK SPACE}")  # holds the line: what follows must not jump
     inputs.run_buttons(request, live=at_work is not None)
-    settings = settings_form(trace.kind if trace else "base")
+    settings = settings_form(trace)
+    inputs.open_form()
 
 if at_work:
     follow(at_work)
 else:
-    error = job.error if job is not None and job.request == request else None  # not one that was mended since
-    if error:
-        show_error(error)
-    if trace is None:
-        empty_stage()
+    refusal = job.error if job is not None and job.request == request else None  # not one that was mended since
+    for problem in filter(None, (refusal, damage)):
+        show_error(problem)
+    if shown:
+        show_answer(shown, settings)
+    elif asked := state.asked():
+        asking_stage(asked, request)
     else:
-        show_answer(trace, settings, note=st.session_state.get(state.NOTE, ""))
+        empty_stage()
     with count:  # last, since it may load the model
-        inputs.token_count(request, trace, told=error)
+        inputs.token_count(request, trace, told=refusal)
+state.tell_notices()
+state.remember_url()

@@ -1,33 +1,86 @@
-"""The only cache of the app: one loaded model, shared by all sessions."""
+"""What all sessions of the app share: one loaded model, and the answers that links may lead back to."""
 
+import gc
+import sys
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 import streamlit as st
 
 import rauq
+from rauq.trace import Kind, Trace
 
 if TYPE_CHECKING:
     from rauq.language_model import LanguageModel
 
+MOST_ANSWERS_BYTES = 256 * 2**20  # of attention: 35 answers of 200 tokens by a model of 32 layers with 32 heads
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def model(name: str) -> "LanguageModel":
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice:
+    """Which model, and where and how it computes; "auto" and None leave the choice to the library."""
+
+    name: str = "atlas"
+    device: str = "auto"
+    dtype: str = "auto"
+    kind: Kind | None = None
+
+
+@dataclass(eq=False)
+class Loaded:
+    """The model in memory, if any: another one takes its place, and the first is freed before that loads."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    choice: ModelChoice | None = None
+    model: "LanguageModel | None" = None
+
+
+@dataclass(eq=False)
+class KeptAnswers:
+    """Answers by a name that cannot be guessed, the least recently used first."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    traces: OrderedDict[str, Trace] = field(default_factory=OrderedDict)
+
+
+def model(choice: ModelChoice) -> "LanguageModel":
     """Load a model, or return the one that is loaded. Torch is imported by this, long after the first widgets.
 
     Raises:
-        RauqError: no such model, or its attention cannot be captured exactly.
+        RauqError: no such model, it does not fit, or its attention cannot be captured exactly.
     """
-    lm = rauq.load_model(name)
-    _in_memory()[name] = lm
-    return lm
+    loaded = _loaded()
+    with loaded.lock:
+        if loaded.model is None or loaded.choice != choice:
+            loaded.model, loaded.choice = None, None
+            _free()
+            loaded.model = rauq.load_model(choice.name, device=choice.device, dtype=choice.dtype, kind=choice.kind)
+            loaded.choice = choice
+        return loaded.model
 
 
-def if_loaded(name: str) -> "LanguageModel | None":
-    """The model if it is in memory; nothing is loaded."""
-    return _in_memory().get(name)
+def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
+    """The model if it is in memory; nothing is loaded, and nobody waits for one that is."""
+    loaded = _loaded()
+    found = loaded.model
+    return found if loaded.choice == choice else None
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _in_memory() -> "WeakValueDictionary[str, LanguageModel]":
-    return WeakValueDictionary()
+def answers() -> KeptAnswers:
+    """The answers of all sessions; `pages.ui.answers` keeps and finds them."""
+    return KeptAnswers()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _loaded() -> Loaded:
+    return Loaded()
+
+
+def _free() -> None:
+    """Give back what the model before held, on a GPU too."""
+    gc.collect()
+    if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -3,29 +3,27 @@
 import streamlit as st
 
 from pages.ui import cache, state
-from pages.ui.errors import printable
+from pages.ui.errors import printable, show_error
 from pages.ui.examples import EXAMPLES, Example
 from pages.ui.jobs import Request, refused, start
+from pages.ui.links import MOST_TOKENS, USUAL_TOKENS, Asked
+from pages.ui.model_form import chosen_model, model_form
 from pages.ui.recorded import recordings
+from pages.ui.state import ATLAS, GENERATE, READ
 from rauq.atlas.recorded import Recorded
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
 
-ATLAS, OTHER = "atlas", "another"
-GENERATE, READ = "generate", "paste"
-MOST_TOKENS = 1024
-
-_EXAMPLE = "_example"
-_MODEL_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
+MOST_MEGABYTES = 64  # of a trace file
+_EXAMPLE, _UPLOAD = "_example", "_upload"
 
 
 def request_form() -> Request:
     """Prompt, answer and model, as the user has them now."""
-    for key, value in {state.TASK: GENERATE, state.MODEL: ATLAS, state.LIMIT: 128}.items():
+    for key, value in {state.TASK: GENERATE, state.MODEL: ATLAS, state.LIMIT: USUAL_TOKENS}.items():
         st.session_state.setdefault(key, value)
-    for key in (state.ANSWER, state.OTHER_MODEL):  # else Streamlit forgets a field while it is not drawn
-        st.session_state[key] = st.session_state.get(key, "")
-    st.text_area("Prompt", key=state.PROMPT, height=150, placeholder="A question, or any text to go on from")
+    placeholder = "A question, or any text to go on from"
+    st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")
     examples: tuple[Recorded | Example, ...] = (*recordings(), *EXAMPLES)
     st.selectbox(
         "Example",
@@ -37,42 +35,51 @@ def request_form() -> Request:
         placeholder="Start from an example",
         label_visibility="collapsed",
     )
-    with st.container(horizontal=True):
-        task = st.segmented_control("Answer", (GENERATE, READ), key=state.TASK, required=True)
-        st.number_input("Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=task == READ, width=130)
-    if task == READ:
-        placeholder = "The answer, as the model would write it"
-        st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder)
-        _hint_at_space()
-    st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_MODEL_HELP)
-    if st.session_state[state.MODEL] == OTHER:
-        st.text_input("Hub id or folder", key=state.OTHER_MODEL, placeholder="organisation/model, or a folder's path")
+    _task()
+    model_form()
     return current_request()
 
 
 def current_request() -> Request:
     """The request that the session's widgets describe."""
     values = st.session_state
-    other = values.get(state.MODEL) == OTHER
     return Request(
-        model=values.get(state.OTHER_MODEL, "").strip() if other else ATLAS,
+        model=chosen_model(),
         prompt=values.get(state.PROMPT, ""),
         answer=values.get(state.ANSWER, "") if values.get(state.TASK) == READ else None,
-        max_new_tokens=values.get(state.LIMIT, 128),
+        max_new_tokens=values.get(state.LIMIT, USUAL_TOKENS),
     )
 
 
 def run_buttons(request: Request, *, live: bool) -> None:
     """Generate or score, and stop; a missing prompt does not disable them, for this click is what sends it."""
     with st.container(horizontal=True):
-        label = "Generate" if request.answer is None else "Score it"
-        st.button(label, key="run", type="primary", on_click=run, disabled=live, width="stretch")
+        st.button(
+            task_name(request), key="run", type="primary", on_click=run, disabled=live, width="stretch",
+            shortcut="Ctrl+Enter",
+        )  # fmt: skip
         st.button("Stop", key="stop", on_click=stop, disabled=not live)
+
+
+def task_name(request: Request) -> str:
+    """What the button says that sends a request."""
+    return "Generate" if request.answer is None else "Score it"
+
+
+def open_form() -> None:
+    """A place to open a saved trace."""
+    with st.expander("Open a saved trace"):
+        st.file_uploader(
+            "Trace", "safetensors", key=_UPLOAD, on_change=_open, max_upload_size=MOST_MEGABYTES,
+            label_visibility="collapsed",
+        )  # fmt: skip
+        if error := st.session_state.get(state.UNREADABLE):
+            show_error(error)
 
 
 def take(example: Example) -> None:
     """Put an example into the form, and begin to answer it."""
-    st.session_state.update({state.PROMPT: example.prompt, state.TASK: GENERATE, state.MODEL: ATLAS})
+    state.fill(Asked(prompt=example.prompt))
     run()
 
 
@@ -98,12 +105,26 @@ def token_count(request: Request, shown: Trace | None, *, told: RauqError | None
     in_memory = cache.if_loaded(request.model) is not None
     if not request.prompt.strip():
         st.caption("No prompt yet: its tokens are counted here.")
-    elif shown and not in_memory and (shown.model, shown.prompt) == (request.model, request.prompt):
+    elif shown and not in_memory and (shown.model, shown.prompt) == (request.model.name, request.prompt):
         st.caption(_room(len(shown.prompt_ids), None))
-    elif in_memory or request.model == ATLAS:
+    elif in_memory or request.model.name == ATLAS:
         _count(request, told)
     else:
         st.caption("The token count appears once the model is loaded.")
+
+
+def _task() -> None:
+    with st.container(horizontal=True):
+        options = (GENERATE, READ)
+        task = st.segmented_control("Answer", options, key=state.TASK, required=True, persist_state="session")
+        disabled = task == READ
+        st.number_input(
+            "Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=disabled, width=130, persist_state="session"
+        )
+    if task == READ:
+        placeholder = "The answer, as the model would write it"
+        st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
+        _hint_at_space()
 
 
 def _count(request: Request, told: RauqError | None) -> None:
@@ -116,7 +137,7 @@ def _count(request: Request, told: RauqError | None) -> None:
 
 
 def _room(tokens: int, limit: int | None) -> str:
-    return f"{tokens} prompt tokens" + (f" of {limit} with the answer" if limit else "")
+    return f"{tokens} prompt tokens" + (f"; prompt and answer together take up to {limit}" if limit else "")
 
 
 def _missing(request: Request) -> str | None:
@@ -124,22 +145,31 @@ def _missing(request: Request) -> str | None:
         return "There is no prompt. Type one, or start from an example."
     if request.answer is not None and not request.answer:
         return "There is no answer to score. Paste one, or let the model generate it."
-    return None if request.model else "No model is named. Give a hub id or a folder, or choose atlas."
+    return None if request.model.name else "No model is named. Give a hub id or a folder, or choose atlas."
 
 
 def _take_example() -> None:
     example = st.session_state[_EXAMPLE]
     st.session_state[_EXAMPLE] = None  # so that the same one can be chosen again
     if isinstance(example, Recorded):
-        st.session_state.update({state.TASK: GENERATE, state.MODEL: ATLAS})
         state.open_recorded(example)
     elif example is not None:
         take(example)
 
 
+def _open() -> None:
+    """Open the uploaded trace; what cannot be read is said, and the answer that is shown stays."""
+    if (file := st.session_state[_UPLOAD]) is None:
+        return
+    try:
+        state.open_trace(Trace.from_bytes(file.getvalue(), name=file.name))
+    except RauqError as error:
+        st.session_state[state.UNREADABLE] = error
+
+
 def _hint_at_space() -> None:
     """A pasted answer often lacks the space that the model would have begun with."""
-    prompt, answer = st.session_state.get(state.PROMPT, ""), st.session_state[state.ANSWER]
+    prompt, answer = st.session_state.get(state.PROMPT, ""), st.session_state.get(state.ANSWER, "")
     if answer and prompt and not (answer[0].isspace() or prompt[-1].isspace()):
         st.caption("This answer begins without a space: to most models that is another text.")
         st.button("Add a space", key="add_space", on_click=_add_space)

@@ -2,24 +2,42 @@
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
+import rauq
 from pages.ui import cache
-from rauq.errors import RauqError
+from pages.ui.cache import ModelChoice
+from pages.ui.words import model_facts
+from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
+
+if TYPE_CHECKING:
+    from rauq.language_model import LanguageModel
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What the user asked for: an answer to generate, or, where `answer` is given, one to score."""
+class Branch:
+    """Another way from token `token` of an answer on: its place is taken by a token id, or by a text."""
 
-    model: str
+    origin: Trace
+    token: int
+    instead: int | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another."""
+
+    model: ModelChoice
     prompt: str
     answer: str | None = None
+    branch: Branch | None = None
     max_new_tokens: int = 128
 
 
@@ -28,8 +46,9 @@ class Job:
     """A request being worked on. The worker writes, the page reads; no model is kept in it."""
 
     request: Request
-    stage: str = "Loading the model"
+    stage: str = "Looking at the model"
     pieces: list[str] = field(default_factory=list)
+    begun: float = field(default_factory=time.monotonic)
     cancel: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
     trace: Trace | None = None
@@ -73,6 +92,9 @@ def _work(job: Job) -> None:
 
 def _answer(job: Job) -> Trace:
     request = job.request
+    if cache.if_loaded(request.model) is None:
+        candidate = rauq.examine(**asdict(request.model))
+        job.stage = f"Loading {model_facts(candidate)}"
     lm = cache.model(request.model)
     job.stage = "Waiting for another generation"
     with _turn(lm.lock, job.cancel):
@@ -83,10 +105,29 @@ def _answer(job: Job) -> Trace:
         return lm.generate(
             request.prompt,
             max_new_tokens=request.max_new_tokens,
+            chat=request.branch.origin.chat_applied if request.branch else None,
+            answer_prefix=_prefix(lm, request),
             last_row=True,
             on_token=lambda _index, _id, text: job.pieces.append(text),
             cancel=job.cancel,
         )
+
+
+def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
+    """The answer up to where it branches, and what takes its place there.
+
+    Raises:
+        InvalidInput: the model reads the prompt as other tokens than those of the origin.
+    """
+    if (branch := request.branch) is None:
+        return None
+    origin = branch.origin
+    if lm.encode(request.prompt, chat=origin.chat_applied).ids != tuple(origin.prompt_ids.tolist()):
+        message = "This model reads the prompt as other tokens than the answer's own, so nothing can branch off it."
+        raise InvalidInput(message)
+    kept = origin.answer_ids[: branch.token].tolist()
+    instead = [branch.instead] if isinstance(branch.instead, int) else lm.tokens.encode_answer(branch.instead)
+    return [*kept, *instead]
 
 
 @contextmanager

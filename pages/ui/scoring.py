@@ -1,64 +1,173 @@
-"""The sidebar's lower part: how an answer is scored."""
+"""The sidebar's lower part: how an answer is scored. All of it re-scores at once, without the model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import get_args
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_args
 
 import streamlit as st
 
-from pages.ui import state
-from rauq.settings import Settings, Signal, is_paper_setting, resolve
-from rauq.trace import Alignment, Kind
+import rauq
+from pages.ui import selection, state
+from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
+from rauq.settings import (
+    HeadRule,
+    LayerAggregation,
+    Settings,
+    Signal,
+    TokenAggregation,
+    Update,
+    is_paper_setting,
+    resolve,
+    window,
+)
+from rauq.trace import Alignment, Kind, Trace
 
-_SIGNAL_HELP = "How sure the model is of a token: its probability, or log V − entropy, which is not bounded by 1."
-_ALPHA_HELP = "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 2)."
-_ALIGNMENT_HELP = (
-    "Whose attention to the previous token: that of the query which predicts the token, as the reference code has it, "
-    "or that of the token's own query."
+FIXED, RANGE = "fixed", "range"
+_HEADS = (*get_args(HeadRule), FIXED)
+_WINDOWS = ("middle", "all", RANGE)
+_RANGE = "settings_range"
+_ALIGNMENT = Path(__file__).with_name("alignment.html")
+
+_HELP: Mapping[str, str] = MappingProxyType(
+    {
+        SIGNAL: "How sure the model is of a token: its probability, or log V − entropy, which is not bounded by 1.",
+        ALPHA: "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 2).",
+        LAYERS: "The layers that RAUQ looks at. The paper takes the middle third of them.",
+        HEADS: "In each layer: the head with the largest mean, the mean of all, of the best five, or heads of yours.",
+        UPDATE: "How confidence flows from token to token. All but rauq are ablations of the paper.",
+        TOKENS: "From the tokens of a layer to its uncertainty.",
+        OVER_LAYERS: "From the layers to one uncertainty.",
+    }
 )
 
 
-def settings_form(kind: Kind) -> Settings:
-    """The settings that re-score an answer at once, without the model."""
+def settings_form(trace: Trace | None) -> Settings:
+    """The settings of the URL, with what changes them."""
+    kind = trace.kind if trace else "base"
+    chosen = resolve(state.settings(trace), kind)
     st.header("How it is scored", anchor=False)
-    chosen = resolve(state.settings(), kind)
-    for name in (state.SIGNAL, state.ALPHA, state.ALIGNMENT):
-        st.session_state[_key(name)] = getattr(chosen, name)
-    _choice("Signal", get_args(Signal), kind, state.SIGNAL, _SIGNAL_HELP)
-    st.slider(
-        "alpha: weight of the signal",
-        0.0,
-        1.0,
-        step=0.05,
-        key=_key(state.ALPHA),
-        help=_ALPHA_HELP,
-        on_change=_change,
-        args=(kind, state.ALPHA),
-    )
-    _choice("Alignment", get_args(Alignment), kind, state.ALIGNMENT, _ALIGNMENT_HELP)
+    _choice("Signal", get_args(Signal), SIGNAL, chosen, kind)
+    _put(ALPHA, chosen.alpha)
+    options: dict[str, Any] = {"key": _key(ALPHA), "help": _HELP[ALPHA], "on_change": _change, "args": (kind, ALPHA)}
+    st.slider("alpha: weight of the signal", 0.0, 1.0, step=0.05, **options)
+    _choice("Alignment", get_args(Alignment), ALIGNMENT, chosen, kind)
+    with st.popover("Which attention is that?", type="tertiary"):
+        st.html(_ALIGNMENT)
+    with st.expander("Layers, heads, update, aggregation"):
+        _window(trace, chosen, kind)
+        _heads(trace, chosen, kind)
+        _put(UPDATE, chosen.update)
+        options = {"key": _key(UPDATE), "help": _HELP[UPDATE], "on_change": _change, "args": (kind, UPDATE)}
+        st.selectbox("Update", get_args(Update), **options)
+        _choice("Over tokens", get_args(TokenAggregation), TOKENS, chosen, kind)
+        _choice("Over layers", get_args(LayerAggregation), OVER_LAYERS, chosen, kind)
+    _badge(chosen, kind)
+    return chosen
+
+
+def _badge(chosen: Settings, kind: Kind) -> None:
     papers = is_paper_setting(chosen, kind)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge("the paper's setting" if papers else "not the paper's setting", color="gray" if papers else "orange")
         st.button("Back to the paper's", key="paper", on_click=_back, args=(kind,), disabled=papers, type="tertiary")
-    return chosen
 
 
-def _choice(label: str, options: tuple[str, ...], kind: Kind, name: str, explanation: str) -> None:
+def _window(trace: Trace | None, chosen: Settings, kind: Kind) -> None:
+    shown = RANGE if isinstance(chosen.layers, tuple) else chosen.layers
+    _put(LAYERS, shown)
+    options: dict[str, Any] = {"key": _key(LAYERS), "help": _HELP[LAYERS], "on_change": _change_window}
+    st.segmented_control("Layers", _WINDOWS, required=True, disabled=trace is None, args=(trace, kind), **options)
+    if trace is not None and isinstance(chosen.layers, tuple) and len(trace.layers) > 1:
+        st.session_state[_RANGE] = (min(chosen.layers), max(chosen.layers))
+        ends = (min(trace.layers), max(trace.layers))
+        st.slider("From layer to layer", *ends, key=_RANGE, on_change=_change_range, args=(trace, kind))
+
+
+def _heads(trace: Trace | None, chosen: Settings, kind: Kind) -> None:
+    _put(HEADS, FIXED if isinstance(chosen.heads, tuple) else chosen.heads)
+    options: dict[str, Any] = {"key": _key(HEADS), "help": _HELP[HEADS], "on_change": _change_heads}
+    st.segmented_control("Heads", _HEADS, required=True, disabled=trace is None, args=(trace, kind), **options)
+    if trace is not None and isinstance(chosen.heads, tuple):
+        st.caption(", ".join(f"layer {layer}: head {head}" for layer, head in chosen.heads))
+        st.button("Put the selected head in", key="put_head", on_click=_put_head, args=(trace, kind))
+
+
+def _choice(label: str, options: tuple[str, ...], name: str, chosen: Settings, kind: Kind) -> None:
+    _put(name, getattr(chosen, name))
     st.segmented_control(
-        label, options, key=_key(name), required=True, help=explanation, on_change=_change, args=(kind, name)
+        label,
+        options,
+        key=_key(name),
+        required=True,
+        help=_HELP.get(name),
+        format_func=lambda option: option.replace("_", " "),
+        on_change=_change,
+        args=(kind, name),
     )
 
 
 def _change(kind: Kind, name: str) -> None:
     """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
-    chosen = replace(resolve(state.settings(), kind), **{name: st.session_state[_key(name)]})
-    if name == state.SIGNAL:
+    chosen = replace(resolve(state.settings(None), kind), **{name: st.session_state[_key(name)]})
+    if name == SIGNAL:
         chosen = resolve(replace(chosen, alpha=None), kind)
-        st.toast(f"alpha is now {chosen.alpha:g}, the paper's for {chosen.signal}.")
+        state.notify(f"alpha is now {chosen.alpha:g}, the paper's for {chosen.signal}.")
     state.change_settings(chosen, kind)
+
+
+def _change_window(trace: Trace, kind: Kind) -> None:
+    layers = st.session_state[_key(LAYERS)]
+    before = state.settings(trace)
+    middle = window(replace(before, layers="middle"), captured=trace.layers, num_layers=trace.num_layers)
+    _change_layers(before, middle if layers == RANGE else layers, kind)
+
+
+def _change_range(trace: Trace, kind: Kind) -> None:
+    first, last = st.session_state[_RANGE]
+    inside = tuple(layer for layer in trace.layers if first <= layer <= last)
+    _change_layers(state.settings(trace), inside or (nearest_layer(trace, first),), kind)
+
+
+def _change_layers(before: Settings, layers: Any, kind: Kind) -> None:  # noqa: ANN401 - as Settings has it
+    """Fixed heads name one head a layer, so they go when the layers change."""
+    heads = "max" if isinstance(before.heads, tuple) else before.heads
+    state.change_settings(replace(before, layers=layers, heads=heads), kind)
+
+
+def nearest_layer(trace: Trace, layer: int) -> int:
+    """The layer with attention that is closest to another."""
+    return selection.nearest(trace.layers, layer)
+
+
+def _change_heads(trace: Trace, kind: Kind) -> None:
+    heads, before = st.session_state[_key(HEADS)], state.settings(trace)
+    state.change_settings(replace(before, heads=_picked(trace, before) if heads == FIXED else heads), kind)
+
+
+def _put_head(trace: Trace, kind: Kind) -> None:
+    """The selected head takes the place of the one that stood for its layer."""
+    before = state.settings(trace)
+    layer, head = selection.layer_and_head(selection.chosen(trace), rauq.score(trace, before))
+    fixed = dict(before.heads)  # type: ignore[arg-type]  # the button is there for fixed heads alone
+    if layer not in fixed:
+        state.notify(f"Layer {layer} is not among the layers that RAUQ looks at here.")
+        return
+    state.change_settings(replace(before, heads=tuple((fixed | {layer: head}).items())), kind)
+
+
+def _picked(trace: Trace, settings: Settings) -> tuple[tuple[int, int], ...]:
+    score = rauq.score(trace, replace(settings, heads="max"))
+    return tuple(zip(score.layers, map(int, score.heads), strict=True))
 
 
 def _back(kind: Kind) -> None:
     state.change_settings(Settings(), kind)
+
+
+def _put(name: str, value: object) -> None:
+    st.session_state[_key(name)] = value
 
 
 def _key(name: str) -> str:

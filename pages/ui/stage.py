@@ -1,11 +1,15 @@
 """What stands in the middle of the page before there is an answer to look into, and while one is being written."""
 
+import time
+
 import streamlit as st
 
+from pages.ui.errors import printable
 from pages.ui.examples import EXAMPLES
-from pages.ui.inputs import take
-from pages.ui.jobs import Job
-from pages.ui.token_strip import live_strip
+from pages.ui.inputs import run, take, task_name
+from pages.ui.jobs import Job, Request
+from pages.ui.linked_views import live_views
+from pages.ui.links import Asked
 from pages.ui.words import Words
 from rauq.labels import running
 
@@ -23,10 +27,24 @@ def empty_stage() -> None:
             st.caption(example.what_to_see)
 
 
+def asking_stage(asked: Asked, request: Request) -> None:
+    """A link brought a prompt: show it, and leave it to the reader to run it."""
+    st.title("This link asks for an answer", anchor=False)
+    st.write("Nothing has been loaded or run. The form on the left holds what the link asks for; change it or start.")
+    st.text(printable(f"{running(asked.model)} is asked:"))
+    st.code(printable(asked.prompt), language=None, wrap_lines=True)
+    if asked.answer is not None:
+        st.text("and this answer is scored:")
+        st.code(printable(asked.answer), language=None, wrap_lines=True)
+    st.button(task_name(request), key="run_link", type="primary", on_click=run)
+
+
 @st.fragment(run_every=0.2)
 def follow(job: Job) -> None:
     """Show the answer growing; when it is complete, run the whole page again."""
     if not job.live:
         st.rerun()
-    counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens" if job.pieces else ""
-    live_strip(list(job.pieces), Words(source=running(job.request.model), headline=f"{job.stage} …", detail=counted))
+    seconds = f"{time.monotonic() - job.begun:.1f} s"
+    counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds
+    source = running(printable(job.request.model.name))
+    live_views(list(job.pieces), Words(source=source, headline=f"{job.stage} …", detail=counted))

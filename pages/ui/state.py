@@ -1,135 +1,181 @@
-"""What the page remembers: session keys, the selection of layer, head and token, and their place in the URL.
+"""Which answer the page Inspect shows. The URL names it; the session carries the form and the job at work."""
 
-A layer, a head or a token stands in the URL only once the user has chosen it; until then the page shows the layer
-that decided and the head that was picked in it.
-"""
-
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast, get_args
 
 import streamlit as st
 
+from pages.ui import answers, links, settings_link
+from pages.ui.links import ASKS, EXAMPLE, KEPT, SELECTED, WRONG, Asked
 from pages.ui.recorded import recordings
 from rauq.atlas.recorded import Recorded
-from rauq.score import Score
-from rauq.settings import Settings, Signal, resolve
-from rauq.trace import Alignment, Kind, Trace
+from rauq.settings import Settings
+from rauq.trace import Kind, Trace
 
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
-SIGNAL, ALPHA, ALIGNMENT = "signal", "alpha", "alignment"
-LAYER, HEAD, TOKEN = "layer", "head", "token"
-JOB, TRACE, NOTE, NOTICE = "_job", "_trace", "_note", "_notice"
+JOB, UNREADABLE = "_job", "_unreadable"
+GENERATE, READ = "generate", "paste"
+ATLAS, OTHER = "atlas", "another"
+_NOTICES, _LAST_QUERY, _IN_FORM = "_notices", "_last_query", "_in_form"
 _VERDICT = {True: "right", False: "wrong"}
-_ALPHA = re.compile(r"0(\.\d{1,4})?|1(\.0{1,4})?", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What the linked views show: absolute layer, head, and an answer token or None for the whole answer."""
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The answer that the page shows: `name` tells it from others, `note` says what there is to see in it."""
 
-    layer: int
-    head: int
-    token: int | None
+    name: str
+    trace: Trace
+    note: str = ""
 
 
-def selection(trace: Trace, score: Score) -> Selection:
-    """The user's choice where there is one, brought into range; else the deciding layer and its picked head."""
-    layer = score.layers[0] if score.layer is None else score.layer
-    asked_layer, asked_head, asked_token = (_from_url(name) for name in (LAYER, HEAD, TOKEN))
-    if asked_layer is not None:
-        layer = nearest(trace.layers, asked_layer)
-    picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
-    head = max(picked, 0) if asked_head is None else nearest(range(trace.num_heads), asked_head)
-    token = None if asked_token is None else nearest(range(len(trace.pieces)), asked_token)
-    found = Selection(layer, head, token)
-    _correct(found, (asked_layer, asked_head, asked_token))
+def current() -> Shown | None:
+    """The answer to look into: a job's that has just ended, or the URL's, or the first recorded one.
+
+    None where the URL asks for an answer that is not there yet, or nothing was ever recorded.
+
+    Raises:
+        TraceFileError: a recorded file is damaged.
+    """
+    _take_over_finished_job()
+    if (name := st.query_params.get(KEPT)) is not None:
+        if (trace := answers.find(name)) is not None:
+            return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
+        del st.query_params[KEPT]
+        notify("That answer is no longer in memory. Answer its prompt again, or open its saved trace.")
+    return None if asked() else _recorded()
+
+
+def asked() -> Asked | None:
+    """What the URL asks for, if it brings a prompt. It is put into the form, once; nothing is run for it."""
+    found = links.read_asked(st.query_params.to_dict())
+    if found is not None and st.session_state.get(_IN_FORM) != found:
+        fill(found)
     return found
 
 
-def choose_head(layer: int, head: int) -> None:
-    """Select a head; it stays selected whatever the settings pick."""
-    st.query_params.update({LAYER: str(layer), HEAD: str(head)})
-
-
-def choose_token(token: int) -> None:
-    """Select an answer token, or, if it is the selected one, the whole answer again."""
-    if st.query_params.get(TOKEN) == str(token):
-        del st.query_params[TOKEN]
-    else:
-        st.query_params[TOKEN] = str(token)
+def fill(wanted: Asked) -> None:
+    """Put a prompt, an answer and a model into the form."""
+    other = {} if wanted.model == ATLAS else {OTHER_MODEL: wanted.model}
+    task = GENERATE if wanted.answer is None else READ
+    values = {PROMPT: wanted.prompt, TASK: task, LIMIT: wanted.max_new_tokens, MODEL: OTHER if other else ATLAS}
+    st.session_state.update(values | other | {_IN_FORM: wanted})
+    if wanted.answer is not None:
+        st.session_state[ANSWER] = wanted.answer
 
 
 def show(trace: Trace) -> None:
-    """Show another trace, and forget what was selected in the one before."""
-    if st.session_state.get(TRACE) is not None:
-        for name in (LAYER, HEAD, TOKEN):
-            st.query_params.pop(name, None)
-    st.session_state[TRACE] = trace
-    st.session_state[NOTE] = ""
-
-
-def current_trace() -> Trace | None:
-    """The trace to look into: that of the job which has just finished, or the one before, or a recorded one."""
-    job = st.session_state.get(JOB)
-    if job is not None and job.trace is not None and job.trace is not st.session_state.get(TRACE):
-        show(job.trace)
-    elif TRACE not in st.session_state and (recorded := recordings()):
-        open_recorded(recorded[0])
-    return st.session_state.get(TRACE)
+    """Show an answer that has just come. What was selected goes, unless a link asked for this answer and for that."""
+    if not any(name in st.query_params for name in ASKS):
+        _forget(*SELECTED, WRONG)
+    _forget(EXAMPLE, *ASKS)
+    name = answers.keep(trace)
+    st.query_params[KEPT] = name
+    st.session_state[_IN_FORM] = f"{KEPT}:{name}"  # or newer: the form is where it came from
 
 
 def open_recorded(recorded: Recorded) -> None:
-    """Show a recorded generation and put its prompt into the form; a job at work is stopped."""
+    """Show a recorded generation; a job at work is stopped."""
     if job := st.session_state.pop(JOB, None):
         job.cancel.set()
-    show(recorded.trace())
-    st.session_state[NOTE] = f"Recorded; the answer is {_VERDICT[recorded.correct]}. {recorded.what_to_see}"
-    st.session_state[PROMPT] = st.session_state[TRACE].prompt
+    _forget(KEPT, *ASKS, *SELECTED, WRONG)
+    st.session_state.pop(UNREADABLE, None)
+    st.query_params[EXAMPLE] = recorded.id
 
 
-def nearest(allowed: Sequence[int], asked: int) -> int:
-    """The allowed number closest to the one that was asked for."""
-    return min(allowed, key=lambda number: abs(number - asked))
+def open_trace(trace: Trace) -> None:
+    """Show an answer that came as a file; a job at work is stopped."""
+    if job := st.session_state.pop(JOB, None):
+        job.cancel.set()
+    st.session_state.pop(UNREADABLE, None)
+    _forget(*ASKS, *SELECTED, WRONG)
+    show(trace)
+    st.session_state.pop(_IN_FORM)  # what led to it belongs into the form
 
 
-def _from_url(name: str) -> int | None:
-    value = st.query_params.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
+def wrong_tokens(trace: Trace) -> tuple[int, ...]:
+    """The tokens that the user marked as wrong: those of the URL, or else those that the trace came with."""
+    text = st.query_params.get(WRONG)
+    if text is None:
+        return trace.wrong
+    marked, usable = links.read_wrong(text, len(trace.pieces))
+    if not usable:
+        notify("Some tokens that the link marks as wrong are not in this answer; they are left out.")
+        st.query_params[WRONG] = links.written_wrong(marked)
+    return marked
 
 
-def _correct(found: Selection, asked: tuple[int | None, ...]) -> None:
-    """Write what is shown back to the URL where that asked for something else, and tell the user."""
-    shown = (found.layer, found.head, found.token)
-    wrong = [name for name, old, new in zip((LAYER, HEAD, TOKEN), asked, shown, strict=True) if old not in (None, new)]
-    for name in wrong:
-        st.query_params[name] = str(getattr(found, name))
+def settings(trace: Trace | None) -> Settings:
+    """The settings of the URL. What cannot be used is taken out of it, and the user is told."""
+    found, wrong = settings_link.read_settings(st.query_params.to_dict())
+    if trace is not None:
+        found, unfit = settings_link.fitted(found, trace)
+        wrong += unfit
     if wrong:
-        st.session_state[NOTICE] = f"This answer has no such {' or '.join(wrong)}: the nearest is shown."
-
-
-def settings() -> Settings:
-    """The settings of the URL; whatever it does not name, or names wrongly, follows the paper."""
-    alpha, signal, alignment = (st.query_params.get(name, "") for name in (ALPHA, SIGNAL, ALIGNMENT))
-    return Settings(
-        alpha=float(alpha) if _ALPHA.fullmatch(alpha) else None,
-        signal=cast("Signal", signal) if signal in get_args(Signal) else None,
-        alignment=cast("Alignment", alignment) if alignment in get_args(Alignment) else "predicting",
-    )
+        notify(f"The link's {' and '.join(wrong)} cannot be used here: the paper's setting takes its place.")
+        _forget(*wrong)
+    return found
 
 
 def change_settings(chosen: Settings, kind: Kind) -> None:
     """Write settings to the URL, leaving out what is the paper's for this kind of model anyway."""
-    paper = resolve(Settings(), kind)
-    papers_alpha = resolve(Settings(signal=chosen.signal), kind).alpha
-    shown = {
-        SIGNAL: None if chosen.signal == paper.signal else chosen.signal,
-        ALPHA: None if chosen.alpha in (None, papers_alpha) else f"{chosen.alpha:g}",
-        ALIGNMENT: None if chosen.alignment == paper.alignment else chosen.alignment,
-    }
-    for name, value in shown.items():
+    for name, value in settings_link.written_settings(chosen, kind).items():
         if value is None:
-            st.query_params.pop(name, None)
+            _forget(name)
         else:
             st.query_params[name] = value
+
+
+def bring_back_url() -> None:
+    """A switch of pages empties the URL: bring back what it said when this page was left."""
+    if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
+        st.query_params.from_dict(last)
+
+
+def remember_url() -> None:
+    """Keep the URL for `bring_back_url`."""
+    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
+
+
+def notify(text: str) -> None:
+    """Tell the user something in this run, or in the next."""
+    st.session_state[_NOTICES] = [*st.session_state.get(_NOTICES, []), text]
+
+
+def tell_notices() -> None:
+    """Show what `notify` was given."""
+    for text in st.session_state.pop(_NOTICES, []):
+        st.toast(text)
+
+
+def _take_over_finished_job() -> None:
+    job = st.session_state.get(JOB)
+    if job is not None and job.trace is not None:
+        del st.session_state[JOB]
+        show(job.trace)
+
+
+def _recorded() -> Shown | None:
+    """The recorded answer that the URL names, or the first one."""
+    at_hand = {recorded.id: recorded for recorded in recordings()}
+    name = st.query_params.get(EXAMPLE)
+    if name is not None and name not in at_hand:
+        notify("There is no recorded answer of that name; this is the first one.")
+        _forget(EXAMPLE)
+    if not at_hand:
+        return None
+    recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
+    note = f"Recorded; the answer is {_VERDICT[recorded.correct]}. {recorded.what_to_see}"
+    return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note))
+
+
+def _in_form(shown: Shown) -> Shown:
+    """Fill the form with what led to an answer, once."""
+    if st.session_state.get(_IN_FORM) != shown.name:
+        fill(links.asking(shown.trace))
+        st.session_state[_IN_FORM] = shown.name
+    return shown
+
+
+def _forget(*names: str) -> None:
+    for name in names:
+        st.query_params.pop(name, None)

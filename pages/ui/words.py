@@ -1,7 +1,7 @@
 """What stands around the tokens of an answer."""
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rauq import report
 from rauq.labels import running
@@ -9,7 +9,11 @@ from rauq.report import ENDINGS
 from rauq.score import Score
 from rauq.trace import Trace
 
+if TYPE_CHECKING:
+    from rauq.candidate import Candidate
+
 _LONGEST_PROMPT = 60
+_GIGABYTE = 1e9
 
 
 class Words(NamedTuple):
@@ -27,6 +31,15 @@ def words(trace: Trace, score: Score, note: str = "") -> Words:
         uncertainty = f"{score.uncertainty:.2f}".replace("-", "−").replace("inf", "∞")
         detail += f" Uncertainty {uncertainty}: it ranks answers, and is not a probability."
     return Words(f"{_source(trace)}. {note}", headline, detail)
+
+
+def model_facts(candidate: "Candidate") -> str:
+    """What is known about a model before it is loaded, in one line of numbers."""
+    size = f", {candidate.parameters / _GIGABYTE:.2g} billion parameters"
+    needs = "" if candidate.bytes_needed is None else f", {candidate.bytes_needed / _GIGABYTE:.2g} GB"
+    place = f" in {candidate.dtype} on {candidate.device}"
+    free = "" if candidate.bytes_free is None else f" ({candidate.bytes_free / _GIGABYTE:.2g} GB free)"
+    return f"{candidate.architecture}{size}{needs}{place}{free}"
 
 
 def _source(trace: Trace) -> str:

@@ -1,0 +1,292 @@
+"""How fast the page Inspect feels: times in Chromium, medians of ten, printed as a table.
+
+First paints are measured against an empty Streamlit page, opened in turn with ours in a fresh browser each. Bounds:
+
+- token strip at most 1.0 s after the empty page, first chart at most 2.0 s after it;
+- a token or a head selected: repainted in 0.3 s with the embedded model, 0.6 s with 32 layers x 32 heads x 200 tokens;
+- alpha changed: 0.3 s;
+- an answer of 20 tokens, from the click to the complete view: 1.5 s;
+- that large trace opened from a file: 2 s.
+
+A bound fails only if the interval of the median lies beyond it: machines are noisy. Needs Chromium: `make chromium`.
+
+    python -m benchmarks.page
+"""
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+from rauq.trace import NUM_BANDS, Alternative, Trace
+
+ROOT = Path(__file__).parents[1]
+ROUNDS = 10
+PATIENCE = 60  # seconds
+LAYERS, HEADS, TOKENS = 32, 32, 200
+PROMPT = "Text: A lottery in Japan was drawn on Friday. Maria Keller from Lyon won 2,500.\nSummary:"
+_RESAMPLES = 2000
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+_EMPTY = "import streamlit as st\nst.text('empty')\n"
+
+# Both wait until what they changed is drawn: a label is renewed after a drawing, and a second frame follows the first.
+_PRESS = """async (button) => {
+  const canvas = button.getRootNode().querySelector(".layer-head");
+  const label = canvas.getAttribute("aria-label");
+  const frame = () => new Promise(requestAnimationFrame);
+  const start = performance.now();
+  button.click();
+  while (canvas.getAttribute("aria-label") === label) await frame();
+  await frame();
+  await frame();
+  return (performance.now() - start) / 1000;
+}"""
+_CLICK_CELL = """async (canvas, [x, y]) => {
+  const label = canvas.getAttribute("aria-label");
+  const box = canvas.getBoundingClientRect();
+  const frame = () => new Promise(requestAnimationFrame);
+  const start = performance.now();
+  const at = { clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true };
+  canvas.dispatchEvent(new MouseEvent("click", at));
+  while (canvas.getAttribute("aria-label") === label) await frame();
+  await frame();
+  await frame();
+  return (performance.now() - start) / 1000;
+}"""
+_WATCH = """(detail) => {
+  const frame = () => new Promise(requestAnimationFrame);
+  window.repainted = new Promise((resolve) => {
+    addEventListener("keydown", () => { window.pressed = performance.now(); }, { once: true, capture: true });
+    new MutationObserver(async (_, observer) => {
+      observer.disconnect();
+      await frame();
+      await frame();
+      resolve((performance.now() - window.pressed) / 1000);
+    }).observe(detail, { childList: true, characterData: true, subtree: true });
+  });
+}"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: seconds of each round, and the most that their median may be."""
+
+    name: str
+    seconds: tuple[float, ...]
+    most: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the median, from seeded resamples of the rounds."""
+        seconds = np.asarray(self.seconds)
+        picks = np.random.default_rng(0).integers(len(seconds), size=(_RESAMPLES, len(seconds)))
+        low, high = np.percentile(np.median(seconds[picks], axis=1), [2.5, 97.5])
+        return float(low), float(high)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the bound is not missed for sure."""
+        return self.interval[0] <= self.most
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        verdict = "" if self.kept else "  MISSED"
+        return (
+            f"{self.name:58} {np.median(self.seconds):6.3f} [{low:.3f}, {high:.3f}]   at most {self.most:.1f}{verdict}"
+        )
+
+
+def large_trace() -> Trace:
+    """Random numbers in the shape of an answer of 200 tokens by a model of 8 billion parameters."""
+    rng = np.random.default_rng(0)
+    words = [f" word{i % 97}" for i in range(TOKENS)]
+    ids = np.arange(TOKENS)
+    row = [Alternative(i, f" word{i}", -1.0 - i) for i in range(10)]
+    return Trace(
+        prompt="Where?", model="random", revision="0", kind="base", chat_applied=False, stop_reason="length",
+        layers=tuple(range(LAYERS)), num_layers=LAYERS, vocab_size=128_256, prompt_ids=np.arange(3), answer_ids=ids,
+        answer_tokens=tuple(words), pieces=tuple(word.encode() for word in words),
+        logprobs=np.log(rng.uniform(0.05, 1, TOKENS)), entropies=rng.uniform(0, 5, TOKENS),
+        alternatives=(tuple(row),) * TOKENS,
+        attention=rng.random((LAYERS, HEADS, TOKENS + 1, NUM_BANDS), dtype=np.float32),
+    )  # fmt: skip
+
+
+@contextmanager
+def serving(script: Path) -> Iterator[str]:
+    """The address of a Streamlit script, served by a process of its own."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    options = [f"--server.port={port}", "--server.fileWatcherType=none"]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _until_healthy(f"http://127.0.0.1:{port}/_stcore/health")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def _until_healthy(address: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            urllib.request.urlopen(address, timeout=1).close()  # noqa: S310 - our own server
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+@contextmanager
+def fresh_page(browser: Browser) -> Iterator[Page]:
+    """A page without cache or cookies."""
+    with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
+        yield page
+
+
+def first_paints(browser: Browser, empty: str, app: str) -> Iterator[Row]:
+    """Token strip and first chart, after what an empty page takes."""
+    rounds = [(_paint(browser, empty, _empty), _paint(browser, app, _strip), _paint(browser, app, _chart))
+              for _ in range(ROUNDS)]  # fmt: skip
+    yield Row("empty page", tuple(blank for blank, _, _ in rounds), PATIENCE)
+    yield Row("token strip, after the empty page", tuple(strip - blank for blank, strip, _ in rounds), 1.0)
+    yield Row("first chart, after the empty page", tuple(chart - blank for blank, _, chart in rounds), 2.0)
+
+
+def _paint(browser: Browser, address: str, what: Callable[[Page], Locator]) -> float:
+    with fresh_page(browser) as page:
+        start = time.perf_counter()
+        page.goto(address, wait_until="commit")
+        what(page).wait_for()
+        return time.perf_counter() - start
+
+
+def _empty(page: Page) -> Locator:
+    return page.get_by_text("empty", exact=True)
+
+
+def _strip(page: Page) -> Locator:
+    return page.locator(".token.collapse")
+
+
+def _chart(page: Page) -> Locator:
+    return page.locator("canvas.confidence[aria-label]")
+
+
+def interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
+    """What a reader does, on a recorded answer and on a large trace."""
+    with fresh_page(browser) as page:
+        page.goto(app)
+        _chart(page).wait_for()
+        _rested(page)
+        yield from _selecting(page, "embedded model", 0.3)
+        yield Row("alpha, embedded model", tuple(_change_alpha(page) for _ in range(ROUNDS)), 0.3)
+        yield Row("answer of 20 tokens, from click to view", tuple(_answer(page) for _ in range(ROUNDS + 1))[1:], 1.5)
+    path = folder / "large.safetensors"
+    large_trace().save(path)
+    yield Row("large trace opened", tuple(_open(browser, app, path) for _ in range(ROUNDS)), 2.0)
+    with fresh_page(browser) as page:
+        page.goto(app)
+        _upload(page, path)
+        yield from _selecting(page, "32 x 32 x 200", 0.6)
+        yield Row("alpha, 32 x 32 x 200", tuple(_change_alpha(page) for _ in range(ROUNDS)), 0.3)
+
+
+def _selecting(page: Page, what: str, most: float) -> Iterator[Row]:
+    tokens = page.locator(".token")
+    yield Row(f"token, {what}", tuple(tokens.nth(i + 1).evaluate(_PRESS) for i in range(ROUNDS)), most)
+    canvas = page.locator("canvas.layer-head")
+    places = [[0.3, 0.2] if i % 2 else [0.6, 0.6] for i in range(ROUNDS)]
+    yield Row(f"head, {what}", tuple(canvas.evaluate(_CLICK_CELL, place) for place in places), most)
+    _rested(page)
+
+
+def _change_alpha(page: Page) -> float:
+    slider = page.locator(".st-key-settings_alpha input[type=range]")
+    slider.focus()
+    page.locator(".views > .detail").evaluate(_WATCH)
+    slider.press("ArrowRight")
+    seconds: float = page.evaluate("window.repainted")
+    _rested(page)
+    return seconds
+
+
+def _answer(page: Page) -> float:
+    """The model loads and answers once before it counts."""
+    page.get_by_label("Prompt").fill(PROMPT)
+    page.get_by_label("Most tokens").fill("20")
+    page.get_by_label("Most tokens").press("Enter")
+    _rested(page)
+    start = time.perf_counter()
+    page.get_by_role("button", name="Generate").click()
+    page.locator(".views.live").wait_for()
+    page.locator(".views:not(.live) .token.collapse").wait_for()
+    seconds = time.perf_counter() - start
+    _rested(page)
+    return seconds
+
+
+def _open(browser: Browser, app: str, path: Path) -> float:
+    with fresh_page(browser) as page:
+        page.goto(app)
+        return _upload(page, path)
+
+
+def _upload(page: Page, path: Path) -> float:
+    _chart(page).wait_for()
+    _rested(page)
+    page.get_by_text("Open a saved trace").click()
+    start = time.perf_counter()
+    page.locator("input[type=file]").set_input_files(path)
+    page.locator(f".token[data-index='{TOKENS - 1}']").wait_for(state="attached")
+    page.locator("canvas.confidence[aria-label]").wait_for()
+    seconds = time.perf_counter() - start
+    _rested(page)
+    return seconds
+
+
+def _rested(page: Page) -> None:
+    page.wait_for_timeout(200)  # a change is told to the server after a short rest
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
+def main() -> int:
+    """Measure, print, and return 1 where a bound is missed for sure."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        sys.stderr.write("No Chromium was found; `make chromium` installs it.\n")
+        return 1
+    rows = []
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        (folder / "empty.py").write_text(_EMPTY, encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
+        with serving(folder / "empty.py") as empty, serving(ROOT / "app.py") as app:
+            for row in chain(first_paints(browser, empty, app), interactions(browser, app, folder)):
+                rows.append(row)
+                sys.stdout.write(f"{row}\n")
+                sys.stdout.flush()
+        browser.close()
+    return 0 if all(row.kept for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+// Linked views of one answer: numbers come as typed arrays, once for each score; selection and hover stay here.
+// Texts come from models and users: they are only ever set as textContent, or drawn on a canvas.
+
+function decode(base64) {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
+}
+
+function shown(value, places = 3) {
+  if (Number.isNaN(value) || value === undefined) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const text = Math.abs(value).toFixed(places);
+  return value < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
+
+function make(tag, className = "", text) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+function clamp(value, low, high) {
+  return Math.min(Math.max(value, low), high);
+}
+
+function nearest(allowed, asked) {
+  return allowed.reduce((best, value) => (Math.abs(value - asked) < Math.abs(best - asked) ? value : best));
+}
+
+// Calls `act` once, when nobody has asked again for so long: arrow keys held down are one change to the server.
+function settle(act, milliseconds) {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(act, milliseconds);
+  };
+}

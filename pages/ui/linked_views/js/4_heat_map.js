@@ -1,0 +1,105 @@
+// A matrix of attention weights as coloured cells, with its scale beside it.
+
+function drawCells(context, area, { rows, columns, weight, top, colours }) {
+  const cellWidth = area.width / columns;
+  const cellHeight = area.height / rows;
+  const gap = cellWidth > 9 && cellHeight > 9 ? 1 : 0;
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const value = weight(row, column);
+      if (Number.isNaN(value)) continue;
+      context.fillStyle = colours.scale[Math.round(clamp(value / top, 0, 1) * 255)];
+      const x = area.x + column * cellWidth;
+      const y = area.y + row * cellHeight;
+      context.fillRect(x, y, cellWidth - gap + (gap ? 0 : 0.5), cellHeight - gap + (gap ? 0 : 0.5));
+    }
+  }
+  return { cellWidth, cellHeight };
+}
+
+function drawScale(context, x, area, top, colours) {
+  const height = area.height;
+  for (let step = 0; step < 256; step += 1) {
+    context.fillStyle = colours.scale[255 - step];
+    context.fillRect(x, area.y + (step / 256) * height, 9, height / 256 + 0.6);
+  }
+  frameOf(context, x, area.y, 9, height, colours.faint, 1);
+  for (const share of [0, 0.5, 1]) {
+    write(context, shown(share * top, 2).replace(/0$/, ""), x + 13, area.y + height * (1 - share), { colour: colours.quiet });
+  }
+}
+
+function roundedUp(values) {
+  let most = 0;
+  for (const value of values) if (value > most) most = value;
+  return most > 0 ? Math.ceil(most * 10 - 1e-6) / 10 : 1;
+}
+
+function stepOf(count, room, each) {
+  return [1, 2, 4, 5, 8, 10, 20, 50].find((step) => (count / step) * each <= room) ?? 100;
+}
+
+// Layers down, heads across: the window shaded, picked heads ringed, the selected head framed.
+function drawLayerHead(canvas, data, view, colours) {
+  const { context, width, height } = prepare(canvas, colours);
+  const { layers, numHeads } = data;
+  const area = { x: 44, y: 6, width: width - 44 - 52, height: height - 6 - 40 };
+  const atToken = view.token > 0;
+  const top = atToken ? data.topWeight : data.topMean;
+  const weight = (row, head) => (atToken ? data.attention[(row * numHeads + head) * data.gaps + view.token - 1] : data.means[row * numHeads + head]);
+  const cellHeight = area.height / layers.length;
+  const inWindow = data.picked.map(({ row }) => row);
+  const first = Math.min(...inWindow);
+  const last = Math.max(...inWindow);
+  bandOf(context, 0, width - 48, area.y + first * cellHeight, area.y + (last + 1) * cellHeight, colours.veil, 1);
+  const { cellWidth } = drawCells(context, area, { rows: layers.length, columns: numHeads, weight, top, colours });
+  const centre = (row, head) => [area.x + (head + 0.5) * cellWidth, area.y + (row + 0.5) * cellHeight];
+  for (const { row, head } of data.picked) if (head >= 0) ring(context, centre(row, head), Math.min(cellWidth, cellHeight, 34) * 0.33);
+  const row = layers.indexOf(view.layer);
+  frameOf(context, area.x + view.head * cellWidth - 1, area.y + row * cellHeight - 1, cellWidth + 1, cellHeight + 1, colours.warm, 3);
+
+  const everyRow = stepOf(layers.length, area.height, 14);
+  layers.forEach((layer, index) => { if (index % everyRow === 0) write(context, layer, area.x - 6, centre(index, 0)[1], { align: "right", colour: colours.text }); });
+  const everyHead = stepOf(numHeads, area.width, 18);
+  for (let head = 0; head < numHeads; head += everyHead) write(context, head, centre(0, head)[0], area.y + area.height + 11, { align: "center", colour: colours.text });
+  write(context, "head", area.x + area.width / 2, height - 8, { align: "center", colour: colours.quiet });
+  writeTurned(context, "layer", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
+  drawScale(context, width - 42, area, top, colours);
+  return { area, cellWidth, cellHeight, weight };
+}
+
+function ring(context, [x, y], radius) {
+  for (const [colour, line] of [["#10233f", 4.5], ["#ffffff", 2.2]]) {
+    context.beginPath();
+    context.arc(x, y, Math.max(radius, 2.5), 0, 2 * Math.PI);
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.stroke();
+  }
+}
+
+// Heads down, answer tokens across, of the selected layer.
+function drawTokenHead(canvas, data, view, colours) {
+  const { context, width, height } = prepare(canvas, colours);
+  const count = data.tokens.length;
+  const area = { x: 44, y: 6, width: width - 44 - 52, height: height - 6 - 62 };
+  const row = data.layers.indexOf(view.layer);
+  const weight = (head, token) => (token ? data.attention[(row * data.numHeads + head) * data.gaps + token - 1] : NaN);
+  const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, top: data.topWeight, colours });
+  if (data.collapseAt !== null) frameOf(context, area.x + data.collapseAt * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.warm, 2, [5, 3]);
+  if (view.token !== null) frameOf(context, area.x + view.token * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.link, 2);
+  frameOf(context, area.x, area.y + view.head * cellHeight, area.width, cellHeight, colours.warm, 2);
+  const everyHead = stepOf(data.numHeads, area.height, 14);
+  for (let head = 0; head < data.numHeads; head += everyHead) write(context, head, area.x - 6, area.y + (head + 0.5) * cellHeight, { align: "right", colour: colours.text });
+  context.fillStyle = colours.text;
+  writeTokens(context, data.labels, (token) => area.x + (token + 0.5) * cellWidth, area.y + area.height + 9, area.width);
+  writeTurned(context, "head", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
+  drawScale(context, width - 42, area, data.topWeight, colours);
+  return { area, cellWidth, cellHeight, weight };
+}
+
+function cellAt({ area, cellWidth, cellHeight }, [x, y], rows, columns) {
+  const column = Math.floor((x - area.x) / cellWidth);
+  const row = Math.floor((y - area.y) / cellHeight);
+  return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;
+}

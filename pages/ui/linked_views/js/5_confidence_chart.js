@@ -1,0 +1,143 @@
+// Confidence along the answer, every layer of the window; signal and attention of the front layer underneath.
+
+function drawConfidence(canvas, data, view, colours) {
+  const { context, width, height } = prepare(canvas, colours);
+  const count = data.tokens.length;
+  const left = 44;
+  const area = { x: left, width: width - left - 8 };
+  const cell = area.width / count;
+  const xOf = (token) => area.x + (token + 0.5) * cell;
+  const foot = height - 58;
+  const panels = { confidence: [20, foot * 0.58], signal: [foot * 0.58 + 14, foot * 0.79 - 4], attention: [foot * 0.79 + 10, foot] };
+  if (data.collapseAt !== null) bandOf(context, area.x + data.collapseAt * cell, cell, 20, foot, colours.warm, 0.16);
+  if (view.token !== null) frameOf(context, area.x + view.token * cell, 19, cell, foot - 18, colours.link, 1.5, [4, 3]);
+  drawCurves(context, data, view, panels.confidence, area, xOf, colours);
+  const front = data.frontRow;
+  drawBars(context, "signal", (token) => data.signal[token], panels.signal, { area, cell, count, colour: colours.warm, colours });
+  const fed = (token) => (token ? data.pickedAttention[front * data.gaps + token - 1] : NaN);
+  drawBars(context, "attention", fed, panels.attention, { area, cell, count, colour: colours.blue, colours, other: otherHead(data, view), otherName: `layer ${view.layer} head ${view.head}` });
+  context.fillStyle = colours.text;
+  writeTokens(context, data.labels, xOf, foot + 9, area.width);
+  return { area, cell };
+}
+
+// Weights of the selected head, where that is not the one that the chart shows as bars.
+function otherHead(data, view) {
+  const picked = data.picked[data.frontRow];
+  if (picked.layer === view.layer && picked.head === view.head) return null;
+  const row = data.layers.indexOf(view.layer);
+  return (token) => (token ? data.attention[(row * data.numHeads + view.head) * data.gaps + token - 1] : NaN);
+}
+
+function drawCurves(context, data, view, [top, bottom], area, xOf, colours) {
+  const count = data.tokens.length;
+  const rowOf = (row) => data.confidence.subarray(row * count, (row + 1) * count);
+  const sure = data.sure.subarray(data.frontRow * count, (data.frontRow + 1) * count);
+  const [low, high] = logRange([...data.confidence, ...sure]);
+  const yOf = (value) => bottom - ((Math.log10(value) - low) / (high - low)) * (bottom - top);
+  for (const tick of logTicks(low, high)) {
+    const y = yOf(tick);
+    context.fillStyle = colours.faint;
+    context.globalAlpha = 0.5;
+    context.fillRect(area.x, y, area.width, 1);
+    context.globalAlpha = 1;
+    write(context, `${tick}`, area.x - 6, y, { align: "right", colour: colours.text });
+  }
+  data.picked.forEach((_, row) => { if (row !== data.frontRow) drawLine(context, rowOf(row), xOf, yOf, { colour: colours.quiet, line: 1, opacity: 0.45 }); });
+  drawLine(context, sure, xOf, yOf, { colour: colours.text, line: 1.5, dash: [2, 3] });
+  const selected = data.picked.findIndex(({ layer }) => layer === view.layer);
+  if (selected >= 0 && selected !== data.frontRow) drawLine(context, rowOf(selected), xOf, yOf, { colour: colours.blue, line: 2 });
+  drawLine(context, rowOf(data.frontRow), xOf, yOf, { colour: colours.warm, line: 3, dots: count <= 60 });
+  drawKey(context, data, selected, area, colours);
+}
+
+function drawKey(context, data, selected, area, colours) {
+  const entries = [[`c, layer ${data.picked[data.frontRow].layer}`, colours.warm, 3, []], ["r, a sure model", colours.text, 1.5, [2, 3]]];
+  if (selected >= 0 && selected !== data.frontRow) entries.push([`layer ${data.picked[selected].layer}`, colours.blue, 2, []]);
+  if (data.picked.length > 1) entries.push(["other layers", colours.quiet, 1, []]);
+  let x = area.x;
+  for (const [name, colour, line, dash] of entries) {
+    context.save();
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.setLineDash(dash);
+    context.beginPath();
+    context.moveTo(x, 8);
+    context.lineTo(x + 20, 8);
+    context.stroke();
+    context.restore();
+    write(context, name, x + 25, 8, { colour: colours.text });
+    x += 25 + context.measureText(name).width + 14;
+  }
+}
+
+function drawLine(context, values, xOf, yOf, { colour, line, dash = [], opacity = 1, dots = false }) {
+  context.save();
+  context.globalAlpha = opacity;
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
+  context.lineWidth = line;
+  context.lineJoin = "round";
+  context.setLineDash(dash);
+  context.beginPath();
+  let down = false;
+  values.forEach((value, token) => {
+    const drawable = value > 0 && Number.isFinite(value);
+    if (drawable) context[down ? "lineTo" : "moveTo"](xOf(token), yOf(value));
+    down = drawable;
+  });
+  context.stroke();
+  if (dots) values.forEach((value, token) => { if (value > 0) dot(context, xOf(token), yOf(value)); });
+  context.restore();
+}
+
+function dot(context, x, y) {
+  context.beginPath();
+  context.arc(x, y, 3.2, 0, 2 * Math.PI);
+  context.fill();
+}
+
+function drawBars(context, name, valueOf, [top, bottom], { area, cell, count, colour, colours, other, otherName }) {
+  const values = Array.from({ length: count }, (_, token) => valueOf(token));
+  const others = other ? Array.from({ length: count }, (_, token) => other(token)) : [];
+  const most = Math.max(1e-9, ...[...values, ...others].filter(Number.isFinite));
+  const high = most <= 1 ? 1 : most;
+  const yOf = (value) => bottom - (value / high) * (bottom - top);
+  const gap = cell > 12 ? cell * 0.3 : 0;
+  context.save();
+  context.fillStyle = colour;
+  context.globalAlpha = 0.85;
+  values.forEach((value, token) => { if (Number.isFinite(value)) context.fillRect(area.x + token * cell + gap / 2, yOf(value), cell - gap, bottom - yOf(value)); });
+  context.restore();
+  if (other) {
+    drawSteps(context, others, area, cell, yOf, colours.text);
+    write(context, `line: ${otherName}`, area.x + area.width, top - 3, { align: "right", colour: colours.text });
+  }
+  context.fillStyle = colours.faint;
+  context.fillRect(area.x, bottom, area.width, 1);
+  write(context, high === 1 ? "1" : shown(high, 1), area.x - 6, top + 3, { align: "right", colour: colours.text });
+  write(context, "0", area.x - 6, bottom - 2, { align: "right", colour: colours.text });
+  writeTurned(context, name, 9, (top + bottom) / 2, -Math.PI / 2, "center", colours.quiet);
+}
+
+function drawSteps(context, values, area, cell, yOf, colour) {
+  context.fillStyle = colour;
+  values.forEach((value, token) => { if (Number.isFinite(value)) context.fillRect(area.x + token * cell, yOf(value) - 1, cell, 2); });
+}
+
+function logRange(values) {
+  const logs = values.filter((value) => value > 0 && Number.isFinite(value)).map(Math.log10);
+  if (!logs.length) return [-1, 0];
+  const low = Math.min(...logs);
+  const high = Math.max(...logs);
+  return [low - 0.06 * (high - low) - 0.02, high + 0.06 * (high - low) + 0.02];
+}
+
+// 1, 2, 5 of each power of ten; powers alone, ever fewer, where that would be too many.
+function logTicks(low, high) {
+  const powers = Array.from({ length: Math.ceil(high) - Math.floor(low) + 1 }, (_, index) => Math.floor(low) + index);
+  const digits = high - low <= 2 ? [1, 2, 5] : [1];
+  const every = Math.ceil((high - low) / 6) || 1;
+  const ticks = powers.filter((power) => power % every === 0).flatMap((power) => digits.map((digit) => Number((digit * 10 ** power).toPrecision(1))));
+  return ticks.filter((tick) => Math.log10(tick) >= low && Math.log10(tick) <= high);
+}

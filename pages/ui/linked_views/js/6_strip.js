@@ -1,0 +1,97 @@
+// The answer as a row of tokens: coloured, numbered, reachable by mouse and by arrow keys.
+
+const COLOURINGS = {
+  collapse: {
+    name: "Collapse, log r − log c, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2,
+    swatches: [0, 0.25, 0.75, 1.5, 3],
+  },
+  contribution: { name: "Contribution to the score", level: (value, most) => Math.max(value, 0) / most, places: 3, swatches: null },
+  entropy: { name: "Entropy, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2, swatches: [0, 0.25, 0.75, 1.5, 3] },
+  probability: { name: "Probability", level: (value) => 1 - value, places: 2, swatches: [1, 0.75, 0.5, 0.25, 0] },
+};
+
+function colouring(data, view) {
+  const kind = COLOURINGS[view.colouring];
+  const values = data[view.colouring];
+  const most = Math.max(1e-9, ...values.filter((value) => Number.isFinite(value)));
+  const level = (value) => (Number.isNaN(value) ? 0 : clamp(kind.level(value, most), 0, 1));
+  const swatches = kind.swatches ?? [0, 0.25, 0.5, 1].map((share) => share * most);
+  return { ...kind, values, level, swatches };
+}
+
+function drawStrip(strip, data, view, act) {
+  const buttons = data.tokens.map((token, index) => {
+    const button = tokenButton(token, index);
+    button.disabled = data.live;
+    button.onmouseenter = button.onfocus = () => act.hover(index, button);
+    button.onmouseleave = button.onblur = () => act.leave();
+    button.onclick = () => act.select({ token: view.token === index ? null : index });
+    button.onkeydown = (event) => act.key(event, index);
+    return button;
+  });
+  strip.replaceChildren(...buttons.flatMap((button, index) => (data.tokens[index].endsLine ? [button, make("span", "line")] : [button])));
+  strip.setAttribute("aria-busy", String(data.live));
+  strip.classList.toggle("long", data.long);
+  return buttons;
+}
+
+function tokenButton(token, index) {
+  const button = make("button", "token");
+  button.type = "button";
+  button.dataset.index = index;
+  const text = make("span", "text");
+  text.append(...token.parts.map(([part, mark]) => make("span", mark ? "mark-part" : "", part)));
+  button.append(text, make("span", "number"));
+  return button;
+}
+
+// What changes with the selection, the colouring and the marks; the buttons themselves stay.
+function paintStrip(buttons, data, view) {
+  const { values, level, places } = colouring(data, view);
+  const stop = view.token ?? data.collapseAt ?? 0;
+  buttons.forEach((button, index) => {
+    const collapse = index === data.collapseAt;
+    const wrong = view.wrong.includes(index);
+    const number = shown(values[index], places);
+    button.classList.toggle("collapse", collapse);
+    button.classList.toggle("wrong", wrong);
+    button.tabIndex = index === stop ? 0 : -1;
+    button.setAttribute("aria-pressed", String(index === view.token));
+    button.firstChild.style.setProperty("--level", level(values[index]));
+    button.lastChild.textContent = `${collapse ? "▲ " : ""}${number}${wrong ? " ✗" : ""}`;
+    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${view.colouring} ${number}`];
+    if (collapse) said.push("the collapse");
+    if (wrong) said.push("marked as wrong");
+    button.setAttribute("aria-label", said.join(", "));
+  });
+}
+
+function drawLegend(legend, data, view, act) {
+  if (data.live) return legend.replaceChildren();
+  const { name, level, swatches, places } = colouring(data, view);
+  const choice = make("select");
+  choice.setAttribute("aria-label", "Colour of the tokens");
+  for (const [key, { name: text }] of Object.entries(COLOURINGS)) {
+    const option = make("option", "", text);
+    option.value = key;
+    option.selected = key === view.colouring;
+    choice.append(option);
+  }
+  choice.onchange = () => act.colour(choice.value);
+  const drawn = swatches.map((value) => {
+    const swatch = make("span", "swatch", shown(value, places).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
+    swatch.style.setProperty("--level", level(value));
+    return swatch;
+  });
+  const undefinedHere = view.colouring in data.reasons ? [make("span", "key", `undefined: ${data.reasons[view.colouring]}`)] : [];
+  legend.replaceChildren(choice, ...drawn, ...undefinedHere, ...data.key.map((text) => make("span", "key", text)));
+  legend.title = name;
+}
+
+// A long answer scrolls: bring its weak spot, or the last token of one that is growing, into sight.
+function reveal(strip, button) {
+  if (!strip.classList.contains("long") || !button) return;
+  const above = button.offsetTop < strip.scrollTop;
+  const below = button.offsetTop + button.offsetHeight > strip.scrollTop + strip.clientHeight;
+  if (above || below) strip.scrollTop = button.offsetTop - strip.clientHeight / 2;
+}

@@ -1,0 +1,84 @@
+// One token in full, one cell in a line, and the table of picked heads.
+
+function factsOf(data, token) {
+  const front = data.picked[data.frontRow];
+  const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
+  if (data.gaps) {
+    const attention = token ? data.pickedAttention[data.frontRow * data.gaps + token - 1] : NaN;
+    const head = front.head < 0 ? "mean of heads" : `head ${front.head}`;
+    facts.push([`attention, layer ${front.layer} ${head}`, shown(attention)]);
+  }
+  facts.push([`confidence c, layer ${front.layer}`, shown(data.confidence[data.frontRow * data.tokens.length + token])]);
+  facts.push(["collapse", `${shown(data.collapse[token])} nats`]);
+  facts.push([`from ${data.signalName}, attention`, `${shown(data.shares[2 * token])}, ${shown(data.shares[2 * token + 1])}`]);
+  facts.push(["contribution to the score", shown(data.contribution[token])]);
+  return facts;
+}
+
+function shortFacts(data, token) {
+  const fed = token && data.gaps ? data.pickedAttention[data.frontRow * data.gaps + token - 1] : NaN;
+  const c = data.confidence[data.frontRow * data.tokens.length + token];
+  return `p ${shown(data.probability[token])} · entropy ${shown(data.entropy[token], 2)} · attention ${shown(fed)} · c ${shown(c)}`;
+}
+
+function tokenTip(tip, data, view, token, anchor) {
+  const notes = [`token ${token}`];
+  if (token === data.collapseAt) notes.push("the collapse");
+  if (view.wrong.includes(token)) notes.push("marked as wrong");
+  const rows = factsOf(data, token).map(([name, value]) => {
+    const row = make("div", "row");
+    row.append(make("span", "", name), make("span", "", value));
+    return row;
+  });
+  const heading = make("div", "heading", "Most probable here");
+  const alternatives = data.tokens[token].alternatives.map(alternative);
+  showTip(tip, [make("div", "title", data.tokens[token].label), make("div", "subtitle", notes.join(", ")), ...rows, heading, ...alternatives], anchor);
+}
+
+function alternative([text, share, chosen]) {
+  const row = make("div", chosen ? "alternative chosen" : "alternative");
+  const track = make("span");
+  const bar = make("div", "bar");
+  bar.style.setProperty("--share", share);
+  track.append(bar);
+  row.append(make("span", "text", chosen ? `${text} ✓` : text), track, make("span", "value", share < 0.0005 ? "<0.001" : shown(share)));
+  return row;
+}
+
+function lineTip(tip, title, line, anchor) {
+  showTip(tip, [make("div", "title", title), make("div", "subtitle", line)], anchor);
+}
+
+function showTip(tip, children, anchor) {
+  tip.replaceChildren(...children);
+  tip.showPopover();
+  const gap = 8;
+  const below = anchor.bottom + gap;
+  const fits = below + tip.offsetHeight < window.innerHeight;
+  tip.style.left = `${clamp(anchor.left, gap, window.innerWidth - tip.offsetWidth - gap)}px`;
+  tip.style.top = `${fits ? below : Math.max(gap, anchor.top - tip.offsetHeight - gap)}px`;
+}
+
+function drawHeads(holder, data, act) {
+  const table = make("table");
+  const head = table.createTHead().insertRow();
+  head.append(...["layer", "head", "mean attention", "margin", "u"].map((name) => make("th", "", name)));
+  head.lastChild.append(make("sub", "", "l"));
+  const body = table.createTBody();
+  data.picked.forEach((picked, index) => {
+    const row = body.insertRow();
+    row.className = picked.layer === data.deciding ? "deciding" : "";
+    const named = picked.head < 0 ? "mean" : String(picked.head);
+    const cells = [picked.layer === data.deciding ? `${picked.layer} decided` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
+    row.append(...cells.map((text) => make("td", "", String(text))));
+    row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });
+  });
+  holder.replaceChildren(table);
+}
+
+function paintHeads(holder, data, view) {
+  [...holder.querySelectorAll("tbody tr")].forEach((row, index) => {
+    const { layer, head } = data.picked[index];
+    row.setAttribute("aria-selected", String(layer === view.layer && Math.max(head, 0) === view.head));
+  });
+}

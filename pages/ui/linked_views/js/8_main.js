@@ -1,0 +1,218 @@
+// Selection, hover and the order of drawing. Python hears of a selection once it rests, of marks and branches at once.
+
+const ARRAYS = [
+  "attention", "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
+  "headNumbers",
+];
+const mounted = new WeakMap();
+
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+  const root = parentElement.querySelector(".views");
+  if (!mounted.has(root)) mounted.set(root, build(root));
+  const stage = mounted.get(root);
+  stage.tell = setStateValue;
+  stage.ask = setTriggerValue;
+  take(stage, data);
+  return () => stage.watcher.disconnect();
+}
+
+function build(root) {
+  const part = (name) => root.querySelector(`.${name}`);
+  const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
+  stage.report = settle(() => stage.tell("selection", { ...stage.chosen, answer: stage.data.answer }), 120);
+  stage.watcher = new ResizeObserver(() => stage.data && paint(stage));
+  stage.watcher.observe(root);
+  stage.act = actions(stage);
+  wire(stage);
+  return stage;
+}
+
+function actions(stage) {
+  return {
+    select: (change) => select(stage, change),
+    colour: (name) => {
+      stage.view.colouring = name;
+      drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
+      paintStrip(stage.buttons, stage.data, stage.view);
+      stage.part("legend").querySelector("select").focus();
+    },
+    hover: (token, button) => stage.data.live || tokenTip(stage.part("tip"), stage.data, stage.view, token, button.getBoundingClientRect()),
+    leave: () => stage.part("tip").hidePopover(),
+    key: (event, index) => pressed(stage, event, index),
+  };
+}
+
+function pressed(stage, event, index) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const last = stage.buttons.length - 1;
+  const target = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: last }[event.key];
+  if (target !== undefined) {
+    event.preventDefault();
+    select(stage, { token: clamp(target, 0, last) });
+    stage.buttons[stage.view.token].focus();
+  } else if (event.key === "Escape") {
+    if (stage.part("tip").matches(":popover-open")) stage.act.leave();
+    else select(stage, { token: null });
+  } else if (event.key === "w" || event.key === "W") {
+    select(stage, { token: index });
+    mark(stage);
+  }
+}
+
+// What was chosen stays chosen whatever the settings pick; what was not follows the score.
+function select(stage, change) {
+  Object.assign(stage.chosen, change);
+  stage.act.leave();
+  paint(stage);
+  stage.report();
+}
+
+function mark(stage) {
+  const { view, data } = stage;
+  if (view.token === null) return;
+  const wrong = view.wrong.includes(view.token) ? view.wrong.filter((token) => token !== view.token) : [...view.wrong, view.token];
+  view.wrong = wrong.sort((first, second) => first - second);
+  paint(stage);
+  stage.tell("wrong", { tokens: view.wrong, answer: data.answer });
+}
+
+function take(stage, data) {
+  const { part } = stage;
+  part("tip").hidePopover();
+  const another = stage.data?.answer !== data.answer;
+  if (another || stage.data.serial !== data.serial) {
+    stage.chosen = { ...data.selection };
+    stage.view = { colouring: stage.view?.colouring ?? "collapse", wrong: data.wrong ?? [] };
+  }
+  const held = stage.buttons.findIndex((button) => button.matches(":focus"));
+  stage.data = data.live ? { ...data, collapseAt: null, probability: [], reasons: {}, collapse: [], contribution: [], entropy: [] } : decoded(data);
+  for (const name of ["source", "headline", "detail", "note"]) part(name).textContent = data[name] ?? "";
+  stage.root.classList.toggle("live", data.live);
+  stage.buttons = drawStrip(part("strip"), stage.data, stage.view, stage.act);
+  drawLegend(part("legend"), stage.data, stage.view, stage.act);
+  if (!data.live) describe(stage);
+  paint(stage);
+  if (held >= 0) stage.buttons[held]?.focus({ preventScroll: true });
+  reveal(part("strip"), stage.buttons[data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt]);
+}
+
+function decoded(data) {
+  if (data.ready) return data;
+  for (const name of ARRAYS) data[name] = decode(data.arrays[name]);
+  data.labels = tokenLabels(data);
+  data.topWeight = roundedUp(data.attention);
+  data.topMean = roundedUp(data.means);
+  data.ready = true;
+  return data;
+}
+
+// What belongs to the score and not to the selection.
+function describe({ part, data, act }) {
+  for (const [name, allowed] of [["layer-input", data.layers], ["head-input", [0, data.numHeads - 1]]]) {
+    part(name).min = Math.min(...allowed);
+    part(name).max = Math.max(...allowed);
+  }
+  part("chart-caption").textContent = data.captions.confidence;
+  part("map-caption").textContent = data.captions.map;
+  part("heads-title").textContent = data.deciding === null ? "Picked heads" : `Picked heads: layer ${data.deciding} decided`;
+  for (const panel of stageMaps(part)) panel.hidden = !data.gaps;
+  drawHeads(part("heads"), data, act);
+}
+
+function stageMaps(part) {
+  return part("panels").querySelectorAll(".maps");
+}
+
+function current({ chosen, view, data }) {
+  view.layer = chosen.layer ?? data.deciding ?? data.picked[0].layer;
+  const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
+  view.head = chosen.head ?? Math.max(picked, 0);
+  view.token = chosen.token;
+  const asked = data.deciding ?? view.layer;
+  data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
+}
+
+function paint(stage) {
+  const { part, data, view, drawn } = stage;
+  if (data.live) return paintLive(stage);
+  current(stage);
+  const colours = palette(stage.root, data.scales);
+  paintStrip(stage.buttons, data, view);
+  paintTokenBar(stage);
+  part("layer-input").value = view.layer;
+  part("head-input").value = view.head;
+  const front = data.picked[data.frontRow];
+  part("map-sub").textContent = view.token > 0 ? `at token ${view.token} alone` : "mean over the answer";
+  part("chart-title").textContent = `Confidence, layer ${front.layer}`;
+  part("chart-sub").textContent = front.head < 0 ? "attention: mean of its heads" : `attention: head ${front.head}`;
+  part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
+  paintHeads(part("heads"), data, view);
+  if (data.gaps) {
+    drawn.layerHead = drawLayerHead(part("layer-head"), data, view, colours);
+    drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
+  }
+  drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
+  name(part("layer-head"), `Previous-token attention, layer by head, ${part("map-sub").textContent}. Selected: layer ${view.layer}, head ${view.head}.`);
+  name(part("token-head"), `${part("token-title").textContent}. Selected: head ${view.head}.`);
+  name(part("confidence"), `Confidence along the answer, with signal and attention underneath. ${data.headline}`);
+}
+
+const name = (canvas, text) => canvas.setAttribute("aria-label", text);
+
+function paintLive({ buttons, part }) {
+  buttons.forEach((button) => button.setAttribute("aria-label", button.firstChild.textContent));
+  part("token-facts").textContent = "";
+  for (const button of ["mark", "branch", "whole"]) part(button).hidden = true;
+}
+
+function paintTokenBar({ part, data, view }) {
+  const token = view.token;
+  const facts = token === null ? data.hint : `Token ${token} “${data.tokens[token].label}”: ${shortFacts(data, token)}`;
+  if (part("token-facts").textContent !== facts) part("token-facts").textContent = facts;
+  for (const button of ["mark", "branch", "whole"]) part(button).hidden = token === null;
+  const marked = view.wrong.includes(token);
+  part("mark").setAttribute("aria-pressed", String(marked));
+  part("mark").textContent = marked ? "✗ Marked as wrong" : "Mark as wrong";
+}
+
+function wire(stage) {
+  const { part } = stage;
+  part("mark").onclick = () => mark(stage);
+  part("branch").onclick = () => stage.ask("branch", stage.view.token);
+  part("whole").onclick = () => select(stage, { token: null });
+  part("layer-input").onchange = (event) => select(stage, { layer: nearest(stage.data.layers, Number(event.target.value)) });
+  part("head-input").onchange = (event) => select(stage, { layer: stage.view.layer, head: clamp(Number(event.target.value), 0, stage.data.numHeads - 1) });
+  onCells(stage, part("layer-head"), {
+    find: (point) => cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads),
+    say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `attention ${shown(stage.drawn.layerHead.weight(row, column))}`],
+    choose: ({ row, column }) => ({ layer: stage.data.layers[row], head: column }),
+  });
+  onCells(stage, part("token-head"), {
+    find: (point) => cellAt(stage.drawn.tokenHead, point, stage.data.numHeads, stage.data.tokens.length),
+    say: ({ row, column }) => [`head ${row} · token ${column} “${stage.data.tokens[column].label}”`, `attention ${shown(stage.drawn.tokenHead.weight(row, column))}`],
+    choose: ({ row, column }) => ({ layer: stage.view.layer, head: row, token: column }),
+  });
+  onCells(stage, part("confidence"), {
+    find: ([x]) => {
+      const column = Math.floor((x - stage.drawn.confidence.area.x) / stage.drawn.confidence.cell);
+      return column >= 0 && column < stage.data.tokens.length ? { column } : null;
+    },
+    say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, column)],
+    choose: ({ column }) => ({ token: stage.view.token === column ? null : column }),
+  });
+}
+
+function onCells(stage, canvas, { find, say, choose }) {
+  canvas.onmousemove = (event) => {
+    const cell = find(pointIn(canvas, event));
+    canvas.style.cursor = cell ? "pointer" : "default";
+    if (!cell) return stage.act.leave();
+    const near = { left: event.clientX + 12, top: event.clientY - 8, bottom: event.clientY + 14 };
+    lineTip(stage.part("tip"), ...say(cell), near);
+  };
+  canvas.onmouseleave = () => stage.act.leave();
+  canvas.onclick = (event) => {
+    const cell = find(pointIn(canvas, event));
+    if (cell) select(stage, choose(cell));
+  };
+}

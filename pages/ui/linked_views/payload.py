@@ -1,0 +1,103 @@
+"""What the linked views are fed with: a trace and its score as JSON, numbers as base64 of float32."""
+
+import base64
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.figures.style import attention_scale
+from pages.ui.words import Words
+from rauq import report
+from rauq.labels import NEWLINE, SPACE, label, parts, visible
+from rauq.score import Score
+from rauq.trace import Trace
+
+LONG = 60  # tokens, from which on the strip is set smaller, and scrolls
+ONE_TOKEN = "RAUQ looks at attention between answer tokens. This answer has one token, so no head was picked."
+_HINT = "Click a token, or use the arrow keys, to see its map; click a cell to select its head."
+_KEY = ("▲ the largest collapse", f"{SPACE} a space", f"{NEWLINE} a line break")
+_MAP_CAPTION = (
+    "Shaded rows: the layers that RAUQ looks at. Ringed: the head picked in each. Framed: the selected head. "
+    "A strong weight says where a head looks, not why."
+)
+_CHART_CAPTION = (
+    "Bold: the layer that decided. Dotted: r, the same recurrence of a model that is sure of every token. The scale is "
+    "logarithmic, so the gap from r down to c is the collapse. Underneath: what the recurrence was fed with."
+)
+
+
+def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
+    """Everything that the browser draws of one scored answer; what is selected is added by the page."""
+    found = report.collapse(score)
+    rows = {layer: row for row, layer in enumerate(trace.layers)}
+    reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
+    return words._asdict() | {
+        "live": False,
+        "long": len(trace.pieces) > LONG,
+        "tokens": [_token(trace, index) for index in range(len(trace.pieces))],
+        "layers": trace.layers,
+        "numHeads": trace.num_heads,
+        "gaps": len(trace.pieces) - 1,
+        "picked": [
+            {"layer": layer, "row": rows[layer], "head": int(head)}
+            for layer, head in zip(score.layers, score.heads, strict=True)
+        ],
+        "deciding": score.layer,
+        "collapseAt": found.token if found else None,
+        "signalName": score.settings.signal,
+        "arrays": {name: _base64(array) for name, array in _arrays(trace, score).items()},
+        "reasons": {name: reason for name, reason in reasons.items() if reason},
+        "scales": {name: [colour for _, colour in attention_scale(dark=name == "dark")] for name in ("light", "dark")},
+        "key": _KEY,
+        "hint": _HINT,
+        "note": ONE_TOKEN if len(trace.pieces) == 1 else "",
+        "captions": {"map": _MAP_CAPTION, "confidence": _CHART_CAPTION},
+    }
+
+
+def live_payload(pieces: Sequence[str], words: Words) -> dict[str, Any]:
+    """The tokens of an answer that is still being written: no numbers yet."""
+    tokens = [_bare_token(piece.encode("utf-8", "replace")) for piece in pieces]
+    return words._asdict() | {"live": True, "answer": "", "long": len(tokens) > LONG, "tokens": tokens}
+
+
+def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
+    """One row a layer, head or token, in the order in which the browser reads them."""
+    weights = trace.previous_token_attention(score.settings.alignment)
+    heads = report.picked_heads(score)
+    return {
+        "attention": weights,  # (L, H, N - 1)
+        "means": weights.mean(axis=2) if weights.shape[2] else np.full(weights.shape[:2], np.nan),
+        "probability": np.exp(trace.logprobs),
+        "entropy": trace.entropies,
+        "signal": score.signal,
+        "collapse": score.collapse,
+        "contribution": score.contributions,
+        "shares": score.collapse_shares,  # (N, 2)
+        "confidence": score.confidence,  # (Lw, N)
+        "sure": score.sure_confidence,  # (Lw, N)
+        "pickedAttention": score.attention,  # (Lw, N - 1)
+        "headNumbers": np.array([(head.mean_attention, head.margin, head.layer_score) for head in heads]),  # (Lw, 3)
+    }
+
+
+def _base64(array: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, dtype="<f4").tobytes()).decode()
+
+
+def _bare_token(piece: bytes) -> dict[str, Any]:
+    return {
+        "parts": [[part.text, part.mark] for part in parts(piece)],
+        "endsLine": piece.endswith(b"\n"),
+        "label": label(piece, longest=60),
+    }
+
+
+def _token(trace: Trace, index: int) -> dict[str, Any]:
+    chosen = int(trace.answer_ids[index])
+    alternatives = [
+        (visible(text) or "∅", math.exp(logprob), token == chosen) for token, text, logprob in trace.alternatives[index]
+    ]
+    return _bare_token(trace.pieces[index]) | {"alternatives": alternatives}

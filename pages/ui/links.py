@@ -1,0 +1,90 @@
+"""What a URL says besides settings: which answer, or what to ask which model; what is selected, what is marked."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from rauq.trace import Trace
+
+EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
+PROMPT, ANSWER, MODEL, LIMIT = "prompt", "answer", "model", "max_new_tokens"
+ASKS = (PROMPT, ANSWER, MODEL, LIMIT)
+LAYER, HEAD, TOKEN = "layer", "head", "token"
+SELECTED = (LAYER, HEAD, TOKEN)
+
+LONGEST = 4000  # characters; what every browser and most places to paste a link into take
+MOST_TOKENS = 1024
+USUAL_TOKENS = 128
+_NONE = "none"
+_TOKENS = re.compile(r"\d{1,5}([.]\d{1,5}){0,999}", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """An answer that a link asks for: to be generated, or, where `answer` is given, to be scored."""
+
+    prompt: str
+    answer: str | None = None
+    model: str = "atlas"
+    max_new_tokens: int = USUAL_TOKENS
+
+
+def read_asked(query: Mapping[str, str]) -> Asked | None:
+    """What a link asks for; None where it brings no prompt."""
+    if not query.get(PROMPT):
+        return None
+    limit = query.get(LIMIT, "")
+    usable = limit.isascii() and limit.isdigit() and len(limit) < 6
+    return Asked(
+        prompt=query[PROMPT],
+        answer=query.get(ANSWER),
+        model=query.get(MODEL) or "atlas",
+        max_new_tokens=min(max(int(limit), 1), MOST_TOKENS) if usable else USUAL_TOKENS,
+    )
+
+
+def asking(trace: Trace) -> Asked:
+    """What leads to this answer again: the prompt alone where the model would give it anyway, else the answer too."""
+    greedy = all(row and row[0].id == token for row, token in zip(trace.alternatives, trace.answer_ids, strict=True))
+    if greedy and trace.stop_reason in {"eos", "stop", "length"}:
+        limit = len(trace.answer_ids) if trace.stop_reason == "length" else USUAL_TOKENS
+        return Asked(prompt=trace.prompt, model=trace.model, max_new_tokens=min(max(limit, 1), MOST_TOKENS))
+    return Asked(prompt=trace.prompt, answer=trace.answer, model=trace.model)
+
+
+def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
+    """A link that opens on this answer anywhere; None where it would be longer than LONGEST.
+
+    A recorded answer is named. Any other is brought by its prompt, which stands in a URL for this purpose alone.
+    """
+    kept = {name: value for name, value in query.items() if name not in (KEPT, *ASKS)}
+    if EXAMPLE not in query:
+        kept |= _written(asking(trace))
+    found = f"{base}?{urlencode(kept, errors='replace')}"
+    return found if len(found) <= LONGEST else None
+
+
+def read_wrong(text: str, num_tokens: int) -> tuple[tuple[int, ...], bool]:
+    """Tokens marked as wrong, and whether the whole text could be used."""
+    if text == _NONE:
+        return (), True
+    asked = {int(token) for token in text.split(".")} if _TOKENS.fullmatch(text) else {-1}
+    inside = {token for token in asked if 0 <= token < num_tokens}
+    return tuple(sorted(inside)), inside == asked
+
+
+def written_wrong(tokens: Iterable[int]) -> str:
+    """Tokens marked as wrong, for `read_wrong`."""
+    return ".".join(map(str, sorted(tokens))) or _NONE
+
+
+def number(text: str) -> int | None:
+    """A number that stands in a URL, from 0 up; None where it is no such number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _written(asked: Asked) -> dict[str, str]:
+    parts = {PROMPT: asked.prompt, ANSWER: asked.answer, MODEL: asked.model, LIMIT: str(asked.max_new_tokens)}
+    usual = {ANSWER: None, MODEL: "atlas", LIMIT: str(USUAL_TOKENS)}
+    return {name: value for name, value in parts.items() if value is not None and value != usual.get(name)}

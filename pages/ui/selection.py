@@ -1,0 +1,81 @@
+"""What is selected in the linked views, and its place in the URL.
+
+A layer, a head or a token stands in the URL only once the user has chosen it; until then the views show the layer
+that decided and the head that was picked in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import links
+from pages.ui.links import HEAD, LAYER, SELECTED, TOKEN
+from pages.ui.state import notify
+from rauq.score import Score
+from rauq.trace import Trace
+
+_HEARD, _SERIAL = "_heard", "_serial"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What the user has chosen: an absolute layer, a head, an answer token; None where nothing was."""
+
+    layer: int | None = None
+    head: int | None = None
+    token: int | None = None
+
+
+def chosen(trace: Trace) -> Chosen:
+    """The selection of the URL, brought into the range of the answer; the user is told where it was not."""
+    asked = {name: links.number(st.query_params.get(name, "")) for name in SELECTED}
+    allowed = {LAYER: trace.layers, HEAD: range(trace.num_heads), TOKEN: range(len(trace.pieces))}
+    found = {name: None if value is None else nearest(allowed[name], value) for name, value in asked.items()}
+    if wrong := [name for name in SELECTED if found[name] != asked[name]]:
+        notify(f"This answer has no such {' or '.join(wrong)}: the nearest is shown.")
+    unread = [name for name in SELECTED if name in st.query_params and found[name] is None]
+    if unread:
+        notify(f"The link's {' and '.join(unread)} is no number; it is left out.")
+    write(Chosen(**found))
+    return Chosen(**found)
+
+
+def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
+    """The layer and the head that the views show: the chosen ones, else the deciding layer and its picked head."""
+    layer = selected.layer
+    if layer is None:
+        layer = score.layers[0] if score.layer is None else score.layer
+    picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
+    return layer, max(picked, 0) if selected.head is None else selected.head
+
+
+def hear(told: Mapping[str, Any]) -> None:
+    """Take over what was selected in the browser."""
+    selected = Chosen(**{name: told[name] for name in SELECTED})
+    st.session_state[_HEARD] = selected
+    write(selected)
+
+
+def serial(selected: Chosen) -> int:
+    """A number that changes when a selection came from elsewhere than the views, which then have to take it over."""
+    if st.session_state.get(_HEARD) != selected:
+        st.session_state[_HEARD] = selected
+        st.session_state[_SERIAL] = st.session_state.get(_SERIAL, 0) + 1
+    return int(st.session_state.get(_SERIAL, 0))
+
+
+def write(selected: Chosen) -> None:
+    """Write a selection into the URL."""
+    for name in SELECTED:
+        value = getattr(selected, name)
+        if value is None:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != str(value):
+            st.query_params[name] = str(value)
+
+
+def nearest(allowed: Sequence[int], asked: int) -> int:
+    """The allowed number closest to the one that was asked for."""
+    return min(allowed, key=lambda number: abs(number - asked))

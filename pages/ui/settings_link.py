@@ -1,0 +1,110 @@
+"""Settings as text in a URL: written where they are not the paper's, read back, and mended where a link is wrong."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from rauq.errors import InvalidInput
+from rauq.settings import Settings, resolve, window
+from rauq.trace import Kind, Trace
+
+ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
+UPDATE, TOKENS, OVER_LAYERS = "update", "token_aggregation", "layer_aggregation"
+
+_ALPHA = re.compile(r"0(\.\d{1,4})?|1(\.0{1,4})?", re.ASCII)
+_LAYERS = re.compile(r"\d{1,4}([.]\d{1,4}){0,255}", re.ASCII)
+_HEADS = re.compile(r"\d{1,4}-\d{1,4}([.]\d{1,4}-\d{1,4}){0,255}", re.ASCII)
+
+
+class Read(NamedTuple):
+    """The settings that a link asks for, and what in it cannot be used: there the paper's stand in."""
+
+    settings: Settings
+    wrong: tuple[str, ...]
+
+
+def read_settings(query: Mapping[str, str]) -> Read:
+    """Settings from URL parameters; those that are missing follow the paper."""
+    settings, wrong = Settings(), []
+    for name, parse in _PARSERS.items():
+        if name in query:
+            try:
+                settings = replace(settings, **{name: parse(query[name])})
+            except (InvalidInput, ValueError):
+                wrong.append(name)
+    return Read(settings, tuple(wrong))
+
+
+def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
+    """URL parameters for settings; None for what is the paper's for this kind of model anyway."""
+    paper = resolve(Settings(signal=settings.signal), kind)
+    own = resolve(settings, kind)
+    written = {name: _text(getattr(own, name)) for name in _PARSERS if getattr(own, name) != getattr(paper, name)}
+    if own.signal != resolve(Settings(), kind).signal:
+        written[SIGNAL] = str(own.signal)
+    return {name: written.get(name) for name in _PARSERS}
+
+
+def fitted(settings: Settings, trace: Trace) -> Read:
+    """The settings as far as the trace can follow them: layers and heads that it lacks give way to the paper's."""
+    wrong = []
+    if isinstance(settings.layers, tuple):
+        inside = tuple(layer for layer in settings.layers if layer in trace.layers)
+        if inside != settings.layers:
+            wrong.append(LAYERS)
+            settings = replace(settings, layers=inside or "middle")
+    if isinstance(settings.heads, tuple) and not _has_heads(settings, trace):
+        wrong.append(HEADS)
+        settings = replace(settings, heads="max")
+    return Read(settings, tuple(wrong))
+
+
+def _has_heads(settings: Settings, trace: Trace) -> bool:
+    named = dict(settings.heads)  # type: ignore[arg-type]  # a tuple of pairs, as the caller found
+    layers = window(settings, captured=trace.layers, num_layers=trace.num_layers)
+    return set(layers) <= set(named) and max(named.values()) < trace.num_heads
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - any field of Settings
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, tuple):
+        return ".".join("-".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
+    return str(value)
+
+
+def _alpha(text: str) -> float:
+    return float(_matched(_ALPHA, text))
+
+
+def _layers(text: str) -> str | tuple[int, ...]:
+    return text if text in {"all", "middle"} else tuple(map(int, _matched(_LAYERS, text).split(".")))
+
+
+def _heads(text: str) -> str | tuple[tuple[int, ...], ...]:
+    if text in {"max", "mean", "top5"}:
+        return text
+    return tuple(tuple(map(int, pair.split("-"))) for pair in _matched(_HEADS, text).split("."))
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> str:
+    if not pattern.fullmatch(text):
+        message = f"{text!r} is not of the form {pattern.pattern}"
+        raise ValueError(message)
+    return text
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
+    {
+        SIGNAL: str,
+        ALPHA: _alpha,
+        ALIGNMENT: str,
+        LAYERS: _layers,
+        HEADS: _heads,
+        UPDATE: str,
+        TOKENS: str,
+        OVER_LAYERS: str,
+    }
+)

@@ -1,0 +1,88 @@
+"""What can be taken away from one answer: a link, the trace, numbers, a report, code, and figures to print.
+
+Nothing is made before it is asked for: exports bring Plotly along.
+"""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.ui import links
+from pages.ui.errors import printable
+from pages.ui.links import LONGEST
+from pages.ui.state import Shown
+from rauq.score import Score
+from rauq.trace import Trace
+
+_FILE = "answer.safetensors"
+_WEIGHTS = "application/octet-stream"
+_REFERENCE = (
+    "How unusual is this score? A percentile needs a scored data set of the same model, and there is none here yet. "
+    "Until then the score ranks answers of one model under one setting."
+)
+
+
+def take_away(shown: Shown, trace: Trace, score: Score) -> None:
+    """Downloads and links of an answer; `trace` carries the marks of the user."""
+    st.caption(_REFERENCE)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _link(trace)
+        st.page_link("pages/compare.py", label="Compare it with another", query_params={"a": shown.name})
+        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "All of it in one file: open it here again, or in Python.")
+        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row a token.")
+        _download("Picked heads", lambda: _heads(score), "heads.csv", "text/csv", "One row a layer of the window.")
+        _download("Report", lambda: _report(trace, score), "report.html", "text/html", "One page that opens offline.")
+        code = st.popover("Python", on_change="rerun", key="python")
+        if code.open:
+            with code:
+                _python(trace, score)
+    figures = st.expander("Figures to print, as SVG or PNG", key="figures", on_change="rerun")
+    if figures.open:
+        with figures:
+            _figures(trace, score)
+
+
+def _link(trace: Trace) -> None:
+    with st.popover("Copy link"):
+        base = (st.context.url or "").rstrip("/")
+        address = base if base.endswith("/inspect") else f"{base}/inspect"
+        if (found := links.link(address, st.query_params.to_dict(), trace)) is None:
+            st.text(f"This prompt is too long for a link of {LONGEST} characters. Download the trace, and send that.")
+        else:
+            st.caption("It opens on this view. It holds the prompt; nothing is loaded or run before its reader asks.")
+            st.code(printable(found), language=None, wrap_lines=True)
+
+
+def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
+    st.download_button(label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation)
+
+
+def _numbers(trace: Trace, score: Score) -> str:
+    from analysis.exports.numbers import numbers_csv
+
+    return numbers_csv(trace, score)
+
+
+def _heads(score: Score) -> str:
+    from analysis.exports.numbers import picked_heads_csv
+
+    return picked_heads_csv(score)
+
+
+def _report(trace: Trace, score: Score) -> str:
+    from analysis.exports.html_report import html_report
+
+    return html_report(trace, score, dark=st.context.theme.type == "dark")
+
+
+def _python(trace: Trace, score: Score) -> None:
+    from analysis.exports.python_code import python_code
+
+    st.caption("It gives the same score. Put it beside the trace, saved under the name below.")
+    st.code(python_code(trace, score, trace_file=_FILE), language="python")
+
+
+def _figures(trace: Trace, score: Score) -> None:
+    from pages.ui.figures import show_figures
+
+    show_figures(trace, score)
