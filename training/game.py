@@ -18,8 +18,8 @@ from rauq.atlas.recorded import GAME, GAME_INDEX, Riddle, invented_tokens
 from rauq.language_model import LanguageModel
 
 COUNTS: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 3, "summaries": 3})
-MOST_LINES = 4  # of a prompt
-_LENGTHS: Mapping[Family, range] = MappingProxyType(
+MOST_LINES: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 4, "summaries": 2})  # of a prompt
+LENGTHS: Mapping[Family, range] = MappingProxyType(
     {"places": range(6, 17), "translation": range(6, 17), "summaries": range(6, 25)}  # no summary has fewer than 20
 )
 _TRIED = 32  # prompts at a time
@@ -57,7 +57,7 @@ def riddle_of(example: Example, trace: Trace) -> Riddle | None:
     verdict = judge(example, trace.answer)
     wrong = [statement for statement in verdict.statements if not statement.correct]
     invented = invented_tokens(trace, verdict)
-    if len(wrong) != 1 or len(trace.pieces) not in _LENGTHS[example.family] or 2 * len(invented) >= len(trace.pieces):
+    if len(wrong) != 1 or len(trace.pieces) not in LENGTHS[example.family] or 2 * len(invented) >= len(trace.pieces):
         return None
     return Riddle(example.id, invented, example.reference)
 
@@ -79,7 +79,7 @@ def _choose(model: LanguageModel, family: Family, count: int, rng: Random) -> li
 
 
 def _drawn(family: Family, rng: Random) -> list[Example]:
-    short = [example for example in load_examples(family) if example.prompt.count("\n") < MOST_LINES]
+    short = [example for example in load_examples(family) if example.prompt.count("\n") < MOST_LINES[family]]
     return rng.sample(short, len(short))
 
 

@@ -1,0 +1,106 @@
+"""The numbers in the lesson's pictures are those of the recordings, computed here another way."""
+
+import numpy as np
+import pytest
+
+import rauq
+from analysis.lesson import BY_HAND, lesson, look, puzzle, words
+from rauq.atlas.recorded import find_recorded, held_out, load_game
+from tests.answers import random_trace
+from tests.traces import make_trace
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    return find_recorded("unknown-word").trace()
+
+
+@pytest.fixture(scope="module")
+def drawn(wrong):
+    return lesson(wrong=wrong, right=find_recorded("known-words").trace(), myth=find_recorded("myth").trace())
+
+
+@pytest.mark.parametrize("offset", [1, 2])
+def test_a_look_is_the_head_with_the_largest_mean_weight_that_far_back(offset, wrong):
+    found = look(wrong, offset=offset)
+    rows = range(offset, len(wrong.pieces))  # answer tokens whose `offset`-th token before is in the answer
+    means = np.mean([wrong.attention[:, :, row, offset - 1] for row in rows], axis=0)
+    assert (found.layer, found.head) == np.unravel_index(means.argmax(), means.shape)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arcs_are_weights_of_the_band_inside_the_answer(seed):
+    trace = random_trace(6, seed=seed)
+    found = look(trace, offset=1)
+    band = trace.attention[trace.layers.index(found.layer), found.head]
+    drawn = {(arc.token, arc.to): arc.weight for arc in found.arcs}
+    for token in range(6):
+        for to in range(token):
+            weight = band[token, token - 1 - to]  # row of the query that writes the token, key `to`
+            assert drawn.get((token, to), 0.0) == pytest.approx(weight if weight >= 0.02 else 0.0)
+    assert all(0 <= arc.to < arc.token for arc in found.arcs)
+    assert found.previous[0] is None
+    np.testing.assert_allclose(found.previous[1:], trace.previous_token_attention()[found.layer, found.head])
+
+
+def test_the_picked_heads_are_those_of_the_score(drawn, wrong):
+    score = rauq.score(wrong)
+    assert [picked.layer for picked in drawn.picked] == list(score.layers)
+    assert [picked.head for picked in drawn.picked] == score.heads.tolist()
+    np.testing.assert_allclose([picked.layer_score for picked in drawn.picked], score.layer_scores)
+    for picked, weights in zip(drawn.picked, score.attention, strict=True):
+        assert picked.weights[0] is None
+        np.testing.assert_allclose(picked.weights[1:], weights)
+        assert drawn.head_means[picked.layer][picked.head] == pytest.approx(picked.mean)
+        assert picked.mean == pytest.approx(max(drawn.head_means[picked.layer]))
+
+
+def test_what_the_reader_computes_by_hand_is_the_scores_confidence(drawn, wrong):
+    score, given = rauq.score(wrong), drawn.recurrence
+    row = score.layers.index(score.layer)
+    by_hand, sure = [given.signal[0]], [1.0]
+    for signal, attention in zip(given.signal[1:], given.attention[1:], strict=True):
+        by_hand.append(given.alpha * signal + (1 - given.alpha) * attention * by_hand[-1])
+        sure.append(given.alpha + (1 - given.alpha) * given.sure_attention * sure[-1])
+    assert given.alpha == 0.2
+    np.testing.assert_allclose(by_hand, score.confidence[row, :BY_HAND])
+    np.testing.assert_allclose(sure, score.sure_confidence[row, :BY_HAND])
+
+
+@pytest.mark.parametrize("name", ["wrong", "right", "myth"])
+def test_an_answer_is_scored_and_judged(name, drawn):
+    answer = getattr(drawn, name)
+    trace = next(
+        found for found in map(trace_of, ("unknown-word", "known-words", "myth")) if found.prompt == answer.prompt
+    )
+    score = rauq.score(trace)
+    assert (answer.uncertainty, answer.layer) == (score.uncertainty, score.layer)
+    np.testing.assert_allclose(answer.collapse, score.collapse)
+    np.testing.assert_allclose(answer.probability, np.exp(trace.logprobs))
+    assert answer.correct == (not answer.invented) == (name == "right")
+    invented = "".join(trace.answer_tokens[token] for token in answer.invented).strip()
+    assert invented not in held_out(trace).reference or answer.correct
+
+
+def trace_of(name):
+    return find_recorded(name).trace()
+
+
+def test_tokens_are_drawn_without_the_mark_of_a_space_but_never_empty():
+    trace = make_trace((b" Oslo", b" ", b"\n", b"<b>"))
+    assert words(trace) == ("Oslo", "·", "↵", "<b>")
+
+
+@pytest.mark.parametrize("riddle", load_game(), ids=lambda riddle: riddle.id)
+def test_a_puzzle_names_what_each_would_name(riddle):
+    trace, found = riddle.trace(), puzzle(riddle)
+    collapse = rauq.score(trace).collapse
+    assert all(collapse[found.rauq] >= other for other in collapse)
+    assert all(trace.logprobs[found.probability] <= other for other in trace.logprobs)
+    assert "".join(found.parts) == trace.answer
+    assert found.parts[1] == "".join(trace.answer_tokens[token] for token in found.invented)
+
+
+def test_an_answer_to_no_held_out_prompt_is_refused():
+    with pytest.raises(rauq.TraceFileError, match="is no held-out prompt"):
+        held_out(make_trace())

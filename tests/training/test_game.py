@@ -1,0 +1,72 @@
+"""The answers of the game are what its rule says, and the rule alone chose them."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import rauq
+from rauq.atlas import recorded
+from rauq.atlas.evaluation import FAMILIES, judge, load_examples
+from rauq.atlas.recorded import GAME, find_recorded, held_out, load_game
+from rauq.models import ATLAS, sha256
+from training import game
+from training.game import COUNTS, LENGTHS, MOST_LINES, record_game, riddle_of, subjects
+
+RIDDLES = load_game()
+EXAMPLES = {example.id: example for family in FAMILIES for example in load_examples(family)}
+
+
+def test_there_are_ten_over_the_three_families():
+    assert Counter(EXAMPLES[riddle.id].family for riddle in RIDDLES) == COUNTS
+    assert len(RIDDLES) == 10
+
+
+def test_no_two_of_a_family_ask_about_the_same_or_come_from_one_stratum():
+    for family in FAMILIES:
+        asked = [EXAMPLES[riddle.id] for riddle in RIDDLES if EXAMPLES[riddle.id].family == family]
+        assert len({subjects(family)(example.prompt) for example in asked}) == COUNTS[family]
+        assert len({example.stratum for example in asked}) == COUNTS[family]
+
+
+def test_the_index_and_the_folder_hold_the_same():
+    assert {riddle.path for riddle in RIDDLES} == set(GAME.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("riddle", RIDDLES, ids=lambda riddle: riddle.id)
+class TestRiddle:
+    def test_the_invented_tokens_are_those_of_the_one_wrong_statement(self, riddle):
+        trace = riddle.trace()
+        assert held_out(trace) == EXAMPLES[riddle.id]
+        verdict = judge(EXAMPLES[riddle.id], trace.answer)
+        (wrong,) = [statement for statement in verdict.statements if not statement.correct]
+        ends = np.cumsum([len(text) for text in trace.answer_tokens])
+        # character by character: another way than that of invented_tokens
+        owners = {int(np.searchsorted(ends, place, side="right")) for place in range(wrong.start, wrong.end)}
+        assert riddle.invented == tuple(sorted(owners))
+        assert riddle.reference == EXAMPLES[riddle.id].reference
+
+    def test_it_can_be_read_on_a_page_and_leaves_a_choice(self, riddle):
+        trace, family = riddle.trace(), EXAMPLES[riddle.id].family
+        assert len(trace.pieces) in LENGTHS[family]
+        assert len(trace.prompt.splitlines()) <= MOST_LINES[family]
+        assert 0 < 2 * len(riddle.invented) < len(trace.pieces)
+
+    def test_it_was_made_by_the_weights_beside_it(self, riddle):
+        assert riddle.trace().revision == sha256(ATLAS / "model.safetensors")
+
+
+def test_a_right_answer_makes_no_riddle():
+    trace = find_recorded("known-words").trace()
+    assert riddle_of(held_out(trace), trace) is None
+    wrong = find_recorded("unknown-word").trace()
+    assert riddle_of(held_out(wrong), wrong).invented == (3, 4, 5)
+
+
+def test_the_rule_chooses_the_same_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(game, "GAME", tmp_path)
+    monkeypatch.setattr(recorded, "GAME", tmp_path)
+    monkeypatch.setattr(game, "GAME_INDEX", tmp_path / "index.json")
+    assert record_game(rauq.load_model("atlas")) == RIDDLES
+    assert (tmp_path / "index.json").read_text() == recorded.GAME_INDEX.read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in GAME.iterdir()}
