@@ -173,7 +173,11 @@ def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], 
     """Ids, texts and log-probabilities of one token after another."""
     names = {f"alternative_{name}": kind for name, kind in _ALTERNATIVES.items()}
     for row in zip(*(_typed_list(metadata, name, list) for name in names), strict=True):
-        yield tuple(_typed_list({name: row[i]}, name, kind) for i, (name, kind) in enumerate(names.items()))
+        columns = tuple(_typed_list({name: row[i]}, name, kind) for i, (name, kind) in enumerate(names.items()))
+        if len(set(map(len, columns))) > 1:
+            message = "a token has more of some parts of its alternatives than of others"
+            raise ValueError(message)
+        yield columns
 
 
 def _part(parts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON or an array
@@ -196,5 +200,5 @@ def _typed_list(metadata: Mapping[str, Any], name: str, kind: type[Part]) -> lis
 
 
 def _short(said: object) -> str:
-    text = str(said)
+    text = f"there is no {said}" if isinstance(said, KeyError) else str(said)
     return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"
