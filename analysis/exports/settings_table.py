@@ -8,7 +8,7 @@ from rauq.trace import Trace
 
 _NAMES = (
     ("signal", "signal"),
-    ("alpha", "α, the weight of the signal"),
+    ("alpha", "alpha"),
     ("layers", "layers"),
     ("alignment", "alignment"),
     ("heads", "heads"),

@@ -129,7 +129,7 @@ def test_settings_stand_beside_the_papers():
     assert [name for name, row in rows.items() if row.changed] == ["layers", "heads"]
     assert (rows["layers"].value, rows["layers"].paper) == ("2, 3", "middle")
     assert rows["heads"].value == "layer 2 head 1, layer 3 head 0"
-    assert (rows["α, the weight of the signal"].value, rows["signal"].value) == ("0.6", "probability")
+    assert (rows["alpha"].value, rows["signal"].value) == ("0.6", "probability")
     assert "Settings: not the paper's" in page_of(trace, chosen).text("h2")
     assert "Settings: the paper's" in page_of(trace).text("h2")
 
