@@ -173,7 +173,9 @@ def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], 
     """Ids, texts and log-probabilities of one token after another."""
     names = {f"alternative_{name}": kind for name, kind in _ALTERNATIVES.items()}
     for row in zip(*(_typed_list(metadata, name, list) for name in names), strict=True):
-        columns = tuple(_typed_list({name: row[i]}, name, kind) for i, (name, kind) in enumerate(names.items()))
+        columns: tuple[list[Any], ...] = tuple(
+            _typed_list({name: row[i]}, name, kind) for i, (name, kind) in enumerate(names.items())
+        )
         if len(set(map(len, columns))) > 1:
             message = "a token has more of some parts of its alternatives than of others"
             raise ValueError(message)
