@@ -65,7 +65,7 @@ def token_numbers(trace: Trace, score: Score) -> tuple[TokenNumbers, ...]:
 
 def numbers_csv(trace: Trace, score: Score) -> str:
     """The columns of `TokenNumbers`, one row for each answer token."""
-    return _table(TokenNumbers._fields, token_numbers(trace, score))
+    return _table(TokenNumbers._fields, map(_cells, token_numbers(trace, score)))
 
 
 def picked_heads_csv(score: Score) -> str:
@@ -77,7 +77,7 @@ def picked_heads_csv(score: Score) -> str:
         (row.layer, row.head, row.mean_attention, row.margin, row.layer_score, row.layer == score.layer)
         for row in report.picked_heads(score)
     )
-    return _table(("layer", "head", "mean_attention", "margin", "layer_score", "decides"), rows)
+    return _table(("layer", "head", "mean_attention", "margin", "layer_score", "decides"), map(_cells, rows))
 
 
 def attention_csv(trace: Trace, *, alignment: Alignment) -> str:
@@ -88,8 +88,9 @@ def attention_csv(trace: Trace, *, alignment: Alignment) -> str:
     """
     weights = trace.previous_token_attention(alignment)
     rows, heads, gaps = (index.ravel() for index in np.indices(weights.shape))
-    columns = (np.asarray(trace.layers)[rows], heads, gaps + 1, weights.ravel())
-    return _table(("layer", "head", "token", "attention"), zip(*(column.tolist() for column in columns), strict=True))
+    cells = ["" if math.isnan(weight) else weight for weight in weights.ravel().tolist()]
+    columns = (np.asarray(trace.layers)[rows].tolist(), heads.tolist(), (gaps + 1).tolist(), cells)
+    return _table(("layer", "head", "token", "attention"), zip(*columns, strict=True))
 
 
 def as_text(text: str) -> str:
@@ -110,16 +111,20 @@ def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows(map(_cell, row) for row in rows)
+    writer.writerows(rows)
     return text.getvalue()
+
+
+def _cells(row: Iterable[object]) -> list[object]:
+    return [_cell(value) for value in row]
 
 
 def _cell(value: object) -> object:
     match value:
-        case bool():
-            return str(value).lower()
         case float():
             return "" if math.isnan(value) else value
+        case bool():
+            return str(value).lower()
         case str():
             return as_text(value)
         case _:
