@@ -1,0 +1,68 @@
+"""The page Compare under AppTest: how it is opened, and what it shows."""
+
+import json
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import answers, cache
+from rauq.atlas.recorded import load_recorded
+
+ROOT = Path(__file__).parents[2]
+FIRST, BESIDE = "example:unknown-place", "example:known-place"
+HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y] [a](http://evil.example)"
+JOB = "_compare_job"
+
+
+def open_compare(**query):
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    page.switch_page("pages/compare.py")
+    for name, value in query.items():
+        page.query_params[name] = value
+    return page.run()
+
+
+def kept(trace):
+    """The reference of an answer that somebody else's link leads to."""
+    name = "k" * 8 + str(len(cache.answers().traces))
+    cache.answers().traces[name] = trace
+    return f"kept:{name}"
+
+
+def of(name):
+    return next(one for one in load_recorded() if one.id == name.removeprefix("example:")).trace()
+
+
+def strips(page):
+    (component,) = page.get("bidi_component")
+    return json.loads(component.proto.json)
+
+
+def charts(page):
+    return {chart.proto.id.rpartition("-")[2]: json.loads(chart.proto.spec) for chart in page.get("plotly_chart")}
+
+
+def interpreted(page):
+    """Everything on the page that Streamlit reads as Markdown."""
+    kinds = (page.markdown, page.caption, page.title, page.header, page.error, page.info, page.toast, page.warning)
+    return " ".join(str(element.value) for kind in kinds for element in kind)
+
+
+def choose(page, key, value):
+    return next(group for group in page.get("button_group") if group.key == key).set_value(value).run()
+
+
+def ended(page):
+    """The page once its job is done; the polling is the browser's part."""
+    if JOB in page.session_state:  # else it ended before the click's own run did
+        assert page.session_state[JOB].done.wait(120)
+    return page.run()
+
+
+def shown(page, side):
+    return answers.find(page.query_params[side].removeprefix("kept:"))
+
+
+def upload(page, trace, name="answer.safetensors"):
+    (uploader,) = page.get("file_uploader")
+    return uploader.upload(name, trace if isinstance(trace, bytes) else trace.to_bytes()).run()
