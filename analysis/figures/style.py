@@ -1,6 +1,9 @@
 """Colours and sizes that every figure shares. They hold on a light and on a dark page, and for colour-blind eyes."""
 
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 # Attention: blue, from the page's colour away: none is pale on a light page and dark on a dark one. The lightness
 # runs steadily, so that the scale reads without telling hues apart.
@@ -13,7 +16,7 @@ VEIL = "rgba(139, 149, 161, 0.28)"
 _MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}  # pixels; axis labels make their own room
 
 
-def finish(figure: go.Figure, *, height: int, dark: bool) -> None:
+def finish(figure: "go.Figure", *, height: int, dark: bool) -> None:
     """Give a figure its size and the texts of its axes their colour; nothing is zoomed by dragging."""
     text = {"color": text_colour(dark=dark)}
     axis = {"tickfont": text, "title": {"font": text}, "fixedrange": True, "zeroline": False}

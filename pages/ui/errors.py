@@ -11,6 +11,7 @@ from rauq.errors import (
     NotCaptured,
     OutOfMemory,
     RauqError,
+    TraceFileError,
     UnsupportedModel,
 )
 
@@ -20,6 +21,7 @@ _TITLES: Mapping[type[RauqError], str] = {
     UnsupportedModel: "This model cannot be looked into exactly",
     NonFiniteLogits: "The model broke down",
     NotCaptured: "This was not captured",
+    TraceFileError: "This trace cannot be opened",
     OutOfMemory: "There is not enough memory",
 }
 

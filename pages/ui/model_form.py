@@ -16,6 +16,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 KINDS = ("auto", "base", "instruct")
 DEVICE, DTYPE, KIND = "device", "dtype", "kind"
+_AT_HAND = "_at_hand"
 _KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
 _HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
 
@@ -25,16 +26,17 @@ def model_form() -> None:
     st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_HELP, persist_state="session")
     if st.session_state[state.MODEL] != OTHER:
         return
-    typed = st.session_state.get(state.OTHER_MODEL)
-    at_hand = dict.fromkeys([*([typed] if typed else []), *rauq.cached_models(), *(row.hub_id for row in PRESETS)])
+    st.session_state[state.OTHER_MODEL] = st.session_state.get(state.OTHER_MODEL, "")  # kept while it is not drawn
+    placeholder = "organisation/model, or a folder"
+    typed = st.text_input("Hub id or folder", key=state.OTHER_MODEL, placeholder=placeholder, persist_state="session")
     st.selectbox(
-        "Hub id or folder",
-        list(at_hand),
+        "Models at hand",
+        _at_hand(typed),
         index=None,
-        key=state.OTHER_MODEL,
-        accept_new_options=True,
-        placeholder="organisation/model, or a folder",
-        persist_state="session",
+        key=_AT_HAND,
+        on_change=_take,
+        placeholder="Or choose one",
+        label_visibility="collapsed",
     )
     with st.expander("Device, precision, kind"):
         _one_of("Device", DEVICES, DEVICE)
@@ -56,6 +58,18 @@ def chosen_model() -> ModelChoice:
         dtype=values.get(DTYPE, "auto"),
         kind=None if kind == "auto" else kind,
     )
+
+
+def _at_hand(typed: str) -> list[str]:
+    """Models of the folder that is typed, those that the hub's client has stored here, and the paper's."""
+    inside = map(str, rauq.local_models(typed)) if typed.strip() else ()
+    return list(dict.fromkeys([*inside, *rauq.cached_models(), *(preset.hub_id for preset in PRESETS)]))
+
+
+def _take() -> None:
+    if (chosen := st.session_state[_AT_HAND]) is not None:
+        st.session_state[state.OTHER_MODEL] = chosen
+        st.session_state[_AT_HAND] = None
 
 
 def _check(choice: ModelChoice) -> None:

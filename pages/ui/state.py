@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.ui import answers, links, settings_link
+from pages.ui.errors import printable
 from pages.ui.links import ASKS, EXAMPLE, KEPT, SELECTED, WRONG, Asked
 from pages.ui.recorded import recordings
 from rauq.atlas.recorded import Recorded
@@ -55,12 +56,17 @@ def asked() -> Asked | None:
 
 def fill(wanted: Asked) -> None:
     """Put a prompt, an answer and a model into the form."""
-    other = {} if wanted.model == ATLAS else {OTHER_MODEL: wanted.model}
+    other = {} if wanted.model == ATLAS else {OTHER_MODEL: printable(wanted.model)}
     task = GENERATE if wanted.answer is None else READ
-    values = {PROMPT: wanted.prompt, TASK: task, LIMIT: wanted.max_new_tokens, MODEL: OTHER if other else ATLAS}
+    values = {
+        PROMPT: printable(wanted.prompt),
+        TASK: task,
+        LIMIT: wanted.max_new_tokens,
+        MODEL: OTHER if other else ATLAS,
+    }
     st.session_state.update(values | other | {_IN_FORM: wanted})
     if wanted.answer is not None:
-        st.session_state[ANSWER] = wanted.answer
+        st.session_state[ANSWER] = printable(wanted.answer)
 
 
 def show(trace: Trace) -> None:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.ui.state import Shown
 from pages.ui.views import show_answer
 from rauq import Settings
 from rauq.trace import Alternative
@@ -18,4 +19,11 @@ trace = make_trace(
     alternatives=((Alternative(0, ATTACK, -1.0),),) * len(pieces),
 )
 st.set_page_config(page_title="unharmed", layout="wide")
-show_answer(trace, Settings())
+st.navigation(
+    [
+        st.Page(
+            lambda: show_answer(Shown(name=f"kept:{ATTACK}", trace=trace, note=ATTACK), Settings()), title="hostile"
+        ),
+        st.Page("../../pages/compare.py", title="compare"),
+    ]
+).run()

@@ -6,9 +6,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import rauq
-from pages.ui import state
+from pages.ui import cache, links
 from rauq.atlas import recorded
 
+NAME = "made-up"  # of the answer that a page is opened with
 APP = str(Path(__file__).parents[2] / "app.py")
 
 
@@ -22,7 +23,8 @@ def open_app(monkeypatch, tmp_path):
         for name, value in query.items():
             page.query_params[name] = value
         if trace is not None:
-            page.session_state[state.TRACE] = trace
+            cache.answers().traces[NAME] = trace
+            page.query_params[links.KEPT] = NAME
         return page.run()
 
     return run

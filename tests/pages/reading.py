@@ -1,14 +1,29 @@
 """What a page under AppTest shows, and how its fields are filled."""
 
 import json
+from base64 import b64decode
 
-from pages.ui import state
+import numpy as np
+
+from pages.ui import answers, links, state
 
 
-def strip(page):
-    """What the token strip was given to draw."""
+def views(page):
+    """What the linked views were given to draw, their numbers as arrays."""
     (component,) = page.get("bidi_component")
-    return json.loads(component.proto.json)
+    data = json.loads(component.proto.json)
+    arrays = {name: np.frombuffer(b64decode(text), "<f4") for name, text in data.get("arrays", {}).items()}
+    return data | {"arrays": arrays}
+
+
+def shown_trace(page):
+    """The answer that the page shows, from the store that its URL leads to."""
+    return answers.find(page.query_params[links.KEPT])
+
+
+def settings_of(page):
+    """The URL without what names the answer."""
+    return {name: value for name, value in page.query_params.items() if name not in (links.KEPT, links.EXAMPLE)}
 
 
 def charts(page):
@@ -23,14 +38,15 @@ def interpreted(page):
 
 def finished(page):
     """The page once its job is done; the polling is the browser's part."""
-    assert page.session_state[state.JOB].done.wait(120)
+    if state.JOB in page.session_state:  # else the answer came so fast that the page has taken it over
+        assert page.session_state[state.JOB].done.wait(120)
     return page.run()
 
 
 def written(page, **values):
     """The page after values were typed into its fields."""
     for field in (*page.text_area, *page.text_input, *page.number_input):
-        if field.key in values:
+        if field.key in values and field.value != values[field.key]:
             field.set_value(values[field.key])
     return page
 

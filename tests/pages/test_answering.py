@@ -3,8 +3,9 @@
 import pytest
 
 from pages.ui import cache, state
+from pages.ui.cache import ModelChoice
 from pages.ui.examples import EXAMPLES
-from tests.pages.reading import choose, finished, interpreted, strip, written
+from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, views, written
 from tests.traces import make_trace
 
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
@@ -18,22 +19,23 @@ def test_the_embedded_model_answers(open_app, key):
     page.button(key="run" if key == "run" else f"start_{EXAMPLES[0].name}").click()
     page = finished(page.run())
     assert not page.exception
-    shown = page.session_state[state.TRACE]
+    shown = shown_trace(page)
     assert shown.prompt == EXAMPLES[0].prompt
     assert shown.model == "atlas"
-    assert len(strip(page)["tokens"]) == len(shown.pieces)
+    assert len(views(page)["tokens"]) == len(shown.pieces)
     assert page.text_area(key=state.PROMPT).value == EXAMPLES[0].prompt
-    assert f"{len(shown.prompt_ids)} prompt tokens of {cache.if_loaded('atlas').context_length}" in interpreted(page)
+    room = cache.if_loaded(ModelChoice()).context_length
+    assert f"{len(shown.prompt_ids)} prompt tokens; prompt and answer together take up to {room}" in interpreted(page)
 
 
 def test_a_pasted_answer_is_scored(open_app):
     page = choose(open_app(), state.TASK, "paste")
     written(page, prompt=EXAMPLES[0].prompt, answer=" Nowhere.").button(key="run").click()
     page = finished(page.run())
-    shown = page.session_state[state.TRACE]
+    shown = shown_trace(page)
     assert shown.answer == " Nowhere."
     assert shown.stop_reason == "given"
-    assert "as given" in strip(page)["source"]
+    assert "as given" in views(page)["source"]
 
 
 def test_a_pasted_answer_without_a_space_can_be_given_one(open_app):
@@ -50,7 +52,7 @@ def test_what_was_typed_survives_fields_that_are_put_away(open_app):
     page = choose(choose(page, state.TASK, "generate"), state.TASK, "paste")
     assert page.text_area(key=state.ANSWER).value == " Nowhere."
     page = choose(page, state.MODEL, "another")
-    page.text_input(key=state.OTHER_MODEL).set_value("some/model").run()
+    page = written(page, other_model="some/model").run()
     page = choose(choose(page, state.MODEL, "atlas"), state.MODEL, "another")
     assert page.text_input(key=state.OTHER_MODEL).value == "some/model"
 
@@ -65,28 +67,28 @@ def test_an_error_goes_when_its_cause_is_mended(open_app):
 
 def test_scoring_again_makes_no_forward_pass(open_app):
     page = open_app()
-    lm = cache.model("atlas")
+    lm = cache.model(ModelChoice())
     passes = []
     hook = lm.model.register_forward_hook(lambda *_: passes.append(1))
     try:
         page = finished(written(page, prompt=EXAMPLES[1].prompt).button(key="run").click().run())
         assert (generated := len(passes)) > 0
-        before = strip(page)["detail"]
+        before = views(page)["detail"]
         page.slider(key="settings_alpha").set_value(0.9).run()
         choose(page, "settings_signal", "entropy")
         choose(page, "settings_alignment", "own")
-        page.number_input(key="layer_input").set_value(1).run()
         assert not page.exception
-        assert strip(page)["detail"] != before
+        assert views(page)["detail"] != before
         assert len(passes) == generated
     finally:
         hook.remove()
 
 
 def test_a_selection_made_before_another_answer_is_forgotten(open_app):
-    page = open_app(make_trace(), layer="1", head="3", token="2")
+    page = open_app(make_trace(model="atlas"), layer="1", head="3", token="2")
+    page = choose(page, state.TASK, "generate")
     page = finished(written(page, prompt="Where?", max_new_tokens=3).button(key="run").click().run())
-    assert page.query_params == {}
+    assert settings_of(page) == {}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_a_prompt_beyond_the_context_says_how_many_tokens_are_allowed(prompt, op
     page = finished(written(open_app(), prompt=prompt).button(key="run").click().run())
     assert page.error[0].value == "This input cannot be used"
     said = " ".join(text.value for text in page.text)
-    assert str(cache.if_loaded("atlas").context_length) in said
+    assert str(cache.if_loaded(ModelChoice()).context_length) in said
     assert page.text_area(key=state.PROMPT).value == prompt
 
 
@@ -120,7 +122,7 @@ def test_strange_prompts_are_answered(prompt, open_app):
     page = finished(written(open_app(), prompt=prompt, max_new_tokens=4).button(key="run").click().run())
     assert not page.exception
     assert not page.error
-    assert page.session_state[state.TRACE].prompt == prompt
+    assert shown_trace(page).prompt == prompt
 
 
 def test_a_broken_folder_is_refused_in_its_own_words(open_app, tmp_path):

@@ -13,7 +13,7 @@ from pages.ui import state
 from pages.ui.examples import EXAMPLES
 from rauq.atlas import recorded
 from tests.answers import random_trace
-from tests.pages.reading import charts, choose, interpreted, strip
+from tests.pages.reading import charts, choose, interpreted, settings_of, views
 from tests.traces import make_trace
 
 ROOT = Path(__file__).parents[2]
@@ -34,23 +34,42 @@ def test_without_an_answer_the_page_says_what_to_do(open_app):
     assert not page.exception
     assert "Give a prompt on the left" in interpreted(page)
     assert [button.label for button in page.button if button.key.startswith("start_")] == [e.name for e in EXAMPLES]
-    assert not page.get("plotly_chart")
+    assert not page.get("bidi_component")
 
 
 def test_an_answer_is_shown_with_its_weak_spot_first(open_app, trace):
     page = open_app(trace)
     assert not page.exception
-    drawn, score = strip(page), rauq.score(trace)
-    assert drawn["collapse"] == 3
+    drawn, score = views(page), rauq.score(trace)
+    assert drawn["collapseAt"] == 3
     assert drawn["headline"] == "Confidence dips most at token 3, “·Lima”"
     assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
-    assert [token["number"] for token in drawn["tokens"]] == [f"{c:.2f}".replace("-", "−") for c in score.collapse]
-    assert drawn["tokens"][3]["level"] == max(token["level"] for token in drawn["tokens"])
-    assert list(charts(page)) == ["layer_head_map", "confidence", "token_head_map"]
-    table = page.dataframe[0].value
-    assert list(table["layer"]) == list(score.layers)
-    assert list(table["head"]) == list(score.heads)
-    np.testing.assert_allclose(table["margin"], score.margins)
+    assert [picked["layer"] for picked in drawn["picked"]] == list(score.layers)
+    assert [picked["head"] for picked in drawn["picked"]] == list(score.heads)
+    assert drawn["deciding"] == score.layer
+
+
+def test_the_browser_is_fed_with_the_numbers_of_the_score(open_app, trace):
+    arrays, score = views(open_app(trace))["arrays"], rauq.score(trace)
+    weights = trace.previous_token_attention()
+    expected = {
+        "attention": weights,
+        "means": weights.mean(axis=2),
+        "probability": PROBABILITIES,
+        "entropy": trace.entropies,
+        "signal": score.signal,
+        "collapse": score.collapse,
+        "contribution": score.contributions,
+        "shares": score.collapse_shares,
+        "confidence": score.confidence,
+        "sure": score.sure_confidence,
+        "pickedAttention": score.attention,
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(arrays[name], np.ravel(values), rtol=1e-6, err_msg=name)
+    heads = arrays["headNumbers"].reshape(-1, 3)
+    np.testing.assert_allclose(heads[:, 1], score.margins, rtol=1e-6)
+    np.testing.assert_allclose(heads[:, 2], score.layer_scores, rtol=1e-6)
 
 
 def record(*traces):
@@ -65,13 +84,34 @@ def record(*traces):
 def test_the_page_opens_on_a_recorded_generation_and_leads_to_the_others(open_app, trace):
     record(trace, make_trace((b"a", b"b"), prompt="The other?"))
     page = open_app()
-    assert strip(page)["headline"].startswith("Confidence dips most")
-    assert strip(page)["source"].endswith("Recorded; the answer is right. Sight 0")
+    assert views(page)["headline"].startswith("Confidence dips most")
+    assert views(page)["source"].endswith("Recorded; the answer is right. Sight 0")
     assert page.text_area(key=state.PROMPT).value == trace.prompt
-    page.selectbox[0].select_index(1).run()
+    page.selectbox(key="_example").select_index(1).run()
     assert page.text_area(key=state.PROMPT).value == "The other?"
-    assert "The other?" in strip(page)["source"]
-    assert strip(page)["source"].endswith("Sight 1")
+    assert "The other?" in views(page)["source"]
+    assert views(page)["source"].endswith("Sight 1")
+    assert page.query_params == {"example": "1"}
+
+
+def test_a_link_leads_to_a_recorded_generation(open_app, trace):
+    record(trace, make_trace((b"a", b"b"), prompt="The other?"))
+    page = open_app(example="1", token="1")
+    assert "The other?" in views(page)["source"]
+    assert views(page)["selection"] == {"layer": None, "head": None, "token": 1}
+    page = open_app(example="none <b>")
+    assert page.text_area(key=state.PROMPT).value == trace.prompt
+    assert "no recorded answer of that name" in interpreted(page)
+    assert page.query_params == {}
+
+
+def test_a_recording_that_is_damaged_is_said_and_the_page_stays(open_app, trace):
+    record(trace)
+    (recorded.FOLDER / "0.safetensors").write_bytes(b"no trace")
+    page = open_app()
+    assert not page.exception
+    assert page.error[0].value == "This trace cannot be opened"
+    assert page.button(key="run").label == "Generate"
 
 
 def test_a_recorded_generation_replaces_an_error_and_what_was_selected(open_app, trace):
@@ -81,76 +121,65 @@ def test_a_recorded_generation_replaces_an_error_and_what_was_selected(open_app,
     page.text_area(key=state.PROMPT).set_value("")
     page.button(key="run").click().run()
     assert page.error
-    page.selectbox[0].select_index(1).run()
+    page.selectbox(key="_example").select_index(1).run()
     assert not page.error
-    assert page.query_params == {}
+    assert settings_of(page) == {}
 
 
-def test_the_first_picture_needs_no_torch():
+def test_the_first_picture_needs_neither_torch_nor_figures():
     code = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "from tests.traces import make_trace\n"
-        "page = AppTest.from_file('app.py', default_timeout=60)\n"
-        "page.session_state['_trace'] = make_trace()\n"
-        "page.run()\n"
-        "assert not page.exception and len(page.get('plotly_chart')) == 3\n"
-        "print([name for name in ('torch', 'transformers', 'sklearn') if name in sys.modules])\n"
+        "page = AppTest.from_file('app.py', default_timeout=60).run()\n"
+        "assert not page.exception and len(page.get('bidi_component')) == 1\n"
+        "names = ('torch', 'transformers', 'sklearn', 'analysis.figures.confidence', 'analysis.exports')\n"
+        "print([name for name in names if name in sys.modules])\n"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert run.stdout.splitlines()[-1] == "[]"
 
 
-def test_settings_live_in_the_url_and_back_leads_to_the_papers(open_app, trace):
-    page = open_app(trace)
-    assert "the paper's setting" in interpreted(page)
+def test_an_answer_that_is_no_longer_there_is_said(open_app):
+    page = open_app(kept="gone")
+    assert "no longer in memory" in interpreted(page)
     assert page.query_params == {}
-    page.slider(key="settings_alpha").set_value(0.55).run()
-    assert page.query_params == {"alpha": "0.55"}
-    assert "not the paper's setting" in interpreted(page)
-    assert f"Uncertainty {rauq.score(trace, rauq.Settings(alpha=0.55)).uncertainty:.2f}" in strip(page)["detail"]
-    page.button(key="paper").click().run()
-    assert page.query_params == {}
-    assert "not the paper's setting" not in interpreted(page)
 
 
-def test_alpha_follows_the_signal(open_app, trace):
-    page = choose(open_app(trace, alpha="0.55"), "settings_signal", "entropy")
-    assert page.slider(key="settings_alpha").value == 0.5
-    assert page.query_params == {"signal": "entropy"}
-    assert "not the paper's setting" not in interpreted(page)
+def test_what_is_selected_is_brought_to_the_views(open_app, trace):
+    page = open_app(trace, layer="1", head="3", token="2", wrong="3.4")
+    drawn = views(page)
+    assert drawn["selection"] == {"layer": 1, "head": 3, "token": 2}
+    assert drawn["wrong"] == [3, 4]
+    assert settings_of(page) == {"layer": "1", "head": "3", "token": "2", "wrong": "3.4"}
 
 
 @pytest.mark.parametrize(
-    "query", [{"alpha": "7"}, {"alpha": "nan"}, {"signal": "x"}, {"alignment": "<b>"}, {"layer": "-1"}]
+    ("query", "mended", "said"),
+    [
+        ({"layer": "77", "token": "6"}, {"layer": "5", "token": "5"}, "no such layer or token"),
+        ({"head": "x"}, {}, "head is no number"),
+        ({"wrong": "3.99"}, {"wrong": "3"}, "not in this answer"),
+        ({"wrong": "<b>"}, {"wrong": "none"}, "not in this answer"),
+        ({"alpha": "7"}, {}, "alpha cannot be used"),
+        ({"alpha": "nan", "signal": "x"}, {}, "signal and alpha cannot be used"),
+        ({"alignment": "<b>"}, {}, "alignment cannot be used"),
+        ({"layers": "2.99"}, {"layers": "2.99"}, "layers cannot be used"),
+        ({"heads": "2-9.3-0"}, {}, "heads cannot be used"),
+        ({"update": "rauq2", "token_aggregation": "", "layer_aggregation": "min"}, {}, "cannot be used"),
+    ],
 )
-def test_a_link_with_nonsense_shows_the_papers_setting(query, open_app, trace):
+def test_a_link_out_of_range_is_corrected_with_a_notice(query, mended, said, open_app, trace):
     page = open_app(trace, **query)
     assert not page.exception
-    assert strip(page)["detail"] == strip(open_app(trace))["detail"]
+    assert said in interpreted(page)
+    assert settings_of(page) == (mended if "layers" not in query else {})
+    assert views(page)["detail"]
 
 
-def test_a_link_restores_the_selection(open_app, trace):
-    page = open_app(trace, layer="1", head="3", token="2")
-    assert page.number_input(key="layer_input").value == 1
-    assert page.number_input(key="head_input").value == 3
-    assert strip(page)["selected"] == 2
-    assert "at token 2" in interpreted(page)
-    assert "Heads of layer 1" in interpreted(page)
-    frame = charts(page)["layer_head_map"]["layout"]["shapes"][-1]
-    assert (frame["x0"], frame["y0"]) == (2.5, 0.5)
-    page.number_input(key="head_input").set_value(0).run()
-    assert page.query_params == {"layer": "1", "head": "0", "token": "2"}
-
-
-def test_a_link_out_of_range_is_corrected_with_a_notice(open_app, trace):
-    page = open_app(trace, layer="77", head="1", token="6")
-    assert page.query_params == {"layer": "5", "head": "1", "token": "5"}
-    assert "This answer has no such layer or token" in interpreted(page)
-
-
-def test_the_map_of_the_first_token_is_the_mean(open_app, trace):
-    assert charts(open_app(trace, token="0"))["layer_head_map"] == charts(open_app(trace))["layer_head_map"]
+def test_marks_that_came_with_the_trace_are_shown(open_app):
+    page = open_app(make_trace(PIECES, wrong=(3,)))
+    assert views(page)["wrong"] == [3]
+    assert views(open_app(make_trace(PIECES, wrong=(3,)), wrong="none"))["wrong"] == []
 
 
 def test_an_alignment_that_was_not_captured_says_so_and_leaves_the_way_back(open_app):
@@ -161,7 +190,7 @@ def test_an_alignment_that_was_not_captured_says_so_and_leaves_the_way_back(open
     assert page.error[0].value == "This was not captured"
     page.button(key="paper").click().run()
     assert not page.error
-    assert len(charts(page)) == 3
+    assert views(page)["headline"]
 
 
 def test_text_of_models_and_users_is_never_interpreted(open_app):
@@ -169,18 +198,18 @@ def test_text_of_models_and_users_is_never_interpreted(open_app):
     page = open_app(make_trace(pieces, prompt=f"{HOSTILE} \ud800", model=HOSTILE))
     assert not page.exception
     assert "evil" not in interpreted(page)
-    assert "evil" in strip(page)["tokens"][0]["spoken"]
-    assert strip(page)["tokens"][2]["parts"] == [["⟨F0 9F⟩", True]]
+    assert "evil" in views(page)["tokens"][0]["label"]
+    assert views(page)["tokens"][2]["parts"] == [["⟨F0 9F⟩", True]]
 
 
-@pytest.mark.parametrize(
-    ("num_tokens", "drawn"), [(1, ["confidence"]), (2, ["layer_head_map", "confidence", "token_head_map"])]
-)
-def test_short_answers_have_a_picture_of_what_there_is(num_tokens, drawn, open_app):
+@pytest.mark.parametrize("num_tokens", [1, 2])
+def test_short_answers_have_a_picture_of_what_there_is(num_tokens, open_app):
     page = open_app(make_trace((b"a",) * num_tokens))
     assert not page.exception
-    assert len(strip(page)["tokens"]) == num_tokens
-    assert list(charts(page)) == drawn
+    drawn = views(page)
+    assert len(drawn["tokens"]) == num_tokens
+    assert drawn["gaps"] == num_tokens - 1
+    assert ("one token" in drawn["note"]) == (num_tokens == 1)
 
 
 @pytest.mark.parametrize(
@@ -189,21 +218,57 @@ def test_short_answers_have_a_picture_of_what_there_is(num_tokens, drawn, open_a
         ({"logprobs": np.full(6, np.nan)}, {"layer": "0"}, "The score is undefined"),
         ({"entropies": np.full(6, np.nan)}, {"signal": "entropy", "layer": "0"}, "The score is undefined"),
         ({"probabilities": (0.9, 0.9, 0.9, 0.0, 0.9, 0.9)}, {"alpha": "1"}, "Confidence collapsed at token 3"),
+        ({}, {"token_aggregation": "median"}, "Confidence dips most"),
+        ({}, {"layer_aggregation": "median"}, "Where confidence collapsed is undefined"),
+        ({}, {"update": "mean_product"}, "Where confidence collapsed is undefined"),
+        ({}, {"heads": "mean", "layers": "all"}, "Confidence"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # of making the trace
 def test_a_score_that_is_undefined_or_infinite_still_has_a_picture(changes, query, headline, open_app):
-    page = open_app(make_trace(PIECES, **changes), **query)
+    page = open_app(make_trace(PIECES, **({"probabilities": PROBABILITIES} | changes)), **query)
     assert not page.exception
-    assert strip(page)["headline"].startswith(headline)
-    assert ("Uncertainty ∞" in strip(page)["detail"]) == headline.startswith("Confidence")
-    assert len(charts(page)) == 3
+    drawn = views(page)
+    assert drawn["headline"].startswith(headline)
+    if np.isnan(drawn["arrays"]["contribution"]).all():
+        assert drawn["reasons"]["contribution"]
 
 
-def test_layers_of_a_hybrid_are_stepped_through_and_named_as_they_are(open_app):
-    page = open_app(random_trace(6, layers=(3, 7, 11), num_layers=12))
-    field = page.number_input(key="layer_input")
-    assert (field.min, field.max, field.step) == (3, 11, 4)
-    page = field.increment().run()
-    assert page.query_params["layer"] == "11"
-    assert not page.toast
+def test_layers_of_a_hybrid_are_named_as_they_are(open_app):
+    page = open_app(random_trace(6, layers=(3, 7, 11), num_layers=12), layer="9")
+    assert views(page)["layers"] == [3, 7, 11]
+    assert views(page)["selection"]["layer"] in {7, 11}
+
+
+def test_the_figures_are_made_when_they_are_asked_for_and_show_the_selection(open_app, trace):
+    page = open_app(trace, layer="1", head="3", token="2")
+    assert not charts(page)
+    page.session_state["figures"] = True
+    page = page.run()
+    assert not page.exception
+    drawn = charts(page)
+    assert len(drawn) == 3
+    frame = next(chart for name, chart in drawn.items() if "layer head" in name)["layout"]["shapes"][-1]
+    assert (frame["x0"], frame["y0"]) == (2.5, 0.5)
+
+
+def test_the_first_token_has_no_map_of_its_own(open_app, trace):
+    page = open_app(trace, token="0")
+    assert views(page)["selection"]["token"] == 0
+    assert not page.exception
+
+
+def test_the_page_left_and_entered_again_shows_the_same(open_app, trace):
+    page = open_app(trace, token="2", alpha="0.5")
+    page = page.switch_page("pages/lesson.py").run()
+    page.query_params.clear()
+    page = page.switch_page("pages/inspect.py").run()
+    assert not page.exception
+    assert settings_of(page) == {"token": "2", "alpha": "0.5"}
+    assert views(page)["headline"].endswith("“·Lima”")
+    assert page.text_area(key=state.PROMPT).value == trace.prompt
+
+
+def test_a_choice_in_the_sidebar_reaches_the_views(open_app, trace):
+    page = choose(open_app(trace), "settings_signal", "entropy")
+    assert views(page)["signalName"] == "entropy"

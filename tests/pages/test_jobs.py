@@ -5,11 +5,13 @@ import threading
 import pytest
 
 from pages.ui import cache, jobs, state
+from pages.ui.cache import ModelChoice
 from pages.ui.jobs import Request, start
 from rauq.errors import InvalidInput
+from tests.pages.reading import choose, finished, shown_trace
 from tests.traces import make_trace
 
-REQUEST = Request(model="slow", prompt="Where?")
+REQUEST = Request(model=ModelChoice(name="slow"), prompt="Where?")
 
 
 class SlowModel:
@@ -36,7 +38,7 @@ class SlowModel:
 def slow(monkeypatch):
     model = SlowModel()
     monkeypatch.setattr(cache, "model", lambda _name: model)
-    monkeypatch.setattr(cache, "if_loaded", lambda _name: None)
+    monkeypatch.setattr(cache, "if_loaded", lambda _name: model)
     yield model
     model.go_on.set()
 
@@ -94,13 +96,12 @@ def test_five_clicks_are_one_generation(slow, open_app):
     assert page.button(key="run").disabled
     assert not page.button(key="stop").disabled
     page.button(key="stop").click().run()
-    ended(page.session_state[state.JOB])
+    assert shown_trace(finished(page)).stop_reason == "cancelled"
     assert slow.calls == 1
-    assert page.run().session_state[state.TRACE].stop_reason == "cancelled"
 
 
 def test_a_live_job_shows_its_tokens_and_hides_the_answer_before(slow, open_app):
-    page = open_app(make_trace())
+    page = choose(open_app(make_trace()), state.TASK, "generate")
     page.text_area(key=state.PROMPT).set_value("Where?")
     page.button(key="run").click()
     page.run()
@@ -123,5 +124,5 @@ def test_a_failure_is_reported(error, slow, monkeypatch, caplog):
 
 
 def test_a_lone_surrogate_is_refused():
-    job = ended(start(Request(model="atlas", prompt="a\ud800b")))
+    job = ended(start(Request(model=ModelChoice(), prompt="a\ud800b")))
     assert isinstance(job.error, InvalidInput)
