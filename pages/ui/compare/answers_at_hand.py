@@ -11,6 +11,7 @@ from rauq.labels import running
 from rauq.trace import Trace
 
 A, B, TOKEN, BRANCH = "a", "b", "token", "branch"
+PICKER = "answer_"  # and the side: the key of its list
 _EXAMPLE, _KEPT = "example:", "kept:"
 _LAST_QUERY = "_compare_query"
 _VERDICT = {True: "right", False: "wrong"}
@@ -43,8 +44,9 @@ def pair() -> tuple[Answer, Answer] | None:
 
 
 def bring_back_url() -> None:
-    """A switch of pages empties the URL: bring back what it said when this page was left."""
-    if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
+    """A switch of pages empties the URL and drops the widgets: bring back what it said when this page was left."""
+    arriving = PICKER + A not in st.session_state
+    if arriving and not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
         st.query_params.from_dict(last)
 
 
@@ -76,6 +78,7 @@ def choose(side: str, ref: str) -> None:
     st.query_params[side] = ref
     if side == A:
         st.query_params.pop(TOKEN, None)
+        st.query_params.pop(BRANCH, None)
 
 
 def selected_token(a: Trace) -> int | None:

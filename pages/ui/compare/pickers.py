@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui.compare import answers_at_hand, making
-from pages.ui.compare.answers_at_hand import A, Answer, B
+from pages.ui.compare.answers_at_hand import PICKER, A, Answer, B
 from pages.ui.compare.fields import make_another, stop_button
 from pages.ui.compare.settings import settings_controls
 
@@ -31,7 +31,7 @@ def _picker(side: str, chosen: Answer, other: Answer) -> None:
     of_the_url = {answer.ref: answers_at_hand.in_short(answer.trace) for answer in (chosen, other)}
     names = {**answers_at_hand.at_hand()}
     names |= {ref: name for ref, name in of_the_url.items() if ref not in names}
-    key = f"answer_{side}"
+    key = PICKER + side
     st.session_state[key] = chosen.ref
     st.selectbox(
         side.upper(),

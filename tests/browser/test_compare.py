@@ -1,0 +1,200 @@
+"""The teacher's journey through Compare: two answers, a branch, and what becomes of the curves."""
+
+import re
+
+from playwright.sync_api import expect
+
+from analysis.figures.pair import looks
+from rauq.trace import Alternative
+from tests.traces import make_trace
+
+ATTACK = (
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    " ![](http://evil.example/a.png) [link](http://evil.example) <b>bold</b> $x^2$"
+)
+ENDLESS = "Once upon a time"  # which the embedded model goes on from for more than a hundred tokens
+
+
+def settled(page):
+    """Wait until the charts stand and the script rests, so that a click does not meet an element about to go."""
+    expect(page.locator(".js-plotly-plot .nsewdrag").first).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
+def open_compare(page, address, query=""):
+    page.goto(f"{address}/compare{query}")
+    expect(page.locator(".lane.b .cell").first).to_be_visible()
+    settled(page)
+
+
+def cells(page, lane):
+    return page.locator(f".lane.{lane} .cell .text").all_inner_texts()
+
+
+def lines(page):
+    """The names of the curves that the browser holds."""
+    return page.evaluate("() => document.querySelector('.st-key-overlay .js-plotly-plot').data.map(line => line.name)")
+
+
+def open_fields(page, tab):
+    page.get_by_role("button", name="Make another B").click()
+    page.get_by_role("tab", name=tab).click()
+
+
+def upload(page, trace, name="answer.safetensors"):
+    open_fields(page, "Saved trace")
+    content = trace if isinstance(trace, bytes) else trace.to_bytes()
+    file = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    page.locator("input[type=file]").set_input_files(file)
+
+
+def test_journey_from_two_answers_to_a_branch_and_back(page, server):
+    open_compare(page, server)
+    page.get_by_role("combobox", name="B", exact=True).click()
+    page.get_by_role("option", name="Words it knows (right)").click()
+    expect(page).to_have_url(re.compile("b=example%3Aknown-words"))
+    expect(page.locator(".texts .b .source")).to_contain_text("Every word of the sentence was common")
+    settled(page)
+
+    weak = page.locator(".lane.a .cell.collapse")
+    before = cells(page, "a")
+    weak.click()
+    expect(page).to_have_url(re.compile("token="))
+    token = int(re.search(r"token=(\d+)", page.url).group(1))
+    expect(page.locator(".branch .title")).to_contain_text(f"Branch off A at token {token}")
+    second = page.locator(".choice").nth(1)
+    said = second.locator(".text").inner_text()
+    settled(page)
+    second.click()
+    expect(page).to_have_url(re.compile("b=kept"))
+    expect(page.locator(".column.first .lane.b .text")).to_have_text(said)
+    settled(page)
+    assert cells(page, "a") == before
+    assert cells(page, "b")[:token] == before[:token]
+    assert cells(page, "b")[token] == said
+    assert sum(name.startswith(("A c, layer", "B c, layer")) for name in lines(page)) == 2
+    assert {"A collapse", "B collapse"} <= set(lines(page))
+    expect(page.locator(".st-key-overlay .annotation-text").filter(has_text="first difference")).to_be_visible()
+    expect(page.get_by_text("The two scores under the same settings")).to_be_visible()
+
+    headline = page.locator(".headline").inner_text()
+    page.reload()
+    expect(page.locator(".headline")).to_have_text(headline)
+    assert cells(page, "b")[token] == said
+    settled(page)
+    page.go_back()
+    expect(page.locator(".texts .b .source")).to_contain_text("Every word of the sentence was common")
+    page.go_forward()
+    expect(page.locator(".headline")).to_have_text(headline)
+    settled(page)
+    page.get_by_role("link", name="Lesson").click()
+    expect(page).to_have_url(re.compile("/lesson"))
+    page.get_by_role("link", name="Compare").click()
+    expect(page).to_have_url(re.compile("b=kept"))
+    expect(page.locator(".headline")).to_have_text(headline)
+
+
+def test_stop_keeps_the_partial_branch(page, server):
+    open_compare(page, server)
+    open_fields(page, "Another prompt")
+    page.get_by_label("Prompt", exact=True).fill(ENDLESS)
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Generate").last.click()
+    expect(page.locator(".texts .b .source")).to_contain_text(ENDLESS)
+    settled(page)
+    page.get_by_role("button", name="⇄").click()
+    expect(page.locator(".texts .a .source")).to_contain_text(ENDLESS)
+    settled(page)
+    origin = cells(page, "a")
+
+    open_fields(page, "Branch off A")
+    page.get_by_role("combobox", name="Instead").click()
+    page.get_by_role("option", name="My own text").click()
+    page.get_by_role("textbox", name="My own text").fill(" upon")
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Generate").first.click()
+    expect(page.locator(".grid[aria-busy=true] .lane.b .cell").nth(2)).to_be_visible()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    expect(page.locator(".texts .b .source")).to_contain_text("stopped by you")
+    settled(page)
+    assert 0 < len(cells(page, "b")) < len(origin)
+    expect(page).to_have_url(re.compile("b=kept"))
+
+
+def test_the_strips_work_with_the_keyboard(page, server):
+    open_compare(page, server)
+    page.locator(".lane.a .cell[tabindex='0']").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".cell:focus")).to_have_attribute("data-place", "0-0")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".cell:focus")).to_have_attribute("data-place", "1-1")
+    expect(page.locator(".tip")).to_contain_text("probability")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Escape")
+    expect(page.locator(".tip")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("token=1"))
+    expect(page.locator(".lane.a .cell[aria-pressed=true]")).to_have_attribute("data-place", "0-1")
+    expect(page.locator(".cell:focus")).to_have_attribute("data-place", "0-1")
+    page.keyboard.press("Enter")
+    expect(page).not_to_have_url(re.compile("token="))
+
+
+def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
+    query = "?a=example%3Amyth&b=example%3Aknown-words&token=7&alpha=0.5"
+    open_compare(page, cold_server, query)
+    expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("A common mistake (wrong)")
+    expect(page.locator(".lane.a .cell[aria-pressed=true]")).to_have_attribute("aria-label", re.compile("token 7:"))
+    expect(page.get_by_role("button", name="Scoring: changed")).to_be_visible()
+    expect(page).to_have_url(f"{cold_server}/compare{query}")
+
+
+def test_hostile_traces_are_drawn_as_text(page, server):
+    pieces = [ATTACK.encode(), b" $x^2$ <sup>2</sup>", b"</text><script>document.title='owned'</script>"]
+    hostile = make_trace(
+        pieces,
+        probabilities=[0.01, 0.9, 0.9],
+        prompt=ATTACK,
+        model=ATTACK,
+        alternatives=((Alternative(5, ATTACK, -1.0),),) * len(pieces),
+    )
+    open_compare(page, server)
+    upload(page, hostile, name=f"{ATTACK.replace('/', '')}.safetensors")
+    expect(page.locator(".texts .b .source")).to_contain_text("<b>bold</b>")
+    settled(page)
+    page.get_by_role("button", name="⇄").click()
+    expect(page.locator(".texts .a .source")).to_contain_text("<b>bold</b>")
+    settled(page)
+    drawn = cells(page, "a")
+    assert drawn == [piece.decode().replace(" ", "·") for piece in pieces]
+    page.locator(".lane.a .cell").first.click()
+    expect(page.locator(".choice .text")).to_contain_text("<b>bold</b>")
+    page.mouse.move(5, 5)
+    page.locator(".lane.a .cell").nth(1).hover()
+    expect(page.locator(".tip .title")).to_have_text("·$x^2$·<sup>2</sup>")
+    expect(page.locator(".st-key-overlay .xaxislayer-above text").first).to_contain_text("<img")
+    page.get_by_role("combobox", name="A", exact=True).click()
+    expect(page.get_by_role("option").last).to_contain_text("$x^2$")
+    page.keyboard.press("Escape")
+    open_fields(page, "Branch off A")
+    expect(page.get_by_role("combobox", name="Instead")).to_have_value(re.compile("<b>bold</b>"))
+    expect_unharmed(page)
+
+
+def test_a_hostile_file_is_refused_in_plain_text(page, server):
+    open_compare(page, server)
+    upload(page, b"no trace", name=f"{ATTACK.replace('/', '')}.safetensors")
+    expect(page.get_by_text("is not a trace, or it is truncated")).to_be_visible()
+    expect(page.locator(".headline")).to_contain_text("less sure")
+    expect_unharmed(page)
+
+
+def expect_unharmed(page):
+    expect(page).to_have_title(re.compile("^(RAUQ|Compare)$"))
+    expect(page.locator("[data-testid=stMain] :is(script, img, b, sup, a[href*=evil])")).to_have_count(0)
+
+
+def test_the_two_colours_suit_a_dark_page(chromium, server):
+    with chromium.new_context(color_scheme="dark") as context:
+        page = context.new_page()
+        open_compare(page, server)
+        expect(page.locator(".grid")).to_have_css("--a", looks(dark=True)[0].colour)
