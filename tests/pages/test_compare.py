@@ -83,8 +83,9 @@ def test_a_token_out_of_range_or_nonsense_does_no_harm(text):
 def test_the_link_of_the_inspector_selects_the_token_to_branch_at():
     page = open_compare(a=FIRST, branch="9")
     assert strips(page)["selected"] == 9
-    assert "at token 9" in strips(page)["branch"]["title"]
-    offered = {entry["rank"] for entry in strips(page)["branch"]["alternatives"]}
+    branch = strips(page)["branches"][9]
+    assert "at token 9" in branch["title"]
+    offered = {rank for rank, *_ in branch["alternatives"]}
     trace = of(FIRST)
     assert offered == {rank for rank, other in enumerate(trace.alternatives[9]) if other.id != trace.answer_ids[9]}
 
@@ -219,7 +220,7 @@ def test_text_of_models_and_users_is_never_interpreted():
     assert "evil" not in interpreted(page)
     assert "evil" in strips(page)["sides"][0]["cells"][0]["spoken"]
     assert strips(page)["sides"][1]["cells"][2]["parts"] == [["⟨F0 9F⟩", True]]
-    assert "evil" in strips(page)["branch"]["alternatives"][0]["text"]
+    assert "evil" in strips(page)["branches"][1]["alternatives"][0][1]
     assert "evil" in page.selectbox(key="answer_a").options[-1]  # which the browser draws as text
 
 

@@ -83,7 +83,7 @@ def choose(side: str, ref: str) -> None:
 
 def selected_token(a: Trace) -> int | None:
     """The token of A that the URL names, brought into range."""
-    text = st.query_params.get(TOKEN) or st.query_params.get(BRANCH, "")
+    text = _selected_text()
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         return None
     return min(int(text), len(a.pieces) - 1)
@@ -91,12 +91,15 @@ def selected_token(a: Trace) -> int | None:
 
 def select_token(token: int) -> None:
     """Select a token of A, or, if it is the selected one, none."""
-    again = st.query_params.get(TOKEN) == str(token)
-    st.query_params.pop(BRANCH, None)
-    if again:
-        del st.query_params[TOKEN]
-    else:
+    again = _selected_text() == str(token)
+    for name in (TOKEN, BRANCH):
+        st.query_params.pop(name, None)
+    if not again:
         st.query_params[TOKEN] = str(token)
+
+
+def _selected_text() -> str:
+    return st.query_params.get(TOKEN) or st.query_params.get(BRANCH, "")
 
 
 def in_short(trace: Trace) -> str:

@@ -10,11 +10,11 @@ from pages.ui.compare.settings import settings_controls
 
 def pickers(a: Answer, b: Answer) -> None:
     """Choose the two answers; make another; change the settings."""
-    left, between, right, make, scoring = st.columns([8, 1, 8, 4, 4], gap="small", vertical_alignment="bottom")
+    left, between, right, make, scoring = st.columns([8, 2, 8, 4, 4], gap="small", vertical_alignment="bottom")
     with left:
         _picker(A, a, b)
     with between:
-        st.button("⇄", key="swap", help="Swap A and B", on_click=_swap, args=(a, b))
+        st.button("Swap", key="swap", width="stretch", on_click=_swap, args=(a, b))
     with right:
         _picker(B, b, a)
     with make:

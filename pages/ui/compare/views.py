@@ -52,7 +52,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
         first_difference=parting,
         selected=token,
         on_select=answers_at_hand.select_token,
-        on_branch=lambda rank: _branch(pair[0], token, rank),
+        on_branch=lambda at, rank: _branch(pair[0], at, rank),
     )
     if scales:
         st.caption(_not_on_one_scale(scales))
@@ -64,9 +64,8 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
     _table(under_each_setting(a, b, [score.settings for score in scores]))
 
 
-def _branch(a: Answer, token: int | None, rank: int) -> None:
-    if token is not None:
-        making.start_branch(a, token, a.trace.alternatives[token][rank].id, fields.limit())
+def _branch(a: Answer, token: int, rank: int) -> None:
+    making.start_branch(a, token, a.trace.alternatives[token][rank].id, fields.limit())
 
 
 def _not_on_one_scale(scales: Sequence[str]) -> str:

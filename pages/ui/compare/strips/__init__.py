@@ -37,11 +37,11 @@ def pair_of_strips(
     first_difference: int | None,
     selected: int | None,
     on_select: Callable[[int], None],
-    on_branch: Callable[[int], None],
+    on_branch: Callable[[int, int], None],
 ) -> None:
     """Draw two scored answers; `selected` is a token of A.
 
-    `on_select` hears of a clicked token of A, `on_branch` of the rank of the alternative that is to take its place.
+    `on_select` hears of a clicked token of A; `on_branch` of a token and of the rank of the alternative for its place.
     """
     sides = [_scored_side(answer, score) for answer, score in zip(answers, scores, strict=True)]
     data = {
@@ -52,7 +52,7 @@ def pair_of_strips(
         "selected": selected,
         "live": False,
         "legend": _legend(),
-        "branch": None if selected is None else _branch(answers[0].trace, selected),
+        "branches": [_branch(answers[0].trace, token) for token in range(len(answers[0].trace.pieces))],
     }
     _draw(data, on_select, on_branch)
 
@@ -62,20 +62,20 @@ def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
     cells = [_bare_cell(piece.encode("utf-8", "replace"), token) for token, piece in enumerate(pieces)]
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
     data = {"headline": headline, "sides": _with_looks([_scored_side(a, score), side_b]), "columns": columns}
-    _draw(data | {"first": None, "selected": None, "live": True, "legend": _legend(), "branch": None}, _ignore, _ignore)
+    _draw(data | {"first": None, "selected": None, "live": True, "legend": _legend(), "branches": []}, _ignore, _ignore)
 
 
-def _draw(data: dict[str, Any], on_select: Callable[[int], None], on_branch: Callable[[int], None]) -> None:
+def _draw(data: dict[str, Any], on_select: Callable[[int], None], on_branch: Callable[[int, int], None]) -> None:
     data["long"] = len(data["columns"]) > _LONG
     _mount(
         key=KEY,
         data=data,
         on_select_change=lambda: on_select(int(st.session_state[KEY]["select"])),
-        on_branch_change=lambda: on_branch(int(st.session_state[KEY]["branch"])),
+        on_branch_change=lambda: on_branch(*map(int, st.session_state[KEY]["branch"])),
     )
 
 
-def _ignore(_: int) -> None:
+def _ignore(*_: int) -> None:
     """Nothing can be selected while an answer grows."""
 
 
@@ -142,12 +142,7 @@ def _branch(trace: Trace, token: int) -> dict[str, Any]:
     """What the model could have said instead of a token of A."""
     chosen = int(trace.answer_ids[token])
     alternatives = [
-        {
-            "rank": rank,
-            "text": visible(other.text) or "∅",
-            "share": math.exp(other.logprob),
-            "value": _probability(other.logprob),
-        }
+        [rank, visible(other.text) or "∅", round(math.exp(other.logprob), 4), _probability(other.logprob)]
         for rank, other in enumerate(trace.alternatives[token])
         if other.id != chosen
     ]

@@ -12,6 +12,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
   ));
 
   const buttons = new Map(); // "lane-column" to its button
+  const select = (token) => {
+    data.selected = data.selected === token ? null : token; // at once; Python hears of it for the URL and the curves
+    markSelected(buttons, data);
+    drawBranch(root("branch"), data, setTriggerValue);
+    setTriggerValue("select", token);
+  };
   const columns = data.columns.map((tokens, column) => drawColumn(tokens, column, data, buttons));
   for (const [place, button] of buttons) {
     button.onmouseenter = button.onfocus = () => {
@@ -30,10 +36,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
       button.onclick = () => {
         tip.dataset.silent = place; // it would cover the alternatives that the click is about
         tip.hidePopover();
-        setTriggerValue("select", data.columns[columnOf(place)][0]);
+        select(data.columns[columnOf(place)][0]);
       };
     }
   }
+  markSelected(buttons, data);
   root("headline").textContent = data.headline;
   const grid = root("grid");
   grid.replaceChildren(drawHeads(data.sides), ...columns);
@@ -85,7 +92,6 @@ function drawColumn(tokens, column, data, buttons) {
     const button = drawCell(data.sides[lane], token, tokens[0] === null);
     button.dataset.place = `${lane}-${column}`;
     button.disabled = data.live;
-    button.setAttribute("aria-pressed", String(tokens[0] !== null && tokens[0] === data.selected));
     buttons.set(button.dataset.place, button);
     return inLane(lane, button);
   }));
@@ -102,6 +108,13 @@ function drawCell(side, token, still) {
   text.append(...cell.parts.map(([part, mark]) => make("span", mark ? "mark" : "", part)));
   button.append(text, make("span", "number", cell.collapse ? `▲ ${cell.number}` : cell.number));
   return button;
+}
+
+function markSelected(buttons, { columns, selected }) {
+  for (const [place, button] of buttons) {
+    const token = columns[columnOf(place)][0];
+    button.setAttribute("aria-pressed", String(token !== null && token === selected));
+  }
 }
 
 // Left and right go along an answer, over its gaps; up and down change between A and B.
@@ -152,25 +165,26 @@ function drawLegend(legend, { name, swatches, key }) {
   legend.replaceChildren(make("span", "", name), ...boxes, ...key.map((text) => make("span", "", text)));
 }
 
-function drawBranch(panel, { branch, live }, setTriggerValue) {
+function drawBranch(panel, { branches, selected, live }, setTriggerValue) {
   panel.style.setProperty("--side", "var(--b)");
   if (live) return panel.replaceChildren();
-  if (branch === null) {
+  if (selected === null) {
     const hint = "Click a token of A: what else could the model have said there, and how would it have gone on?";
     return panel.replaceChildren(make("div", "hint", hint));
   }
   const choices = make("div", "choices");
-  choices.append(...branch.alternatives.map(({ rank, text, share, value }) => {
+  const { title, alternatives } = branches[selected];
+  choices.append(...alternatives.map(([rank, text, share, value]) => {
     const button = make("button", "choice");
     button.type = "button";
     button.setAttribute("aria-label", `Branch to ${text}, probability ${value}`);
     const bar = make("span", "bar");
     bar.style.setProperty("--share", share);
     button.append(make("span", "text", text), make("span", "value", value), bar);
-    button.onclick = () => setTriggerValue("branch", rank);
+    button.onclick = () => setTriggerValue("branch", [selected, rank]);
     return button;
   }));
-  panel.replaceChildren(make("div", "title", branch.title), choices);
+  panel.replaceChildren(make("div", "title", title), choices);
 }
 
 function drawText(side, lane) {
