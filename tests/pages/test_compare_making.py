@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui import cache, jobs
+from pages.ui import cache, jobs, state
 from pages.ui.compare import making
 from rauq.atlas import recorded
 from rauq.errors import InvalidInput
@@ -133,8 +133,8 @@ def test_a_pasted_answer_is_scored():
 
 
 def test_a_model_that_does_not_exist_is_refused_and_the_page_stays():
-    page = choose(open_compare(a=FIRST, b=BESIDE), "compare_model", "another")
-    page.text_input(key="compare_model_name").set_value("/no/such/folder")
+    page = choose(open_compare(a=FIRST, b=BESIDE), state.MODEL, state.OTHER)
+    page.text_input(key=state.OTHER_MODEL).set_value("/no/such/folder")
     page = ended(page.button(key="make_answer").click().run())
     assert page.error[0].value == "No model was loaded"
     assert page.query_params == {"a": FIRST, "b": BESIDE}

@@ -6,23 +6,23 @@ from contextlib import suppress
 import streamlit as st
 
 import rauq
-from pages.ui.cache import ModelChoice
+from pages.ui import state
 from pages.ui.compare import answers_at_hand, making
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.errors import printable
 from pages.ui.jobs import Request
+from pages.ui.links import MOST_TOKENS, USUAL_TOKENS
+from pages.ui.model_form import chosen_model, model_form
+from pages.ui.state import ATLAS, GENERATE, READ
 from rauq import report
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running, visible
 from rauq.trace import Trace
+from rauq.trace_file import LARGEST_UPLOAD
 
-ATLAS, OTHER = "atlas", "another"
-GENERATE, READ = "generate", "paste"
-MOST_TOKENS = 1024
-LARGEST_FILE = 64  # MB
 _OWN_TEXT = -1  # among the ids of the alternatives
 _TOKEN, _OWN, _LIMIT = "branch_token", "branch_text", "compare_max_new_tokens"
-_TASK, _ANSWER, _MODEL, _NAME = "compare_task", "compare_answer", "compare_model", "compare_model_name"
+_TASK, _ANSWER = "compare_task", "compare_answer"
 _UPLOADS = "_compare_uploads"
 
 
@@ -47,24 +47,22 @@ def stop_button() -> None:
 
 def limit() -> int:
     """How many tokens the model may add."""
-    return int(st.session_state.get(_LIMIT, 128))
+    return int(st.session_state.get(_LIMIT, USUAL_TOKENS))
 
 
 def prompt_fields(a: Answer | None) -> None:
     """Prompt, answer and model; the prompt begins as that of A."""
     key = f"compare_prompt_{a.ref if a else ''}"
     prompt = printable(a.trace.prompt) if a else ""
-    for name, value in {_TASK: GENERATE, _MODEL: ATLAS, _LIMIT: 128, _ANSWER: "", _NAME: ""}.items():
+    for name, value in {_TASK: GENERATE, state.MODEL: ATLAS, _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
         st.session_state[name] = st.session_state.get(name, value)  # else it is forgotten while it is not drawn
     st.text_area("Prompt", prompt, key=key, height=120, placeholder="A question, or any text to go on from")
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True)
         st.number_input("Most tokens", 1, MOST_TOKENS, key=_LIMIT, disabled=task == READ, width=130)
-        model = st.segmented_control("Model", (ATLAS, OTHER), key=_MODEL, required=True)
     if task == READ:
         st.text_area("Answer to score", key=_ANSWER, height=80, placeholder="The answer, as the model would write it")
-    if model == OTHER:
-        st.text_input("Hub id or folder", key=_NAME, placeholder="organisation/model, or a folder's path")
+    model_form()
     label = "Generate" if task == GENERATE else "Score it"
     st.button(label, key="make_answer", type="primary", on_click=_answer_prompt, args=(key,))
 
@@ -76,7 +74,7 @@ def file_field() -> None:
         "A trace that was saved here or with trace.save",
         type="safetensors",
         key=key,
-        max_upload_size=LARGEST_FILE,
+        max_upload_size=LARGEST_UPLOAD // 2**20,  # megabytes
         on_change=_open_upload,
         args=(key,),
     )
@@ -120,7 +118,7 @@ def _branch(a: Answer, token: int, key: str) -> None:
 def _answer_prompt(key: str) -> None:
     values = st.session_state
     request = Request(
-        model=ModelChoice(name=values[_NAME].strip() if values[_MODEL] == OTHER else ATLAS),
+        model=chosen_model(),
         prompt=values[key],
         answer=values[_ANSWER] if values[_TASK] == READ else None,
         max_new_tokens=limit(),

@@ -7,6 +7,7 @@ from pages.ui.cache import ModelChoice
 from pages.ui.compare import answers_at_hand
 from pages.ui.compare.answers_at_hand import A, Answer, B
 from pages.ui.jobs import Branch, Job, Request
+from pages.ui.model_form import chosen_model
 from rauq import Trace
 from rauq.errors import InvalidInput, RauqError
 
@@ -81,9 +82,9 @@ def refuse(error: RauqError | None) -> None:
 
 
 def _model_of(trace: Trace) -> ModelChoice:
-    """The model that a trace names; what is loaded under that name serves, unless it was taken for another kind."""
-    plain = ModelChoice(name=trace.model)
-    loaded = cache.if_loaded(plain)
-    if loaded is None or loaded.kind == trace.kind:
-        return plain
+    """The model that a trace names, as the user has chosen it if so, and by kind if it was taken for another one."""
+    for choice in (chosen_model(), ModelChoice(name=trace.model)):
+        loaded = cache.if_loaded(choice)
+        if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):
+            return choice
     return ModelChoice(name=trace.model, kind=trace.kind)
