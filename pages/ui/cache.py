@@ -4,7 +4,7 @@ import gc
 import sys
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -13,6 +13,7 @@ import rauq
 from rauq.trace import Kind, Trace
 
 if TYPE_CHECKING:
+    from rauq.candidate import Candidate
     from rauq.language_model import LanguageModel
 
 MOST_ANSWERS_BYTES = 256 * 2**20  # of attention: 35 answers of 200 tokens by a model of 32 layers with 32 heads
@@ -59,6 +60,21 @@ def model(choice: ModelChoice) -> "LanguageModel":
             loaded.model = rauq.load_model(choice.name, device=choice.device, dtype=choice.dtype, kind=choice.kind)
             loaded.choice = choice
         return loaded.model
+
+
+def examine(choice: ModelChoice) -> "Candidate":
+    """What is known of a model before it is loaded; after one that is loading, for imports do not bear two threads.
+
+    Raises:
+        RauqError: no such model, or none of a kind that can be used.
+    """
+    with _loaded().lock:
+        return rauq.examine(**asdict(choice))
+
+
+def busy() -> bool:
+    """Whether a model is being loaded or looked at: who asks for one now has to wait."""
+    return _loaded().lock.locked()
 
 
 def if_loaded(choice: ModelChoice) -> "LanguageModel | None":

@@ -107,7 +107,7 @@ def token_count(request: Request, shown: Trace | None, *, told: RauqError | None
         st.caption("No prompt yet: its tokens are counted here.")
     elif shown and not in_memory and (shown.model, shown.prompt) == (request.model.name, request.prompt):
         st.caption(_room(len(shown.prompt_ids), None))
-    elif in_memory or request.model.name == ATLAS:
+    elif in_memory or (request.model.name == ATLAS and not cache.busy()):
         _count(request, told)
     else:
         st.caption("The token count appears once the model is loaded.")

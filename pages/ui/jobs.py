@@ -5,10 +5,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import rauq
 from pages.ui import cache
 from pages.ui.cache import ModelChoice
 from pages.ui.words import model_facts
@@ -93,8 +92,7 @@ def _work(job: Job) -> None:
 def _answer(job: Job) -> Trace:
     request = job.request
     if cache.if_loaded(request.model) is None:
-        candidate = rauq.examine(**asdict(request.model))
-        job.stage = f"Loading {model_facts(candidate)}"
+        job.stage = f"Loading {model_facts(cache.examine(request.model))}"
     lm = cache.model(request.model)
     job.stage = "Waiting for another generation"
     with _turn(lm.lock, job.cancel):

@@ -1,11 +1,9 @@
 """The sidebar's choice of a model: embedded, or any other by hub id or folder, looked at before it is loaded."""
 
-from dataclasses import asdict
-
 import streamlit as st
 
 import rauq
-from pages.ui import state
+from pages.ui import cache, state
 from pages.ui.cache import ModelChoice
 from pages.ui.errors import printable, show_error
 from pages.ui.state import ATLAS, OTHER
@@ -75,7 +73,7 @@ def _take() -> None:
 def _check(choice: ModelChoice) -> None:
     try:
         with st.spinner("Reading its description"):
-            candidate = rauq.examine(**asdict(choice))
+            candidate = cache.examine(choice)
     except rauq.RauqError as error:
         show_error(error)
         return

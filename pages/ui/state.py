@@ -132,7 +132,10 @@ def change_settings(chosen: Settings, kind: Kind) -> None:
 
 
 def bring_back_url() -> None:
-    """A switch of pages empties the URL: bring back what it said when this page was left."""
+    """A switch of pages empties the URL: bring back what it said when this page was left.
+
+    While an answer is shown, the URL names it, so it is empty at no other time.
+    """
     if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
         st.query_params.from_dict(last)
 
@@ -166,10 +169,11 @@ def _recorded() -> Shown | None:
     name = st.query_params.get(EXAMPLE)
     if name is not None and name not in at_hand:
         notify("There is no recorded answer of that name; this is the first one.")
-        _forget(EXAMPLE)
     if not at_hand:
         return None
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
+    if st.query_params.get(EXAMPLE) != recorded.id:
+        st.query_params[EXAMPLE] = recorded.id
     note = f"Recorded; the answer is {_VERDICT[recorded.correct]}. {recorded.what_to_see}"
     return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note))
 

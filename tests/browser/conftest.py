@@ -70,12 +70,6 @@ def cold_server():
         yield address
 
 
-@pytest.fixture
-def hostile_server():
-    with serving("tests/browser/hostile_page.py") as address:
-        yield address
-
-
 @pytest.fixture(scope="session")
 def chromium():
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -102,7 +102,7 @@ def test_a_link_leads_to_a_recorded_generation(open_app, trace):
     page = open_app(example="none <b>")
     assert page.text_area(key=state.PROMPT).value == trace.prompt
     assert "no recorded answer of that name" in interpreted(page)
-    assert page.query_params == {}
+    assert page.query_params == {"example": "0"}
 
 
 def test_a_recording_that_is_damaged_is_said_and_the_page_stays(open_app, trace):
@@ -117,7 +117,7 @@ def test_a_recording_that_is_damaged_is_said_and_the_page_stays(open_app, trace)
 def test_a_recorded_generation_replaces_an_error_and_what_was_selected(open_app, trace):
     record(make_trace(), trace)
     page = open_app(layer="1", head="3")
-    assert page.query_params == {"layer": "1", "head": "3"}
+    assert settings_of(page) == {"layer": "1", "head": "3"}
     page.text_area(key=state.PROMPT).set_value("")
     page.button(key="run").click().run()
     assert page.error
@@ -267,6 +267,14 @@ def test_the_page_left_and_entered_again_shows_the_same(open_app, trace):
     assert settings_of(page) == {"token": "2", "alpha": "0.5"}
     assert views(page)["headline"].endswith("“·Lima”")
     assert page.text_area(key=state.PROMPT).value == trace.prompt
+
+
+def test_back_to_the_papers_setting_is_back_even_where_nothing_else_was_chosen(open_app, trace):
+    record(trace)
+    page = open_app(alpha="0.5")
+    page.button(key="paper").click().run()
+    assert settings_of(page) == {}
+    assert settings_of(page.run()) == {}
 
 
 def test_a_choice_in_the_sidebar_reaches_the_views(open_app, trace):

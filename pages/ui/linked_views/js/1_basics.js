@@ -2,7 +2,9 @@
 // Texts come from models and users: they are only ever set as textContent, or drawn on a canvas.
 
 function decode(base64) {
-  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const binary = atob(base64);
+  const bytes = new Uint8Array(binary.length);
+  for (let index = 0; index < binary.length; index += 1) bytes[index] = binary.charCodeAt(index);
   return new Float32Array(bytes.buffer);
 }
 

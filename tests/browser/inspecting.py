@@ -1,0 +1,45 @@
+"""What a person does on the page Inspect, again and again."""
+
+import re
+
+from playwright.sync_api import expect
+
+PROMPT = "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Gliwice?\nA:"
+
+
+def ask(page, address, prompt=PROMPT):
+    page.goto(address)
+    rested(page)
+    page.get_by_label("Prompt").fill(prompt)
+    page.get_by_role("button", name="Generate").click()
+    expect(page.locator(".source")).to_contain_text("Gliwice")  # not the recorded answer that the page opens on
+    expect(page.locator(".token.collapse")).to_have_count(1)
+    rested(page)
+
+
+def rested(page):
+    """Wait until the script rests, and a chart is drawn."""
+    expect(page.locator("canvas.confidence[aria-label]")).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
+def click_cell(page, layer, head, *, layers=12, heads=8):
+    """Click the middle of a cell of the map, where the pointer reads its numbers first."""
+    canvas = page.locator("canvas.layer-head")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    width, height = box["width"] - 96, box["height"] - 46  # beside the numbers and the scale
+    x = box["x"] + 44 + (head + 0.5) * width / heads
+    y = box["y"] + 6 + (layer + 0.5) * height / layers
+    page.mouse.move(x, y)
+    expect(page.locator(".tip .title")).to_have_text(f"layer {layer} · head {head}")
+    page.mouse.click(x, y)
+
+
+def expect_selected(page, layer, head):
+    expect(page.get_by_label("Layer", exact=True)).to_have_value(str(layer))
+    expect(page.get_by_label("Head", exact=True)).to_have_value(str(head))
+    expect(page.locator("canvas.layer-head")).to_have_attribute(
+        "aria-label", re.compile(f"Selected: layer {layer}, head {head}")
+    )
+    expect(page.locator("canvas.token-head")).to_have_attribute("aria-label", re.compile(f"Heads of layer {layer},"))

@@ -1,0 +1,76 @@
+"""Links, reloads, downloads: the same view somewhere else, or later."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.inspecting import PROMPT, ask, click_cell, expect_selected, rested
+
+
+def test_reload_and_a_second_browser_show_the_same(page, server):
+    ask(page, server)
+    page.locator(".token").nth(3).click()
+    page.keyboard.press("w")
+    click_cell(page, 2, 5)
+    expect(page).to_have_url(re.compile("head=5"))
+    headline, address = page.locator(".headline").inner_text(), page.url
+    assert "Gliwice" not in address
+    with page.context.browser.new_context() as context:
+        other = context.new_page()
+        page.reload()
+        other.goto(address)
+        for who in (page, other):
+            rested(who)
+            expect(who.locator(".headline")).to_have_text(headline)
+            expect_selected(who, 2, 5)
+            expect(who.locator(".token.wrong")).to_have_attribute("data-index", "3")
+            expect(who.get_by_label("Prompt")).to_have_value(PROMPT)
+
+
+def test_a_copied_link_asks_before_it_runs_anything(page, server, cold_server):
+    ask(page, server)
+    page.locator(".token").nth(2).click()
+    expect(page).to_have_url(re.compile("token=2"))
+    headline = page.locator(".headline").inner_text()
+    page.get_by_role("button", name="Copy link").click()
+    link = page.get_by_test_id("stPopoverBody").locator("code").inner_text()
+    assert "Gliwice" in link
+    page.goto(link.replace(server, cold_server))
+    expect(page.get_by_role("heading", name="This link asks for an answer")).to_be_visible()
+    expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
+    assert page.locator(".token").count() == 0
+    page.get_by_test_id("stMain").get_by_role("button", name="Generate").click()
+    expect(page.locator(".headline")).to_have_text(headline)
+    expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")
+    assert "Gliwice" not in page.url
+
+
+def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
+    page.goto(f"{cold_server}/inspect?example=known-words&layer=1&head=3&alpha=0.5")
+    rested(page)
+    expect(page).to_have_title("RAUQ")
+    expect(page.locator(".source")).to_contain_text("Every word of the sentence was common")
+    expect(page.get_by_text("not the paper's setting")).to_be_visible()
+    expect_selected(page, 1, 3)
+    expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))
+
+
+def test_a_trace_is_taken_away_marked_and_opened_again(page, server, tmp_path):
+    page.goto(server)
+    rested(page)
+    page.locator(".token").nth(4).click()
+    page.get_by_role("button", name="Mark as wrong").click()
+    expect(page).to_have_url(re.compile("wrong=4"))
+    rested(page)
+    files = {}
+    for label in ("Trace", "Token numbers", "Picked heads", "Report"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label, exact=True).click()
+        files[label] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[label])
+    assert files["Token numbers"].read_text().splitlines()[5].endswith(",true")
+    assert files["Report"].read_text().startswith("<!doctype html>")
+    page.get_by_text("Open a saved trace").click()
+    page.locator("input[type=file]").set_input_files(files["Trace"])
+    expect(page).to_have_url(re.compile("kept="))
+    expect(page.locator(".token.wrong")).to_have_attribute("data-index", "4")

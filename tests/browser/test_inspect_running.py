@@ -1,0 +1,66 @@
+"""Answers being written: stopped, sent twice, left alone, sent by key."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.inspecting import PROMPT, rested
+
+
+def test_stop_keeps_what_is_there(page, server):
+    page.goto(server)
+    rested(page)
+    page.get_by_label("Prompt").fill("Text: " + "A lottery in Japan was drawn on Friday. " * 12 + "\nSummary:")
+    page.get_by_label("Most tokens").fill("1000")
+    page.get_by_label("Most tokens").press("Enter")
+    rested(page)
+    page.get_by_role("button", name="Generate").click()
+    expect(page.locator(".views.live .token").nth(1)).to_be_visible()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    expect(page.locator(".source")).to_contain_text(re.compile("stopped by you|ended|stop string"))
+    expect(page.locator(".token.collapse")).to_have_count(1)
+
+
+def test_stop_works_while_the_model_loads(page, cold_server):
+    page.goto(cold_server)
+    rested(page)
+    page.get_by_label("Prompt").fill(PROMPT)
+    page.get_by_role("button", name="Generate").click()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped before the first token.")).to_be_visible()
+    expect(page.get_by_role("button", name="Generate")).to_be_enabled()
+    expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
+
+
+def test_a_job_survives_a_switch_of_pages(page, server):
+    page.goto(server)
+    rested(page)
+    page.get_by_label("Prompt").fill(PROMPT)
+    page.get_by_role("button", name="Generate").click()
+    page.get_by_role("link", name="Lesson").click()
+    expect(page).to_have_url(re.compile("/lesson"))
+    page.get_by_role("link", name="Inspect").click()
+    expect(page.locator(".source")).to_contain_text("Gliwice")
+    expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
+
+
+def test_control_and_enter_send_what_was_typed(page, server):
+    page.goto(server)
+    rested(page)
+    page.get_by_label("Prompt").fill(PROMPT)
+    page.get_by_label("Prompt").press("Control+Enter")
+    expect(page.locator(".source")).to_contain_text("Gliwice")
+
+
+def test_rapid_clicks_are_one_generation_and_the_last_selection(page, server):
+    page.goto(server)
+    rested(page)
+    page.get_by_label("Prompt").fill(PROMPT)
+    page.get_by_role("button", name="Generate").click(click_count=5)
+    expect(page.locator(".source")).to_contain_text("Gliwice")
+    rested(page)
+    address = re.search("kept=[^&]+", page.url)[0]
+    for index in (0, 1, 2, 3, 4, 3, 2):
+        page.locator(".token").nth(index).click()
+    expect(page).to_have_url(re.compile(f"{address}&token=2$"))
+    expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")

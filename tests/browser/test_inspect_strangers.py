@@ -1,0 +1,80 @@
+"""Hostile texts, broken files, and two people at once."""
+
+from playwright.sync_api import expect
+
+from tests.browser.inspecting import rested
+from tests.hostile import hostile_trace
+
+HOSTILE = (
+    " <img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    " ![](http://evil.example/a.png) [link](http://evil.example) <b>bold</b> $x^2$"
+)
+
+
+def test_hostile_input_is_drawn_as_text(page, server):
+    page.goto(server)
+    rested(page)
+    page.get_by_text("paste", exact=True).click()
+    page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
+    page.get_by_label("Prompt").fill(f"Q:{HOSTILE}\nA:")
+    page.get_by_role("button", name="Score it").click()
+    expect(page.locator(".source")).to_contain_text("as given")
+    rested(page)
+    drawn = page.locator(".token .text").all_inner_texts()
+    assert "".join(drawn) == HOSTILE.replace(" ", "·")
+    expect_unharmed(page, "RAUQ")
+
+
+def test_a_hostile_trace_is_drawn_as_text(page, server, tmp_path):
+    file = tmp_path / "<img src=x onerror=alert(1)> ![](http:evil).safetensors"
+    file.write_bytes(hostile_trace().to_bytes())
+    page.goto(server)
+    rested(page)
+    page.get_by_text("Open a saved trace").click()
+    page.locator("input[type=file]").set_input_files(file)
+    attack = page.locator(".token.collapse")
+    expect(attack.locator(".text")).to_contain_text("<img·src=x·onerror=")
+    rested(page)
+    for place in (".headline", ".source"):
+        expect(page.locator(place)).to_contain_text("<b>bold</b>")
+    attack.hover()
+    expect(page.locator(".tip .title")).to_contain_text("<img·src=x")
+    expect(page.locator(".tip .alternative .text").first).to_contain_text("<b>bold</b>")
+    attack.click()
+    expect(page.locator(".token-facts")).to_contain_text("<img·src=x")
+    page.get_by_text("Figures to print").click()
+    ticks = page.locator(".js-plotly-plot .xaxislayer-above text")
+    expect(ticks.filter(has_text="$x^2$").first).to_have_text("·$x^2$·<sup…")
+    expect_unharmed(page, "RAUQ")
+
+
+def test_a_file_that_is_no_trace_is_refused_and_the_answer_stays(page, server, tmp_path):
+    page.goto(server)
+    rested(page)
+    headline = page.locator(".headline").inner_text()
+    file = tmp_path / "broken.safetensors"
+    file.write_bytes(b"\x80\x04 no trace")
+    page.get_by_text("Open a saved trace").click()
+    page.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_text("This trace cannot be opened")).to_be_visible()
+    expect(page.locator(".headline")).to_have_text(headline)
+
+
+def expect_unharmed(page, title):
+    expect(page).to_have_title(title)
+    strange = page.locator("[data-testid=stMain] :is(script, img, b, iframe, a[href*=evil], a[href^=javascript])")
+    expect(strange).to_have_count(0)
+
+
+def test_two_people_at_once_do_not_mix(page, server):
+    with page.context.browser.new_context() as context:
+        other = context.new_page()
+        for who, country in ((page, "Peru"), (other, "Japan")):
+            who.goto(server)
+            rested(who)
+            who.get_by_label("Prompt").fill(f"Q: What is the capital of {country}?\nA:")
+        for who in (page, other):
+            who.get_by_role("button", name="Generate").click()
+        for who, country in ((page, "Peru"), (other, "Japan")):
+            expect(who.locator(".source")).to_contain_text(f"capital of {country}")
+            expect(who.locator(".token.collapse")).to_have_count(1)
