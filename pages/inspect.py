@@ -20,28 +20,31 @@ try:
 except RauqError as error:
     damage = error
 trace = shown.trace if shown else None
+request = inputs.current_request()
+refusal = job.error if job is not None and job.request == request else None  # not one that was mended since
 
-with st.sidebar:
-    request = inputs.request_form()
-    count = st.empty()
-    count.caption("\N{NO-BREAK SPACE}")  # holds the line: what follows must not jump
-    inputs.run_buttons(request, live=at_work is not None)
-    settings = settings_form(trace)
-    inputs.open_form()
-
+form = st.sidebar.container()  # the answer is drawn before the form is: it is what one looks for
 if at_work:
     follow(at_work)
 else:
-    refusal = job.error if job is not None and job.request == request else None  # not one that was mended since
     for problem in filter(None, (refusal, damage)):
         show_error(problem)
     if shown:
-        show_answer(shown, settings)
+        show_answer(shown, state.settings(trace))
     elif asked := state.asked():
         asking_stage(asked, request)
     else:
         empty_stage()
-    with count:  # last, since it may load the model
-        inputs.token_count(request, trace, told=refusal)
+
+with form:
+    inputs.request_form()
+    count = st.empty()
+    count.caption("\N{NO-BREAK SPACE}")  # holds the line: what follows must not jump
+    inputs.run_buttons(request, live=at_work is not None)
+    settings_form(trace)
+    inputs.open_form()
 state.tell_notices()
 state.remember_url()
+if not at_work:
+    with count:  # last, since it may load the model
+        inputs.token_count(request, trace, told=refusal)

@@ -1,5 +1,7 @@
 """The sidebar's upper part: what to answer, and by which model."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.ui import cache, state
@@ -18,8 +20,8 @@ MOST_MEGABYTES = 64  # of a trace file
 _EXAMPLE, _UPLOAD = "_example", "_upload"
 
 
-def request_form() -> Request:
-    """Prompt, answer and model, as the user has them now."""
+def request_form() -> None:
+    """Prompt, answer and model; `current_request` reads them."""
     for key, value in {state.TASK: GENERATE, state.MODEL: ATLAS, state.LIMIT: USUAL_TOKENS}.items():
         st.session_state.setdefault(key, value)
     placeholder = "A question, or any text to go on from"
@@ -37,7 +39,6 @@ def request_form() -> Request:
     )
     _task()
     model_form()
-    return current_request()
 
 
 def current_request() -> Request:
@@ -68,13 +69,12 @@ def task_name(request: Request) -> str:
 
 def open_form() -> None:
     """A place to open a saved trace."""
-    with st.expander("Open a saved trace"):
-        st.file_uploader(
-            "Trace", "safetensors", key=_UPLOAD, on_change=_open, max_upload_size=MOST_MEGABYTES,
-            label_visibility="collapsed",
-        )  # fmt: skip
-        if error := st.session_state.get(state.UNREADABLE):
-            show_error(error)
+    place = st.expander("Open a saved trace", key="open_trace", on_change="rerun")
+    if place.open:
+        options: dict[str, Any] = {"label_visibility": "collapsed", "max_upload_size": MOST_MEGABYTES}
+        place.file_uploader("Trace", "safetensors", key=_UPLOAD, on_change=_open, **options)
+    if error := st.session_state.get(state.UNREADABLE):
+        show_error(error)
 
 
 def take(example: Example) -> None:

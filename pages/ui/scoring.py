@@ -43,8 +43,8 @@ _HELP: Mapping[str, str] = MappingProxyType(
 )
 
 
-def settings_form(trace: Trace | None) -> Settings:
-    """The settings of the URL, with what changes them."""
+def settings_form(trace: Trace | None) -> None:
+    """What changes the settings of the URL."""
     kind = trace.kind if trace else "base"
     chosen = resolve(state.settings(trace), kind)
     st.header("How it is scored", anchor=False)
@@ -53,18 +53,24 @@ def settings_form(trace: Trace | None) -> Settings:
     options: dict[str, Any] = {"key": _key(ALPHA), "help": _HELP[ALPHA], "on_change": _change, "args": (kind, ALPHA)}
     st.slider("alpha: weight of the signal", 0.0, 1.0, step=0.05, **options)
     _choice("Alignment", get_args(Alignment), ALIGNMENT, chosen, kind)
-    with st.popover("Which attention is that?", type="tertiary"):
-        st.html(_ALIGNMENT)
-    with st.expander("Layers, heads, update, aggregation"):
-        _window(trace, chosen, kind)
-        _heads(trace, chosen, kind)
-        _put(UPDATE, chosen.update)
-        options = {"key": _key(UPDATE), "help": _HELP[UPDATE], "on_change": _change, "args": (kind, UPDATE)}
-        st.selectbox("Update", get_args(Update), **options)
-        _choice("Over tokens", get_args(TokenAggregation), TOKENS, chosen, kind)
-        _choice("Over layers", get_args(LayerAggregation), OVER_LAYERS, chosen, kind)
+    explanation = st.popover("Which attention is that?", type="tertiary", key="alignment", on_change="rerun")
+    if explanation.open:
+        explanation.html(_ALIGNMENT)
+    more = st.expander("Layers, heads, update, aggregation", key="more_settings", on_change="rerun")
+    if more.open:  # what is folded away is not drawn: the first picture comes sooner
+        with more:
+            _more(trace, chosen, kind)
     _badge(chosen, kind)
-    return chosen
+
+
+def _more(trace: Trace | None, chosen: Settings, kind: Kind) -> None:
+    _window(trace, chosen, kind)
+    _heads(trace, chosen, kind)
+    _put(UPDATE, chosen.update)
+    options: dict[str, Any] = {"key": _key(UPDATE), "help": _HELP[UPDATE], "args": (kind, UPDATE)}
+    st.selectbox("Update", get_args(Update), on_change=_change, **options)
+    _choice("Over tokens", get_args(TokenAggregation), TOKENS, chosen, kind)
+    _choice("Over layers", get_args(LayerAggregation), OVER_LAYERS, chosen, kind)
 
 
 def _badge(chosen: Settings, kind: Kind) -> None:

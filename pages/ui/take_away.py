@@ -26,35 +26,44 @@ def take_away(shown: Shown, trace: Trace, score: Score) -> None:
     """Downloads and links of an answer; `trace` carries the marks of the user."""
     st.caption(_REFERENCE)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _link(trace)
+        _folded("Copy link", lambda: _link(trace))
+        _folded("Download", lambda: _downloads(trace, score))
+        _folded("Python", lambda: _python(trace, score))
         st.page_link("pages/compare.py", label="Compare it with another", query_params={"a": shown.name})
-        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "All of it in one file: open it here again, or in Python.")
-        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row a token.")
-        _download("Picked heads", lambda: _heads(score), "heads.csv", "text/csv", "One row a layer of the window.")
-        _download("Report", lambda: _report(trace, score), "report.html", "text/html", "One page that opens offline.")
-        code = st.popover("Python", on_change="rerun", key="python")
-        if code.open:
-            with code:
-                _python(trace, score)
     figures = st.expander("Figures to print, as SVG or PNG", key="figures", on_change="rerun")
     if figures.open:
         with figures:
             _figures(trace, score)
 
 
+def _folded(label: str, draw: Callable[[], None]) -> None:
+    place = st.popover(label, key=f"folded_{label}", on_change="rerun")
+    if place.open:
+        with place:
+            draw()
+
+
 def _link(trace: Trace) -> None:
-    with st.popover("Copy link"):
-        base = (st.context.url or "").rstrip("/")
-        address = base if base.endswith("/inspect") else f"{base}/inspect"
-        if (found := links.link(address, st.query_params.to_dict(), trace)) is None:
-            st.text(f"This prompt is too long for a link of {LONGEST} characters. Download the trace, and send that.")
-        else:
-            st.caption("It opens on this view. It holds the prompt; nothing is loaded or run before its reader asks.")
-            st.code(printable(found), language=None, wrap_lines=True)
+    base = (st.context.url or "").rstrip("/")
+    address = base if base.endswith("/inspect") else f"{base}/inspect"
+    if (found := links.link(address, st.query_params.to_dict(), trace)) is None:
+        st.text(f"This prompt is too long for a link of {LONGEST} characters. Download the trace, and send that.")
+    else:
+        st.caption("It opens on this view. It holds the prompt; nothing is loaded or run before its reader asks.")
+        st.code(printable(found), language=None, wrap_lines=True)
+
+
+def _downloads(trace: Trace, score: Score) -> None:
+    _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "All of it in one file: open it here again, or in Python.")
+    _download("Report", lambda: _report(trace, score), "report.html", "text/html", "One page that opens offline.")
+    _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row a token.")
+    _download("Picked heads", lambda: _heads(score), "heads.csv", "text/csv", "One row a layer of the window.")
 
 
 def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
-    st.download_button(label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation)
+    st.download_button(
+        label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation, width="stretch"
+    )
 
 
 def _numbers(trace: Trace, score: Score) -> str:

@@ -6,6 +6,7 @@ from base64 import b64decode
 import numpy as np
 
 from pages.ui import answers, links, state
+from pages.ui.linked_views.payload import MOST_STEPS
 
 
 def views(page):
@@ -13,7 +14,9 @@ def views(page):
     (component,) = page.get("bidi_component")
     data = json.loads(component.proto.json)
     arrays = {name: np.frombuffer(b64decode(text), "<f4") for name, text in data.get("arrays", {}).items()}
-    return data | {"arrays": arrays}
+    steps = np.frombuffer(b64decode(data.get("weights", "")), "<u2").astype(float)
+    weights = np.where(steps == MOST_STEPS + 1, np.nan, steps / MOST_STEPS)
+    return data | {"arrays": arrays, "weights": weights}
 
 
 def shown_trace(page):

@@ -50,10 +50,10 @@ def test_an_answer_is_shown_with_its_weak_spot_first(open_app, trace):
 
 
 def test_the_browser_is_fed_with_the_numbers_of_the_score(open_app, trace):
-    arrays, score = views(open_app(trace))["arrays"], rauq.score(trace)
-    weights = trace.previous_token_attention()
+    drawn, score = views(open_app(trace)), rauq.score(trace)
+    arrays, weights = drawn["arrays"], trace.previous_token_attention()
+    np.testing.assert_allclose(drawn["weights"], weights.ravel(), atol=1e-5)
     expected = {
-        "attention": weights,
         "means": weights.mean(axis=2),
         "probability": PROBABILITIES,
         "entropy": trace.entropies,

@@ -3,6 +3,7 @@
 import base64
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from pages.ui.words import Words
 from rauq import report
 from rauq.labels import NEWLINE, SPACE, label, parts, visible
 from rauq.score import Score
-from rauq.trace import Trace
+from rauq.trace import Alignment, Trace
 
+MOST_STEPS = 65534  # a weight of 1
 LONG = 60  # tokens, from which on the strip is set smaller, and scrolls
 ONE_TOKEN = "RAUQ looks at attention between answer tokens. This answer has one token, so no head was picked."
 _HINT = "Click a token, or use the arrow keys, to see its map; click a cell to select its head."
@@ -36,7 +38,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
     return words._asdict() | {
         "live": False,
         "long": len(trace.pieces) > LONG,
-        "tokens": [_token(trace, index) for index in range(len(trace.pieces))],
+        "tokens": _tokens(trace),
         "layers": trace.layers,
         "numHeads": trace.num_heads,
         "gaps": len(trace.pieces) - 1,
@@ -47,7 +49,8 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "deciding": score.layer,
         "collapseAt": found.token if found else None,
         "signalName": score.settings.signal,
-        "arrays": {name: _base64(array) for name, array in _arrays(trace, score).items()},
+        "weights": _weights(trace, score.settings.alignment),
+        "arrays": {name: _base64(array, "<f4") for name, array in _arrays(trace, score).items()},
         "reasons": {name: reason for name, reason in reasons.items() if reason},
         "scales": {name: [colour for _, colour in attention_scale(dark=name == "dark")] for name in ("light", "dark")},
         "key": _KEY,
@@ -68,7 +71,6 @@ def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
     weights = trace.previous_token_attention(score.settings.alignment)
     heads = report.picked_heads(score)
     return {
-        "attention": weights,  # (L, H, N - 1)
         "means": weights.mean(axis=2) if weights.shape[2] else np.full(weights.shape[:2], np.nan),
         "probability": np.exp(trace.logprobs),
         "entropy": trace.entropies,
@@ -83,8 +85,21 @@ def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
     }
 
 
-def _base64(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array, dtype="<f4").tobytes()).decode()
+@lru_cache(maxsize=8)  # of a trace, whatever its score: half of what a changed setting would cost
+def _weights(trace: Trace, alignment: Alignment) -> str:
+    """Attention to the previous token (L, H, N - 1) in steps of 1 / 65534, half the bytes of float32; nan is 65535."""
+    weights = trace.previous_token_attention(alignment)
+    steps = np.round(np.clip(weights, 0, 1) * MOST_STEPS)
+    return _base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
+
+
+@lru_cache(maxsize=8)
+def _tokens(trace: Trace) -> tuple[dict[str, Any], ...]:
+    return tuple(_token(trace, index) for index in range(len(trace.pieces)))
+
+
+def _base64(array: np.ndarray, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).astype(dtype).tobytes()).decode()
 
 
 def _bare_token(piece: bytes) -> dict[str, Any]:

@@ -1,11 +1,20 @@
 // Linked views of one answer: numbers come as typed arrays, once for each score; selection and hover stay here.
 // Texts come from models and users: they are only ever set as textContent, or drawn on a canvas.
 
-function decode(base64) {
+function bytesOf(base64) {
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);
   for (let index = 0; index < binary.length; index += 1) bytes[index] = binary.charCodeAt(index);
-  return new Float32Array(bytes.buffer);
+  return bytes.buffer;
+}
+
+function decode(base64) {
+  return new Float32Array(bytesOf(base64));
+}
+
+// Weights come in steps of 1 / 65534; 65535 is an undefined one.
+function decodeWeights(base64) {
+  return Float32Array.from(new Uint16Array(bytesOf(base64)), (step) => (step === 65535 ? NaN : step / 65534));
 }
 
 function shown(value, places = 3) {

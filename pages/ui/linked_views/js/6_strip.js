@@ -19,13 +19,13 @@ function colouring(data, view) {
   return { ...kind, values, level, swatches };
 }
 
-function drawStrip(strip, data, view, act) {
+function drawStrip(strip, data, act) {
   const buttons = data.tokens.map((token, index) => {
     const button = tokenButton(token, index);
     button.disabled = data.live;
     button.onmouseenter = button.onfocus = () => act.hover(index, button);
     button.onmouseleave = button.onblur = () => act.leave();
-    button.onclick = () => act.select({ token: view.token === index ? null : index });
+    button.onclick = () => act.toggle(index);
     button.onkeydown = (event) => act.key(event, index);
     return button;
   });

@@ -1,7 +1,7 @@
 // Selection, hover and the order of drawing. Python hears of a selection once it rests, of marks and branches at once.
 
 const ARRAYS = [
-  "attention", "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
+  "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
   "headNumbers",
 ];
 const mounted = new WeakMap();
@@ -30,6 +30,7 @@ function build(root) {
 function actions(stage) {
   return {
     select: (change) => select(stage, change),
+    toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
     colour: (name) => {
       stage.view.colouring = name;
       drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
@@ -85,24 +86,25 @@ function take(stage, data) {
     stage.view = { colouring: stage.view?.colouring ?? "collapse", wrong: data.wrong ?? [] };
   }
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
-  stage.data = data.live ? { ...data, collapseAt: null, probability: [], reasons: {}, collapse: [], contribution: [], entropy: [] } : decoded(data);
+  stage.data = data.live ? { ...data, collapseAt: null } : decoded({ ...data }, stage.data);
   for (const name of ["source", "headline", "detail", "note"]) part(name).textContent = data[name] ?? "";
   stage.root.classList.toggle("live", data.live);
-  stage.buttons = drawStrip(part("strip"), stage.data, stage.view, stage.act);
+  if (another || data.live) stage.buttons = drawStrip(part("strip"), stage.data, stage.act);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
   if (!data.live) describe(stage);
   paint(stage);
-  if (held >= 0) stage.buttons[held]?.focus({ preventScroll: true });
+  if (held >= 0 && !stage.buttons[held]?.matches(":focus")) stage.buttons[held]?.focus({ preventScroll: true });
   reveal(part("strip"), stage.buttons[data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt]);
 }
 
-function decoded(data) {
-  if (data.ready) return data;
+// The same answer scored anew brings the same weights: they stay as they are.
+function decoded(data, before) {
   for (const name of ARRAYS) data[name] = decode(data.arrays[name]);
-  data.labels = tokenLabels(data);
-  data.topWeight = roundedUp(data.attention);
+  const same = before?.weights === data.weights;
+  data.attention = same ? before.attention : decodeWeights(data.weights);
+  data.topWeight = same ? before.topWeight : roundedUp(data.attention);
   data.topMean = roundedUp(data.means);
-  data.ready = true;
+  data.labels = tokenLabels(data);
   return data;
 }
 
