@@ -1,13 +1,10 @@
 """The app: `streamlit run app.py`. Page configuration and navigation; each page is a file of `pages/`."""
 
-from pathlib import Path
-
 import streamlit as st
 
-from pages.ui.shell import GOTO, SHELL
+from pages.ui.shell import GOTO, SHELL, configure
 
-st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state=380)
-st.html(Path(__file__).parent / "pages" / "ui" / "page.css")
+configure()
 
 PAGES = {
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),

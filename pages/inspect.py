@@ -39,7 +39,8 @@ else:
 with form:
     inputs.request_form()
     count = st.empty()
-    count.caption("\N{NO-BREAK SPACE}")  # holds the line: what follows must not jump
+    with count:
+        inputs.last_count()
     inputs.run_buttons(request, live=at_work is not None)
     settings_form(trace)
     inputs.open_form()
@@ -47,4 +48,4 @@ state.tell_notices()
 state.remember_url()
 if not at_work:
     with count:  # last, since it may load the model
-        inputs.token_count(request, trace, told=refusal)
+        inputs.token_count(request, trace, told=refusal, may_load=shown is not None)

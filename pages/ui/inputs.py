@@ -17,7 +17,7 @@ from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
 
 MOST_MEGABYTES = 64  # of a trace file
-_EXAMPLE, _UPLOAD = "_example", "_upload"
+_EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 
 
 def request_form() -> None:
@@ -97,20 +97,29 @@ def stop() -> None:
     st.session_state[state.JOB].cancel.set()
 
 
-def token_count(request: Request, shown: Trace | None, *, told: RauqError | None) -> None:
-    """Say how long the prompt is and how long it may be; nothing is loaded for an answer that is already shown.
+def token_count(request: Request, shown: Trace | None, *, told: RauqError | None, may_load: bool) -> None:
+    """Say how long the prompt is and how much room there is; no model is loaded for an answer that is already shown.
 
-    `told` is the error that the page shows already.
+    `told` is the error that the page shows already. What was said last stays while an answer is written.
     """
-    in_memory = cache.if_loaded(request.model) is not None
+    loaded = cache.if_loaded(request.model)
+    said: str | RauqError = "The token count appears once the model is loaded."
     if not request.prompt.strip():
-        st.caption("No prompt yet: its tokens are counted here.")
-    elif shown and not in_memory and (shown.model, shown.prompt) == (request.model.name, request.prompt):
-        st.caption(_room(len(shown.prompt_ids), None))
-    elif in_memory or (request.model.name == ATLAS and not cache.busy()):
-        _count(request, told)
-    else:
-        st.caption("The token count appears once the model is loaded.")
+        said = "No prompt yet: its tokens are counted here."
+    elif shown and loaded is None and (shown.model, shown.prompt) == (request.model.name, request.prompt):
+        said = _room(len(shown.prompt_ids), None)
+    elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
+        said = _counted(request)
+    if isinstance(said, str):
+        st.session_state[_COUNT] = said
+        st.caption(said)
+    elif str(said) != str(told):
+        st.text(printable(str(said)))
+
+
+def last_count() -> None:
+    """What was said last of the tokens: it holds the line, so that what follows does not jump."""
+    st.caption(st.session_state.get(_COUNT, "Counting the tokens of the prompt"))
 
 
 def _task() -> None:
@@ -127,17 +136,16 @@ def _task() -> None:
         _hint_at_space()
 
 
-def _count(request: Request, told: RauqError | None) -> None:
+def _counted(request: Request) -> str | RauqError:
     try:
         lm = cache.model(request.model)
-        st.caption(_room(len(lm.encode(request.prompt).ids), lm.context_length))
+        return _room(len(lm.encode(request.prompt).ids), lm.context_length)
     except RauqError as error:
-        if str(error) != str(told):
-            st.text(printable(str(error)))
+        return error
 
 
 def _room(tokens: int, limit: int | None) -> str:
-    return f"{tokens} prompt tokens" + (f"; prompt and answer together take up to {limit}" if limit else "")
+    return f"{tokens} prompt tokens" + ("" if limit is None else f", room for {limit - tokens} more")
 
 
 def _missing(request: Request) -> str | None:

@@ -99,7 +99,7 @@ def _answer(job: Job) -> Trace:
         if request.answer is not None:
             job.stage = "Reading the answer"
             return lm.read(request.prompt, request.answer)
-        job.stage = "Generating"
+        job.stage, job.begun = "Generating", time.monotonic()
         return lm.generate(
             request.prompt,
             max_new_tokens=request.max_new_tokens,

@@ -53,7 +53,7 @@ def settings_form(trace: Trace | None) -> None:
     options: dict[str, Any] = {"key": _key(ALPHA), "help": _HELP[ALPHA], "on_change": _change, "args": (kind, ALPHA)}
     st.slider("alpha: weight of the signal", 0.0, 1.0, step=0.05, **options)
     _choice("Alignment", get_args(Alignment), ALIGNMENT, chosen, kind)
-    explanation = st.popover("Which attention is that?", type="tertiary", key="alignment", on_change="rerun")
+    explanation = st.expander("Which attention is that?", key="alignment", type="compact", on_change="rerun")
     if explanation.open:
         explanation.html(_ALIGNMENT)
     more = st.expander("Layers, heads, update, aggregation", key="more_settings", on_change="rerun")

@@ -39,7 +39,7 @@ def asking_stage(asked: Asked, request: Request) -> None:
     st.button(task_name(request), key="run_link", type="primary", on_click=run)
 
 
-@st.fragment(run_every=0.2)
+@st.fragment(run_every=0.1)
 def follow(job: Job) -> None:
     """Show the answer growing; when it is complete, run the whole page again."""
     if not job.live:

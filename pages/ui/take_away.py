@@ -25,19 +25,20 @@ _REFERENCE = (
 def take_away(shown: Shown, trace: Trace, score: Score) -> None:
     """Downloads and links of an answer; `trace` carries the marks of the user."""
     st.caption(_REFERENCE)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _folded("Copy link", lambda: _link(trace))
-        _folded("Download", lambda: _downloads(trace, score))
-        _folded("Python", lambda: _python(trace, score))
-        st.page_link("pages/compare.py", label="Compare it with another", query_params={"a": shown.name})
-    figures = st.expander("Figures to print, as SVG or PNG", key="figures", on_change="rerun")
-    if figures.open:
-        with figures:
-            _figures(trace, score)
+    st.page_link(
+        "pages/compare.py",
+        label="Compare it with another answer",
+        icon=":material/compare_arrows:",
+        query_params={"a": shown.name},
+    )
+    _folded("Copy link", lambda: _link(trace))
+    _folded("Download: trace, report, numbers", lambda: _downloads(trace, score))
+    _folded("Python that gives this score", lambda: _python(trace, score))
+    _folded("Figures to print: SVG, PNG", lambda: _figures(trace, score))
 
 
 def _folded(label: str, draw: Callable[[], None]) -> None:
-    place = st.popover(label, key=f"folded_{label}", on_change="rerun")
+    place = st.expander(label, key=f"folded_{label.partition(' ')[0]}", on_change="rerun")
     if place.open:
         with place:
             draw()
@@ -49,21 +50,21 @@ def _link(trace: Trace) -> None:
     if (found := links.link(address, st.query_params.to_dict(), trace)) is None:
         st.text(f"This prompt is too long for a link of {LONGEST} characters. Download the trace, and send that.")
     else:
-        st.caption("It opens on this view. It holds the prompt; nothing is loaded or run before its reader asks.")
+        holds = "" if links.EXAMPLE in st.query_params else " It holds the prompt."
+        st.caption(f"It opens on this view.{holds} Nothing is loaded or run before its reader asks.")
         st.code(printable(found), language=None, wrap_lines=True)
 
 
 def _downloads(trace: Trace, score: Score) -> None:
-    _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "All of it in one file: open it here again, or in Python.")
-    _download("Report", lambda: _report(trace, score), "report.html", "text/html", "One page that opens offline.")
-    _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row a token.")
-    _download("Picked heads", lambda: _heads(score), "heads.csv", "text/csv", "One row a layer of the window.")
+    with st.container(horizontal=True):
+        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "All of it in one file: open it here again, or in Python.")
+        _download("Report", lambda: _report(trace, score), "report.html", "text/html", "A page that opens offline.")
+        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row a token.")
+        _download("Picked heads", lambda: _heads(score), "heads.csv", "text/csv", "One row a layer of the window.")
 
 
 def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
-    st.download_button(
-        label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation, width="stretch"
-    )
+    st.download_button(label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation)
 
 
 def _numbers(trace: Trace, score: Score) -> str:
@@ -88,7 +89,7 @@ def _python(trace: Trace, score: Score) -> None:
     from analysis.exports.python_code import python_code
 
     st.caption("It gives the same score. Put it beside the trace, saved under the name below.")
-    st.code(python_code(trace, score, trace_file=_FILE), language="python")
+    st.code(python_code(trace, score, trace_file=_FILE), language=None)
 
 
 def _figures(trace: Trace, score: Score) -> None:

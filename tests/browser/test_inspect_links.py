@@ -32,8 +32,8 @@ def test_a_copied_link_asks_before_it_runs_anything(page, server, cold_server):
     page.locator(".token").nth(2).click()
     expect(page).to_have_url(re.compile("token=2"))
     headline = page.locator(".headline").inner_text()
-    page.get_by_role("button", name="Copy link").click()
-    link = page.get_by_test_id("stPopoverBody").locator("code").inner_text()
+    page.get_by_text("Copy link").click()
+    link = page.get_by_test_id("stMain").locator("code").inner_text()
     assert "Gliwice" in link
     page.goto(link.replace(server, cold_server))
     expect(page.get_by_role("heading", name="This link asks for an answer")).to_be_visible()
@@ -62,6 +62,7 @@ def test_a_trace_is_taken_away_marked_and_opened_again(page, server, tmp_path):
     page.get_by_role("button", name="Mark as wrong").click()
     expect(page).to_have_url(re.compile("wrong=4"))
     rested(page)
+    page.get_by_text("Download: trace").click()
     files = {}
     for label in ("Trace", "Token numbers", "Picked heads", "Report"):
         with page.expect_download() as download:

@@ -243,7 +243,7 @@ def test_layers_of_a_hybrid_are_named_as_they_are(open_app):
 def test_the_figures_are_made_when_they_are_asked_for_and_show_the_selection(open_app, trace):
     page = open_app(trace, layer="1", head="3", token="2")
     assert not charts(page)
-    page.session_state["figures"] = True
+    page.session_state["folded_Figures"] = True
     page = page.run()
     assert not page.exception
     drawn = charts(page)
