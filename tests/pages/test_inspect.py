@@ -248,7 +248,7 @@ def test_the_figures_are_made_when_they_are_asked_for_and_show_the_selection(ope
     assert not page.exception
     drawn = charts(page)
     assert len(drawn) == 3
-    frame = next(chart for name, chart in drawn.items() if "layer head" in name)["layout"]["shapes"][-1]
+    frame = next(chart for name, chart in drawn.items() if "layer" in name)["layout"]["shapes"][-1]
     assert (frame["x0"], frame["y0"]) == (2.5, 0.5)
 
 
