@@ -4,8 +4,6 @@ import streamlit as st
 
 from pages.ui.shell import GOTO, SHELL, configure
 
-configure()
-
 PAGES = {
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
     "compare": st.Page("pages/compare.py", title="Compare", url_path="compare"),
@@ -19,6 +17,7 @@ def home() -> None:
 
 
 page = st.navigation([st.Page(home, title="RAUQ", default=True, visibility="hidden"), *PAGES.values()], position="top")
+configure(page.url_path or "inspect")  # the first page leads there
 st.session_state[SHELL] = True
 
 query = st.query_params.to_dict()

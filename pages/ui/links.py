@@ -59,6 +59,7 @@ def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
     A recorded answer is named. Any other is brought by its prompt, which stands in a URL for this purpose alone.
     """
     kept = {name: value for name, value in query.items() if name not in (KEPT, *ASKS)}
+    kept |= {WRONG: written_wrong(trace.wrong)} if trace.wrong else {}  # the URL has them only once they were changed
     if EXAMPLE not in query:
         kept |= _written(asking(trace))
     found = f"{base}?{urlencode(kept, errors='replace')}"
