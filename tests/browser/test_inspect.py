@@ -1,9 +1,14 @@
 """The inspector's journey, as a person clicks it."""
 
+import math
 import re
 
+import numpy as np
 from playwright.sync_api import expect
 
+import rauq
+from analysis.figures.style import attention_scale
+from rauq.atlas.recorded import load_recorded
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
 
 
@@ -118,3 +123,37 @@ def test_the_maps_suit_a_dark_page(chromium, server):
             }"""
         )
         assert sum(darkest) < 3 * 110
+
+
+def test_what_the_browser_says_is_what_python_computed(page, server):
+    page.goto(server)
+    rested(page)
+    trace = load_recorded()[0].trace()
+    score = rauq.score(trace)
+    row, token = score.layers.index(score.layer), 4
+    page.locator(".token").nth(token).hover()
+    facts = [f"{math.exp(trace.logprobs[token]):.4f}", f"{trace.entropies[token]:.3f} nats"]
+    facts += [f"{score.attention[row, token - 1]:.3f}", f"{score.confidence[row, token]:.3f}"]
+    facts += [f"{score.collapse[token]:.3f} nats", ", ".join(f"{share:.3f}" for share in score.collapse_shares[token])]
+    facts += [f"{score.contributions[token]:.3f}"]
+    said = page.locator(".tip .row > span:last-child")
+    expect(said).to_have_text([fact.replace("-", "−") for fact in facts])
+
+    weights = trace.previous_token_attention().mean(axis=2)
+    layer, head = np.unravel_index(weights.argmax(), weights.shape)
+    click_cell(page, int(layer), int(head))
+    expect(page.locator(".tip .subtitle")).to_have_text(f"attention {weights[layer, head]:.3f}")
+    middle = page.locator("canvas.layer-head").evaluate(
+        """(canvas, [layer, head, layers, heads]) => {
+          const ratio = canvas.width / canvas.clientWidth;
+          const x = 44 + (head + 0.8) * (canvas.clientWidth - 96) / heads;
+          const y = 6 + (layer + 0.2) * (canvas.clientHeight - 46) / layers;
+          return [...canvas.getContext("2d").getImageData(x * ratio, y * ratio, 1, 1).data].slice(0, 3);
+        }""",
+        [int(layer), int(head), *weights.shape],
+    )
+    step = weights[layer, head] / (np.ceil(weights.max() * 10) / 10) * 5
+    below, above = (
+        np.array(bytearray.fromhex(colour[1:])) for _, colour in attention_scale(dark=False)[int(step) :][:2]
+    )
+    np.testing.assert_allclose(middle, below + (above - below.astype(float)) * (step - int(step)), atol=3)
