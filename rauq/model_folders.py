@@ -10,9 +10,12 @@ MOST_MODELS = 50  # as many as one can choose from
 def local_models(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The folder itself, if it holds a model, else those of its subfolders that do; at most 50, sorted.
 
-    Whatever cannot be read is left out.
+    Whatever cannot be read is left out; a text that is no possible path names no model.
     """
-    root = Path(folder).expanduser()
+    try:
+        root = Path(os.path.expanduser(folder))  # noqa: PTH111 - a Path raises where there is no such user
+    except ValueError:  # no possible name of a user
+        return ()
     found = [root] if _has_config(root) else [path for path in _listed(root) if _has_config(path)]
     return tuple(sorted(found)[:MOST_MODELS])
 

@@ -1,7 +1,7 @@
 """Models on this machine are found in folders and in the cache of the hub; what is not one is left out."""
 
-import huggingface_hub
 import pytest
+from huggingface_hub import constants
 
 import rauq
 from rauq.model_folders import looks_like_path
@@ -29,7 +29,22 @@ def test_at_most_fifty_are_listed(tmp_path):
     assert [path.name for path in rauq.local_models(tmp_path)] == [f"{number:02}" for number in range(50)]
 
 
-@pytest.mark.parametrize("place", ["missing", "", "a\0b", "x" * 5000, "~nobody/models"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "missing",
+        "",
+        "a\0b",
+        "x" * 10**5,
+        "~nobody/models",
+        "~nosuchuser/x",
+        "~a\0b",
+        "~\ud800",
+        "\ud800",
+        r"\\host\share",
+    ],
+    ids=range(10),
+)
 def test_where_nothing_can_be_read_there_is_no_model(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert rauq.local_models(place) == ()
@@ -51,7 +66,7 @@ def test_folders_that_may_not_be_read_are_left_out(tmp_path, monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     return tmp_path / "hub"
 
 
