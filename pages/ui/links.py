@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast, get_args
 from urllib.parse import urlencode
 
-from rauq.trace import Trace
+from rauq.trace import Kind, Trace
 
 EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
-PROMPT, ANSWER, MODEL, LIMIT = "prompt", "answer", "model", "max_new_tokens"
-ASKS = (PROMPT, ANSWER, MODEL, LIMIT)
-LAYER, HEAD, TOKEN = "layer", "head", "token"
+PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"
+ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT)
+LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
 SELECTED = (LAYER, HEAD, TOKEN)
 
 LONGEST = 4000  # characters; what every browser and most places to paste a link into take
@@ -27,6 +28,7 @@ class Asked:
     prompt: str
     answer: str | None = None
     model: str = "atlas"
+    kind: Kind | None = None
     max_new_tokens: int = USUAL_TOKENS
 
 
@@ -34,23 +36,32 @@ def read_asked(query: Mapping[str, str]) -> Asked | None:
     """What a link asks for; None where it brings no prompt."""
     if not query.get(PROMPT):
         return None
-    limit = query.get(LIMIT, "")
-    usable = limit.isascii() and limit.isdigit() and len(limit) < 6
+    limit = number(query.get(LIMIT, ""))
+    kind = query.get(KIND)
     return Asked(
         prompt=query[PROMPT],
         answer=query.get(ANSWER),
         model=query.get(MODEL) or "atlas",
-        max_new_tokens=min(max(int(limit), 1), MOST_TOKENS) if usable else USUAL_TOKENS,
+        kind=cast("Kind", kind) if kind in get_args(Kind) else None,
+        max_new_tokens=USUAL_TOKENS if limit is None else min(max(limit, 1), MOST_TOKENS),
     )
 
 
 def asking(trace: Trace) -> Asked:
     """What leads to this answer again: the prompt alone where the model would give it anyway, else the answer too."""
-    greedy = all(row and row[0].id == token for row, token in zip(trace.alternatives, trace.answer_ids, strict=True))
-    if greedy and trace.stop_reason in {"eos", "stop", "length"}:
-        limit = len(trace.answer_ids) if trace.stop_reason == "length" else USUAL_TOKENS
-        return Asked(prompt=trace.prompt, model=trace.model, max_new_tokens=min(max(limit, 1), MOST_TOKENS))
-    return Asked(prompt=trace.prompt, answer=trace.answer, model=trace.model)
+    kind = None if trace.model == "atlas" else trace.kind
+    length = len(trace.answer_ids)
+    if not (_is_greedy(trace) and length <= MOST_TOKENS):
+        return Asked(prompt=trace.prompt, answer=trace.answer, model=trace.model, kind=kind)
+    limit = length if trace.stop_reason == "length" else max(length, USUAL_TOKENS)
+    return Asked(prompt=trace.prompt, model=trace.model, kind=kind, max_new_tokens=limit)
+
+
+def _is_greedy(trace: Trace) -> bool:
+    most_probable = (
+        row[0].id == token if row else False for row, token in zip(trace.alternatives, trace.answer_ids, strict=True)
+    )
+    return trace.stop_reason in {"eos", "stop", "length"} and all(most_probable)
 
 
 def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
@@ -59,6 +70,8 @@ def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
     A recorded answer is named. Any other is brought by its prompt, which stands in a URL for this purpose alone.
     """
     kept = {name: value for name, value in query.items() if name not in (KEPT, *ASKS)}
+    if trace.wrong:  # they may have come with a file, and not stand in the URL yet
+        kept[WRONG] = written_wrong(trace.wrong)
     kept |= {WRONG: written_wrong(trace.wrong)} if trace.wrong else {}  # the URL has them only once they were changed
     if EXAMPLE not in query:
         kept |= _written(asking(trace))
@@ -86,6 +99,7 @@ def number(text: str) -> int | None:
 
 
 def _written(asked: Asked) -> dict[str, str]:
-    parts = {PROMPT: asked.prompt, ANSWER: asked.answer, MODEL: asked.model, LIMIT: str(asked.max_new_tokens)}
-    usual = {ANSWER: None, MODEL: "atlas", LIMIT: str(USUAL_TOKENS)}
-    return {name: value for name, value in parts.items() if value is not None and value != usual.get(name)}
+    limit = None if asked.max_new_tokens == USUAL_TOKENS else str(asked.max_new_tokens)
+    model = None if asked.model == "atlas" else asked.model
+    parts = {PROMPT: asked.prompt, ANSWER: asked.answer, MODEL: model, KIND: asked.kind, LIMIT: limit}
+    return {name: value for name, value in parts.items() if value is not None}

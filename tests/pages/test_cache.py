@@ -1,0 +1,181 @@
+"""One model at a time: the next one loads once, after the first was freed, and while it does nothing else imports."""
+
+import gc
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import rauq
+from pages.ui import cache
+from pages.ui.cache import ModelChoice
+from rauq.errors import OutOfMemory
+from tests.architectures import byte_tokenizer, named, tiny_model
+
+FIRST, SECOND = ModelChoice(name="first"), ModelChoice(name="second")
+THREADS = 8
+SECONDS = 30  # longer than anything here takes
+
+
+class Model:
+    """It refers to itself, as modules of torch do, so only the collector frees it."""
+
+    def __init__(self):
+        self.itself = self
+
+
+class Library:
+    """In place of what imports torch: it notes who is inside at the same time, and waits where it is told to."""
+
+    def __init__(self):
+        self.calls, self.alive_at_load, self.models = [], [], []
+        self.inside = 0
+        self.begun, self.crowded, self.go_on = threading.Event(), threading.Event(), threading.Event()
+        self.error = None
+        self.go_on.set()
+
+    def load_model(self, name, **options):
+        self.calls.append((name, options))
+        self.alive_at_load.append([model for model in self.models if model() is not None])
+        self._work()
+        if self.error:
+            raise self.error
+        model = Model()
+        self.models.append(weakref.ref(model))
+        return model
+
+    def examine(self, **choice):
+        self._work()
+        return choice
+
+    def _work(self):
+        self.inside += 1
+        self.begun.set()
+        if self.inside > 1:
+            self.crowded.set()
+        assert self.go_on.wait(SECONDS)
+        self.inside -= 1
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch):
+    """Nothing is loaded, and what other tests have loaded stays."""
+    fresh = cache.Loaded()
+    monkeypatch.setattr(cache, "_loaded", lambda: fresh)
+    return fresh
+
+
+@pytest.fixture
+def library(monkeypatch):
+    library = Library()
+    monkeypatch.setattr(rauq, "load_model", library.load_model, raising=False)
+    monkeypatch.setattr(rauq, "examine", library.examine, raising=False)
+    yield library
+    library.go_on.set()
+
+
+def folders(tmp_path, *names):
+    for name in names:
+        tiny_model(named("llama")).save_pretrained(tmp_path / name)
+        byte_tokenizer().save_pretrained(tmp_path / name)
+        yield ModelChoice(name=str(tmp_path / name), device="cpu")
+
+
+def test_another_model_takes_the_place_of_the_first_which_is_freed_before(library):
+    cache.model(FIRST)
+    cache.model(SECOND)
+    cache.model(FIRST)
+    assert library.alive_at_load == [[], [], []]
+    assert [name for name, _ in library.calls] == ["first", "second", "first"]
+
+
+def test_a_real_model_is_freed_before_the_next_is_loaded(tmp_path, monkeypatch):
+    alive, load = [], rauq.load_model
+
+    def watched(*arguments, **options):
+        alive.append([ref() for ref in refs if ref() is not None])
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(rauq, "load_model", watched, raising=False)
+    first, second = folders(tmp_path, "first", "second")
+    refs = []
+    cache.model(first).generate("Where?", max_new_tokens=2)
+    refs += [weakref.ref(part) for part in (cache.if_loaded(first), cache.if_loaded(first).model)]
+    assert cache.model(second).name == second.name
+    assert alive == [[], []]
+    assert all(ref() is None for ref in refs)
+
+
+def test_the_same_choice_is_loaded_once_for_all_who_ask_at_once(library):
+    together = threading.Barrier(THREADS)
+
+    def ask(_):
+        together.wait(SECONDS)
+        return cache.model(FIRST)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(ask, range(THREADS)))
+    assert len(library.calls) == 1
+    assert len({id(model) for model in found}) == 1
+    assert cache.model(ModelChoice(name="first")) is found[0]
+
+
+@pytest.mark.parametrize("change", [{"device": "cpu"}, {"dtype": "bfloat16"}, {"kind": "instruct"}, {"name": "third"}])
+def test_every_part_of_a_choice_reaches_the_library_and_makes_it_another(change, library):
+    cache.model(FIRST)
+    choice = ModelChoice(**({"name": "first"} | change))
+    cache.model(choice)
+    options = {name: value for name, value in vars(choice).items() if name != "name"}
+    assert library.calls[1] == (choice.name, options)
+    assert cache.examine(choice) == vars(choice)
+    assert cache.if_loaded(FIRST) is None
+
+
+@pytest.mark.parametrize("error", [OutOfMemory("no"), ValueError("no")], ids=repr)
+def test_a_load_that_fails_leaves_nothing_and_the_next_one_works(error, library):
+    cache.model(FIRST)
+    library.error = error
+    with pytest.raises(type(error)):
+        cache.model(SECOND)
+    gc.collect()
+    assert library.models[0]() is None
+    assert (cache.if_loaded(FIRST), cache.if_loaded(SECOND)) == (None, None)
+    assert not cache.busy()
+    library.error = None
+    assert cache.model(SECOND) is cache.if_loaded(SECOND)
+    assert cache.model(FIRST) is cache.if_loaded(FIRST)
+
+
+@pytest.mark.parametrize("asking", [cache.model, cache.examine], ids=["load", "examine"])
+def test_it_is_busy_until_the_library_is_done_and_nobody_waits_to_hear_so(asking, library):
+    assert not cache.busy()
+    library.go_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(asking, FIRST)
+        assert library.begun.wait(SECONDS)
+        assert cache.busy()
+        assert cache.if_loaded(FIRST) is None
+        library.go_on.set()
+        work.result(SECONDS)
+    assert not cache.busy()
+
+
+def test_nothing_is_loaded_or_looked_at_at_the_same_time(library):
+    library.go_on.clear()
+    with ThreadPoolExecutor(THREADS) as pool:
+        work = [pool.submit((cache.model, cache.examine)[n % 2], (FIRST, SECOND)[n % 3 % 2]) for n in range(THREADS)]
+        assert library.begun.wait(SECONDS)
+        assert not library.crowded.wait(0.1)  # the others stand before a door that is open to whoever may come in
+        library.go_on.set()
+        for one in work:
+            one.result(SECONDS)
+    assert not library.crowded.is_set()
+
+
+def test_a_model_that_is_there_is_found_without_the_lock(library, loaded):
+    model = cache.model(FIRST)
+    with loaded.lock:
+        assert cache.if_loaded(FIRST) is model
+        assert cache.if_loaded(SECOND) is None
+    assert len(library.calls) == 1

@@ -1,0 +1,202 @@
+"""What a URL says of an answer comes back as it was; a link is never too long, and holds no prompt without need."""
+
+from urllib.parse import parse_qsl, unquote_plus, urlsplit
+
+import numpy as np
+import pytest
+
+from pages.ui import links
+from pages.ui.links import (
+    LONGEST,
+    MOST_TOKENS,
+    USUAL_TOKENS,
+    Asked,
+    asking,
+    link,
+    read_asked,
+    read_wrong,
+    written_wrong,
+)
+from rauq.trace import Alternative
+from tests.hostile import ATTACK
+from tests.traces import make_trace
+
+BASE = "http://127.0.0.1:8501/inspect"
+PIECES = (b" Oslo", b" is", b" it")
+GREEDY = tuple((Alternative(token, "", -0.1), Alternative(token + 1, "", -2.0)) for token in range(len(PIECES)))
+OTHERWISE = (*GREEDY[:2], (Alternative(0, "", -0.1), Alternative(2, "", -0.2)))
+PROMPTS = (
+    *(
+        "Where?",
+        "Q: Who?\nA:",
+        " \n",
+        "\r\n\t",
+        "a&b=c#d+e%20f;g?h/i",
+        "%00%",
+        "\x00\x07",
+        "مرحبا",
+        "\u202eabc",
+        "🦜🏳️‍🌈",
+    ),
+    *(ATTACK, "\uffff\U0010ffff", "a" * 3000, "&prompt=other&model=evil&max_new_tokens=3", "+ +", "None", "0"),
+)
+STOPS = ("eos", "stop", "length", "cancelled", "given")
+
+
+def brought(address):
+    """The parameters that a browser finds in a link."""
+    return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+
+
+def trace_of(prompt, *, stop="eos", alternatives=GREEDY, model="atlas", **changes):
+    return make_trace(PIECES, prompt=prompt, stop_reason=stop, alternatives=alternatives, model=model, **changes)
+
+
+def random_prompt(rng):
+    """Any characters that a text can hold, lone surrogates apart."""
+    codes = rng.choice([0x80, 0x800, 0x10000, 0x110000], 12)
+    drawn = [int(rng.integers(end)) for end in codes] + [ord(mark) for mark in rng.permutation(list("&=#+% \n;?"))]
+    return "".join(chr(code) for code in drawn if not 0xD800 <= code < 0xE000)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: ascii(prompt[:20]))
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_link_asks_for_what_leads_to_the_answer(prompt, stop):
+    for alternatives in (GREEDY, OTHERWISE):
+        for model in ("atlas", "some/model", "/a folder/of mine & yours"):
+            trace = trace_of(prompt, stop=stop, alternatives=alternatives, model=model)
+            assert read_asked(brought(link(BASE, {}, trace))) == asking(trace)
+
+
+def test_random_prompts_come_back():
+    rng = np.random.default_rng(0)
+    for prompt in (random_prompt(rng) for _ in range(500)):
+        trace = trace_of(prompt)
+        address = link(BASE, {}, trace)
+        assert address.isascii()
+        assert read_asked(brought(address)) == asking(trace), ascii(prompt)
+
+
+@pytest.mark.parametrize("prompt", ["\ud800", "a\udfffb", "\udc80" * 100])
+def test_a_lone_surrogate_does_not_break_a_link(prompt):
+    found = read_asked(brought(link(BASE, {}, trace_of(prompt))))
+    assert len(found.prompt) == len(prompt)
+    found.prompt.encode()
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("alternatives", [GREEDY, OTHERWISE, ((),) * 3], ids=["greedy", "otherwise", "unknown"])
+def test_the_answer_is_asked_for_only_where_the_model_would_not_give_it(stop, alternatives):
+    trace = trace_of("Where?", stop=stop, alternatives=alternatives)
+    again = alternatives is GREEDY and stop not in {"cancelled", "given"}
+    limit = len(PIECES) if again and stop == "length" else USUAL_TOKENS
+    expected = Asked(prompt="Where?", answer=None if again else " Oslo is it", max_new_tokens=limit)
+    assert asking(trace) == expected
+
+
+def test_a_longest_link_is_given_and_a_longer_one_is_not():
+    bare = len(link(BASE, {}, trace_of("a")))
+    longest = "a" * (LONGEST - bare + 1)
+    assert len(link(BASE, {}, trace_of(longest))) == LONGEST
+    assert link(BASE, {}, trace_of(longest + "a")) is None
+    assert link(BASE, {"alpha": "0.5"}, trace_of(longest)) is None
+    assert link(BASE, {}, trace_of("\n" * (LONGEST // 3))) is None
+
+
+def test_a_recorded_answer_is_named_and_nothing_of_its_prompt_leaves():
+    query = {"example": "unknown-place", "alpha": "0.5", "token": "3", "prompt": "SECRET", "answer": "SECRET"}
+    address = link(BASE, query, trace_of("SECRET", model="SECRET", alternatives=OTHERWISE))
+    assert brought(address) == {"example": "unknown-place", "alpha": "0.5", "token": "3"}
+    assert read_asked(brought(address)) is None
+    assert link(BASE, query, trace_of("SECRET" * LONGEST)) == address
+
+
+def test_settings_selection_and_marks_travel_and_the_name_of_this_server_does_not():
+    kept = {"alpha": "0.5", "heads": "2-0.3-1", "layer": "1", "head": "3", "token": "2", "wrong": "0.2"}
+    old = {"kept": "a-name", "prompt": "another", "answer": "another", "model": "other", "max_new_tokens": "7"}
+    found = brought(link(BASE, kept | old, trace_of("Where?")))
+    assert found == kept | {"prompt": "Where?"}
+
+
+def test_marks_that_came_with_a_trace_travel_too():
+    assert brought(link(BASE, {}, trace_of("Where?", wrong=(0, 2)))) == {"wrong": "0.2", "prompt": "Where?"}
+    assert brought(link(BASE, {"example": "one"}, trace_of("Where?", wrong=(1,)))) == {"wrong": "1", "example": "one"}
+    assert brought(link(BASE, {"wrong": "none"}, trace_of("Where?")))["wrong"] == "none"
+
+
+def test_a_link_has_no_more_than_it_needs():
+    assert link(BASE, {}, trace_of("Where?")) == f"{BASE}?prompt=Where%3F"
+    assert brought(link(BASE, {}, trace_of("Q", stop="length", model="a/b"))) == {
+        "prompt": "Q",
+        "model": "a/b",
+        "max_new_tokens": "3",
+    }
+
+
+@pytest.mark.parametrize("query", [{}, {"prompt": ""}, {"answer": "x", "model": "y"}, {"Prompt": "x"}])
+def test_without_a_prompt_nothing_is_asked(query):
+    assert read_asked(query) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        *(("1", 1), ("7", 7), ("1024", MOST_TOKENS), ("0", 1), ("0000", 1), ("1025", MOST_TOKENS)),
+        *(("99999", MOST_TOKENS), ("100000", USUAL_TOKENS), ("9" * 5000, USUAL_TOKENS), ("-1", USUAL_TOKENS)),
+        *(("", USUAL_TOKENS), ("x", USUAL_TOKENS), ("1e3", USUAL_TOKENS), ("٣", USUAL_TOKENS), ("²", USUAL_TOKENS)),
+        *((" 5", USUAL_TOKENS), ("5.0", USUAL_TOKENS), ("nan", USUAL_TOKENS), ("1_0", USUAL_TOKENS)),
+    ],
+)
+def test_the_limit_is_brought_into_its_range(text, limit):
+    assert read_asked({"prompt": "Q", "max_new_tokens": text}).max_new_tokens == limit
+
+
+@pytest.mark.parametrize("length", [1, 3, 200])
+def test_an_answer_that_ended_at_its_limit_asks_for_that_many_tokens(length):
+    pieces = (b" a",) * length
+    row = (Alternative(0, "", -0.1),)
+    trace = make_trace(pieces, stop_reason="length", answer_ids=np.zeros(length, int), alternatives=(row,) * length)
+    assert asking(trace).max_new_tokens == length
+    assert read_asked(brought(link(BASE, {}, trace))).max_new_tokens == length
+
+
+def test_marks_come_back():
+    rng = np.random.default_rng(0)
+    for num_tokens in (1, 2, 17, 200):
+        for _ in range(50):
+            marked = tuple(np.flatnonzero(rng.random(num_tokens) < rng.random()).tolist())
+            assert read_wrong(written_wrong(rng.permutation(marked).tolist()), num_tokens) == (marked, True)
+    assert (written_wrong(()), written_wrong([2, 0])) == ("none", "0.2")
+    assert read_wrong("none", 0) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        *(("3", ()), ("0.3", (0,)), ("2.0.99999", (0, 2)), ("100000", ()), ("-1", ()), ("0.-1", ()), ("", ())),
+        *(("x", ()), ("1,2", ()), ("1.", ()), ("٣", ()), ("1\n", ()), ("None", ()), ("9" * 5000, ()), ("\ud800", ())),
+        (".".join(["0"] * 1001), ()),
+        (".".join(map(str, range(10**6))), ()),
+    ],
+    ids=lambda value: ascii(value)[:12],
+)
+def test_marks_out_of_range_are_reported(text, marked):
+    assert read_wrong(text, 3) == (marked, False)
+
+
+def test_marks_are_told_once_each_and_in_order():
+    assert read_wrong("2.0.2.0", 3) == ((0, 2), True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0", 0), ("007", 7), ("999999999", 999_999_999), *((bad, None) for bad in ("1" * 10, "", "-1", "1.0", "٣", "²"))],
+)
+def test_a_number_of_a_link_is_from_0_up_or_none(text, value):
+    assert links.number(text) == value
+
+
+def test_the_prompt_of_a_link_is_escaped_whole():
+    address = link(BASE, {}, trace_of("a b&c"))
+    assert unquote_plus(urlsplit(address).query) == "prompt=a b&c"
+    assert "&" not in address

@@ -1,0 +1,199 @@
+"""The choice of a model: it is looked at before it is loaded, and every part of it reaches the library."""
+
+import json
+import shutil
+
+import pytest
+
+import rauq
+from pages.ui import cache, state
+from pages.ui.cache import ModelChoice
+from pages.ui.model_form import DEVICES, DTYPES, KINDS
+from rauq.errors import ModelNotFound
+from rauq.loading import DTYPES as LIBRARY_DTYPES
+from rauq.presets import PRESETS
+from tests.architectures import byte_tokenizer, named, tiny_model
+from tests.pages.reading import choose, interpreted, written
+
+HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
+PARAMETERS = "4.5e-05 billion parameters, 0.00018 GB in float32 on cpu"  # 44,512 of 4 bytes
+AT_HAND = "_at_hand"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tiny_model(named("llama")).save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the library was asked for; it has nothing."""
+    asked = []
+
+    def none(name, **options):
+        asked.append({"name": name} | options)
+        message = f"There is no {name}."
+        raise ModelNotFound(message)
+
+    monkeypatch.setattr(rauq, "examine", none, raising=False)
+    return asked
+
+
+@pytest.fixture(autouse=True)
+def nothing_loads(monkeypatch):
+    def refuse(*_arguments, **_options):
+        raise AssertionError
+
+    monkeypatch.setattr(rauq, "load_model", refuse, raising=False)
+
+
+def other_model(page, name):
+    return written(choose(page, state.MODEL, "another"), other_model=str(name)).run()
+
+
+def checked(page):
+    return page.button(key="check").click().run()
+
+
+def said(page):
+    return " ".join(text.value for text in page.text)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("device", device) for device in DEVICES),
+        *(("dtype", dtype) for dtype in DTYPES),
+        *(("kind", kind) for kind in KINDS),
+    ],
+)
+def test_every_choice_reaches_the_library(key, value, open_app, asked):
+    page = other_model(open_app(), " some/model ")
+    page = choose(page, key, value) if value != "auto" else page
+    checked(page)
+    usual = {"name": "some/model", "device": "auto", "dtype": "auto", "kind": None}
+    assert asked == [usual | ({} if value == "auto" else {key: value})]
+
+    written(page, prompt="Where?").button(key="run").click().run()
+    request = page.session_state[state.JOB].request
+    assert request.model == ModelChoice(**asked[0])
+    assert page.session_state[state.JOB].done.wait(30)
+    assert asked[1:] == asked[:1]
+
+
+def test_the_form_offers_what_the_library_takes():
+    assert DTYPES == LIBRARY_DTYPES
+
+
+def test_the_embedded_model_takes_no_other_choices(open_app):
+    page = choose(other_model(open_app(), "some/model"), "dtype", "float16")
+    page = choose(page, state.MODEL, "atlas")
+    assert not [field for field in page.text_input if field.key == state.OTHER_MODEL]
+    written(page, prompt=" ").button(key="run").click().run()
+    assert page.session_state[state.JOB].request.model == ModelChoice()
+
+
+def test_choices_survive_a_look_at_the_embedded_model(open_app, asked):
+    page = choose(other_model(open_app(), "some/model"), "dtype", "float16")
+    page = choose(choose(page, state.MODEL, "atlas"), state.MODEL, "another")
+    checked(page)
+    assert asked == [{"name": "some/model", "device": "auto", "dtype": "float16", "kind": None}]
+
+
+def test_a_folder_is_described_before_its_weights_are_read(open_app, saved):
+    page = checked(other_model(open_app(), saved))
+    assert not page.exception
+    assert not page.error
+    assert f"LlamaForCausalLM, {PARAMETERS}" in said(page)
+    assert "3 layers of 4 heads; base: no chat template." in said(page)
+    page = checked(choose(choose(page, "dtype", "bfloat16"), "kind", "instruct"))
+    assert "in bfloat16 on cpu" in said(page)
+    assert "instruct: your choice." in said(page)
+    assert "does not fit" not in said(page)
+
+
+def test_a_model_that_does_not_fit_is_said(open_app, saved, monkeypatch):
+    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
+    page = checked(other_model(open_app(), saved))
+    assert not page.error
+    assert "It does not fit: choose a smaller model" in said(page)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"architectures": ["BertForMaskedLM"]}, "no causal language model"),
+        ({"model_type": "nothing of the kind"}, "config.json"),
+    ],
+)
+def test_a_wrong_folder_is_refused_in_words(damage, words, open_app, saved, tmp_path):
+    folder = shutil.copytree(saved, tmp_path / "wrong")
+    config = folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | damage))
+    page = checked(other_model(open_app(), folder))
+    assert not page.exception
+    assert len(page.error) == 1
+    assert words in said(page)
+    assert page.text_input(key=state.OTHER_MODEL).value == str(folder)
+
+
+def test_an_empty_folder_says_what_a_folder_of_a_model_is(open_app, tmp_path):
+    page = checked(other_model(open_app(), tmp_path))
+    assert page.error[0].value == "No model was loaded"
+    assert f"The folder {tmp_path} has no config.json" in said(page)
+
+
+def test_there_is_nothing_to_check_without_a_name(open_app):
+    page = choose(open_app(), state.MODEL, "another")
+    assert page.button(key="check").disabled
+
+
+def test_models_of_the_typed_folder_are_at_hand_before_those_of_the_paper(open_app, saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(rauq, "cached_models", lambda: ("stored/here",))
+    inside = [shutil.copytree(saved, tmp_path / name) for name in ("b", "a", HOSTILE)]
+    (tmp_path / "no model").mkdir()
+    page = other_model(open_app(), tmp_path)
+    expected = [*sorted(map(str, inside)), "stored/here", *(preset.hub_id for preset in PRESETS)]
+    assert page.selectbox(key=AT_HAND).options == expected
+    page.selectbox(key=AT_HAND).select(str(tmp_path / "b")).run()
+    assert page.text_input(key=state.OTHER_MODEL).value == str(tmp_path / "b")
+    assert page.selectbox(key=AT_HAND).value is None
+    assert "3 layers of 4 heads" in said(checked(page))
+
+
+@pytest.mark.parametrize("typed", ["", " ", "nothing/here", "\x00", "a" * 5000, "~nobody", "/root"], ids=ascii)
+def test_a_name_that_is_no_folder_leaves_the_papers_models(typed, open_app):
+    page = other_model(open_app(), typed)
+    assert not page.exception
+    assert page.selectbox(key=AT_HAND).options[-len(PRESETS) :] == [preset.hub_id for preset in PRESETS]
+
+
+def test_a_hostile_name_is_drawn_as_text(open_app, saved, tmp_path):
+    folder = shutil.copytree(saved, tmp_path / HOSTILE)
+    page = checked(other_model(open_app(), folder))
+    assert "LlamaForCausalLM" in said(page)
+    assert "evil" not in interpreted(page)
+    (folder / "config.json").unlink()
+    page = checked(page)
+    assert not page.exception
+    assert str(folder) in said(page)
+    assert "evil" not in interpreted(page)
+
+
+def test_a_hostile_description_is_drawn_as_text(open_app, saved, tmp_path):
+    folder = shutil.copytree(saved, tmp_path / "hostile")
+    config = folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"architectures": [HOSTILE]}))
+    page = checked(other_model(open_app(), folder))
+    assert not page.exception
+    assert "evil" in said(page)
+    assert "evil" not in interpreted(page)
+
+
+def test_nothing_was_loaded_by_looking(open_app, saved):
+    choice = ModelChoice(name=str(saved))
+    checked(other_model(open_app(), saved))
+    assert cache.if_loaded(choice) is None
