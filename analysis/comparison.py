@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import takewhile, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from rauq.trace import Trace
 
 Columns = tuple[tuple[int | None, int | None], ...]
 """A common grid: for each column the token of A and that of B, None where an answer has none there."""
+
+_MOST_PAIRS = 2**21  # of tokens, to look for equal ones among: some hundredths of a second
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +34,7 @@ class UnderOneSetting:
 
 
 def aligned(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes], *, same_prompt: bool = False) -> Columns:
-    """Columns of the grid that puts equal tokens of two answers side by side, as far as their order allows.
+    """Columns of the grid that puts as many equal tokens of two answers side by side as their order allows.
 
     Their common beginning stays together; in stretches that differ, tokens are paired by position. With
     `same_prompt`, the first tokens that differ are paired as well: both continue the same text.
@@ -42,11 +43,16 @@ def aligned(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes], *, same_prompt
     both_go_on = start < min(len(pieces_a), len(pieces_b))
     if same_prompt and both_go_on:
         start += 1
+    equal = [(start + a, start + b) for a, b in _equal_tokens(pieces_a[start:], pieces_b[start:])]
     columns: list[tuple[int | None, int | None]] = [(token, token) for token in range(start)]
-    matcher = SequenceMatcher(None, pieces_a[start:], pieces_b[start:], autojunk=False)
-    for _, begin_a, end_a, begin_b, end_b in matcher.get_opcodes():
-        columns += zip_longest(range(start + begin_a, start + end_a), range(start + begin_b, start + end_b))
-    return tuple(columns)
+    for (a, b), (next_a, next_b) in pairwise([(start - 1, start - 1), *equal, (len(pieces_a), len(pieces_b))]):
+        columns += [*zip_longest(range(a + 1, next_a), range(b + 1, next_b)), (next_a, next_b)]
+    return tuple(columns[:-1])
+
+
+def by_position(num_a: int, num_b: int) -> Columns:
+    """Columns that pair the tokens of two answers by position alone: what stands stays where it is as B grows."""
+    return tuple(zip_longest(range(num_a), range(num_b)))
 
 
 def first_difference(columns: Columns, pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> int | None:
@@ -129,6 +135,36 @@ def attention_difference(a: Trace, b: Trace, settings_a: Settings, settings_b: S
 def _common_beginning(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> int:
     pairs = zip(pieces_a, pieces_b, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _equal_tokens(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Pairs of equal tokens, ascending: a longest common subsequence, of which the common end is a part.
+
+    What is left between a common end and the start is too much to search beyond _MOST_PAIRS: it has no pairs.
+    """
+    end = _common_beginning(pieces_a[::-1], pieces_b[::-1])
+    num_a, num_b = len(pieces_a) - end, len(pieces_b) - end
+    middle = [] if num_a * num_b > _MOST_PAIRS else _longest_common(pieces_a[:num_a], pieces_b[:num_b])
+    return [*middle, *((num_a + token, num_b + token) for token in range(end))]
+
+
+def _longest_common(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> list[tuple[int, int]]:
+    numbers = {piece: number for number, piece in enumerate(dict.fromkeys([*pieces_a, *pieces_b]))}
+    of_a, of_b = (np.array([numbers[piece] for piece in pieces], dtype=np.int32) for pieces in (pieces_a, pieces_b))
+    lengths = np.zeros((len(of_a) + 1, len(of_b) + 1), dtype=np.int32)  # of what the first a and b tokens share
+    for a, number in enumerate(of_a):
+        np.maximum.accumulate(np.maximum(lengths[a, 1:], lengths[a, :-1] + (of_b == number)), out=lengths[a + 1, 1:])
+    a, b = len(of_a), len(of_b)
+    pairs = []
+    while lengths[a, b]:
+        if of_a[a - 1] == of_b[b - 1]:
+            a, b = a - 1, b - 1
+            pairs.append((a, b))
+        elif lengths[a - 1, b] == lengths[a, b]:
+            a -= 1
+        else:
+            b -= 1
+    return pairs[::-1]
 
 
 def _the_rest(settings: Settings) -> tuple[object, ...]:

@@ -1,14 +1,18 @@
 """Two answers side by side: which tokens stand together, what may be compared, and what is said of it."""
 
+import time
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 import rauq
+from analysis import comparison
 from analysis.comparison import (
     aligned,
     attention_difference,
+    by_position,
     different_scales,
     first_difference,
     front_layer,
@@ -67,6 +71,44 @@ def test_the_common_beginning_stands_by_position_and_ends_at_the_first_differenc
         assert columns[parting] == (parting, parting)
 
 
+def most_equal(a, b):
+    """Length of a longest common subsequence, by its textbook recursion."""
+
+    @cache
+    def of(i, j):
+        if i == len(a) or j == len(b):
+            return 0
+        return 1 + of(i + 1, j + 1) if a[i] == b[j] else max(of(i + 1, j), of(i, j + 1))
+
+    return of(0, 0)
+
+
+@pytest.mark.parametrize(("a", "b"), CASES + random_answers(60))
+def test_no_other_order_puts_more_equal_tokens_side_by_side(a, b):
+    columns = aligned(pieces(a), pieces(b))
+    equal = sum(None not in (i, j) and a[i] == b[j] for i, j in columns)
+    assert equal == most_equal(a, b)
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 30])
+def test_repetitive_answers_are_aligned_at_once(kinds):
+    a, b = np.random.default_rng(0).integers(0, kinds, (2, 1024), dtype=np.uint8)
+    begun = time.perf_counter()
+    aligned((b"x", *pieces(a)), (b"y", b"z", *pieces(b)))
+    assert time.perf_counter() - begun < 2  # some hundredths of a second; half a minute once
+
+
+def test_what_is_too_long_to_search_stands_by_position_between_its_common_ends(monkeypatch):
+    monkeypatch.setattr(comparison, "_MOST_PAIRS", 3)
+    assert aligned(pieces(b"aXYz"), pieces(b"aYXYz")) == ((0, 0), (None, 1), (1, 2), (2, 3), (3, 4))
+    assert aligned(pieces(b"aXYz"), pieces(b"aYXz")) == ((0, 0), (1, 1), (2, 2), (3, 3))
+
+
+def test_an_answer_that_grows_stands_by_position():
+    assert by_position(3, 2) == ((0, 0), (1, 1), (2, None))
+    assert by_position(1, 2) == ((0, 0), (None, 1))
+
+
 def test_equal_tokens_find_each_other_after_a_stretch_of_another_length():
     a, b = (" It is in Peru .".split(" "), " It is in the United States .".split(" "))
     columns = aligned([text.encode() for text in a], [text.encode() for text in b])
@@ -76,8 +118,8 @@ def test_equal_tokens_find_each_other_after_a_stretch_of_another_length():
 
 
 def test_a_branch_stays_in_one_column_though_the_new_token_comes_again():
-    assert aligned(pieces(b"abc"), pieces(b"acc"))[1] == (1, None)
-    assert aligned(pieces(b"abc"), pieces(b"acc"), same_prompt=True)[1] == (1, 1)
+    assert aligned(pieces(b"abcd"), pieces(b"acde"))[1:3] == ((1, None), (2, 1))
+    assert aligned(pieces(b"abcd"), pieces(b"acde"), same_prompt=True)[1] == (1, 1)
 
 
 def test_both_answers_are_scored_under_each_setting_once():

@@ -3,7 +3,7 @@
 import streamlit as st
 
 import rauq
-from analysis.comparison import aligned
+from analysis.comparison import by_position
 from pages.ui.compare import fields, making
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.compare.strips import growing_strips
@@ -44,8 +44,7 @@ def follow(job: Job, a: Answer, settings: Settings) -> None:
     """Show the new answer growing under A."""
     _rerun_when_ended(job)
     pieces = list(job.pieces)
-    texts = [piece.encode("utf-8", "replace") for piece in pieces]
-    columns = aligned(a.trace.pieces, texts, same_prompt=a.trace.prompt == job.request.prompt)
+    columns = by_position(len(a.trace.pieces), len(pieces))
     growing_strips(a, _score(a, settings), pieces, columns, headline=_progress(job))
 
 
