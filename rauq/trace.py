@@ -123,7 +123,9 @@ class Trace:
                 and calls the content `name`.
         """
         trace_file.check_upload(content, name)
-        return trace_file.unpack(content, cls._of_fields, name=name)
+        trace = trace_file.unpack(content, cls._of_fields, name=name)
+        trace_file.check_uploaded(trace, name)
+        return trace
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one .safetensors file, and never a half-written one.

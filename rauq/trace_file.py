@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from rauq.errors import InvalidInput, TraceFileError
-from rauq.trace_limits import faults
+from rauq.trace_limits import excesses, faults
 
 if TYPE_CHECKING:
     from rauq.trace import Trace
@@ -41,6 +41,7 @@ _LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
 _ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
 _OLDER_FILES: Mapping[str, Any] = MappingProxyType({"wrong": []})  # what files without it mean
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
+_BY_PATH = "Load a larger trace by its path, with rauq.Trace.load."
 _MOST_SAID = 200  # letters of a file's own words in a message
 _UNREADABLE = (SafetensorError, ValueError, TypeError, KeyError, AttributeError, OverflowError, MemoryError)
 
@@ -93,8 +94,19 @@ def check_upload(content: bytes, name: str) -> None:
     if len(content) > LARGEST_UPLOAD or len(content) > _header_length(content) > LARGEST_UPLOADED_HEADER:
         message = (
             f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are taken, of which "
-            f"{LARGEST_UPLOADED_HEADER:,} may be text. Load a larger trace by its path, with rauq.Trace.load."
+            f"{LARGEST_UPLOADED_HEADER:,} may be text. {_BY_PATH}"
         )
+        raise TraceFileError(message)
+
+
+def check_uploaded(trace: "Trace", name: str) -> None:
+    """Refuse a trace of more parts than a page can bear.
+
+    Raises:
+        TraceFileError: its answer, its prompt or its extras are too long.
+    """
+    for excess in excesses(trace):
+        message = f"{name} is too large: {excess}. {_BY_PATH}"
         raise TraceFileError(message)
 
 

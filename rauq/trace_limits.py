@@ -1,10 +1,14 @@
 """What a trace from a file may hold: numbers that a model can put out, and no more of them than a page can bear."""
 
 import codecs
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from rauq.trace import Trace
 
 # Above every model there is, and small enough to loop over.
 MOST_LAYERS = 10_000
@@ -17,6 +21,11 @@ MOST_ALTERNATIVES = 100
 MOST_EXTRAS = 100
 LONGEST_NAME = 4096  # the longest path of common systems
 
+# Of an upload. A page draws every token of the answer several times over: at 4,096 it still answers in seconds.
+MOST_UPLOADED_ANSWER_TOKENS = 4096
+MOST_UPLOADED_PROMPT_TOKENS = 2**17  # the context of today's models
+LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
+
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
 
@@ -25,11 +34,23 @@ def faults(fields: Mapping[str, Any]) -> Iterator[str]:
     for name, (given, lowest, highest) in (_sizes(fields) | _values(fields)).items():
         values = np.asarray(given)
         if np.any((values < lowest) | (values > highest)):  # nan is no bad value: it stays nan
-            yield f"{name} must lie in [{lowest:g}, {highest:g}]"
+            yield f"{name} must lie in [{_bound(lowest)}, {_bound(highest)}]"
     if not _is_unicode(fields):
         yield "a text is not valid Unicode (it holds a lone surrogate)"
     if not _spell(fields["pieces"], fields["answer_tokens"]):
         yield "answer_tokens are not the text of pieces"
+
+
+def excesses(trace: "Trace") -> Iterator[str]:
+    """What an upload has too much of, and how much is taken."""
+    extras = sum(array.nbytes for array in trace.extras.values())
+    for count, most, what in (
+        (len(trace.answer_ids), MOST_UPLOADED_ANSWER_TOKENS, "answer tokens"),
+        (len(trace.prompt_ids), MOST_UPLOADED_PROMPT_TOKENS, "prompt tokens"),
+        (extras, LARGEST_UPLOADED_EXTRAS, "bytes of extras"),
+    ):
+        if count > most:
+            yield f"{count:,} {what}, and at most {most:,} are taken"
 
 
 def _sizes(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
@@ -51,15 +72,20 @@ def _sizes(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
 def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
     """The values of the arrays, with the lowest and the highest that is allowed."""
     alternatives = [entry for row in fields["alternatives"] for entry in row]
+    vocabulary = max(1, fields["vocab_size"])
     return {
-        "prompt_ids": (fields["prompt_ids"], 0, MOST_VOCABULARY),
-        "answer_ids": (fields["answer_ids"], 0, MOST_VOCABULARY),
-        "ids of alternatives": ([entry[0] for entry in alternatives], 0, MOST_VOCABULARY),
+        "prompt_ids": (fields["prompt_ids"], 0, vocabulary - 1),
+        "answer_ids": (fields["answer_ids"], 0, vocabulary - 1),
+        "ids of alternatives": ([entry[0] for entry in alternatives], 0, vocabulary - 1),
         "logprobs": (fields["logprobs"], -np.inf, _ROUNDING),
         "logprobs of alternatives": ([entry[2] for entry in alternatives], -np.inf, _ROUNDING),
-        "entropies": (fields["entropies"], -_ROUNDING, np.log(MOST_VOCABULARY)),
+        "entropies": (fields["entropies"], -_ROUNDING, math.log(vocabulary) + _ROUNDING),
         "attention": (fields["attention"], -_ROUNDING, 1 + _ROUNDING),
     }
+
+
+def _bound(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def _is_unicode(fields: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_lay
         "num_layers": num_layers,
         "vocab_size": 100,
         "prompt_ids": np.arange(3),
-        "answer_ids": np.arange(num_tokens),
+        "answer_ids": np.arange(num_tokens) % 100,
         "answer_tokens": tuple(piece.decode("utf-8", "replace") for piece in pieces),
         "pieces": tuple(pieces),
         "logprobs": np.log(probabilities),

@@ -119,6 +119,9 @@ ARRAYS = {
     "attention is one number": {"attention": np.zeros((), np.float32)},
     "prompt id below 0": {"prompt_ids": np.array([1, -1])},
     "answer id below 0": {"answer_ids": np.array([-1, 1, 2])},
+    "prompt id beyond the vocabulary": {"prompt_ids": np.array([1, 100])},
+    "answer id beyond the vocabulary": {"answer_ids": np.array([1, 2, 100])},
+    "entropy beyond the vocabulary": {"entropies": THREE + np.float32(np.log(100)) + 0.02},
     "answer id overflows": {"answer_ids": np.array([1, 2**64 - 1, 3], np.uint64)},
     "too many prompt tokens": {"prompt_ids": np.zeros(2**22 + 1, np.int8)},
     "too many extras": {f"extra.{number}": ONE for number in range(200)},
@@ -163,6 +166,7 @@ METADATA = {
         "alternative_logprobs": [[-1.0] * 1000, [-1.0], [-1.0]],
     },
     "alternative id below 0": {"alternative_ids": [[-1], [1], [1]]},
+    "alternative id beyond the vocabulary": {"alternative_ids": [[100], [1], [1]]},
     "alternative id overflows": {"alternative_ids": [[10**30], [1], [1]]},
     "alternative id is true": {"alternative_ids": [[True], [1], [1]]},
     "alternative logprob above 0": {"alternative_logprobs": [[1.0], [-1.0], [-1.0]]},
@@ -196,6 +200,33 @@ def test_the_text_of_an_upload_is_bounded():
     assert len(content) < trace_file.LARGEST_UPLOAD
     with pytest.raises(TraceFileError, match="may be text"):
         Trace.from_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("trace", "says"),
+    [
+        (make_trace((b"a",) * 4097, num_layers=1, num_heads=1), "4,097 answer tokens, and at most 4,096"),
+        (make_trace(prompt_ids=np.zeros(2**17 + 1, np.int32)), "131,073 prompt tokens, and at most 131,072"),
+        (make_trace(extras={"diagonal": np.zeros(2**24 + 1, np.int8)}), "16,777,217 bytes of extras, and at most"),
+    ],
+    ids=["answer", "prompt", "extras"],
+)
+def test_an_upload_has_no_more_than_a_page_can_bear_and_a_file_may(tmp_path, trace, says):
+    with pytest.raises(TraceFileError, match=rf"^mine is too large: {says} .*by its path, with rauq\.Trace\.load"):
+        Trace.from_bytes(trace.to_bytes(), name="mine")
+    trace.save(tmp_path / "file")
+    assert len(Trace.load(tmp_path / "file").pieces) == len(trace.pieces)
+
+
+def test_what_an_upload_may_just_have_is_taken():
+    full = make_trace(
+        (b"a",) * 4096,
+        num_layers=1,
+        num_heads=1,
+        entropies=np.full(4096, np.log(100), np.float32),
+        prompt_ids=np.full(2**17, 99),
+    )
+    assert len(Trace.from_bytes(full.to_bytes()).pieces) == 4096
 
 
 def test_a_trace_of_a_large_model_is_no_large_upload():
