@@ -72,7 +72,6 @@ def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
     kept = {name: value for name, value in query.items() if name not in (KEPT, *ASKS)}
     if trace.wrong:  # they may have come with a file, and not stand in the URL yet
         kept[WRONG] = written_wrong(trace.wrong)
-    kept |= {WRONG: written_wrong(trace.wrong)} if trace.wrong else {}  # the URL has them only once they were changed
     if EXAMPLE not in query:
         kept |= _written(asking(trace))
     found = f"{base}?{urlencode(kept, errors='replace')}"
