@@ -36,7 +36,8 @@ ROOT = Path(__file__).parents[1]
 ROUNDS = 10
 PATIENCE = 60  # seconds
 LAYERS, HEADS, TOKENS = 32, 32, 200
-PROMPT = "Text: A lottery in Japan was drawn on Friday. Maria Keller from Lyon won 2,500.\nSummary:"
+PROMPT = "Text: A lottery in Japan was drawn. Maria Keller from Lyon won 2,500 on {day}.\nSummary:"
+DAYS = ("Friday", "Monday")
 _RESAMPLES = 2000
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 _EMPTY = "import streamlit as st\nst.text('empty')\n"
@@ -199,7 +200,11 @@ def interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
         _rested(page)
         yield from _selecting(page, "embedded model", 0.3)
         yield Row("alpha, embedded model", tuple(_change_alpha(page) for _ in range(ROUNDS)), 0.3)
-        yield Row("answer of 20 tokens, from click to view", tuple(_answer(page) for _ in range(ROUNDS + 1))[1:], 1.5)
+        yield Row(
+            "answer of 20 tokens, from click to view",
+            tuple(_answer(page, DAYS[i % 2]) for i in range(ROUNDS + 1))[1:],
+            1.5,
+        )
     path = folder / "large.safetensors"
     large_trace().save(path)
     yield Row("large trace opened", tuple(_open(browser, app, path) for _ in range(ROUNDS)), 2.0)
@@ -229,15 +234,15 @@ def _change_alpha(page: Page) -> float:
     return seconds
 
 
-def _answer(page: Page) -> float:
-    """The model loads and answers once before it counts."""
-    page.get_by_label("Prompt").fill(PROMPT)
+def _answer(page: Page, day: str) -> float:
+    """The first one loads the model, and does not count; the day tells an answer from the one before."""
+    page.get_by_label("Prompt").fill(PROMPT.format(day=day))
     page.get_by_label("Most tokens").fill("20")
     page.get_by_label("Most tokens").press("Enter")
     _rested(page)
     start = time.perf_counter()
     page.get_by_role("button", name="Generate").click()
-    page.locator(".views.live").wait_for()
+    page.locator(".views:not(.live) .source", has_text=day).wait_for()
     page.locator(".views:not(.live) .token.collapse").wait_for()
     seconds = time.perf_counter() - start
     _rested(page)

@@ -31,7 +31,10 @@ class ModelChoice:
 
 @dataclass(eq=False)
 class Loaded:
-    """The model in memory, if any: another one takes its place, and the first is freed before that loads."""
+    """The model in memory, if any: another one takes its place, and the first is freed before that loads.
+
+    A job that is still at work with the first keeps it until it ends.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     choice: ModelChoice | None = None
@@ -75,6 +78,11 @@ def examine(choice: ModelChoice) -> "Candidate":
 def busy() -> bool:
     """Whether a model is being loaded or looked at: who asks for one now has to wait."""
     return _loaded().lock.locked()
+
+
+def in_memory() -> bool:
+    """Whether any model is loaded."""
+    return _loaded().model is not None
 
 
 def if_loaded(choice: ModelChoice) -> "LanguageModel | None":

@@ -15,8 +15,9 @@ from pages.ui.state import ATLAS, GENERATE, READ
 from rauq.atlas.recorded import Recorded
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
+from rauq.trace_file import LARGEST_UPLOAD
 
-MOST_MEGABYTES = 64  # of a trace file
+MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 
 
@@ -93,8 +94,9 @@ def run() -> None:
 
 
 def stop() -> None:
-    """Ask the job to end; what it has so far is kept."""
-    st.session_state[state.JOB].cancel.set()
+    """Ask the job to end; what it has so far is kept. It may have ended since the button was drawn."""
+    if (job := st.session_state.get(state.JOB)) is not None:
+        job.cancel.set()
 
 
 def token_count(request: Request, shown: Trace | None, *, told: RauqError | None, may_load: bool) -> None:
@@ -145,7 +147,11 @@ def _counted(request: Request) -> str | RauqError:
 
 
 def _room(tokens: int, limit: int | None) -> str:
-    return f"{tokens} prompt tokens" + ("" if limit is None else f", room for {limit - tokens} more")
+    if limit is None:
+        return f"{tokens} prompt tokens"
+    return f"{tokens} prompt tokens, " + (
+        f"room for {limit - tokens} more" if limit > tokens else "no room for an answer"
+    )
 
 
 def _missing(request: Request) -> str | None:

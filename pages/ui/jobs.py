@@ -91,8 +91,10 @@ def _work(job: Job) -> None:
 
 def _answer(job: Job) -> Trace:
     request = job.request
+    _check(job.cancel)
     if cache.if_loaded(request.model) is None:
         job.stage = f"Loading {model_facts(cache.examine(request.model))}"
+    _check(job.cancel)
     lm = cache.model(request.model)
     job.stage = "Waiting for another generation"
     with _turn(lm.lock, job.cancel):

@@ -6,15 +6,14 @@ import rauq
 from pages.ui import cache, state
 from pages.ui.cache import ModelChoice
 from pages.ui.errors import printable, show_error
-from pages.ui.state import ATLAS, OTHER
+from pages.ui.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
 from pages.ui.words import model_facts
 from rauq.presets import PRESETS
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
-DTYPES = ("auto", "float32", "bfloat16", "float16")
-KINDS = ("auto", "base", "instruct")
-DEVICE, DTYPE, KIND = "device", "dtype", "kind"
-_AT_HAND = "_at_hand"
+DEVICES = (AUTO, "cpu", "cuda", "mps")
+DTYPES = (AUTO, "float32", "bfloat16", "float16")
+KINDS = (AUTO, "base", "instruct")
+_AT_HAND, _TYPED = "_at_hand", "_typed"
 _KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
 _HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
 
@@ -26,7 +25,13 @@ def model_form() -> None:
         return
     st.session_state[state.OTHER_MODEL] = st.session_state.get(state.OTHER_MODEL, "")  # kept while it is not drawn
     placeholder = "organisation/model, or a folder"
-    typed = st.text_input("Hub id or folder", key=state.OTHER_MODEL, placeholder=placeholder, persist_state="session")
+    typed = st.text_input(
+        "Hub id or folder",
+        key=state.OTHER_MODEL,
+        on_change=_type,
+        placeholder=placeholder,
+        persist_state="session",
+    )
     st.selectbox(
         "Models at hand",
         _at_hand(typed),
@@ -49,19 +54,26 @@ def chosen_model() -> ModelChoice:
     values = st.session_state
     if values.get(state.MODEL) != OTHER:
         return ModelChoice()
-    kind = values.get(KIND, "auto")
+    kind = values.get(KIND, AUTO)
     return ModelChoice(
         name=(values.get(state.OTHER_MODEL) or "").strip(),
-        device=values.get(DEVICE, "auto"),
-        dtype=values.get(DTYPE, "auto"),
-        kind=None if kind == "auto" else kind,
+        device=values.get(DEVICE, AUTO),
+        dtype=values.get(DTYPE, AUTO),
+        kind=None if kind == AUTO else kind,
     )
 
 
 def _at_hand(typed: str) -> list[str]:
-    """Models of the folder that is typed, those that the hub's client has stored here, and the paper's."""
-    inside = map(str, rauq.local_models(typed)) if typed.strip() else ()
+    """Models of the folder that is typed, those that the hub's client has stored here, and the paper's.
+
+    A folder that a link names is not looked into.
+    """
+    inside = map(str, rauq.local_models(typed)) if typed == st.session_state.get(_TYPED) else ()
     return list(dict.fromkeys([*inside, *rauq.cached_models(), *(preset.hub_id for preset in PRESETS)]))
+
+
+def _type() -> None:
+    st.session_state[_TYPED] = st.session_state[state.OTHER_MODEL]
 
 
 def _take() -> None:
@@ -80,10 +92,11 @@ def _check(choice: ModelChoice) -> None:
     heads = f"{candidate.num_layers} layers of {candidate.num_heads} heads; {candidate.kind}: {candidate.why_kind}"
     st.text(printable(f"{model_facts(candidate)}. {heads}."))
     if candidate.fits is False:
-        st.text("It does not fit: choose a smaller model, or bfloat16.")
+        beside = " beside the model that is loaded" if cache.in_memory() else ""
+        st.text(f"It does not fit{beside}: choose a smaller model, or bfloat16.")
 
 
 def _one_of(label: str, options: tuple[str, ...], key: str, *, explanation: str | None = None) -> None:
     st.segmented_control(
-        label, options, default="auto", key=key, required=True, help=explanation, persist_state="session"
+        label, options, default=AUTO, key=key, required=True, help=explanation, persist_state="session"
     )

@@ -11,6 +11,7 @@ import streamlit as st
 import rauq
 from pages.ui import selection, state
 from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
+from rauq.errors import InvalidInput, RauqError
 from rauq.settings import (
     HeadRule,
     LayerAggregation,
@@ -125,15 +126,21 @@ def _change(kind: Kind, name: str) -> None:
 
 def _change_window(trace: Trace, kind: Kind) -> None:
     layers = st.session_state[_key(LAYERS)]
-    before = state.settings(trace)
-    middle = window(replace(before, layers="middle"), captured=trace.layers, num_layers=trace.num_layers)
-    _change_layers(before, middle if layers == RANGE else layers, kind)
+    _change_layers(state.settings(trace), _middle(trace) if layers == RANGE else layers, kind)
+
+
+def _middle(trace: Trace) -> tuple[int, ...]:
+    """Where a range begins: the paper's window, or all layers of a model that has no attention in the middle."""
+    try:
+        return window(Settings(), captured=trace.layers, num_layers=trace.num_layers)
+    except InvalidInput:
+        return trace.layers
 
 
 def _change_range(trace: Trace, kind: Kind) -> None:
     first, last = st.session_state[_RANGE]
     inside = tuple(layer for layer in trace.layers if first <= layer <= last)
-    _change_layers(state.settings(trace), inside or (nearest_layer(trace, first),), kind)
+    _change_layers(state.settings(trace), inside or (selection.nearest(trace.layers, first),), kind)
 
 
 def _change_layers(before: Settings, layers: Any, kind: Kind) -> None:  # noqa: ANN401 - as Settings has it
@@ -142,22 +149,24 @@ def _change_layers(before: Settings, layers: Any, kind: Kind) -> None:  # noqa: 
     state.change_settings(replace(before, layers=layers, heads=heads), kind)
 
 
-def nearest_layer(trace: Trace, layer: int) -> int:
-    """The layer with attention that is closest to another."""
-    return selection.nearest(trace.layers, layer)
-
-
 def _change_heads(trace: Trace, kind: Kind) -> None:
     heads, before = st.session_state[_key(HEADS)], state.settings(trace)
-    state.change_settings(replace(before, heads=_picked(trace, before) if heads == FIXED else heads), kind)
+    try:
+        chosen = replace(before, heads=_picked(trace, before) if heads == FIXED else heads)
+    except RauqError:
+        state.notify("Heads can be fixed once there is a score: change what the page says is missing.")
+    else:
+        state.change_settings(chosen, kind)
 
 
 def _put_head(trace: Trace, kind: Kind) -> None:
     """The selected head takes the place of the one that stood for its layer."""
     before = state.settings(trace)
-    layer, head = selection.layer_and_head(selection.chosen(trace), rauq.score(trace, before))
     fixed = dict(before.heads)  # type: ignore[arg-type]  # the button is there for fixed heads alone
-    if layer not in fixed:
+    selected = selection.chosen(trace)
+    layer = min(fixed) if selected.layer is None else selected.layer
+    head = fixed.get(layer) if selected.head is None else selected.head
+    if layer not in fixed or head is None:
         state.notify(f"Layer {layer} is not among the layers that RAUQ looks at here.")
         return
     state.change_settings(replace(before, heads=tuple((fixed | {layer: head}).items())), kind)

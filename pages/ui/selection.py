@@ -5,27 +5,29 @@ that decided and the head that was picked in it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import streamlit as st
 
 from pages.ui import links
-from pages.ui.links import HEAD, LAYER, SELECTED, TOKEN
+from pages.ui.links import COLOUR, HEAD, LAYER, SELECTED, TOKEN
 from pages.ui.state import notify
 from rauq.score import Score
 from rauq.trace import Trace
 
+COLOURS = ("collapse", "contribution", "entropy", "probability")
 _HEARD, _SERIAL = "_heard", "_serial"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """What the user has chosen: an absolute layer, a head, an answer token; None where nothing was."""
+    """What the user has chosen: an absolute layer, a head, an answer token, what colours the tokens; None where not."""
 
     layer: int | None = None
     head: int | None = None
     token: int | None = None
+    colour: str | None = None
 
 
 def chosen(trace: Trace) -> Chosen:
@@ -33,13 +35,16 @@ def chosen(trace: Trace) -> Chosen:
     asked = {name: links.number(st.query_params.get(name, "")) for name in SELECTED}
     allowed = {LAYER: trace.layers, HEAD: range(trace.num_heads), TOKEN: range(len(trace.pieces))}
     found = {name: None if value is None else nearest(allowed[name], value) for name, value in asked.items()}
+    colour = st.query_params.get(COLOUR)
     if wrong := [name for name in SELECTED if found[name] != asked[name]]:
         notify(f"This answer has no such {' or '.join(wrong)}: the nearest is shown.")
     unread = [name for name in SELECTED if name in st.query_params and found[name] is None]
+    unread += [COLOUR] if colour not in {None, *COLOURS} else []
     if unread:
-        notify(f"The link's {' and '.join(unread)} is no number; it is left out.")
-    write(Chosen(**found))
-    return Chosen(**found)
+        notify(f"The link's {' and '.join(unread)} cannot be used; it is left out.")
+    selected = Chosen(**found, colour=colour if colour in COLOURS else None)
+    write(selected)
+    return selected
 
 
 def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
@@ -52,24 +57,34 @@ def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
 
 
 def hear(told: Mapping[str, Any]) -> None:
-    """Take over what was selected in the browser."""
-    selected = Chosen(**{name: told[name] for name in SELECTED})
-    st.session_state[_HEARD] = selected
+    """Take over what was selected in the browser, which knows it already."""
+    selected = Chosen(**{field.name: told[field.name] for field in fields(Chosen)})
+    st.session_state[_HEARD] = (selected, _heard()[1])
     write(selected)
 
 
-def serial(selected: Chosen) -> int:
-    """A number that changes when a selection came from elsewhere than the views, which then have to take it over."""
-    if st.session_state.get(_HEARD) != selected:
-        st.session_state[_HEARD] = selected
+def hear_wrong(tokens: Sequence[int]) -> None:
+    """Take over what was marked as wrong in the browser."""
+    st.session_state[_HEARD] = (_heard()[0], tuple(tokens))
+    st.query_params[links.WRONG] = links.written_wrong(tokens)
+
+
+def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
+    """A number that changes when selection or marks came from elsewhere than the views, which then take them over."""
+    if _heard() != (selected, wrong):
+        st.session_state[_HEARD] = (selected, wrong)
         st.session_state[_SERIAL] = st.session_state.get(_SERIAL, 0) + 1
     return int(st.session_state.get(_SERIAL, 0))
 
 
+def _heard() -> tuple[Chosen | None, tuple[int, ...]]:
+    heard: tuple[Chosen | None, tuple[int, ...]] = st.session_state.get(_HEARD, (None, ()))
+    return heard
+
+
 def write(selected: Chosen) -> None:
     """Write a selection into the URL."""
-    for name in SELECTED:
-        value = getattr(selected, name)
+    for name, value in asdict(selected).items():
         if value is None:
             st.query_params.pop(name, None)
         elif st.query_params.get(name) != str(value):

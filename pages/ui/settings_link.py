@@ -18,14 +18,14 @@ _LAYERS = re.compile(r"\d{1,4}([.]\d{1,4}){0,255}", re.ASCII)
 _HEADS = re.compile(r"\d{1,4}-\d{1,4}([.]\d{1,4}-\d{1,4}){0,255}", re.ASCII)
 
 
-class Read(NamedTuple):
+class ReadSettings(NamedTuple):
     """The settings that a link asks for, and what in it cannot be used: there the paper's stand in."""
 
     settings: Settings
     wrong: tuple[str, ...]
 
 
-def read_settings(query: Mapping[str, str]) -> Read:
+def read_settings(query: Mapping[str, str]) -> ReadSettings:
     """Settings from URL parameters; those that are missing follow the paper."""
     settings, wrong = Settings(), []
     for name, parse in _PARSERS.items():
@@ -34,7 +34,7 @@ def read_settings(query: Mapping[str, str]) -> Read:
                 settings = replace(settings, **{name: parse(query[name])})
             except (InvalidInput, ValueError):
                 wrong.append(name)
-    return Read(settings, tuple(wrong))
+    return ReadSettings(settings, tuple(wrong))
 
 
 def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
@@ -47,7 +47,7 @@ def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
     return {name: written.get(name) for name in _PARSERS}
 
 
-def fitted(settings: Settings, trace: Trace) -> Read:
+def fitted(settings: Settings, trace: Trace) -> ReadSettings:
     """The settings as far as the trace can follow them: layers and heads that it lacks give way to the paper's."""
     wrong = []
     if isinstance(settings.layers, tuple):
@@ -58,12 +58,15 @@ def fitted(settings: Settings, trace: Trace) -> Read:
     if isinstance(settings.heads, tuple) and not _has_heads(settings, trace):
         wrong.append(HEADS)
         settings = replace(settings, heads="max")
-    return Read(settings, tuple(wrong))
+    return ReadSettings(settings, tuple(wrong))
 
 
 def _has_heads(settings: Settings, trace: Trace) -> bool:
     named = dict(settings.heads)  # type: ignore[arg-type]  # a tuple of pairs, as the caller found
-    layers = window(settings, captured=trace.layers, num_layers=trace.num_layers)
+    try:
+        layers = window(settings, captured=trace.layers, num_layers=trace.num_layers)
+    except InvalidInput:  # no layer with attention in the middle, say
+        return False
     return set(layers) <= set(named) and max(named.values()) < trace.num_heads
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 SHELL, GOTO = "_shell", "goto"
 
 
-WITH_SIDEBAR = {"inspect"}
+WITH_SIDEBAR = frozenset({"inspect"})
 _STYLE = Path(__file__).with_name("page.css")
 
 

@@ -15,6 +15,7 @@ from rauq.trace import Kind, Trace
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
 JOB, UNREADABLE = "_job", "_unreadable"
 GENERATE, READ = "generate", "paste"
+DEVICE, DTYPE, KIND, AUTO = "device", "dtype", "kind", "auto"
 ATLAS, OTHER = "atlas", "another"
 _NOTICES, _LAST_QUERY, _IN_FORM = "_notices", "_last_query", "_in_form"
 _VERDICT = {True: "right", False: "wrong"}
@@ -51,6 +52,8 @@ def asked() -> Asked | None:
     found = links.read_asked(st.query_params.to_dict())
     if found is not None and st.session_state.get(_IN_FORM) != found:
         fill(found)
+        if st.query_params.get(links.LIMIT, str(found.max_new_tokens)) != str(found.max_new_tokens):
+            notify(f"The link's limit of tokens cannot be used here; it is {found.max_new_tokens} now.")
     return found
 
 
@@ -64,14 +67,16 @@ def fill(wanted: Asked) -> None:
         LIMIT: wanted.max_new_tokens,
         MODEL: OTHER if other else ATLAS,
     }
-    st.session_state.update(values | other | {_IN_FORM: wanted})
+    kind = {KIND: wanted.kind or AUTO}
+    st.session_state.update(values | other | kind | {_IN_FORM: wanted})
     if wanted.answer is not None:
         st.session_state[ANSWER] = printable(wanted.answer)
 
 
 def show(trace: Trace) -> None:
     """Show an answer that has just come. What was selected goes, unless a link asked for this answer and for that."""
-    if not any(name in st.query_params for name in ASKS):
+    link = links.read_asked(st.query_params.to_dict())
+    if link is None or link.prompt != trace.prompt:
         _forget(*SELECTED, WRONG)
     _forget(EXAMPLE, *ASKS)
     name = answers.keep(trace)

@@ -1,13 +1,13 @@
 """One scored answer: the linked views, and underneath what can be taken away."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import streamlit as st
 
 import rauq
-from pages.ui import links, selection, state
+from pages.ui import selection, state
 from pages.ui.errors import show_error
 from pages.ui.linked_views import payload, show_views
 from pages.ui.state import Shown
@@ -28,8 +28,8 @@ def show_answer(shown: Shown, settings: Settings) -> None:
     wrong = state.wrong_tokens(shown.trace)
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
         "answer": shown.name,
-        "selection": {name: getattr(selected, name) for name in links.SELECTED},
-        "serial": selection.serial(selected),
+        "selection": asdict(selected),
+        "serial": selection.serial(selected, wrong),
         "wrong": wrong,
     }
     _linked(shown, score, data)
@@ -61,4 +61,4 @@ def _select(shown: Shown, told: Mapping[str, Any]) -> None:
 
 def _mark(shown: Shown, told: Mapping[str, Any]) -> None:
     if told["answer"] == shown.name:
-        st.query_params[links.WRONG] = links.written_wrong(told["tokens"])
+        selection.hear_wrong(told["tokens"])

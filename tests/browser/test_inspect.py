@@ -103,6 +103,7 @@ def test_the_colour_of_the_tokens_can_be_another(page, server):
     numbers = page.locator(".token .number").all_inner_texts()
     page.get_by_label("Colour of the tokens").select_option("probability")
     expect(page.locator(".token .number").first).not_to_have_text(numbers[0])
+    expect(page).to_have_url(re.compile("colour=probability"))
     levels = page.locator(".token .text").evaluate_all(
         "(all) => all.map((one) => one.style.getPropertyValue('--level'))"
     )

@@ -98,7 +98,7 @@ def test_a_link_leads_to_a_recorded_generation(open_app, trace):
     record(trace, make_trace((b"a", b"b"), prompt="The other?"))
     page = open_app(example="1", token="1")
     assert "The other?" in views(page)["source"]
-    assert views(page)["selection"] == {"layer": None, "head": None, "token": 1}
+    assert views(page)["selection"] == {"layer": None, "head": None, "token": 1, "colour": None}
     page = open_app(example="none <b>")
     assert page.text_area(key=state.PROMPT).value == trace.prompt
     assert "no recorded answer of that name" in interpreted(page)
@@ -148,7 +148,7 @@ def test_an_answer_that_is_no_longer_there_is_said(open_app):
 def test_what_is_selected_is_brought_to_the_views(open_app, trace):
     page = open_app(trace, layer="1", head="3", token="2", wrong="3.4")
     drawn = views(page)
-    assert drawn["selection"] == {"layer": 1, "head": 3, "token": 2}
+    assert drawn["selection"] == {"layer": 1, "head": 3, "token": 2, "colour": None}
     assert drawn["wrong"] == [3, 4]
     assert settings_of(page) == {"layer": "1", "head": "3", "token": "2", "wrong": "3.4"}
 
@@ -157,7 +157,8 @@ def test_what_is_selected_is_brought_to_the_views(open_app, trace):
     ("query", "mended", "said"),
     [
         ({"layer": "77", "token": "6"}, {"layer": "5", "token": "5"}, "no such layer or token"),
-        ({"head": "x"}, {}, "head is no number"),
+        ({"head": "x"}, {}, "head cannot be used"),
+        ({"colour": "red<b>"}, {}, "colour cannot be used"),
         ({"wrong": "3.99"}, {"wrong": "3"}, "not in this answer"),
         ({"wrong": "<b>"}, {"wrong": "none"}, "not in this answer"),
         ({"alpha": "7"}, {}, "alpha cannot be used"),

@@ -35,6 +35,13 @@ function clamp(value, low, high) {
   return Math.min(Math.max(value, low), high);
 }
 
+// Of the finite ones; Math.max would take them as arguments, of which there can be too many.
+function largest(values) {
+  let most = -Infinity;
+  for (const value of values) if (Number.isFinite(value) && value > most) most = value;
+  return most;
+}
+
 function nearest(allowed, asked) {
   return allowed.reduce((best, value) => (Math.abs(value - asked) < Math.abs(best - asked) ? value : best));
 }

@@ -33,7 +33,7 @@ function drawCurves(context, data, view, [top, bottom], area, xOf, colours) {
   const count = data.tokens.length;
   const rowOf = (row) => data.confidence.subarray(row * count, (row + 1) * count);
   const sure = data.sure.subarray(data.frontRow * count, (data.frontRow + 1) * count);
-  const [low, high] = logRange([...data.confidence, ...sure]);
+  const [low, high] = logRange([data.confidence, sure]);
   const yOf = (value) => bottom - ((Math.log10(value) - low) / (high - low)) * (bottom - top);
   for (const tick of logTicks(low, high)) {
     const y = yOf(tick);
@@ -100,7 +100,7 @@ function dot(context, x, y) {
 function drawBars(context, name, valueOf, [top, bottom], { area, cell, count, colour, colours, other, otherName }) {
   const values = Array.from({ length: count }, (_, token) => valueOf(token));
   const others = other ? Array.from({ length: count }, (_, token) => other(token)) : [];
-  const most = Math.max(1e-9, ...[...values, ...others].filter(Number.isFinite));
+  const most = Math.max(largest(values), largest(others));
   const high = most <= 1 ? 1 : most;
   const yOf = (value) => bottom - (value / high) * (bottom - top);
   const gap = cell > 12 ? cell * 0.3 : 0;
@@ -125,12 +125,16 @@ function drawSteps(context, values, area, cell, yOf, colour) {
   values.forEach((value, token) => { if (Number.isFinite(value)) context.fillRect(area.x + token * cell, yOf(value) - 1, cell, 2); });
 }
 
-function logRange(values) {
-  const logs = values.filter((value) => value > 0 && Number.isFinite(value)).map(Math.log10);
-  if (!logs.length) return [-1, 0];
-  const low = Math.min(...logs);
-  const high = Math.max(...logs);
-  return [low - 0.06 * (high - low) - 0.02, high + 0.06 * (high - low) + 0.02];
+function logRange(arrays) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const values of arrays) {
+    for (const value of values) {
+      if (!(value > 0 && Number.isFinite(value))) continue;
+      low = Math.min(low, Math.log10(value));
+      high = Math.max(high, Math.log10(value));
+    }
+  }
+  return low > high ? [-1, 0] : [low - 0.06 * (high - low) - 0.02, high + 0.06 * (high - low) + 0.02];
 }
 
 // 1, 2, 5 of each power of ten; powers alone, ever fewer, where that would be too many.
@@ -139,5 +143,6 @@ function logTicks(low, high) {
   const digits = high - low <= 2 ? [1, 2, 5] : [1];
   const every = Math.ceil((high - low) / 6) || 1;
   const ticks = powers.filter((power) => power % every === 0).flatMap((power) => digits.map((digit) => Number((digit * 10 ** power).toPrecision(1))));
-  return ticks.filter((tick) => Math.log10(tick) >= low && Math.log10(tick) <= high);
+  const inside = ticks.filter((tick) => Math.log10(tick) >= low && Math.log10(tick) <= high);
+  return inside.length ? inside : [low, high].map((end) => Number((10 ** end).toPrecision(2)));
 }

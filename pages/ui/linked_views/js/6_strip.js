@@ -13,7 +13,7 @@ const COLOURINGS = {
 function colouring(data, view) {
   const kind = COLOURINGS[view.colouring];
   const values = data[view.colouring];
-  const most = Math.max(1e-9, ...values.filter((value) => Number.isFinite(value)));
+  const most = Math.max(1e-9, largest(values));
   const level = (value) => (Number.isNaN(value) ? 0 : clamp(kind.level(value, most), 0, 1));
   const swatches = kind.swatches ?? [0, 0.25, 0.5, 1].map((share) => share * most);
   return { ...kind, values, level, swatches };

@@ -32,9 +32,8 @@ function actions(stage) {
     select: (change) => select(stage, change),
     toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
     colour: (name) => {
-      stage.view.colouring = name;
+      select(stage, { colour: name });
       drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
-      paintStrip(stage.buttons, stage.data, stage.view);
       stage.part("legend").querySelector("select").focus();
     },
     hover: (token, button) => stage.data.live || tokenTip(stage.part("tip"), stage.data, stage.view, token, button.getBoundingClientRect()),
@@ -83,7 +82,7 @@ function take(stage, data) {
   const another = stage.data?.answer !== data.answer;
   if (another || stage.data.serial !== data.serial) {
     stage.chosen = { ...data.selection };
-    stage.view = { colouring: stage.view?.colouring ?? "collapse", wrong: data.wrong ?? [] };
+    stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [] };
   }
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
   stage.data = data.live ? { ...data, collapseAt: null } : decoded({ ...data }, stage.data);
@@ -130,6 +129,7 @@ function current({ chosen, view, data }) {
   const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
   view.head = chosen.head ?? Math.max(picked, 0);
   view.token = chosen.token;
+  view.colouring = chosen.colour ?? "collapse";
   const asked = data.deciding ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
 }
@@ -183,7 +183,7 @@ function wire(stage) {
   part("branch").onclick = () => stage.ask("branch", stage.view.token);
   part("whole").onclick = () => select(stage, { token: null });
   part("layer-input").onchange = (event) => select(stage, { layer: nearest(stage.data.layers, Number(event.target.value)) });
-  part("head-input").onchange = (event) => select(stage, { layer: stage.view.layer, head: clamp(Number(event.target.value), 0, stage.data.numHeads - 1) });
+  part("head-input").onchange = (event) => select(stage, { layer: stage.view.layer, head: clamp(Math.round(Number(event.target.value)), 0, stage.data.numHeads - 1) });
   onCells(stage, part("layer-head"), {
     find: (point) => cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads),
     say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `attention ${shown(stage.drawn.layerHead.weight(row, column))}`],
