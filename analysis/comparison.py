@@ -55,7 +55,7 @@ def by_position(num_a: int, num_b: int) -> Columns:
     return tuple(zip_longest(range(num_a), range(num_b)))
 
 
-def first_difference(columns: Columns, pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> int | None:
+def find_first_difference(columns: Columns, pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> int | None:
     """The first column whose tokens are not the same; None where the answers are equal."""
     for column, (a, b) in enumerate(columns):
         if a is None or b is None or pieces_a[a] != pieces_b[b]:
@@ -104,6 +104,15 @@ def verdict(score_a: Score, score_b: Score, scales: Sequence[str]) -> str:
 def front_layer(score: Score) -> int:
     """The layer to draw: the one that decided, or the window's first where none did."""
     return score.layers[0] if score.layer is None else score.layer
+
+
+def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:
+    """Whether c of both front layers is the same over the first tokens, to the thousandth that a picture can show.
+
+    Undefined numbers are not the same.
+    """
+    of_a, of_b = (score.confidence[score.layers.index(front_layer(score))] for score in (score_a, score_b))
+    return np.allclose(of_a[:num_tokens], of_b[:num_tokens], rtol=1e-3, atol=0)
 
 
 def why_no_difference(a: Trace, b: Trace) -> str:

@@ -35,14 +35,14 @@ def overlay(
     scores: tuple[Score, Score],
     pieces: tuple[Sequence[bytes], Sequence[bytes]],
     *,
-    branch: int | None = None,
+    first_difference: int | None = None,
     selected: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Two rows over the columns of `aligned`: confidence c of both deciding layers with r dotted, and the collapses.
+    """Two rows over the columns of `aligned`: confidence c of one layer each with r dotted, and the collapses.
 
-    Confidence is on a logarithmic scale; values without a logarithm, and infinite ones, leave a gap. `branch` is the
-    column where the answers part, `selected` a column too.
+    Confidence is on a logarithmic scale; values without a logarithm, and infinite ones, leave a gap. `first_difference`
+    and `selected` are columns.
     """
     sides = [
         _Side(score, _places(columns, index), _hover(look, texts), look)
@@ -51,13 +51,15 @@ def overlay(
     figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.58, 0.42], vertical_spacing=0.06)
     figure.add_traces([_sure(side) for side in sides] + [_confidence(side) for side in sides], rows=1, cols=1)
     figure.add_traces([_collapse(side) for side in sides], rows=2, cols=1)
-    figure.update_layout(shapes=_marks(branch, selected), showlegend=False)
+    figure.update_layout(shapes=_marks(first_difference, selected), showlegend=False)
     figure.update_xaxes(_axis(columns, pieces, dark=dark) | {"showticklabels": False})
     figure.update_xaxes(showticklabels=True, row=2, col=1)
     figure.update_yaxes(title="confidence", type="log", tickformat="~g", dtick=_log_step(sides), row=1, col=1)
     figure.update_yaxes(title="collapse, nats", rangemode="tozero", nticks=5, row=2, col=1)
     finish(figure, height=HEIGHT, dark=dark)
-    figure.update_layout(annotations=[*_names(figure, sides, dark=dark), *_branch_name(branch, dark=dark)])
+    figure.update_layout(
+        annotations=[*_names(figure, sides, dark=dark), *_name_of_difference(first_difference, dark=dark)]
+    )
     figure.update_layout(margin={"r": _LABEL_WIDTH, "t": 22})
     return figure
 
@@ -135,7 +137,7 @@ def _tick(column: tuple[int | None, int | None], pieces: tuple[Sequence[bytes], 
     return "<br>".join(f'<span style="color:{look.colour}">{text}</span>' for text, look in coloured)
 
 
-def _marks(branch: int | None, selected: int | None) -> list[dict[str, Any]]:
+def _marks(first_difference: int | None, selected: int | None) -> list[dict[str, Any]]:
     upright = {
         "type": "line",
         "y0": 0,
@@ -143,17 +145,17 @@ def _marks(branch: int | None, selected: int | None) -> list[dict[str, Any]]:
         "yref": "paper",
         "line": {"color": QUIET, "width": 1.5, "dash": "dash"},
     }
-    marks = [] if branch is None else [upright | {"x0": branch - 0.5, "x1": branch - 0.5}]
+    marks = [] if first_difference is None else [upright | {"x0": first_difference - 0.5, "x1": first_difference - 0.5}]
     if selected is not None:
         frame = {"type": "rect", "x0": selected - 0.5, "x1": selected + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
         marks.append(frame | {"line": {"color": QUIET, "width": 1.5, "dash": "dot"}})
     return marks
 
 
-def _branch_name(branch: int | None, *, dark: bool) -> list[dict[str, Any]]:
-    if branch is None:
+def _name_of_difference(first_difference: int | None, *, dark: bool) -> list[dict[str, Any]]:
+    if first_difference is None:
         return []
-    place = {"x": branch - 0.5, "y": 1, "yref": "paper", "xanchor": "left", "yanchor": "bottom", "xshift": -2}
+    place = {"x": first_difference - 0.5, "y": 1, "yref": "paper", "xanchor": "left", "yanchor": "bottom", "xshift": -2}
     return [place | {"text": "first difference", "showarrow": False, "font": {"color": text_colour(dark=dark)}}]
 
 

@@ -14,7 +14,7 @@ from analysis.comparison import (
     attention_difference,
     by_position,
     different_scales,
-    first_difference,
+    find_first_difference,
     front_layer,
     under_each_setting,
     verdict,
@@ -60,15 +60,15 @@ def test_every_token_stands_once_and_in_order(a, b, same_prompt):
 @pytest.mark.parametrize(("a", "b"), CASES + random_answers(60))
 def test_the_common_beginning_stands_by_position_and_ends_at_the_first_difference(a, b, same_prompt):
     columns = aligned(pieces(a), pieces(b), same_prompt=same_prompt)
-    parting = first_difference(columns, pieces(a), pieces(b))
-    if parting is None:
+    first_difference = find_first_difference(columns, pieces(a), pieces(b))
+    if first_difference is None:
         assert a == b
         return
-    assert columns[:parting] == tuple((token, token) for token in range(parting))
-    assert a[:parting] == b[:parting]
-    assert a[parting : parting + 1] != b[parting : parting + 1]
-    if same_prompt and parting < min(len(a), len(b)):
-        assert columns[parting] == (parting, parting)
+    assert columns[:first_difference] == tuple((token, token) for token in range(first_difference))
+    assert a[:first_difference] == b[:first_difference]
+    assert a[first_difference : first_difference + 1] != b[first_difference : first_difference + 1]
+    if same_prompt and first_difference < min(len(a), len(b)):
+        assert columns[first_difference] == (first_difference, first_difference)
 
 
 def most_equal(a, b):

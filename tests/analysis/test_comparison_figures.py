@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.comparison import aligned, first_difference
+from analysis.comparison import aligned, find_first_difference
 from analysis.figures.difference_map import difference_map
 from analysis.figures.overlay import overlay
 from analysis.figures.pair import difference_scale, looks
@@ -47,7 +47,7 @@ def drawn():
     a, b = random_trace(9, seed=1), random_trace(7, seed=2)
     columns = ((0, 0), (1, 1), (2, None), (3, None), (4, 2), (5, 3), (6, 4), (7, 5), (8, 6))
     scores = (rauq.score(a), rauq.score(b))
-    return scores, overlay(columns, scores, (a.pieces, b.pieces), branch=2, selected=4)
+    return scores, overlay(columns, scores, (a.pieces, b.pieces), first_difference=2, selected=4)
 
 
 @pytest.mark.parametrize(("side", "name", "places"), [(0, "A", range(9)), (1, "B", (0, 1, 4, 5, 6, 7, 8))])
@@ -69,7 +69,7 @@ def test_both_scores_are_drawn_over_the_common_columns(drawn, side, name, places
     assert named(figure, f"{name} collapse").yaxis == "y2"
 
 
-def test_confidence_is_logarithmic_and_the_branch_is_a_line_over_both_rows(drawn):
+def test_confidence_is_logarithmic_and_the_first_difference_is_a_line_over_both_rows(drawn):
     figure = drawn[1]
     assert figure.layout.yaxis.type == "log"
     line, frame = figure.layout.shapes
@@ -143,9 +143,11 @@ def test_what_has_no_logarithm_or_no_end_leaves_a_gap(settings):
 def test_no_difference_no_line():
     a = make_trace()
     columns = aligned(a.pieces, a.pieces)
-    parting = first_difference(columns, a.pieces, a.pieces)
-    assert parting is None
-    assert overlay(columns, (rauq.score(a),) * 2, (a.pieces,) * 2, branch=parting).layout.shapes == ()
+    first_difference = find_first_difference(columns, a.pieces, a.pieces)
+    assert first_difference is None
+    assert (
+        overlay(columns, (rauq.score(a),) * 2, (a.pieces,) * 2, first_difference=first_difference).layout.shapes == ()
+    )
 
 
 def test_the_map_is_as_wide_on_both_sides_of_zero():

@@ -67,7 +67,7 @@ def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     settled(page)
     second.click()
     expect(page).to_have_url(re.compile("b=kept"))
-    expect(page.locator(".column.first .lane.b .text")).to_have_text(said)
+    expect(page.locator(".column.first-difference .lane.b .text")).to_have_text(said)
     settled(page)
     assert cells(page, "a") == before
     assert cells(page, "b")[:token] == before[:token]

@@ -228,3 +228,8 @@ def test_long_answers_of_many_heads_are_drawn():
     page = open_compare(a=kept(random_trace(200, num_layers=32, num_heads=32)), b=kept(random_trace(150, seed=1)))
     assert not page.exception
     assert strips(page)["long"]
+
+
+def test_the_mean_of_the_heads_is_named_as_such():
+    facts = [cell["facts"] for cell in strips(open_compare(a=FIRST, heads="mean"))["sides"][0]["cells"]]
+    assert all(rows[1][0].endswith(", mean of its heads") for rows in facts)

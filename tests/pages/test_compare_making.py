@@ -88,7 +88,7 @@ def test_a_branch_keeps_what_came_before_and_says_the_chosen_token():
     np.testing.assert_allclose(branch.logprobs[:token], origin.logprobs[:token], atol=1e-5)
     assert branch.answer_ids[token] == second
     assert branch.logprobs[token] == pytest.approx(origin.alternatives[token][:3][-1].logprob, abs=1e-5)
-    assert strips(page)["first"] == token
+    assert strips(page)["first_difference"] == token
     assert strips(page)["columns"][token] == [token, token]
     (line,) = charts(page)["overlay"]["layout"]["shapes"]
     assert line["x0"] == token - 0.5

@@ -11,8 +11,7 @@ from analysis.comparison import (
     aligned,
     attention_difference,
     different_scales,
-    first_difference,
-    front_layer,
+    find_first_difference,
     under_each_setting,
     verdict,
     why_no_difference,
@@ -21,13 +20,13 @@ from analysis.figures.difference_map import difference_map
 from analysis.figures.overlay import overlay
 from pages.ui.compare import answers_at_hand, fields, making
 from pages.ui.compare.answers_at_hand import Answer
+from pages.ui.compare.sentences import Scores, about_curves, about_scales, settings_in_words
 from pages.ui.compare.strips import pair_of_strips
 from rauq.score import Score
 from rauq.settings import Settings
 from rauq.trace import Trace
 
 Pair = tuple[Answer, Answer]
-Scores = tuple[Score, Score]
 _CHART = {"displaylogo": False}
 _NUMBER = st.column_config.NumberColumn(format="%.3f")
 
@@ -42,23 +41,23 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
     scores = (rauq.score(a, settings[0]), rauq.score(b, settings[1]))
     columns = aligned(a.pieces, b.pieces, same_prompt=a.prompt == b.prompt)
     token = answers_at_hand.selected_token(a)
-    parting = first_difference(columns, a.pieces, b.pieces)
+    first_difference = find_first_difference(columns, a.pieces, b.pieces)
     scales = different_scales(a, b, *scores)
     pair_of_strips(
         pair,
         scores,
         columns,
         headline=verdict(*scores, scales),
-        first_difference=parting,
+        first_difference=first_difference,
         selected=token,
         on_select=answers_at_hand.select_token,
         on_branch=lambda at, rank: _branch(pair[0], at, rank),
     )
     if scales:
-        st.caption(_not_on_one_scale(scales))
+        st.caption(about_scales(scales))
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        _curves(pair, scores, columns, parting=parting, token=token)
+        _curves(pair, scores, columns, scales, first_difference=first_difference, token=token)
     with right:
         _heads(a, b, scores)
     _table(under_each_setting(a, b, [score.settings for score in scores]))
@@ -68,15 +67,15 @@ def _branch(a: Answer, token: int, rank: int) -> None:
     making.start_branch(a, token, a.trace.alternatives[token][rank].id, fields.limit())
 
 
-def _not_on_one_scale(scales: Sequence[str]) -> str:
-    listed = " and ".join(filter(None, [", ".join(scales[:-1]), scales[-1]]))
-    return (
-        f"The two scores are not on one scale, for their {listed} differ. The colours, the collapses and the table "
-        "below still show each answer against a sure model of its own kind."
-    )
-
-
-def _curves(pair: Pair, scores: Scores, columns: Columns, *, parting: int | None, token: int | None) -> None:
+def _curves(
+    pair: Pair,
+    scores: Scores,
+    columns: Columns,
+    scales: Sequence[str],
+    *,
+    first_difference: int | None,
+    token: int | None,
+) -> None:
     a, b = (answer.trace for answer in pair)
     places = [place for place, (own, _) in enumerate(columns) if own is not None and own == token]
     st.header("Confidence and collapse, one over the other", anchor=False)
@@ -85,30 +84,16 @@ def _curves(pair: Pair, scores: Scores, columns: Columns, *, parting: int | None
             columns,
             scores,
             (a.pieces, b.pieces),
-            branch=parting,
+            first_difference=first_difference,
             selected=places[0] if places else None,
             dark=_dark(),
         ),
         key="overlay",
         config=_CHART,
-        alt="Confidence of both deciding layers along the aligned tokens, and the collapse of both underneath",
+        alt="Confidence of one layer each along the aligned tokens, and the collapse of both underneath",
     )
-    st.caption(
-        "Above: confidence c of the layer that decided, solid for A and dashed for B. Dotted: r, the same recurrence "
-        "of a model that is sure of every token. The scale is logarithmic, so the gap from r down to c is the "
-        f"collapse, drawn below.{_why_curves_differ(scores) if parting and a.prompt == b.prompt else ''}"
-    )
-
-
-def _why_curves_differ(scores: Scores) -> str:
-    """Two answers that begin alike may still be read off different heads."""
-    (layer_a, head_a), (layer_b, head_b) = ((front_layer(score), _head(score)) for score in scores)
-    if (layer_a, head_a) == (layer_b, head_b):
-        return " Up to the first difference c is the same in both."
-    return (
-        f" Layer {layer_a} decided in A and layer {layer_b} in B, by different heads: so the curves may differ even "
-        "where the tokens are still the same."
-    )
+    common = (first_difference or 0) if a.prompt == b.prompt else 0
+    st.caption(about_curves(scores, scales, common=common))
 
 
 def _heads(a: Trace, b: Trace, scores: Scores) -> None:
@@ -138,7 +123,7 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
 def _table(rows: Sequence[UnderOneSetting]) -> None:
     st.header("The two scores under the same settings", anchor=False)
     sides = {"A": [row.a for row in rows], "B": [row.b for row in rows]}
-    columns: dict[str, list[object]] = {"setting": [_in_words(row.settings) for row in rows]}
+    columns: dict[str, list[object]] = {"setting": [settings_in_words(row.settings) for row in rows]}
     columns |= {f"uncertainty {name}": [score.uncertainty for score in scores] for name, scores in sides.items()}
     columns["A − B"] = [row.difference for row in rows]
     for name, scores in sides.items():
@@ -151,13 +136,6 @@ def _table(rows: Sequence[UnderOneSetting]) -> None:
         "One row for each setting in play, and both answers under it: the layer that decided and the head picked in "
         "it. Higher is less sure. The number ranks answers of one model; it is not a probability."
     )
-
-
-def _in_words(settings: Settings) -> str:
-    usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
-    names = ("layers", "heads", "update", "token_aggregation", "layer_aggregation")
-    others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
-    return ", ".join([f"{settings.signal}, alpha {settings.alpha:g}, {settings.alignment}", *others])
 
 
 def _head(score: Score) -> int | None:

@@ -10,6 +10,7 @@ import streamlit as st
 from analysis.comparison import Columns, front_layer
 from analysis.figures.pair import looks
 from pages.ui.compare.answers_at_hand import Answer
+from pages.ui.compare.sentences import layer_and_head
 from pages.ui.words import words
 from rauq import report
 from rauq.labels import NEWLINE, SPACE, label, parts, visible
@@ -48,7 +49,7 @@ def pair_of_strips(
         "headline": headline,
         "sides": _with_looks(sides),
         "columns": columns,
-        "first": first_difference,
+        "first_difference": first_difference,
         "selected": selected,
         "live": False,
         "legend": _legend(),
@@ -62,7 +63,11 @@ def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
     cells = [_bare_cell(piece.encode("utf-8", "replace"), token) for token, piece in enumerate(pieces)]
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
     data = {"headline": headline, "sides": _with_looks([_scored_side(a, score), side_b]), "columns": columns}
-    _draw(data | {"first": None, "selected": None, "live": True, "legend": _legend(), "branches": []}, _ignore, _ignore)
+    _draw(
+        data | {"first_difference": None, "selected": None, "live": True, "legend": _legend(), "branches": []},
+        _ignore,
+        _ignore,
+    )
 
 
 def _draw(data: dict[str, Any], on_select: Callable[[int], None], on_branch: Callable[[int, int], None]) -> None:
@@ -131,7 +136,7 @@ def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
     attention = score.attention[row][token - 1] if token else math.nan
     return [
         ("probability", f"{math.exp(trace.logprobs[token]):.4f}"),
-        (f"attention, layer {layer} head {score.heads[row]}", _number(attention)),
+        (f"attention, {layer_and_head(score)}", _number(attention)),
         (f"confidence c, layer {layer}", _number(score.confidence[row][token])),
         ("r of a sure model", _number(score.sure_confidence[row][token])),
         ("collapse, log r − log c", _number(score.collapse[token])),

@@ -86,7 +86,7 @@ function drawHeads(sides) {
 }
 
 function drawColumn(tokens, column, data, buttons) {
-  const node = make("div", column === data.first ? "column first" : "column");
+  const node = make("div", column === data.first_difference ? "column first-difference" : "column");
   node.append(...tokens.map((token, lane) => {
     if (token === null) return inLane(lane, make("span", "gap", "–"));
     const button = drawCell(data.sides[lane], token, tokens[0] === null);
@@ -196,7 +196,7 @@ function drawText(side, lane) {
 
 // Long answers scroll: bring the selected token, the first difference or the newest token into sight.
 function reveal(grid, columns, data) {
-  const wanted = data.selected === null ? data.first : data.columns.findIndex(([token]) => token === data.selected);
+  const wanted = data.selected === null ? data.first_difference : data.columns.findIndex(([token]) => token === data.selected);
   const target = columns[data.live ? columns.length - 1 : wanted];
   const what = JSON.stringify([data.live ? columns.length : data.headline, wanted]);
   if (!data.long || !target || grid.dataset.revealed === what) return;

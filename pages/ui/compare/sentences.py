@@ -1,0 +1,73 @@
+"""What is said under the pictures of two answers: only what their scores bear out."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from analysis.comparison import front_layer, same_confidence
+from rauq import report
+from rauq.score import Score
+from rauq.settings import Settings
+
+Scores = tuple[Score, Score]
+_SEVERAL_HEADS: Mapping[object, str] = MappingProxyType(
+    {"mean": ", mean of its heads", "top5": ", mean of its best five heads"}
+)
+
+
+def layer_and_head(score: Score) -> str:
+    """The layer that is drawn, and which of its heads, such as "layer 5 head 3"."""
+    layer = front_layer(score)
+    (head,) = (row.head for row in report.picked_heads(score) if row.layer == layer)
+    if head is None:
+        return f"layer {layer}"
+    return f"layer {layer}{_SEVERAL_HEADS.get(score.settings.heads, f' head {head}')}"
+
+
+def about_scales(scales: Sequence[str]) -> str:
+    """Why two scores cannot be compared; `scales` are what `different_scales` found."""
+    return (
+        f"The two scores are not on one scale, for their {_listed(scales)} differ. The colours, the collapses and the "
+        "table below still show each answer against a sure model of its own kind."
+    )
+
+
+def about_curves(scores: Scores, scales: Sequence[str], *, common: int) -> str:
+    """What the curves are, and why they differ or do not over the first `common` tokens, the same in both answers."""
+    return (
+        f"Above: confidence c{_of_which_layer(scores)} Dotted: r, the same recurrence of a model that is sure of every "
+        "token. The scale is logarithmic, so the gap from r down to c is the collapse, drawn below."
+        f"{_over_the_beginning(scores, scales, common) if common else ''}"
+    )
+
+
+def settings_in_words(settings: Settings) -> str:
+    """Signal, alpha and alignment, and what else is not as usual."""
+    usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
+    names = ("layers", "heads", "update", "token_aggregation", "layer_aggregation")
+    others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
+    return ", ".join([f"{settings.signal}, alpha {settings.alpha:g}, {settings.alignment}", *others])
+
+
+def _of_which_layer(scores: Scores) -> str:
+    looks = "solid for A and dashed for B."
+    undecided = [name for name, score in zip("AB", scores, strict=True) if score.layer is None]
+    if not undecided:
+        return f" of the layer that decided, {looks}"
+    return f", {looks} No single layer decided in {' and '.join(undecided)}: the first one looked at is drawn."
+
+
+def _over_the_beginning(scores: Scores, scales: Sequence[str], common: int) -> str:
+    if same_confidence(*scores, common):
+        return " Up to the first difference c is the same in both."
+    of_a, of_b = map(layer_and_head, scores)
+    if of_a != of_b:
+        why = f" A's curve is of {of_a} and B's of {of_b}"
+    elif scales:
+        why = f" The two differ in their {_listed(scales)}"
+    else:
+        return ""
+    return f"{why}: so the curves may differ even where the tokens are still the same."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
