@@ -1,7 +1,9 @@
 """A trace file may come from anyone: it is read as it was written, or refused in one sentence, and harms nothing."""
 
 import json
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,6 +195,11 @@ def test_an_upload_is_bounded_and_a_file_is_bounded_higher(tmp_path, monkeypatch
     monkeypatch.setattr(trace_file, "LARGEST_FILE", size - 1)
     with pytest.raises(TraceFileError, match=r"file is too large for a trace: .* at most"):
         Trace.load(tmp_path / "file")
+
+
+def test_the_app_takes_uploads_as_large_as_a_trace_may_be():
+    config = tomllib.loads((Path(__file__).parents[2] / ".streamlit/config.toml").read_text())
+    assert config["server"]["maxUploadSize"] * 2**20 == trace_file.LARGEST_UPLOAD
 
 
 def test_the_text_of_an_upload_is_bounded():
