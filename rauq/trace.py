@@ -82,6 +82,16 @@ class Trace:
         """Query heads a layer, H."""
         return int(self.attention.shape[1])
 
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the prompt alone leads to this answer again: each token is the most probable, and none was cut off.
+
+        False for answers that were given, sampled or cancelled.
+        """
+        ended = self.stop_reason in ("eos", "stop", "length")
+        rows = zip(self.answer_ids.tolist(), self.alternatives, strict=True)
+        return ended and all(bool(row) and row[0].id == token for token, row in rows)
+
     def previous_token_attention(
         self,
         alignment: Alignment = "predicting",

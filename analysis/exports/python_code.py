@@ -47,7 +47,7 @@ def python_code(trace: Trace, score: Score, *, trace_file: str = "answer.safeten
     Its function `regenerate` gives the trace anew from the model: by greedy generation where each token is the most
     probable one, else by reading the tokens of the saved answer. Text is written as Python literals.
     """
-    call = _GENERATE if _is_greedy(trace) else _READ
+    call = _GENERATE if trace.is_greedy else _READ
     return _SCRIPT.substitute(
         file=repr(trace_file),
         prompt=_literal(trace.prompt),
@@ -55,14 +55,6 @@ def python_code(trace: Trace, score: Score, *, trace_file: str = "answer.safeten
         model=_model(trace),
         call=call.format(chat=trace.chat_applied, count=len(trace.answer_ids)),
         check=_check(score.uncertainty),
-    )
-
-
-def _is_greedy(trace: Trace) -> bool:
-    """Whether generating greedily gives this answer; sampled and given answers, and branches, are read instead."""
-    chosen = trace.answer_ids.tolist()
-    return trace.stop_reason != "given" and all(
-        bool(row) and row[0].id == token for token, row in zip(chosen, trace.alternatives, strict=True)
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rauq.errors import InvalidInput, NotCaptured
-from rauq.trace import NUM_BANDS, Trace
+from rauq.trace import NUM_BANDS, Alternative, Trace
 from tests.traces import make_trace
 
 ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
@@ -24,6 +24,14 @@ def numbered_trace(num_answer, num_prompt, **changes):
 def test_no_token_is_no_trace():
     with pytest.raises(InvalidInput, match="answer_ids is empty"):
         make_trace(())
+
+
+def test_greedy_is_what_the_prompt_alone_leads_to():
+    greedy = tuple((Alternative(token, "a", -0.1), Alternative(9, "b", -3.0)) for token in range(3))
+    assert make_trace(alternatives=greedy).is_greedy is True
+    for changes in ({"stop_reason": "given"}, {"stop_reason": "cancelled"}, {"alternatives": greedy[::-1]}):
+        assert make_trace(**({"alternatives": greedy} | changes)).is_greedy is False
+    assert make_trace(alternatives=((),) * 3).is_greedy is False
 
 
 def test_nothing_in_a_trace_can_change(tmp_path):

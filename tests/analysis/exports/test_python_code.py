@@ -140,6 +140,7 @@ def test_only_a_greedy_answer_is_generated():
     for trace, call in (
         (make_trace(alternatives=greedy), "lm.generate"),
         (make_trace(alternatives=greedy, stop_reason="given"), "lm.read"),
+        (make_trace(alternatives=greedy, stop_reason="cancelled"), "lm.read"),
         (make_trace(alternatives=greedy[::-1]), "lm.read"),
         (make_trace(alternatives=((),) * 3), "lm.read"),
     ):
