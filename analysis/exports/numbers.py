@@ -1,4 +1,4 @@
-"""The numbers behind a scored answer as CSV: one row for each token, picked head or attention weight.
+"""The numbers behind a scored answer as CSV: one row for each token or picked head.
 
 Numbers have all their digits; an undefined one is an empty cell. A text that a spreadsheet would take for a formula
 gets a single quote in front. Encode the tables as plain UTF-8: a byte-order mark would become a part of the first
@@ -17,7 +17,7 @@ import numpy as np
 from rauq import report
 from rauq.labels import label
 from rauq.score import Score
-from rauq.trace import Alignment, Trace
+from rauq.trace import Trace
 
 _FORMULA_STARTS = frozenset("=+-@\t\r\n")
 
@@ -78,19 +78,6 @@ def picked_heads_csv(score: Score) -> str:
         for row in report.picked_heads(score)
     )
     return _table(("layer", "head", "mean_attention", "margin", "layer_score", "decides"), map(_cells, rows))
-
-
-def attention_csv(trace: Trace, *, alignment: Alignment) -> str:
-    """One row for each weight on the previous answer token; the first token has none, so tokens start at 1.
-
-    Raises:
-        NotCaptured: the alignment needs attention that the trace lacks.
-    """
-    weights = trace.previous_token_attention(alignment)
-    rows, heads, gaps = (index.ravel() for index in np.indices(weights.shape))
-    cells = ["" if math.isnan(weight) else weight for weight in weights.ravel().tolist()]
-    columns = (np.asarray(trace.layers)[rows].tolist(), heads.tolist(), (gaps + 1).tolist(), cells)
-    return _table(("layer", "head", "token", "attention"), zip(*columns, strict=True))
 
 
 def as_text(text: str) -> str:

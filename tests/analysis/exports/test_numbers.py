@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import rauq
-from analysis.exports.numbers import TokenNumbers, as_text, attention_csv, numbers_csv, picked_heads_csv
+from analysis.exports.numbers import TokenNumbers, as_text, numbers_csv, picked_heads_csv
 from rauq.labels import label
 from tests.answers import random_trace
 from tests.traces import make_trace
@@ -109,20 +109,3 @@ def test_picked_heads(score):
 def test_an_answer_of_one_token_picks_no_head():
     rows = table(picked_heads_csv(rauq.score(make_trace((b"a",)))))
     assert {(row["head"], row["mean_attention"], row["margin"]) for row in rows} == {("", "", "")}
-
-
-@pytest.mark.parametrize("alignment", ["predicting", "own"])
-def test_attention_has_every_weight_at_its_place(trace, alignment):
-    text = attention_csv(trace, alignment=alignment)
-    weights = trace.previous_token_attention(alignment)
-    assert len(table(text)) == weights.size
-    for row in table(text)[::5]:
-        place = trace.layers.index(int(row["layer"])), int(row["head"]), int(row["token"]) - 1
-        assert float(row["attention"]) == weights[place]
-
-
-def test_weights_that_were_not_captured_are_empty(trace):
-    attention = trace.attention.copy()
-    attention[0, 0, 1, 0] = np.nan
-    rows = table(attention_csv(replace(trace, attention=attention), alignment="predicting"))
-    assert [row["attention"] == "" for row in rows] == [True] + [False] * (len(rows) - 1)
