@@ -1,13 +1,16 @@
 """Tokens and text as a reader can see them: spaces, line breaks, control characters and fragments of characters.
 
 Text of models and users is data: drawn like this it cannot move a cursor, hide itself or turn its direction.
+Numbers for a reader are written here too.
 """
 
+import math
 import unicodedata
 from typing import NamedTuple
 
 SPACE, NEWLINE, TAB = "·", "↵", "⇥"
 _MARKS = {" ": SPACE, "\n": NEWLINE, "\t": TAB, "\r": "␍", "\x7f": "␡"}
+_SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 _UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
 
 
@@ -43,6 +46,17 @@ def visible(text: str) -> str:
 def running(text: str) -> str:
     """Any text on one line, as `visible` draws it, but with spaces as they are."""
     return " ".join(visible(words) for words in text.split(" "))
+
+
+def number(value: float, *, places: int = 3) -> str:
+    """A number with a minus that reads as one, and none on a rounded zero; a dash where it is undefined."""
+    return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")
+
+
+def size(num_bytes: int) -> str:
+    """An amount of memory in powers of 1000: 16.1 GB."""
+    unit, name = next((unit, name) for unit, name in _SIZES if num_bytes >= unit or unit == 1)
+    return f"{num_bytes / unit:,.{int(unit > 1)}f} {name}"
 
 
 def _part(character: str) -> Part:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rauq.labels import label
+from rauq.labels import label, number
 from rauq.score import Score
 from rauq.trace import StopReason, Trace
 
@@ -80,6 +80,20 @@ def collapse(score: Score) -> CollapsePoint | None:
     )
 
 
+def front_layer(score: Score, selected: int | None = None) -> int:
+    """The layer that decided; where none did, the selected one if the window has it, or the window's first."""
+    if score.layer is not None:
+        return score.layer
+    return selected if selected in score.layers else score.layers[0]
+
+
+def uncertainty_sentence(score: Score) -> str:
+    """The score and what it is for; empty where it is undefined, which `sentence` says with its reason."""
+    if math.isnan(score.uncertainty):
+        return ""
+    return f"Uncertainty {number(score.uncertainty, places=2)}: it ranks answers, and is not a probability."
+
+
 def sentence(trace: Trace, score: Score) -> str:
     """Which layer and head decided, where confidence collapsed, and what its signal and attention made of it."""
     return ": ".join(sentence_halves(trace, score))
@@ -93,7 +107,7 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     if found is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
     where = f"at token {found.token}, “{label(trace.pieces[found.token])}”"
-    detail = f"{_number(found.value)} nats below a sure model{_shares(found, score)}.{_decision(score)}"
+    detail = f"{number(found.value, places=2)} nats below a sure model{_shares(found, score)}.{_decision(score)}"
     if score.settings.alpha == 0:
         return f"With alpha 0 attention alone flows on; confidence is furthest down {where}", detail
     return f"{_opening(found.value)} {where}", detail
@@ -108,7 +122,7 @@ def _opening(value: float) -> str:
 def _shares(found: CollapsePoint, score: Score) -> str:
     if math.isnan(found.signal_share + found.attention_share):
         return ""
-    by_signal, by_attention = _number(found.signal_share), _number(found.attention_share)
+    by_signal, by_attention = (number(share, places=2) for share in (found.signal_share, found.attention_share))
     return f", {by_signal} from {score.settings.signal} and {by_attention} from attention"
 
 
@@ -151,10 +165,6 @@ def _with_head(head: int | None) -> str:
     if head is None:
         return ""
     return ", with the mean of its heads" if head < 0 else f", with head {head}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−").replace("inf", "∞")
 
 
 def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rauq import report
-from rauq.labels import label, running
+from rauq.labels import label, number, running
 from rauq.score import Score
 from rauq.settings import is_paper_setting
 from rauq.trace import Trace
@@ -111,9 +111,9 @@ def _legend() -> Text:
 
 def _cell(piece: bytes, value: float, *, mark: bool) -> _Cell:
     token = label(piece)
-    number = _number(value, places=2) + (MARK if mark else "")
+    written = _number(value, places=2) + (MARK if mark else "")
     style = next((style for edge, style in _SHADES if value >= edge), "")
-    return _Cell(token, number, style, max(cell_len(token), cell_len(number)))
+    return _Cell(token, written, style, max(cell_len(token), cell_len(written)))
 
 
 def _lines(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell]]:
@@ -131,8 +131,8 @@ def _padded(text: str, width: int) -> str:
 
 
 def _number(value: float, *, places: int = 3) -> str:
-    return "undefined" if math.isnan(value) else f"{value:.{places}f}"
+    return "undefined" if math.isnan(value) else number(value, places=places)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

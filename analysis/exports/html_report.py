@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -14,9 +13,9 @@ from analysis.exports.charts import charts
 from analysis.exports.numbers import token_numbers
 from analysis.exports.python_code import python_code
 from analysis.exports.settings_table import settings_table
-from analysis.exports.strip import LONG, SWATCHES, level, number, strip
+from analysis.exports.strip import LONG, SWATCHES, level, strip
 from rauq import report
-from rauq.labels import running
+from rauq.labels import number, running
 from rauq.score import Score
 from rauq.settings import is_paper_setting
 from rauq.trace import Trace
@@ -25,7 +24,7 @@ _FOLDER = Path(__file__).parent
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 
 
-def html_report(trace: Trace, score: Score, *, dark: bool = False, title: str = "Where the model was unsure") -> str:
+def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
     """A whole HTML page, light or dark, with styles, scripts and figures in it: nothing is asked of the network.
 
     Text of models and users is escaped, and the page's content policy lets only its own scripts run.
@@ -33,15 +32,14 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False, title: str = 
     drawn = charts(trace, score, dark=dark)
     script = _own("report.js")
     tokens = strip(trace, score)
-    headline, detail = _sentence(trace, score)
+    headline, detail = report.sentence_halves(trace, score)
     return _template().render(
-        title=running(title),
         dark=dark,
         policy=_policy((*(chart.html for chart in drawn), f"<script>{script}</script>")),
         style=_own("report.css"),
         script=script,
         headline=headline,
-        detail=detail,
+        detail=f"{detail} {report.uncertainty_sentence(score)}",
         prompt="\n".join(map(running, trace.prompt.split("\n"))),
         tokens=tokens,
         long=len(tokens) > LONG,
@@ -74,14 +72,6 @@ def _template() -> Template:
 
 def _own(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
-
-
-def _sentence(trace: Trace, score: Score) -> tuple[str, str]:
-    headline, detail = report.sentence_halves(trace, score)
-    if math.isnan(score.uncertainty):
-        return headline, detail
-    uncertainty = number(score.uncertainty, places=2)
-    return headline, f"{detail} Uncertainty {uncertainty}: it ranks answers, and is not a probability."
 
 
 def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from rauq import report
-from rauq.labels import Part, parts
+from rauq.labels import Part, number, parts
 from rauq.score import Score
 from rauq.trace import Trace
 
@@ -43,8 +43,3 @@ def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
 def level(collapse: float) -> float:
     """Strength of the colour: the share of a sure model's confidence that is lost; 0 where it is undefined."""
     return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
-
-
-def number(value: float, *, places: int = 3) -> str:
-    """A number with a minus that reads as one, none on a rounded zero; a dash where it is undefined."""
-    return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")

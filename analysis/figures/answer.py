@@ -31,19 +31,12 @@ class View(NamedTuple):
 
 def usual_view(trace: Trace, score: Score) -> View:
     """The deciding layer, or the window's first, with its picked head, or of averaged ones the strongest."""
-    layer = front_layer(score)
+    layer = report.front_layer(score)
     head = int(score.heads[score.layers.index(layer)])
     if head < 0:
         weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(layer)]
         head = int(weights.mean(axis=1).argmax()) if weights.size else 0
     return View(layer, head)
-
-
-def front_layer(score: Score, selected: int | None = None) -> int:
-    """The layer that decided; where none did, the selected one if the window has it, or the window's first."""
-    if score.layer is not None:
-        return score.layer
-    return selected if selected in score.layers else score.layers[0]
 
 
 def drawings(trace: Trace, score: Score, view: View, *, dark: bool) -> tuple[Drawing, ...]:
@@ -72,7 +65,7 @@ def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
 
 
 def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
-    layer = front_layer(score, view.layer)
+    layer = report.front_layer(score, view.layer)
     bold = "the layer that decided" if score.layer is not None else f"layer {layer}, since no single layer decided"
     marks = {"collapse": _collapse(score), "selected": view.token}
     return Drawing(

@@ -1,10 +1,31 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rauq import labels
 
+NUMBERS = [
+    (math.nan, "–"),
+    (-0.0001, "0.000"),
+    (-1.5, "−1.500"),
+    (math.inf, "∞"),
+    (-math.inf, "−∞"),
+    (1234, "1234.000"),
+]
+SIZES = [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (178_048, "178.0 kB"), (16_060_522_496, "16.1 GB")]
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
+
+
+@pytest.mark.parametrize(("value", "shown"), NUMBERS)
+def test_numbers_read_as_such(value, shown):
+    assert labels.number(value) == shown
+
+
+@pytest.mark.parametrize(("num_bytes", "shown"), [*SIZES, (1_234_500_000_000, "1,234.5 GB")])
+def test_sizes_have_one_decimal_and_no_exponent(num_bytes, shown):
+    assert labels.size(num_bytes) == shown
 
 
 @given(ANY_TEXT)

@@ -105,6 +105,27 @@ def test_sentence_holds_the_numbers_of_the_score():
     )
 
 
+def test_a_rounded_zero_has_no_minus():
+    result = score(make_trace())
+    shares = np.tile((0.3, -0.001), (3, 1))
+    said = report.sentence(make_trace(), replace(result, collapse=np.full(3, 0.299), collapse_shares=shares))
+    assert "0.30 from probability and 0.00 from attention" in said
+
+
+def test_the_layer_in_front_decided_or_was_selected():
+    trace = make_trace()
+    decided, undecided = score(trace), score(trace, Settings(layer_aggregation="mean"))
+    first, last = undecided.layers[0], undecided.layers[-1]
+    assert report.front_layer(decided, first) == report.front_layer(decided, last) == decided.layer
+    assert [report.front_layer(undecided, selected) for selected in (last, 99, None)] == [last, first, first]
+
+
+def test_the_uncertainty_is_said_with_what_it_is_for():
+    result = replace(score(make_trace()), uncertainty=-0.001)
+    assert report.uncertainty_sentence(result) == "Uncertainty 0.00: it ranks answers, and is not a probability."
+    assert report.uncertainty_sentence(replace(result, uncertainty=math.nan)) == ""
+
+
 def test_a_sure_answer_does_not_collapse():
     trace = make_trace(probabilities=[1, 1, 1])
     assert report.sentence(trace, score(trace)).startswith("Confidence holds; its largest dip is at token")
