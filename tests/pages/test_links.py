@@ -1,5 +1,7 @@
 """What a URL says of an answer comes back as it was; a link is never too long, and holds no prompt without need."""
 
+from itertools import product
+from typing import get_args
 from urllib.parse import parse_qsl, unquote_plus, urlsplit
 
 import numpy as np
@@ -17,7 +19,7 @@ from pages.ui.links import (
     read_wrong,
     written_wrong,
 )
-from rauq.trace import Alternative
+from rauq.trace import Alternative, Kind
 from tests.hostile import ATTACK
 from tests.traces import make_trace
 
@@ -43,6 +45,13 @@ PROMPTS = (
 STOPS = ("eos", "stop", "length", "cancelled", "given")
 
 
+def long_trace(length, stop):
+    """The model's own choice throughout."""
+    row = (Alternative(0, "", -0.1),)
+    choices = {"answer_ids": np.zeros(length, int), "alternatives": (row,) * length}
+    return make_trace((b" a",) * length, stop_reason=stop, **choices)
+
+
 def brought(address):
     """The parameters that a browser finds in a link."""
     return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
@@ -62,10 +71,12 @@ def random_prompt(rng):
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: ascii(prompt[:20]))
 @pytest.mark.parametrize("stop", STOPS)
 def test_a_link_asks_for_what_leads_to_the_answer(prompt, stop):
-    for alternatives in (GREEDY, OTHERWISE):
-        for model in ("atlas", "some/model", "/a folder/of mine & yours"):
-            trace = trace_of(prompt, stop=stop, alternatives=alternatives, model=model)
-            assert read_asked(brought(link(BASE, {}, trace))) == asking(trace)
+    models = ("atlas", "some/model", "/a folder/of mine & yours")
+    for alternatives, model, kind in product((GREEDY, OTHERWISE), models, get_args(Kind)):
+        trace = trace_of(prompt, stop=stop, alternatives=alternatives, model=model, kind=kind)
+        found = read_asked(brought(link(BASE, {}, trace)))
+        assert found == asking(trace)
+        assert found.kind == (None if model == "atlas" else kind)
 
 
 def test_random_prompts_come_back():
@@ -129,6 +140,7 @@ def test_a_link_has_no_more_than_it_needs():
     assert brought(link(BASE, {}, trace_of("Q", stop="length", model="a/b"))) == {
         "prompt": "Q",
         "model": "a/b",
+        "kind": "base",
         "max_new_tokens": "3",
     }
 
@@ -142,7 +154,13 @@ def test_without_a_prompt_nothing_is_asked(query):
     ("text", "limit"),
     [
         *(("1", 1), ("7", 7), ("1024", MOST_TOKENS), ("0", 1), ("0000", 1), ("1025", MOST_TOKENS)),
-        *(("99999", MOST_TOKENS), ("100000", USUAL_TOKENS), ("9" * 5000, USUAL_TOKENS), ("-1", USUAL_TOKENS)),
+        *(
+            ("99999", MOST_TOKENS),
+            ("999999999", MOST_TOKENS),
+            ("9" * 10, USUAL_TOKENS),
+            ("9" * 5000, USUAL_TOKENS),
+            ("-1", USUAL_TOKENS),
+        ),
         *(("", USUAL_TOKENS), ("x", USUAL_TOKENS), ("1e3", USUAL_TOKENS), ("٣", USUAL_TOKENS), ("²", USUAL_TOKENS)),
         *((" 5", USUAL_TOKENS), ("5.0", USUAL_TOKENS), ("nan", USUAL_TOKENS), ("1_0", USUAL_TOKENS)),
     ],
@@ -151,13 +169,20 @@ def test_the_limit_is_brought_into_its_range(text, limit):
     assert read_asked({"prompt": "Q", "max_new_tokens": text}).max_new_tokens == limit
 
 
-@pytest.mark.parametrize("length", [1, 3, 200])
-def test_an_answer_that_ended_at_its_limit_asks_for_that_many_tokens(length):
-    pieces = (b" a",) * length
-    row = (Alternative(0, "", -0.1),)
-    trace = make_trace(pieces, stop_reason="length", answer_ids=np.zeros(length, int), alternatives=(row,) * length)
-    assert asking(trace).max_new_tokens == length
-    assert read_asked(brought(link(BASE, {}, trace))).max_new_tokens == length
+@pytest.mark.parametrize("kind", ["", "x", "Base", "<b>", "instruct\n", "1"])
+def test_a_kind_that_is_none_is_left_to_the_model(kind):
+    assert read_asked({"prompt": "Q", "kind": kind}) == Asked(prompt="Q")
+
+
+@pytest.mark.parametrize("stop", ["length", "eos"])
+@pytest.mark.parametrize("length", [1, 3, 200, MOST_TOKENS, MOST_TOKENS + 1])
+def test_a_link_asks_for_as_many_tokens_as_the_answer_has(length, stop):
+    found = read_asked(brought(link(BASE, {}, long_trace(length, stop))))
+    if length > MOST_TOKENS:
+        assert found.answer == " a" * length
+    else:
+        assert found.answer is None
+        assert found.max_new_tokens == (length if stop == "length" else max(length, USUAL_TOKENS))
 
 
 def test_marks_come_back():

@@ -115,11 +115,14 @@ def test_a_folder_is_described_before_its_weights_are_read(open_app, saved):
     assert "does not fit" not in said(page)
 
 
-def test_a_model_that_does_not_fit_is_said(open_app, saved, monkeypatch):
+@pytest.mark.parametrize(("loaded", "beside"), [(None, ""), ("a model", " beside the model that is loaded")])
+def test_a_model_that_does_not_fit_is_said(loaded, beside, open_app, saved, monkeypatch):
+    memory = cache.Loaded(model=loaded)
+    monkeypatch.setattr(cache, "_loaded", lambda: memory)
     monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
     page = checked(other_model(open_app(), saved))
     assert not page.error
-    assert "It does not fit: choose a smaller model" in said(page)
+    assert f"It does not fit{beside}: choose a smaller model" in said(page)
 
 
 @pytest.mark.parametrize(

@@ -226,3 +226,28 @@ def test_an_instruct_model_has_its_own_paper_setting(signal, alpha, opened):
     page = moved(moved(page, "signal", "entropy"), "signal", signal)
     drawn(page, made, Settings(signal=signal, alpha=alpha))
     assert settings_of(page) == ({} if signal == "entropy" else {"signal": signal})
+
+
+@pytest.mark.parametrize(
+    ("layers", "settings"), [("all", Settings(layers="all")), ("range", Settings(layers=(0, 11)))], ids=["all", "range"]
+)
+def test_a_model_without_attention_in_the_middle_can_be_scored_by_its_other_layers(layers, settings, opened):
+    ends = random_trace(5, layers=(0, 11), num_layers=12)
+    page = opened(ends, heads="0-1")
+    assert not page.exception
+    assert page.error[0].value == "This input cannot be used"
+    assert not moved(page, "heads", "fixed").exception
+    drawn(moved(page, "layers", layers), ends, settings)
+
+
+def test_heads_of_an_alignment_that_was_not_captured_cannot_be_fixed_and_nothing_breaks(opened):
+    attention = random_trace(5).attention.copy()
+    attention[:, :, -1] = np.nan
+    made = random_trace(5, attention=attention)
+    for query in ({}, {"heads": "2-0.3-0.4-0", "layer": "2"}):
+        page = opened(made, alignment="own", **query)
+        page = page.button(key="put_head").click().run() if query else moved(page, "heads", "fixed")
+        assert not page.exception
+        assert page.error[0].value == "This was not captured"
+        page = page.button(key="paper").click().run()
+        drawn(page, made, Settings())

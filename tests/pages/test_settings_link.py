@@ -202,3 +202,10 @@ def test_fixed_heads_need_one_for_each_layer_of_the_window(heads, fit):
     hybrid = random_trace(4, layers=(3, 7, 11), num_layers=12)
     found = fitted(Settings(heads=heads), hybrid)
     assert found == ((Settings(heads=heads), ()) if fit else (Settings(), ("heads",)))
+
+
+def test_fixed_heads_give_way_where_no_middle_layer_has_attention():
+    ends = random_trace(4, layers=(0, 11), num_layers=12)
+    assert fitted(Settings(heads=((0, 1), (11, 1))), ends) == (Settings(), ("heads",))
+    both = Settings(layers="all", heads=((0, 1), (11, 1)))
+    assert fitted(both, ends) == (both, ())
