@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, get_args
 
 from rauq.errors import InvalidInput, OutOfMemory
-from rauq.loading import DTYPES, Checkpoint, context_length, dtype_name, find_checkpoint, find_device, free_memory
+from rauq.labels import size
+from rauq.loading import DTYPES, Checkpoint, dtype_name, find_checkpoint, find_device, free_memory
 from rauq.presets import BYTES_PER_PARAMETER, find_preset
 from rauq.trace import Kind
 
 EMBEDDED = "atlas"
 ATLAS = Path(__file__).parent / "atlas"
 
-_MEGABYTE, _GIGABYTE = 10**6, 10**9
+_BILLION = 10**9
 _INSTRUCT = re.compile(r"instruct|chat|-it\b", re.IGNORECASE)
 
 
@@ -37,7 +38,6 @@ class Candidate:
     dtype: str
     bytes_needed: int | None
     bytes_free: int | None
-    context_length: int | None
 
     @property
     def fits(self) -> bool | None:
@@ -100,7 +100,6 @@ def find_candidate(
         dtype=dtype,
         bytes_needed=_bytes_needed(checkpoint, dtype),
         bytes_free=free_memory(device),
-        context_length=context_length(checkpoint.config),
     )
 
 
@@ -121,21 +120,28 @@ def refuse_if_too_large(candidate: Candidate) -> None:
     Raises:
         OutOfMemory: the weights do not fit.
     """
+    if candidate.fits is False:
+        message = f"{candidate.name} does not fit. {takes_less(candidate)}"
+        raise OutOfMemory(message)
+
+
+def takes_less(candidate: Candidate) -> str:
+    """For an error: what its weights take and what is free, where that is known, and what takes less."""
     needed, free = candidate.bytes_needed, candidate.bytes_free
-    if needed is None or free is None or needed <= free:
-        return
-    message = (
-        f"{candidate.name} does not fit: its weights take {_size(needed)} in {candidate.dtype}, and "
-        f"{_size(free)} are free on {candidate.device}. {_what_would_fit(candidate.parameters, free)}"
-    )
-    raise OutOfMemory(message)
-
-
-def _what_would_fit(parameters: int, free: int) -> str:
+    if needed is None or free is None:
+        return "Choose a smaller model, or bfloat16."
+    facts = f"Its weights take {size(needed)} in {candidate.dtype}, and {size(free)} are free on {candidate.device}."
     half = BYTES_PER_PARAMETER["bfloat16"]
-    if parameters * half <= free:
-        return f"In bfloat16 they take {_size(parameters * half)}, which fits: choose dtype='bfloat16'."
-    return f"Choose a model of at most {free / half / _GIGABYTE:.2g} billion parameters, in bfloat16, or free memory."
+    if free >= (halved := candidate.parameters * half) < needed:
+        return f"{facts} In bfloat16 they take {size(halved)}, which fits: choose dtype='bfloat16'."
+    if candidate.fits:
+        return f"{facts} More is needed while loading: choose a smaller model, or free memory."
+    return f"{facts} Choose a model of at most {_rounded_down(free // half)} parameters, in bfloat16, or free memory."
+
+
+def _rounded_down(parameters: int) -> str:
+    tenths = parameters // (_BILLION // 10)
+    return f"{tenths / 10:,.1f} billion" if tenths else f"{parameters:,}"
 
 
 def _bytes_needed(checkpoint: Checkpoint, dtype: str) -> int | None:
@@ -155,7 +161,3 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
     if kind is not None and kind not in get_args(Kind):
         message = f"Unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}."
         raise InvalidInput(message)
-
-
-def _size(count: int) -> str:
-    return f"{count / _GIGABYTE:.3g} GB" if count >= _GIGABYTE else f"{count / _MEGABYTE:.3g} MB"

@@ -17,7 +17,7 @@ from rauq.capture.check import Check, compare_in_float32, compare_with_eager
 from rauq.capture.feed import Feed, StepwiseFeed, TappedFeed
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.generation import Cancel, Limits, OnToken, Sampling, is_whole
-from rauq.loading import memory_errors
+from rauq.loading import memory_errors, running_takes_less
 from rauq.prompts import Prompt, TokensOrText, encode_answer, encode_prompt, two_of
 from rauq.tokens import Tokens
 from rauq.trace import Kind, Trace
@@ -271,7 +271,7 @@ class LanguageModel:
 
     @contextmanager
     def _running(self, doing: str) -> Iterator[None]:
-        with self.lock, torch.inference_mode(), memory_errors(doing):
+        with self.lock, torch.inference_mode(), memory_errors(doing, takes_less=running_takes_less(self.model)):
             yield
 
 

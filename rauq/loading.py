@@ -15,6 +15,7 @@ from huggingface_hub.errors import EntryNotFoundError, HFValidationError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
+from rauq.labels import size
 from rauq.load_errors import plain_errors, why_no_hub
 from rauq.memory import free_main_memory
 from rauq.model_folders import looks_like_path
@@ -72,8 +73,8 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     return Checkpoint(source=source, where=where, config=config, tokenizer=tokenizer, skeleton=skeleton)
 
 
-def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str) -> PreTrainedModel:
-    """The model, in memory.
+def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str) -> PreTrainedModel:
+    """The model, in memory; where there is too little of it, the error says what `takes_less`.
 
     Raises:
         ModelNotFound: the weights cannot be read.
@@ -85,7 +86,7 @@ def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str) -> PreTrain
     options = {**checkpoint.where, **_placement(place, device), "dtype": _dtype(dtype, place), "use_safetensors": True}
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
-    with plain_errors(source, "weights"), memory_errors(f"loading {source}"):
+    with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less):
         model = _with_weights(source, options)
         _detach_from_files(model)
     model.requires_grad_(requires_grad=False)
@@ -135,16 +136,23 @@ def context_length(config: Any) -> int | None:
 
 
 @contextmanager
-def memory_errors(doing: str) -> Iterator[None]:
-    """Turn the device's out-of-memory into an error that says what would fit."""
+def memory_errors(doing: str, *, takes_less: str) -> Iterator[None]:
+    """Turn the device's out-of-memory into an error that says what `takes_less`."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         known = isinstance(error, torch.OutOfMemoryError | MemoryError)
         if not (known or _NO_MEMORY.search(str(error))):  # CPU and Apple GPUs raise a plain RuntimeError
             raise
-        message = f"Out of memory while {doing}. Try a shorter prompt, a smaller batch, a smaller model, or bfloat16."
+        message = f"Out of memory while {doing}. {takes_less}"
         raise OutOfMemory(message) from error
+
+
+def running_takes_less(model: PreTrainedModel) -> str:
+    """For an error: with what a loaded model takes less memory."""
+    weights = sum(parameter.nbytes for parameter in model.parameters())
+    halves = f", or bfloat16, which halves the {size(weights)} of its weights" if model.dtype == torch.float32 else ""
+    return f"Try a shorter prompt, a smaller batch, a smaller model{halves}."
 
 
 def _is_here(source: str, revision: str | None) -> bool:

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from rauq.candidate import ATLAS, EMBEDDED, find_candidate, kind_of, refuse_if_too_large
+from rauq.candidate import ATLAS, EMBEDDED, find_candidate, kind_of, refuse_if_too_large, takes_less
 from rauq.capture import tap
 from rauq.capture.check import looks_ahead
 from rauq.capture.feed import StepwiseFeed, TappedFeed
 from rauq.errors import RauqError, UnsupportedModel
 from rauq.language_model import LanguageModel
-from rauq.loading import context_length, load_weights, memory_errors
+from rauq.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.tokens import Tokens
 from rauq.trace import Kind
 
@@ -46,7 +46,7 @@ def load_model(
     checkpoint, candidate = find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind)
     refuse_if_too_large(candidate)
     return wrap_model(
-        load_weights(checkpoint, device=device, dtype=candidate.dtype),
+        load_weights(checkpoint, device=device, dtype=candidate.dtype, takes_less=takes_less(candidate)),
         checkpoint.tokenizer,
         name=candidate.name,
         kind=candidate.kind,
@@ -123,7 +123,7 @@ def _probed(model: PreTrainedModel) -> _Probe:
 
 def _first_logits(feed: TappedFeed | StepwiseFeed, ids: torch.Tensor) -> torch.Tensor:
     try:
-        with memory_errors("trying the model"):
+        with memory_errors("trying the model", takes_less=running_takes_less(feed.cached.model)):
             return feed.feed(ids, tail=2)
     except RauqError:
         raise

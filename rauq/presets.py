@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rauq.errors import InvalidInput
 from rauq.trace import Kind
 
 BYTES_PER_PARAMETER = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
-_GIGABYTE = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,17 +16,6 @@ class Preset:
     hub_id: str
     kind: Kind
     parameters: int
-
-    def memory_gb(self, dtype: str) -> float:
-        """Gigabytes (10^9 bytes) that the weights take in float32, bfloat16 or float16; the cache comes on top.
-
-        Raises:
-            InvalidInput: another dtype.
-        """
-        if dtype not in BYTES_PER_PARAMETER:
-            message = f"Unknown dtype {dtype!r}; choose one of {', '.join(BYTES_PER_PARAMETER)}."
-            raise InvalidInput(message)
-        return self.parameters * BYTES_PER_PARAMETER[dtype] / _GIGABYTE
 
 
 # The paper treats Falcon-3 and Qwen-2.5 as base models, although their base checkpoints ship a chat template.

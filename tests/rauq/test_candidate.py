@@ -2,13 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 from transformers import T5Config, T5ForConditionalGeneration
 
 import rauq
-from rauq.candidate import examine
+from rauq.candidate import examine, takes_less
 from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
 from rauq.loading import free_memory
 from rauq.models import load_model
@@ -55,7 +56,7 @@ def test_what_is_said_of_a_model_is_so_once_it_is_loaded(tmp_path, architecture)
     candidate, lm = examine(folder), load_model(folder)
     assert (candidate.name, candidate.kind, candidate.dtype) == (lm.name, lm.kind, lm.dtype)
     assert (candidate.num_layers, candidate.num_heads) == (lm.num_layers, lm.num_heads)
-    assert (candidate.context_length, candidate.device) == (lm.context_length, str(lm.device))
+    assert candidate.device == str(lm.device)
     assert candidate.architecture == type(lm.model).__name__
     weights = list(lm.model.parameters())
     assert candidate.parameters == sum(tensor.numel() for tensor in weights)
@@ -116,12 +117,27 @@ def test_it_fits_where_there_is_room(saved, free):
 def test_what_does_not_fit_is_refused_before_its_weights_are_read(folder, free):
     (folder / "model.safetensors").write_bytes(b"")
     free(3 * PARAMETERS)
-    says = r"take 0\.178 MB in float32, and 0\.134 MB are free on cpu\. In bfloat16 they take 0\.089 MB, which fits"
+    says = r"take 178\.0 kB in float32, and 133\.5 kB are free on cpu\. In bfloat16 they take 89\.0 kB, which fits"
     with pytest.raises(OutOfMemory, match=says):
         load_model(folder, device="cpu")
     free(PARAMETERS)
-    with pytest.raises(OutOfMemory, match=r"Choose a model of at most 2\.2e-05 billion parameters, in bfloat16"):
+    with pytest.raises(OutOfMemory, match=r"Choose a model of at most 22,256 parameters, in bfloat16"):
         load_model(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "needed", "free", "says"),
+    [
+        ("float32", 64e9, 1.39e9, "at most 0.6 billion parameters"),
+        ("float32", 64e9, 31.99e9, "at most 15.9 billion parameters"),
+        ("float32", 64e9, 32e9, "In bfloat16 they take 32.0 GB, which fits"),
+        ("bfloat16", 32e9, 33e9, "Its weights take 32.0 GB in bfloat16, and 33.0 GB are free on cpu. More is needed"),
+        ("float32", None, 33e9, "Choose a smaller model, or bfloat16."),
+    ],
+)
+def test_what_takes_less_is_said_where_it_is_known(saved, dtype, needed, free, says):
+    known = {"dtype": dtype, "bytes_needed": needed and int(needed), "bytes_free": int(free)}
+    assert says in takes_less(replace(examine(saved, device="cpu"), parameters=16 * 10**9, **known))
 
 
 def test_what_would_fit_does(saved, free):

@@ -5,7 +5,6 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from rauq.candidate import kind_of
-from rauq.errors import InvalidInput
 from rauq.presets import PRESETS, find_preset
 from tests.architectures import Architecture, byte_tokenizer, tiny_language_model
 
@@ -100,13 +99,6 @@ def test_the_architecture_is_captured_exactly(preset):
     assert check.layers == lm.layers
 
 
-def test_memory_is_parameters_times_bytes(preset):
-    for dtype, size in [("float32", 4), ("bfloat16", 2), ("float16", 2)]:
-        assert preset.memory_gb(dtype) == pytest.approx(preset.parameters * size / 1e9, rel=1e-12)
-    with pytest.raises(InvalidInput, match="choose one of float32, bfloat16, float16"):
-        preset.memory_gb("int4")
-
-
 def test_the_kind_is_the_papers_whatever_name_or_template_say(preset):
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = "{{ messages[0].content }}"  # Qwen-2.5 ships one with its base model
@@ -119,7 +111,3 @@ def test_presets_are_nine_and_found_by_their_hub_id():
     assert len(PRESETS) == len({preset.hub_id for preset in PRESETS}) == len(SHAPES) == 9
     assert [find_preset(preset.hub_id) for preset in PRESETS] == list(PRESETS)
     assert find_preset("nobody/nothing") is None
-
-
-def test_an_8b_model_in_bfloat16_needs_16_gigabytes():
-    assert find_preset("meta-llama/Llama-3.1-8B").memory_gb("bfloat16") == pytest.approx(16.06, abs=0.01)
