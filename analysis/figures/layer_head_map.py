@@ -25,19 +25,21 @@ def layer_head_map(
     """Heatmap of `weights` (L, H), one row for each absolute layer id of `layers`.
 
     `picked` are the (layer, head) pairs of the RAUQ window: the window is shaded, its heads are ringed (head -1 is
-    none). The cell of `marked` is framed. The last trace is an invisible point on every cell, in row-major order, so
-    that a click on a cell is a selection of one point.
+    none). The cell of `marked` is framed.
     """
     num_layers, num_heads = weights.shape
     row_of = {layer: row for row, layer in enumerate(layers)}
     size = 0.62 * min(_PLOT_HEIGHT / num_layers, _PLOT_WIDTH / num_heads, 40)
-    figure = go.Figure(attention_cells(weights, dark=dark).update(hoverinfo="skip"))
+    cells = attention_cells(weights, dark=dark)
+    cells.update(
+        customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], weights.shape),
+        hovertemplate="layer %{customdata} · head %{x}<br>attention %{z:.3f}<extra></extra>",
+    )
+    figure = go.Figure(cells)
     _shade_window(figure, [row_of[layer] for layer, _ in picked])
     _ring(figure, [(row_of[layer], head) for layer, head in picked if head >= 0], size)
     if marked:
         _frame(figure, row_of[marked[0]], marked[1])
-    figure.add_trace(_click_targets(weights, layers, size))
-    figure.update_layout(hoverdistance=40)
     figure.update_xaxes(_PLAIN_AXIS, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
     rows = list(range(0, num_layers, _step(num_layers)))
     figure.update_yaxes(_PLAIN_AXIS, title="layer", tickvals=rows, ticktext=[str(layers[row]) for row in rows])
@@ -65,8 +67,6 @@ def _ring(figure: go.Figure, cells: list[tuple[int, int]], size: float) -> None:
             mode="markers",
             name=name,
             marker={"symbol": "circle-open", "size": size, "color": colour, "line": {"width": width}},
-            selected={"marker": {"opacity": 1}},
-            unselected={"marker": {"opacity": 1}},
             hoverinfo="skip",
             showlegend=False,
         )
@@ -75,24 +75,6 @@ def _ring(figure: go.Figure, cells: list[tuple[int, int]], size: float) -> None:
 def _frame(figure: go.Figure, row: int, head: int) -> None:
     corners = {"x0": head - 0.5, "x1": head + 0.5, "y0": row - 0.5, "y1": row + 0.5}
     figure.add_shape(type="rect", **corners, line={"color": UNCERTAINTY, "width": 3})
-
-
-def _click_targets(weights: np.ndarray, layers: Sequence[int], size: float) -> go.Scatter:
-    """An invisible point on every cell, selected or not: the frame is a shape, since a second click would unselect."""
-    num_layers, num_heads = weights.shape
-    rows, heads = np.divmod(np.arange(num_layers * num_heads, dtype=np.int32), num_heads)
-    return go.Scatter(
-        x=heads,
-        y=rows,
-        mode="markers",
-        name="cells",
-        customdata=np.stack([np.asarray(layers, dtype=np.float32)[rows], weights.ravel().astype(np.float32)], axis=1),
-        marker={"symbol": "square", "size": size, "opacity": 0},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        hovertemplate="layer %{customdata[0]} · head %{x}<br>attention %{customdata[1]:.3f}<extra></extra>",
-        showlegend=False,
-    )
 
 
 def _step(count: int) -> int:
