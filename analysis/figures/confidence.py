@@ -1,5 +1,6 @@
 """Confidence along the answer: every layer of the window, with what the front layer's recurrence was fed underneath."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,7 +42,7 @@ def confidence(
     figure.update_xaxes(token_axis(pieces) | {"showticklabels": False})
     figure.update_xaxes(showticklabels=True, row=3, col=1)
     ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.sure_confidence[front]]))
-    figure.update_yaxes(title="confidence", type="log", tickvals=ticks, tickformat="~g", row=1, col=1)
+    figure.update_yaxes(title="confidence", type="log", tickvals=ticks, tickformat=".3~g", row=1, col=1)
     figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
     figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)
     finish(figure, height=HEIGHT, dark=dark)
@@ -90,11 +91,19 @@ def _attention_name(score: Score, row: int) -> str:
 
 
 def _log_ticks(values: np.ndarray) -> list[float]:
-    """1, 2, 5 of each power of ten that the values span; powers alone, ever fewer, where that would be too many."""
-    logs = np.log10(values[np.isfinite(values) & (values > 0)])
-    if not logs.size:
+    """1, 2, 5 of each power of ten that the values span; powers alone, ever fewer, where that would be too many.
+
+    Where no such number lies between the smallest and the largest value, these two.
+    """
+    drawn = values[np.isfinite(values) & (values > 0)]
+    if not drawn.size:
         return []
-    low, high = int(np.floor(logs.min())), int(np.ceil(logs.max()))
+    low, high = float(drawn.min()), float(drawn.max())
+    ticks = _round_numbers(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    return ticks if any(low <= tick <= high for tick in ticks) else sorted({low, high})
+
+
+def _round_numbers(low: int, high: int) -> list[float]:
     if high - low <= 2:
         return [digit * 10.0**power for power in range(low, high + 1) for digit in (1, 2, 5)]
     return [10.0**power for power in range(low, high + 1, -(-(high - low) // 6))]

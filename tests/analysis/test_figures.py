@@ -1,6 +1,7 @@
 """What the figures draw: the numbers they are given, on scales that hold for every reader, and text as text."""
 
 import colorsys
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -79,12 +80,12 @@ def test_upper_end(weights, expected):
     assert upper_end(np.array(weights)) == pytest.approx(expected)
 
 
-def test_every_cell_can_be_clicked_in_row_major_order(weights):
-    targets = map_of(weights).data[-1]
-    for index in range(weights.size):
-        row, head = divmod(index, weights.shape[1])
-        assert (targets.y[index], targets.x[index]) == (row, head)
-        np.testing.assert_allclose(targets.customdata[index], (row, weights[row, head]), rtol=1e-6)
+def test_every_cell_names_its_layer_and_no_ring_is_in_the_way(weights):
+    cells, *rings = map_of(weights, picked=[(1, 2), (2, 0)]).data
+    assert cells.customdata.shape == weights.shape
+    assert (cells.customdata == np.arange(6)[:, None]).all()
+    assert cells.hovertemplate.startswith("layer %{customdata} · head %{x}<br>attention %{z:.3f}")
+    assert [ring.hoverinfo for ring in rings] == ["skip", "skip"]
 
 
 def test_rings_stand_on_the_picked_heads_and_the_frame_on_the_marked_one(weights):
@@ -102,14 +103,7 @@ def test_map_of_a_hybrid_names_its_absolute_layers(weights):
     assert figure.layout.yaxis.ticktext == tuple(map(str, layers))
     assert list(by_name(figure, "picked head").y) == [2, 3]
     assert figure.layout.shapes[-1].y0 == 4.5
-    assert figure.data[-1].customdata[-1][0] == 23
-
-
-def test_a_click_changes_nothing_that_is_drawn(weights):
-    *rings, targets = map_of(weights).data[1:]
-    assert all(ring.selected.marker.opacity == ring.unselected.marker.opacity == 1 for ring in rings)
-    assert all(ring.hoverinfo == "skip" for ring in rings)
-    assert targets.marker.opacity == targets.selected.marker.opacity == targets.unselected.marker.opacity == 0
+    assert figure.data[0].customdata[-1, 0] == 23
 
 
 def test_token_map_leaves_the_first_token_empty():
@@ -162,7 +156,16 @@ def test_confidence_has_a_few_ticks_however_far_it_falls(smallest):
     axis = confidence(score, trace.pieces, layer=score.layers[0]).layout.yaxis
     assert axis.type == "log"
     assert 2 <= len([tick for tick in axis.tickvals if smallest / 10 <= tick <= 10]) <= 10
-    assert axis.tickformat == "~g"  # left alone, Plotly writes 100µ and 10n
+    assert axis.tickformat == ".3~g"  # left alone, Plotly writes 100µ and 10n
+
+
+@pytest.mark.parametrize("ends", [(0.62, 0.88), (1.2, 1.9), (0.7, 0.7)])
+def test_confidence_between_two_round_numbers_has_ticks_at_its_ends(ends):
+    result = rauq.score(make_trace())
+    rows = np.resize(ends, result.confidence.shape)
+    score = replace(result, confidence=rows, sure_confidence=rows)
+    ticks = confidence(score, (b"a",) * 3, layer=score.layer).layout.yaxis.tickvals
+    assert [tick for tick in ticks if ends[0] <= tick <= ends[1]] == sorted(set(ends))
 
 
 @pytest.mark.parametrize("num_tokens", [1, 2])
