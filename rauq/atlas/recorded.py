@@ -18,6 +18,8 @@ INDEX = FOLDER / "index.json"
 GAME = Path(__file__).parent / "game"
 GAME_INDEX = GAME / "index.json"
 
+MOST_KEPT = 32  # traces in memory, of about 100 kB each: more than there are
+
 Row = TypeVar("Row")
 
 
@@ -36,8 +38,12 @@ class Recorded:
         return FOLDER / f"{self.id}.safetensors"
 
     def trace(self) -> Trace:
-        """The generation itself."""
-        return Trace.load(self.path)
+        """The generation itself: the same object as long as its file stays the same.
+
+        Raises:
+            TraceFileError: the file is damaged or gone.
+        """
+        return _loaded(self.path)
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,12 @@ class Riddle:
         return GAME / f"{self.id}.safetensors"
 
     def trace(self) -> Trace:
-        """The generation itself."""
-        return Trace.load(self.path)
+        """The generation itself: the same object as long as its file stays the same.
+
+        Raises:
+            TraceFileError: the file is damaged or gone.
+        """
+        return _loaded(self.path)
 
 
 def load_recorded() -> tuple[Recorded, ...]:
@@ -115,6 +125,19 @@ def held_out(trace: Trace) -> Example:
         )
         raise TraceFileError(message)
     return example
+
+
+def _loaded(path: Path) -> Trace:
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        return Trace.load(path)  # says what is wrong
+    return _loaded_at(path, changed)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _loaded_at(path: Path, _changed: int) -> Trace:
+    return Trace.load(path)
 
 
 @lru_cache(maxsize=1)

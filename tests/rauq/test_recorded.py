@@ -1,5 +1,6 @@
 """The recorded generations: made by the embedded weights, and what is said of each is so."""
 
+import os
 from collections import Counter
 
 import numpy as np
@@ -50,6 +51,26 @@ class TestRecorded:
     def test_where_it_speaks_of_a_collapse_there_is_one(self, recorded):
         highest = rauq.score(recorded.trace()).collapse.max()
         assert (highest >= 1) == ("confidence collapses" in recorded.what_to_see)
+
+
+def test_a_recording_is_read_once_and_again_when_its_file_changes(tmp_path, monkeypatch):
+    recorded = RECORDED[0]
+    content = recorded.path.read_bytes()
+    monkeypatch.setattr("rauq.atlas.recorded.FOLDER", tmp_path)
+    recorded.path.write_bytes(content)
+    os.utime(recorded.path, ns=(1, 1))
+    first = recorded.trace()
+    assert recorded.trace() is first
+    os.utime(recorded.path, ns=(2, 2))
+    assert recorded.trace() is not first
+    recorded.path.write_bytes(content[:1000])
+    os.utime(recorded.path, ns=(3, 3))
+    for _ in range(2):
+        with pytest.raises(rauq.TraceFileError, match="truncated"):
+            recorded.trace()
+    recorded.path.unlink()
+    with pytest.raises(rauq.TraceFileError, match="There is no file"):
+        recorded.trace()
 
 
 @pytest.fixture(scope="module")
