@@ -1,5 +1,6 @@
 """Compare: two answers side by side, or one answer and how else it could have gone on."""
 
+from pages.ui import state
 from pages.ui.compare import answers_at_hand, making
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.compare.pickers import pickers
@@ -35,3 +36,5 @@ try:
         compare(*pair)
 except RauqError as error:
     show_error(error)
+state.tell_notices()
+answers_at_hand.remember_url()

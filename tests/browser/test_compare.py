@@ -139,6 +139,27 @@ def test_the_strips_work_with_the_keyboard(page, server):
     expect(page).not_to_have_url(re.compile("token="))
 
 
+def test_two_quick_clicks_on_a_token_select_it_and_let_it_go(page, server):
+    open_compare(page, server)
+    token = page.locator(".lane.a .cell[data-place='0-2']")
+    token.evaluate("(cell) => { cell.click(); cell.click(); }")
+    settled(page)
+    expect(page).not_to_have_url(re.compile("token="))
+    expect(token).to_have_attribute("aria-pressed", "false")
+    token.evaluate("(cell) => { cell.click(); cell.click(); cell.click(); }")
+    expect(page).to_have_url(re.compile("token=2"))
+    settled(page)
+    expect(token).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_token_marked_as_wrong_is_seen_to_be(page, server):
+    open_compare(page, server, "?a_wrong=2")
+    token = page.locator(".lane.a .cell[data-place='0-2']")
+    expect(token.locator(".number")).to_contain_text("✗")
+    expect(token.locator(".text")).to_have_css("text-decoration-style", "wavy")
+    expect(token).to_have_attribute("aria-label", re.compile("marked as wrong"))
+
+
 def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     query = "?a=example%3Amyth&b=example%3Aknown-words&token=7&alpha=0.5"
     open_compare(page, cold_server, query)

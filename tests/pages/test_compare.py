@@ -73,11 +73,40 @@ def test_a_link_restores_answers_token_and_settings():
     assert frame["x0"] == column - 0.5
 
 
-@pytest.mark.parametrize("text", ["99", "-1", "x", "1e3", "٣"])
-def test_a_token_out_of_range_or_nonsense_does_no_harm(text):
-    page = open_compare(a=FIRST, token=text)
+@pytest.mark.parametrize("name", ["token", "branch"])
+@pytest.mark.parametrize(
+    ("text", "said"), [("99", "A has no token 99"), ("-1", "no number"), ("x", "no number"), ("٣", "no")]
+)
+def test_a_token_that_a_lacks_is_mended_and_told_once(name, text, said):
+    page = open_compare(a=FIRST, **{name: text})
     assert not page.exception
-    assert strips(page)["selected"] in {None, len(of(FIRST).pieces) - 1}
+    last = len(of(FIRST).pieces) - 1
+    assert strips(page)["selected"] == (last if text == "99" else None)
+    assert page.query_params == ({"a": FIRST, "token": str(last)} if text == "99" else {"a": FIRST})
+    assert said in page.toast[0].value
+    assert not page.run().toast
+
+
+def test_tokens_marked_as_wrong_are_drawn_and_named():
+    page = open_compare(a=FIRST, b=kept(make_trace(wrong=(1,))), a_wrong="3.4")
+    a, b = (side["cells"] for side in strips(page)["sides"])
+    assert [token for token, cell in enumerate(a) if cell["wrong"]] == [3, 4]
+    assert [token for token, cell in enumerate(b) if cell["wrong"]] == [1]
+    assert [token for token, cell in enumerate(a) if "marked as wrong" in cell["spoken"]] == [3, 4]
+    page.button(key="swap").click().run()
+    assert page.query_params["b_wrong"] == "3.4"
+    assert "a_wrong" not in page.query_params
+    page.selectbox(key="answer_b").set_value(BESIDE).run()
+    assert "b_wrong" not in page.query_params
+
+
+@pytest.mark.parametrize(("text", "left"), [("3.9999", "3"), ("<b>", "none"), ("none", "none")])
+def test_marks_that_an_answer_lacks_are_left_out_and_told(text, left):
+    page = open_compare(a=FIRST, a_wrong=text)
+    assert not page.exception
+    assert page.query_params["a_wrong"] == left
+    assert len(page.toast) == (text != "none")
+    assert not page.run().toast
 
 
 def test_the_link_of_the_inspector_selects_the_token_to_branch_at():

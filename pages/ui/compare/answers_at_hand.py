@@ -1,11 +1,11 @@
 """The two answers of a comparison, A and B, as the URL names them: `example:ID` is recorded, `kept:NAME` is not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.ui import answers
+from pages.ui import answers, links, state
 from pages.ui.recorded import recordings
 from rauq.labels import running
 from rauq.trace import Trace
@@ -13,6 +13,7 @@ from rauq.trace import Trace
 A, B, TOKEN, BRANCH = "a", "b", "token", "branch"
 PICKER = "answer_"  # and the side: the key of its list
 _EXAMPLE, _KEPT = "example:", "kept:"
+_WRONG = "_wrong"  # behind the side
 _LAST_QUERY = "_compare_query"
 _VERDICT = {True: "right", False: "wrong"}
 _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
@@ -20,11 +21,15 @@ _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """One side of the comparison; `note` says what there is to see in a recorded one."""
+    """One side of the comparison; `note` says what there is to see in a recorded one.
+
+    `wrong` are the tokens that the user marked: those of the URL, or else those that the trace came with.
+    """
 
     ref: str
     trace: Trace
     note: str = ""
+    wrong: tuple[int, ...] = ()
 
 
 def pair() -> tuple[Answer, Answer] | None:
@@ -39,8 +44,7 @@ def pair() -> tuple[Answer, Answer] | None:
     if a is None:
         return None
     b = _asked(B) or _found(beside(a.ref)) or a
-    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
-    return a, b
+    return _marked(A, a), _marked(B, b)
 
 
 def bring_back_url() -> None:
@@ -48,6 +52,11 @@ def bring_back_url() -> None:
     arriving = PICKER + A not in st.session_state
     if arriving and not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
         st.query_params.from_dict(last)
+
+
+def remember_url() -> None:
+    """Keep the URL for `bring_back_url`."""
+    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
 
 
 def at_hand() -> Mapping[str, str]:
@@ -74,32 +83,39 @@ def keep(trace: Trace) -> str:
 
 
 def choose(side: str, ref: str) -> None:
-    """Put an answer on one side; a token that was selected in A belongs to the A before."""
+    """Put an answer on one side; marks, and a token that was selected in A, belong to the answer before."""
     st.query_params[side] = ref
-    if side == A:
-        st.query_params.pop(TOKEN, None)
-        st.query_params.pop(BRANCH, None)
+    _forget(side + _WRONG, *((TOKEN, BRANCH) if side == A else ()))
+
+
+def swap(a: Answer, b: Answer) -> None:
+    """Put A in the place of B, and B in that of A, with their marks."""
+    marks = [st.query_params.get(side + _WRONG) for side in (B, A)]
+    choose(A, b.ref)
+    choose(B, a.ref)
+    st.query_params.update({side + _WRONG: text for side, text in zip((A, B), marks, strict=True) if text is not None})
 
 
 def selected_token(a: Trace) -> int | None:
-    """The token of A that the URL names, brought into range."""
-    text = _selected_text()
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    """The token of A that the URL names; one that A lacks gives way to the last, and the user is told."""
+    text = st.query_params.get(TOKEN) or st.query_params.get(BRANCH)
+    if text is None:
         return None
-    return min(int(text), len(a.pieces) - 1)
+    asked, last = links.number(text), len(a.pieces) - 1
+    if asked is None:
+        state.notify("The link's token is no number; it is left out.")
+        select_token(None)
+    elif asked > last:
+        state.notify(f"A has no token {asked}: the last one, {last}, is selected.")
+        select_token(last)
+    return None if asked is None else min(asked, last)
 
 
-def select_token(token: int) -> None:
-    """Select a token of A, or, if it is the selected one, none."""
-    again = _selected_text() == str(token)
-    for name in (TOKEN, BRANCH):
-        st.query_params.pop(name, None)
-    if not again:
+def select_token(token: int | None) -> None:
+    """Select a token of A, or none."""
+    _forget(TOKEN, BRANCH)
+    if token is not None:
         st.query_params[TOKEN] = str(token)
-
-
-def _selected_text() -> str:
-    return st.query_params.get(TOKEN) or st.query_params.get(BRANCH, "")
 
 
 def in_short(trace: Trace) -> str:
@@ -117,9 +133,25 @@ def _asked(side: str) -> Answer | None:
     ref = st.query_params.get(side)
     answer = _found(ref) if ref is not None else None
     if ref is not None and answer is None:
-        del st.query_params[side]
-        st.toast(f"The answer {side.upper()} of this link is no longer in memory: another stands in its place.")
+        _forget(side, side + _WRONG)
+        state.notify(f"The answer {side.upper()} of this link is no longer in memory: another stands in its place.")
     return answer
+
+
+def _marked(side: str, answer: Answer) -> Answer:
+    text = st.query_params.get(side + _WRONG)
+    if text is None:
+        return replace(answer, wrong=answer.trace.wrong)
+    wrong, usable = links.read_wrong(text, len(answer.trace.pieces))
+    if not usable:
+        state.notify(f"Some tokens that the link marks as wrong are not in {side.upper()}; they are left out.")
+        st.query_params[side + _WRONG] = links.written_wrong(wrong)
+    return replace(answer, wrong=wrong)
+
+
+def _forget(*names: str) -> None:
+    for name in names:
+        st.query_params.pop(name, None)
 
 
 def _found(ref: str) -> Answer | None:

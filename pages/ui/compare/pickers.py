@@ -45,8 +45,7 @@ def _picker(side: str, chosen: Answer, other: Answer) -> None:
 
 def _swap(a: Answer, b: Answer) -> None:
     making.refuse(None)
-    answers_at_hand.choose(A, b.ref)
-    answers_at_hand.choose(B, a.ref)
+    answers_at_hand.swap(a, b)
 
 
 def _choose(side: str, key: str) -> None:

@@ -37,12 +37,13 @@ def pair_of_strips(
     headline: str,
     first_difference: int | None,
     selected: int | None,
-    on_select: Callable[[int], None],
+    on_select: Callable[[int | None], None],
     on_branch: Callable[[int, int], None],
 ) -> None:
     """Draw two scored answers; `selected` is a token of A.
 
-    `on_select` hears of a clicked token of A; `on_branch` of a token and of the rank of the alternative for its place.
+    `on_select` hears which token of A is selected now; `on_branch` of a token and of the rank of the alternative for
+    its place.
     """
     sides = [_scored_side(answer, score) for answer, score in zip(answers, scores, strict=True)]
     data = {
@@ -70,17 +71,21 @@ def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
     )
 
 
-def _draw(data: dict[str, Any], on_select: Callable[[int], None], on_branch: Callable[[int, int], None]) -> None:
+def _draw(data: dict[str, Any], on_select: Callable[[int | None], None], on_branch: Callable[[int, int], None]) -> None:
     data["long"] = len(data["columns"]) > _LONG
     _mount(
         key=KEY,
         data=data,
-        on_select_change=lambda: on_select(int(st.session_state[KEY]["select"])),
+        on_select_change=lambda: on_select(_token(st.session_state[KEY]["select"]["token"])),
         on_branch_change=lambda: on_branch(*map(int, st.session_state[KEY]["branch"])),
     )
 
 
-def _ignore(*_: int) -> None:
+def _token(told: float | None) -> int | None:
+    return None if told is None else int(told)
+
+
+def _ignore(*_: int | None) -> None:
     """Nothing can be selected while an answer grows."""
 
 
@@ -95,7 +100,10 @@ def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
     trace = answer.trace
     found = report.collapse(score)
     weakest = found.token if found else None
-    cells = [_cell(trace, score, token, is_collapse=token == weakest) for token in range(len(trace.pieces))]
+    cells = [
+        _cell(trace, score, token, is_collapse=token == weakest, is_wrong=token in answer.wrong)
+        for token in range(len(trace.pieces))
+    ]
     return {
         "cells": cells,
         "uncertainty": _number(score.uncertainty, places=2),
@@ -112,20 +120,22 @@ def _bare_cell(piece: bytes, token: int) -> dict[str, Any]:
         "level": 0,
         "number": "",
         "collapse": False,
+        "wrong": False,
         "facts": [],
     }
 
 
-def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool) -> dict[str, Any]:
+def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong: bool) -> dict[str, Any]:
     bare = _bare_cell(trace.pieces[token], token)
     value = float(score.collapse[token])
     number = _number(value, places=2)
-    note = ", the collapse" if is_collapse else ""
+    notes = f"{', the collapse' if is_collapse else ''}{', marked as wrong' if is_wrong else ''}"
     return bare | {
         "level": _level(value),
         "number": number,
         "collapse": is_collapse,
-        "spoken": f"{bare['spoken']}, collapse {number}{note}",
+        "wrong": is_wrong,
+        "spoken": f"{bare['spoken']}, collapse {number}{notes}",
         "facts": _facts(trace, score, token),
     }
 

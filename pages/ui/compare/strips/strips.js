@@ -16,7 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     data.selected = data.selected === token ? null : token; // at once; Python hears of it for the URL and the curves
     markSelected(buttons, data);
     drawBranch(root("branch"), data, setTriggerValue);
-    setTriggerValue("select", token);
+    setTriggerValue("select", { token: data.selected }); // what stands now, for two clicks may arrive as one
   };
   const columns = data.columns.map((tokens, column) => drawColumn(tokens, column, data, buttons));
   for (const [place, button] of buttons) {
@@ -100,13 +100,13 @@ function drawColumn(tokens, column, data, buttons) {
 
 function drawCell(side, token, still) {
   const cell = side.cells[token];
-  const button = make("button", `cell${cell.collapse ? " collapse" : ""}${still ? " still" : ""}`);
+  const button = make("button", `cell${cell.collapse ? " collapse" : ""}${cell.wrong ? " wrong" : ""}${still ? " still" : ""}`);
   button.type = "button";
   button.setAttribute("aria-label", `${side.name}, ${cell.spoken}`);
   const text = make("span", "text");
   text.style.setProperty("--level", cell.level);
   text.append(...cell.parts.map(([part, mark]) => make("span", mark ? "mark" : "", part)));
-  button.append(text, make("span", "number", cell.collapse ? `▲ ${cell.number}` : cell.number));
+  button.append(text, make("span", "number", `${cell.collapse ? "▲ " : ""}${cell.number}${cell.wrong ? " ✗" : ""}`));
   return button;
 }
 
