@@ -12,6 +12,7 @@ from rauq import Score, Trace
 from rauq.atlas.evaluation import judge
 from rauq.atlas.recorded import Riddle, held_out, invented_tokens
 from rauq.labels import SPACE, label
+from rauq.settings import signal_and_alpha
 
 BY_HAND = 4  # tokens of the recurrence that the reader works through
 _FAINTEST = 0.02  # the weight from which on an arc can be seen
@@ -204,7 +205,7 @@ def _picked(score: Score) -> tuple[Picked, ...]:
 def _recurrence(score: Score) -> Recurrence:
     attention = score.attention[score.layers.index(_decided(score))]
     return Recurrence(
-        alpha=float(score.settings.alpha or 0.0),
+        alpha=signal_and_alpha(score.settings, kind=None)[1],
         signal=_numbers(score.signal[:BY_HAND]),
         attention=(None, *_numbers(attention[: BY_HAND - 1])),
         sure_attention=float(attention.mean()),

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pages.ui.lesson import place
 from pages.ui.lesson.content import content
 from pages.ui.lesson.steps import LONGEST, deciding, steps
 from rauq.atlas import recorded
+from rauq.errors import TraceFileError
 from rauq.report import SMALLEST_COLLAPSE
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +73,12 @@ def test_what_is_said_of_the_drop_is_so(lesson):
     assert any(other[first] > other[first - 1] for other in others)
 
 
+@pytest.mark.parametrize("invented", [(), (0,), (1, 2)])
+def test_a_weight_that_is_missing_is_no_number(lesson, invented):
+    with pytest.raises(TraceFileError, match="invents nothing after its second token"):
+        steps(replace(lesson, wrong=replace(lesson.wrong, invented=invented)))
+
+
 def test_the_words_tell_the_recordings_numbers(lesson, told):
     text = {step.picture: step.text for step in told}
     assert "“Bavda” is invented" in text["drop"]
@@ -113,7 +121,9 @@ def test_a_step_that_is_none_is_corrected(asked, shown):
     assert page.query_params == {"step": str(shown)}
 
 
-@pytest.mark.parametrize(("stored", "given"), [([3, 0], [3, 0]), ([3, 999], [3]), ([1] * 12, [1] * 10)])
+@pytest.mark.parametrize(
+    ("stored", "given"), [([3, 0], [3, 0]), ([3, 999], [3]), ([3, 999, 2], [3]), ([-1, 2], []), ([1] * 12, [1] * 10)]
+)
 def test_guesses_come_back_after_another_page(stored, given):
     page = AppTest.from_file(APP, default_timeout=60)
     page.session_state[place.GUESSES] = stored

@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.ui.lesson import place
 from pages.ui.lesson.content import Content
-from pages.ui.lesson.steps import steps
 
 KEY = "lesson"
 _HTML = """
@@ -32,12 +31,11 @@ _mount = st.components.v2.component(
 
 def show_lesson(content: Content) -> None:
     """Draw the lesson at the step of the URL; the browser tells when the reader moves on or answers."""
-    told = steps(content.lesson)
     data: dict[str, Any] = {
-        "steps": [asdict(step) for step in told],
+        "steps": [asdict(step) for step in content.steps],
         "lesson": asdict(content.lesson),
         "puzzles": [asdict(puzzle) for puzzle in content.puzzles],
-        "step": place.step(last=len(told) + 1),
+        "step": place.step(last=len(content.steps) + 1),
         "guesses": place.guesses(content.puzzles),
         "turn": place.turn(),
     }

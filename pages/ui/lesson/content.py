@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from analysis.lesson import Lesson, Puzzle, lesson, puzzle
+from pages.ui.lesson.steps import Step, steps
 from rauq.atlas import recorded
 from rauq.trace import Trace
 
@@ -10,9 +11,10 @@ WRONG, RIGHT, MYTH = "unknown-word", "known-words", "myth"
 
 
 class Content(NamedTuple):
-    """The numbers of the pictures, and the answers of the game."""
+    """The numbers of the pictures, the words around them, and the answers of the game."""
 
     lesson: Lesson
+    steps: tuple[Step, ...]
     puzzles: tuple[Puzzle, ...]
 
 
@@ -24,10 +26,8 @@ def content() -> Content | None:
     """
     if not (recorded.INDEX.exists() and recorded.GAME_INDEX.exists()):
         return None
-    return Content(
-        lesson(wrong=_trace(WRONG), right=_trace(RIGHT), myth=_trace(MYTH)),
-        tuple(map(puzzle, recorded.load_game())),
-    )
+    drawn = lesson(wrong=_trace(WRONG), right=_trace(RIGHT), myth=_trace(MYTH))
+    return Content(drawn, steps(drawn), tuple(map(puzzle, recorded.load_game())))
 
 
 def _trace(name: str) -> Trace:

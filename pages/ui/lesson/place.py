@@ -1,6 +1,7 @@
 """Where the reader of the lesson is: the step lives in the URL, and the guesses of the game in the session."""
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 import streamlit as st
 
@@ -23,9 +24,9 @@ def step(*, last: int) -> int:
 
 
 def guesses(puzzles: Sequence[Puzzle]) -> list[int]:
-    """The tokens that the reader has named so far, a token for each puzzle that was answered."""
-    made = st.session_state.get(GUESSES, [])
-    return [guess for guess, puzzle in zip(made, puzzles, strict=False) if 0 <= guess < len(puzzle.tokens)]
+    """The tokens that the reader has named so far, one for each puzzle, up to the first that its answer lacks."""
+    made = zip(st.session_state.get(GUESSES, []), puzzles, strict=False)
+    return [guess for guess, _ in takewhile(lambda pair: 0 <= pair[0] < len(pair[1].tokens), made)]
 
 
 def turn() -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from analysis.lesson import Lesson, Picked
+from rauq.errors import TraceFileError
 
 LONGEST = 60  # words of a step: it is read from the last row
 
@@ -17,7 +18,11 @@ class Step:
 
 
 def steps(lesson: Lesson) -> tuple[Step, ...]:
-    """The steps of the lesson in order; the game comes after them."""
+    """The steps of the lesson in order; the game comes after them.
+
+    Raises:
+        TraceFileError: the wrong answer has no weights to tell of.
+    """
     wrong, right, myth = lesson.wrong, lesson.right, lesson.myth
     decided, first, last = deciding(lesson), lesson.picked[0].layer, lesson.picked[-1].layer
     count = f"{len(lesson.head_means)} layers of {len(lesson.head_means[0])}"
@@ -39,7 +44,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
         Step(
             "Where it drops",
             f"“{_invented(lesson)}” is invented. Here the weight of head {decided.head} in layer {decided.layer} falls "
-            f"from {_weight_before(lesson):.2f} to {_weight_at(lesson):.2f}. In large models, the paper finds such "
+            f"from {_weight(lesson, before=1):.2f} to {_weight(lesson):.2f}. In large models, the paper finds such "
             "drops at wrong tokens. In this small one, other heads disagree, and right answers have drops too. "
             "A drop alone proves nothing.",
             "drop",
@@ -96,9 +101,15 @@ def _invented(lesson: Lesson) -> str:
     return "".join(lesson.wrong.tokens[token] for token in lesson.wrong.invented)
 
 
-def _weight_at(lesson: Lesson) -> float:
-    return deciding(lesson).weights[lesson.wrong.invented[0]] or 0.0
+def _weight(lesson: Lesson, *, before: int = 0) -> float:
+    """What the deciding layer's head gives the token before the first invented one, or so many tokens earlier.
 
-
-def _weight_before(lesson: Lesson) -> float:
-    return deciding(lesson).weights[lesson.wrong.invented[0] - 1] or 0.0
+    Raises:
+        TraceFileError: it has no such weight, for the first token has none.
+    """
+    token = lesson.wrong.invented[0] - before if lesson.wrong.invented else 0
+    weight = deciding(lesson).weights[token] if token > 0 else None
+    if weight is None:
+        message = "The lesson's wrong answer invents nothing after its second token. `python -m training record` again."
+        raise TraceFileError(message)
+    return weight

@@ -46,14 +46,3 @@ function tokenRow(tokens, grid, y, { invented = [], kind = "token", height = 48 
     ];
   });
 }
-
-// A line and a word over the tokens of the invented word.
-function inventedMark(invented, grid, y, text = "invented") {
-  if (!invented.length) return [];
-  const left = grid.at(invented[0]) - grid.width / 2 + 4;
-  const right = grid.at(invented.at(-1)) + grid.width / 2 - 4;
-  return [
-    shape("path", { d: `M${left} ${y + 8}V${y}H${right}V${y + 8}`, class: "bracket" }),
-    words((left + right) / 2, y - 10, text, "warm", "middle"),
-  ];
-}

@@ -3,14 +3,14 @@
 function drawHeads({ lesson }) {
   const { wrong, near, far } = lesson;
   const grid = columns(wrong.tokens.length);
-  const sentence = `Two heads looking back: layer ${near.layer} head ${near.head} mostly at the token just before, ` +
-    `layer ${far.layer} head ${far.head} mostly ${far.offset} tokens back.`;
+  const [nearly, farther] = [near, far].map(({ offset }) => (offset === 1 ? "mostly at the token just before" : `mostly ${offset} tokens back`));
+  const sentence = `Two heads looking back: layer ${near.layer} head ${near.head} ${nearly}, layer ${far.layer} head ${far.head} ${farther}.`;
   return picture(380, sentence,
-    habit(0, 24, near, "mostly at the token just before"),
+    habit(0, 24, near, nearly),
     near.arcs.map((arc) => drawArc(arc, grid, 162, -1)),
     tokenRow(wrong.tokens, grid, 166),
     far.arcs.map((arc) => drawArc(arc, grid, 218, 1)),
-    habit(0, 370, far, "mostly two tokens back"));
+    habit(0, 370, far, farther));
 }
 
 function habit(x, y, look, text) {
