@@ -22,6 +22,13 @@ def open_compare(**query):
     return page.run()
 
 
+def unfold(page, *keys):
+    """The page with popovers and expanders open, for one run: AppTest does not send their states along."""
+    for key in keys:
+        page.session_state[key] = True
+    return page.run()
+
+
 def kept(trace):
     """The reference of an answer that somebody else's link leads to."""
     name = "k" * 8 + str(len(cache.answers().traces))
@@ -64,5 +71,5 @@ def shown(page, side):
 
 
 def upload(page, trace, name="answer.safetensors"):
-    (uploader,) = page.get("file_uploader")
+    (uploader,) = page.get("file_uploader") or unfold(page, "make").get("file_uploader")
     return uploader.upload(name, trace if isinstance(trace, bytes) else trace.to_bytes()).run()

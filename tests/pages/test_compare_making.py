@@ -25,6 +25,7 @@ from tests.pages.comparing import (
     open_compare,
     shown,
     strips,
+    unfold,
     upload,
 )
 from tests.traces import make_trace
@@ -73,7 +74,7 @@ def test_a_file_that_is_no_trace_is_refused_and_nothing_is_lost(content):
 
 
 def test_a_branch_keeps_what_came_before_and_says_the_chosen_token():
-    page = open_compare(a=FIRST, b=BESIDE)
+    page = unfold(open_compare(a=FIRST, b=BESIDE), "make")
     origin = of(FIRST)
     token = int(rauq.score(origin).collapse.argmax())
     assert page.number_input(key="branch_token").value == token
@@ -96,7 +97,7 @@ def test_a_branch_keeps_what_came_before_and_says_the_chosen_token():
 
 
 def test_a_branch_can_go_on_with_a_text():
-    page = open_compare(a=FIRST, token="5")
+    page = unfold(open_compare(a=FIRST, token="5"), "make")
     page.selectbox(key=f"instead_{FIRST}_5").set_value(-1).run()
     page.text_input(key="branch_text").set_value(" Lima is")
     page = ended(page.button(key="make_branch").click().run())
@@ -106,7 +107,7 @@ def test_a_branch_can_go_on_with_a_text():
 
 
 def test_a_branch_to_nothing_is_refused():
-    page = open_compare(a=FIRST, token="5")
+    page = unfold(open_compare(a=FIRST, token="5"), "make")
     page.selectbox(key=f"instead_{FIRST}_5").set_value(-1).run()
     page.button(key="make_branch").click().run()
     assert page.error[0].value == "This input cannot be used"
@@ -114,7 +115,7 @@ def test_a_branch_to_nothing_is_refused():
 
 
 def test_another_prompt_becomes_b():
-    page = open_compare(a=FIRST)
+    page = unfold(open_compare(a=FIRST), "make")
     field = next(field for field in page.text_area if field.label == "Prompt")
     assert field.value == of(FIRST).prompt
     field.set_value("Q: What is the capital of Peru?\nA:")
@@ -126,14 +127,34 @@ def test_another_prompt_becomes_b():
 
 
 def test_a_pasted_answer_is_scored():
-    page = choose(open_compare(a=FIRST), "compare_task", "paste")
+    page = choose(unfold(open_compare(a=FIRST), "make"), "compare_task", "paste")
     page.text_area(key="compare_answer").set_value(" Nowhere.")
     page = ended(page.button(key="make_answer").click().run())
     assert shown(page, "b").answer == " Nowhere."
 
 
+def test_what_was_typed_outlasts_a_fold_and_another_page():
+    page = unfold(open_compare(a=FIRST, token="5"), "make")
+    page.number_input(key="compare_max_new_tokens").set_value(7).run()
+    page = unfold(choose(page, "compare_task", "paste"), "make")
+    next(field for field in page.text_area if field.label == "Prompt").set_value("Q: Who?")
+    page.text_area(key="compare_answer").set_value(" Nobody.")
+    page.selectbox(key=f"instead_{FIRST}_5").set_value(-1)
+    page = unfold(page, "make")
+    page.text_input(key="branch_text").set_value(" Lima").run()
+    page.session_state["make"] = False
+    page.run()
+    assert not page.text_area
+    page.switch_page("pages/lesson.py").run()
+    page.switch_page("pages/compare.py").run()
+    page = unfold(page, "make")
+    assert [field.value for field in page.text_area] == ["Q: Who?", " Nobody."]
+    assert page.number_input(key="compare_max_new_tokens").value == 7
+    assert page.text_input(key="branch_text").value == " Lima"
+
+
 def test_a_model_that_does_not_exist_is_refused_and_the_page_stays():
-    page = choose(open_compare(a=FIRST, b=BESIDE), state.MODEL, state.OTHER)
+    page = choose(unfold(open_compare(a=FIRST, b=BESIDE), "make"), state.MODEL, state.OTHER)
     page.text_input(key=state.OTHER_MODEL).set_value("/no/such/folder")
     page = ended(page.button(key="make_answer").click().run())
     assert page.error[0].value == "No model was loaded"
@@ -173,7 +194,7 @@ def test_a_growing_branch_stands_under_a_and_stop_keeps_it(slow):
     a = kept(make_trace(alternatives=((Alternative(7, " was", -1.0),),) * 3))
     page = open_compare(a=a, token="1")
     for _ in range(5):
-        page = page.button(key="make_branch").click().run()
+        page = unfold(page, "make").button(key="make_branch").click().run()
     assert slow.begun.wait(30)
     page.run()
     assert not page.exception
@@ -191,7 +212,7 @@ def test_a_growing_branch_stands_under_a_and_stop_keeps_it(slow):
 def test_a_branch_survives_a_look_at_another_page(slow):
     a = kept(make_trace(alternatives=((Alternative(7, " was", -1.0),),) * 3))
     page = open_compare(a=a, token="1")
-    page.button(key="make_branch").click().run()
+    unfold(page, "make").button(key="make_branch").click().run()
     assert slow.begun.wait(30)
     page.switch_page("pages/lesson.py").run()
     job = page.session_state[JOB]
@@ -209,7 +230,7 @@ def test_a_failed_branch_leaves_the_page_as_it_was(slow, monkeypatch):
         raise InvalidInput(message)
 
     monkeypatch.setattr(slow, "generate", fail)
-    page = open_compare(a=kept(make_trace()), b=FIRST)
+    page = unfold(open_compare(a=kept(make_trace()), b=FIRST), "make")
     page.selectbox(key=next(box.key for box in page.selectbox if box.key.startswith("instead"))).set_value(-1).run()
     page.text_input(key="branch_text").set_value(" x")
     monkeypatch.setattr(jobs, "_prefix", lambda *_: [1])

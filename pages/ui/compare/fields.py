@@ -28,9 +28,12 @@ _UPLOADS = "_compare_uploads"
 
 def make_another(a: Answer) -> None:
     """A button that opens the fields."""
-    with st.popover(
+    place = st.popover(
         "Make another B", key=making.MAKE, width="stretch", on_change="rerun", disabled=making.job() is not None
-    ):
+    )
+    if not place.open:  # what is folded away is not drawn, and what was typed there is kept by the session
+        return
+    with place:
         branch, prompt, file = st.tabs(["Branch off A", "Another prompt", "Saved trace"])
         with branch:
             _branch_fields(a)
@@ -55,13 +58,17 @@ def prompt_fields(a: Answer | None) -> None:
     key = f"compare_prompt_{a.ref if a else ''}"
     prompt = printable(a.trace.prompt) if a else ""
     for name, value in {_TASK: GENERATE, state.MODEL: ATLAS, _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
-        st.session_state[name] = st.session_state.get(name, value)  # else it is forgotten while it is not drawn
-    st.text_area("Prompt", prompt, key=key, height=120, placeholder="A question, or any text to go on from")
+        st.session_state.setdefault(name, value)
+    placeholder = "A question, or any text to go on from"
+    st.text_area("Prompt", prompt, key=key, height=120, placeholder=placeholder, persist_state="session")
     with st.container(horizontal=True):
-        task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True)
-        st.number_input("Most tokens", 1, MOST_TOKENS, key=_LIMIT, disabled=task == READ, width=130)
+        task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True, persist_state="session")
+        st.number_input(
+            "Most tokens", 1, MOST_TOKENS, key=_LIMIT, disabled=task == READ, width=130, persist_state="session"
+        )
     if task == READ:
-        st.text_area("Answer to score", key=_ANSWER, height=80, placeholder="The answer, as the model would write it")
+        placeholder = "The answer, as the model would write it"
+        st.text_area("Answer to score", key=_ANSWER, height=80, placeholder=placeholder, persist_state="session")
     model_form()
     label = "Generate" if task == GENERATE else "Score it"
     st.button(label, key="make_answer", type="primary", on_click=_answer_prompt, args=(key,))
@@ -92,9 +99,12 @@ def _branch_fields(a: Answer) -> None:
     }
     key = f"instead_{a.ref}_{token}"
     options = [*texts, _OWN_TEXT]
-    chosen = st.selectbox("Instead", options, format_func=lambda o: texts.get(o, "My own text"), key=key)
+    chosen = st.selectbox(
+        "Instead", options, format_func=lambda o: texts.get(o, "My own text"), key=key, persist_state="session"
+    )
     if chosen == _OWN_TEXT:
-        st.text_input("My own text", key=_OWN, placeholder="Mind the space that it may have to begin with")
+        placeholder = "Mind the space that it may have to begin with"
+        st.text_input("My own text", key=_OWN, placeholder=placeholder, persist_state="session")
     st.button("Generate", key="make_branch", type="primary", on_click=_branch, args=(a, token, key))
 
 

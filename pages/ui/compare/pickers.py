@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui.compare import answers_at_hand, making
 from pages.ui.compare.answers_at_hand import PICKER, A, Answer, B
 from pages.ui.compare.fields import make_another, stop_button
-from pages.ui.compare.settings import settings_controls
+from pages.ui.compare.settings_controls import settings_controls
 
 
 def pickers(a: Answer, b: Answer) -> None:

@@ -1,0 +1,131 @@
+"""The button that opens the settings of both answers, and those of B alone."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, get_args
+
+import streamlit as st
+
+from pages.ui.compare import settings
+from pages.ui.compare.settings import BOTH, ONLY_B, OWN, settings_of_both
+from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
+from rauq.settings import HeadRule, LayerAggregation, Settings, Signal, TokenAggregation, Update, is_paper_setting
+from rauq.trace import Alignment, Trace
+
+POPOVER = "scoring"
+_PAPERS = "paper's"
+_ALPHAS = tuple(f"{step / 20:g}" for step in range(21))
+_MORE = (LAYERS, HEADS, UPDATE, TOKENS, OVER_LAYERS)
+_LONGEST = 16  # characters of a choice that only a link can make, such as single layers
+
+_LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        SIGNAL: "Signal",
+        ALPHA: "alpha: weight of the signal",
+        ALIGNMENT: "Alignment",
+        LAYERS: "Layers",
+        HEADS: "Heads",
+        UPDATE: "Update",
+        TOKENS: "Over tokens",
+        OVER_LAYERS: "Over layers",
+    }
+)
+_OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        SIGNAL: (_PAPERS, *get_args(Signal)),
+        ALIGNMENT: get_args(Alignment),
+        LAYERS: ("middle", "all"),
+        HEADS: get_args(HeadRule),
+        UPDATE: get_args(Update),
+        TOKENS: get_args(TokenAggregation),
+        OVER_LAYERS: get_args(LayerAggregation),
+    }
+)
+_HELP: Mapping[str, str] = MappingProxyType(
+    {
+        ALPHA: "c = alpha · signal + (1 − alpha) · attention · previous c (paper, equation 2).",
+        LAYERS: "The layers that RAUQ looks at. The paper takes the middle third of them.",
+        HEADS: "In each layer: the head with the largest mean, the mean of all, or of the best five.",
+        UPDATE: "How confidence flows from token to token. All but rauq are ablations of the paper.",
+        TOKENS: "From the tokens of a layer to its uncertainty.",
+        OVER_LAYERS: "From the layers to one uncertainty.",
+    }
+)
+
+
+def settings_controls(a: Trace, b: Trace) -> None:
+    """The button says whether the settings are the paper's; they are drawn once it is open."""
+    papers = all(is_paper_setting(s, t.kind) for s, t in zip(settings_of_both(a, b), (a, b), strict=True))
+    own = settings.b_has_its_own()
+    label = "Scoring: B has its own" if own else "Scoring: the paper's" if papers else "Scoring: changed"
+    place = st.popover(label, key=POPOVER, width="stretch", on_change="rerun")
+    if place.open:
+        with place:
+            _all_fields(own=own)
+            st.button(
+                "Back to the paper's", key="paper", on_click=settings.back_to_the_papers, disabled=papers and not own
+            )
+
+
+def _all_fields(*, own: bool) -> None:
+    st.session_state[OWN] = own
+    st.toggle("Other settings for B", key=OWN, on_change=_toggle)
+    if not own:
+        _fields(BOTH)
+        return
+    for tab, prefix in zip(st.tabs(["A", "B"]), (BOTH, ONLY_B), strict=True):
+        with tab:
+            _fields(prefix)
+
+
+def _fields(prefix: str) -> None:
+    for name in (SIGNAL, ALPHA, ALIGNMENT):
+        _field(prefix, name)
+    more = st.expander("Layers, heads, update, aggregation", key=f"{prefix}more_settings", on_change="rerun")
+    if more.open:
+        with more:
+            for name in _MORE:
+                _field(prefix, name)
+
+
+def _field(prefix: str, name: str) -> None:
+    """One setting as the URL has it; what only a link can choose stands among the options while it is chosen."""
+    value = _value(prefix, name)
+    key = f"{prefix}{name}_field"
+    st.session_state[key] = value
+    label = f"{_LABELS[name]}{' of B' if prefix else ''}"
+    options: dict[str, Any] = {"key": key, "help": _HELP.get(name), "on_change": _change, "args": (prefix, name, key)}
+    if name == ALPHA:
+        st.select_slider(label, (_PAPERS, *sorted({*_ALPHAS, value} - {_PAPERS}, key=float)), **options)
+        return
+    choices = tuple(dict.fromkeys((*_OPTIONS[name], value)))
+    if name == UPDATE:
+        st.selectbox(label, choices, format_func=_in_words, **options)
+    else:
+        st.segmented_control(label, choices, required=True, format_func=_in_words, **options)
+
+
+def _change(prefix: str, name: str, key: str) -> None:
+    value = st.session_state[key]
+    settings.write(prefix, name, None if value == _usual(name) else value)
+
+
+def _toggle() -> None:
+    if st.session_state[OWN]:
+        settings.give_b_its_own()
+    else:
+        settings.take_from_b_its_own()
+
+
+def _value(prefix: str, name: str) -> str:
+    text = settings.written(prefix).get(name, _usual(name))
+    return f"{float(text):g}" if name == ALPHA and text != _PAPERS else text
+
+
+def _usual(name: str) -> str:
+    return str(getattr(Settings(), name) or _PAPERS)
+
+
+def _in_words(choice: str) -> str:
+    text = choice.replace("_", " ")
+    return text if len(text) <= _LONGEST or choice in _OPTIONS[UPDATE] else f"{text[:_LONGEST]}…"
