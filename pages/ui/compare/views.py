@@ -27,7 +27,7 @@ from rauq.settings import Settings
 from rauq.trace import Trace
 
 Pair = tuple[Answer, Answer]
-_CHART = {"displaylogo": False}
+_FORMAT, _FORMATS = "compare_figure_format", ("svg", "png")
 _NUMBER = st.column_config.NumberColumn(format="%.3f")
 
 
@@ -60,6 +60,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
         _curves(pair, scores, columns, scales, first_difference=first_difference, token=token)
     with right:
         _heads(a, b, scores)
+    _format()
     _table(under_each_setting(a, b, [score.settings for score in scores]))
 
 
@@ -89,7 +90,7 @@ def _curves(
             dark=_dark(),
         ),
         key="overlay",
-        config=_CHART,
+        config=_saved_as("confidence-and-collapse"),
         alt="Confidence of one layer each along the aligned tokens, and the collapse of both underneath",
     )
     common = (first_difference or 0) if a.prompt == b.prompt else 0
@@ -111,13 +112,34 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
             dark=_dark(),
         ),
         key="difference_map",
-        config=_CHART,
+        config=_saved_as("attention-a-minus-b"),
         alt="Layer by head map of the difference in attention to the previous token, A minus B",
     )
     st.caption(
         "Mean over each answer. Teal: the head looks at the previous token more in A; violet: more in B. Circles are "
         "the heads that RAUQ picked in A, diamonds those in B; where they differ, another head speaks for the layer."
     )
+
+
+def _format() -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("The camera above each figure saves it, as", width="content")
+        st.segmented_control(
+            "Format of a saved figure",
+            _FORMATS,
+            default=_FORMATS[0],
+            key=_FORMAT,
+            required=True,
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+
+
+def _saved_as(name: str) -> dict[str, object]:
+    """What a figure's own buttons are: its camera saves a file of this name."""
+    form = st.session_state.get(_FORMAT, _FORMATS[0])
+    options = {"format": form, "filename": name, "scale": 1 if form == "svg" else 3}
+    return {"displaylogo": False, "displayModeBar": True, "toImageButtonOptions": options}
 
 
 def _table(rows: Sequence[UnderOneSetting]) -> None:
