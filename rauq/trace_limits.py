@@ -21,7 +21,7 @@ MOST_ALTERNATIVES = 100
 MOST_EXTRAS = 100
 LONGEST_NAME = 4096  # the longest path of common systems
 
-# Of an upload. A page draws each token of the answer several times: for 4,096, reading, scoring and the report take 3 s.
+# Of an upload. A page draws each token several times over: for 4,096, reading, scoring and the report take 3 s.
 MOST_UPLOADED_ANSWER_TOKENS = 4096
 MOST_UPLOADED_PROMPT_TOKENS = 2**17  # the context of today's models
 LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
