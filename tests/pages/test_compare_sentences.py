@@ -4,7 +4,7 @@ import pytest
 
 import rauq
 from analysis.comparison import different_scales, same_confidence
-from pages.ui.compare.sentences import about_curves, layer_and_head
+from pages.ui.compare.sentences import about_curves, about_heads, layer_and_head
 from rauq import Settings
 from tests.answers import random_trace
 from tests.traces import make_trace
@@ -51,6 +51,13 @@ def test_no_layer_is_said_to_have_decided_where_none_did():
     assert "No single layer decided in A and B" in text
     assert SAME in text
     assert "decided in B:" in said(Settings(), Settings(layer_aggregation="mean"))
+
+
+def test_the_caption_of_the_map_promises_no_ring_that_is_not_there():
+    trace = random_trace(6)
+    picked, averaged = (rauq.score(trace, Settings(heads=heads)) for heads in ("max", "mean"))
+    assert "No head" not in about_heads((picked, picked))
+    assert "No head is picked in B:" in about_heads((picked, averaged))
 
 
 def test_heads_that_speak_together_have_no_number():

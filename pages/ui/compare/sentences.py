@@ -40,6 +40,17 @@ def about_curves(scores: Scores, scales: Sequence[str], *, common: int) -> str:
     )
 
 
+def about_heads(scores: Scores) -> str:
+    """What the colours and the rings of the difference of attention are."""
+    averaged = [name for name, score in zip("AB", scores, strict=True) if score.settings.heads == "mean"]
+    none = f" No head is picked in {' and '.join(averaged)}: the mean of all speaks for a layer." if averaged else ""
+    return (
+        "Mean over each answer. Teal: the head looks at the previous token more in A; violet: more in B. Circles are "
+        "the heads that RAUQ picked in A, diamonds those in B; where they differ, another head speaks for the layer."
+        f"{none}"
+    )
+
+
 def settings_in_words(settings: Settings) -> str:
     """Signal, alpha and alignment, and what else is not as usual."""
     usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)

@@ -20,7 +20,7 @@ from analysis.figures.difference_map import difference_map
 from analysis.figures.overlay import overlay
 from pages.ui.compare import answers_at_hand, fields, making
 from pages.ui.compare.answers_at_hand import Answer
-from pages.ui.compare.sentences import Scores, about_curves, about_scales, settings_in_words
+from pages.ui.compare.sentences import Scores, about_curves, about_heads, about_scales, settings_in_words
 from pages.ui.compare.strips import pair_of_strips
 from rauq.score import Score
 from rauq.settings import Settings
@@ -115,10 +115,7 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
         config=_saved_as("attention-a-minus-b"),
         alt="Layer by head map of the difference in attention to the previous token, A minus B",
     )
-    st.caption(
-        "Mean over each answer. Teal: the head looks at the previous token more in A; violet: more in B. Circles are "
-        "the heads that RAUQ picked in A, diamonds those in B; where they differ, another head speaks for the layer."
-    )
+    st.caption(about_heads(scores))
 
 
 def _format() -> None:
@@ -156,7 +153,8 @@ def _table(rows: Sequence[UnderOneSetting]) -> None:
     )
     st.caption(
         "One row for each setting in play, and both answers under it: the layer that decided and the head picked in "
-        "it. Higher is less sure. The number ranks answers of one model; it is not a probability."
+        "it, None where no single one did. Higher is less sure. The number ranks answers of one model; it is "
+        "not a probability."
     )
 
 

@@ -53,7 +53,7 @@ def pair_of_strips(
         "first_difference": first_difference,
         "selected": selected,
         "live": False,
-        "legend": _legend(),
+        "legend": _legend(marks=any(answer.wrong for answer in answers)),
         "branches": [_branch(answers[0].trace, token) for token in range(len(answers[0].trace.pieces))],
     }
     _draw(data, on_select, on_branch)
@@ -65,7 +65,14 @@ def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
     data = {"headline": headline, "sides": _with_looks([_scored_side(a, score), side_b]), "columns": columns}
     _draw(
-        data | {"first_difference": None, "selected": None, "live": True, "legend": _legend(), "branches": []},
+        data
+        | {
+            "first_difference": None,
+            "selected": None,
+            "live": True,
+            "legend": _legend(marks=bool(a.wrong)),
+            "branches": [],
+        },
         _ignore,
         _ignore,
     )
@@ -168,11 +175,17 @@ def _branch(trace: Trace, token: int) -> dict[str, Any]:
     }
 
 
-def _legend() -> dict[str, Any]:
+def _legend(*, marks: bool) -> dict[str, Any]:
     return {
         "name": "Collapse, log r − log c, in nats",
         "swatches": [[_level(value), f"{value:g}"] for value in _SWATCHES],
-        "key": ["▲ the largest", f"{SPACE} is a space", f"{NEWLINE} a line break", "┊ the first difference"],
+        "key": [
+            "▲ the largest",
+            f"{SPACE} is a space",
+            f"{NEWLINE} a line break",
+            "┊ the first difference",
+            *["✗ marked as wrong"] * marks,
+        ],
     }
 
 
