@@ -157,13 +157,15 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
 def _decision(score: Score) -> str:
     for row in picked_heads(score):
         if row.layer == score.layer:
-            return f" Layer {row.layer} decided{_with_head(row.head)}."
+            return f" Layer {row.layer} decided{_with_head(row.head, score)}."
     return ""
 
 
-def _with_head(head: int | None) -> str:
+def _with_head(head: int | None, score: Score) -> str:
     if head is None:
         return ""
+    if score.settings.heads == "top5":
+        return ", with the mean of its five best heads"
     return ", with the mean of its heads" if head < 0 else f", with head {head}"
 
 

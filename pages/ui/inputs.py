@@ -113,7 +113,7 @@ def token_count(request: Request, shown: Trace | None, *, told: RauqError | None
     elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
         said = _counted(request)
     if isinstance(said, str):
-        st.session_state[_COUNT] = said
+        st.session_state[_COUNT] = (request.prompt, said)
         st.caption(said)
     elif str(said) != str(told):
         st.text(printable(str(said)))
@@ -121,7 +121,8 @@ def token_count(request: Request, shown: Trace | None, *, told: RauqError | None
 
 def last_count() -> None:
     """What was said last of the tokens: it holds the line, so that what follows does not jump."""
-    st.caption(st.session_state.get(_COUNT, "Counting the tokens of the prompt"))
+    prompt, said = st.session_state.get(_COUNT, (None, ""))
+    st.caption(said if prompt == current_request().prompt else "Counting the tokens of the prompt")
 
 
 def _task() -> None:
@@ -194,4 +195,6 @@ def _add_space() -> None:
 
 
 def _name(example: Example | Recorded) -> str:
-    return f"{example.name} (recorded)" if isinstance(example, Recorded) else example.name
+    if isinstance(example, Recorded):
+        return f"{example.name} (recorded, {state.VERDICT[example.correct]})"
+    return example.name

@@ -46,6 +46,7 @@ class Job:
 
     request: Request
     stage: str = "Looking at the model"
+    loading: bool = True
     pieces: list[str] = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -81,7 +82,7 @@ def _work(job: Job) -> None:
     try:
         job.trace = _answer(job)
     except RauqError as error:
-        job.error = error
+        job.error = _alone(error)
     except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait for ever
         _log.exception("The generation failed")
         job.error = RauqError(f"The generation failed unexpectedly ({type(error).__name__}: {error}).")
@@ -96,7 +97,7 @@ def _answer(job: Job) -> Trace:
         job.stage = f"Loading {model_facts(cache.examine(request.model))}"
     _check(job.cancel)
     lm = cache.model(request.model)
-    job.stage = "Waiting for another generation"
+    job.stage, job.loading = "Waiting for another generation", False
     with _turn(lm.lock, job.cancel):
         if request.answer is not None:
             job.stage = "Reading the answer"
@@ -128,6 +129,12 @@ def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
     kept = origin.answer_ids[: branch.token].tolist()
     instead = [branch.instead] if isinstance(branch.instead, int) else lm.tokens.encode_answer(branch.instead)
     return [*kept, *instead]
+
+
+def _alone(error: RauqError) -> RauqError:
+    """The error without what led to it: a traceback would keep the model in memory for as long as the job is kept."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 @contextmanager

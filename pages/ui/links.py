@@ -51,17 +51,10 @@ def asking(trace: Trace) -> Asked:
     """What leads to this answer again: the prompt alone where the model would give it anyway, else the answer too."""
     kind = None if trace.model == "atlas" else trace.kind
     length = len(trace.answer_ids)
-    if not (_is_greedy(trace) and length <= MOST_TOKENS):
+    if not (trace.is_greedy and length <= MOST_TOKENS):
         return Asked(prompt=trace.prompt, answer=trace.answer, model=trace.model, kind=kind)
     limit = length if trace.stop_reason == "length" else max(length, USUAL_TOKENS)
     return Asked(prompt=trace.prompt, model=trace.model, kind=kind, max_new_tokens=limit)
-
-
-def _is_greedy(trace: Trace) -> bool:
-    most_probable = (
-        row[0].id == token if row else False for row, token in zip(trace.alternatives, trace.answer_ids, strict=True)
-    )
-    return trace.stop_reason in {"eos", "stop", "length"} and all(most_probable)
 
 
 def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
@@ -76,6 +69,12 @@ def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
         kept |= _written(asking(trace))
     found = f"{base}?{urlencode(kept, errors='replace')}"
     return found if len(found) <= LONGEST else None
+
+
+def comparing(name: str, wrong: Iterable[int]) -> dict[str, str]:
+    """URL parameters with which the page Compare opens on this answer, its marks along with it."""
+    marks = written_wrong(wrong)
+    return {"a": name} | ({} if marks == _NONE else {"a_wrong": marks})
 
 
 def read_wrong(text: str, num_tokens: int) -> tuple[tuple[int, ...], bool]:

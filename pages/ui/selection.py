@@ -41,7 +41,7 @@ def chosen(trace: Trace) -> Chosen:
     unread = [name for name in SELECTED if name in st.query_params and found[name] is None]
     unread += [COLOUR] if colour not in {None, *COLOURS} else []
     if unread:
-        notify(f"The link's {' and '.join(unread)} cannot be used; it is left out.")
+        notify(f"The link's {' and '.join(unread)} cannot be used: left out.")
     selected = Chosen(**found, colour=colour if colour in COLOURS else None)
     write(selected)
     return selected

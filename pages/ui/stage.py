@@ -13,6 +13,8 @@ from pages.ui.links import Asked
 from pages.ui.words import Words
 from rauq.labels import running
 
+_OFTEN, _SELDOM = 0.1, 0.5  # seconds; each look takes time from the thread that imports torch
+
 
 def empty_stage() -> None:
     """Say what the page is for, and offer prompts to start from."""
@@ -39,10 +41,13 @@ def asking_stage(asked: Asked, request: Request) -> None:
     st.button(task_name(request), key="run_link", type="primary", on_click=run)
 
 
-@st.fragment(run_every=0.1)
 def follow(job: Job) -> None:
     """Show the answer growing; when it is complete, run the whole page again."""
-    if not job.live:
+    st.fragment(_grow, run_every=_SELDOM if job.loading else _OFTEN)(job, loading=job.loading)
+
+
+def _grow(job: Job, *, loading: bool) -> None:
+    if not job.live or job.loading != loading:
         st.rerun()
     seconds = f"{time.monotonic() - job.begun:.1f} s"
     counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds

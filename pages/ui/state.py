@@ -18,7 +18,7 @@ GENERATE, READ = "generate", "paste"
 DEVICE, DTYPE, KIND, AUTO = "device", "dtype", "kind", "auto"
 ATLAS, OTHER = "atlas", "another"
 _NOTICES, _LAST_QUERY, _IN_FORM = "_notices", "_last_query", "_in_form"
-_VERDICT = {True: "right", False: "wrong"}
+VERDICT = {True: "right", False: "wrong"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,9 @@ def _recorded() -> Shown | None:
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
     if st.query_params.get(EXAMPLE) != recorded.id:
         st.query_params[EXAMPLE] = recorded.id
-    note = f"Recorded; the answer is {_VERDICT[recorded.correct]}. {recorded.what_to_see}"
+    note = (
+        f"Recorded; the answer is {VERDICT[recorded.correct]}. {recorded.what_to_see} New to RAUQ? Start with Lesson."
+    )
     return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note))
 
 

@@ -29,7 +29,7 @@ def take_away(shown: Shown, trace: Trace, score: Score) -> None:
         "pages/compare.py",
         label="Compare it with another answer",
         icon=":material/compare_arrows:",
-        query_params={"a": shown.name},
+        query_params=links.comparing(shown.name, trace.wrong),
     )
     _folded("Copy link", lambda: _link(trace))
     _folded("Download: trace, report, numbers", lambda: _downloads(trace, score))

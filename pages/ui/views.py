@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import rauq
-from pages.ui import selection, state
+from pages.ui import links, selection, state
 from pages.ui.errors import show_error
 from pages.ui.linked_views import payload, show_views
 from pages.ui.state import Shown
@@ -15,6 +15,8 @@ from pages.ui.take_away import take_away
 from pages.ui.words import words
 from rauq.score import Score
 from rauq.settings import Settings
+
+_BRANCH = "_branch"
 
 
 def show_answer(shown: Shown, settings: Settings) -> None:
@@ -44,14 +46,12 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
         on_wrong=lambda told: _mark(shown, told),
         on_branch=lambda token: st.session_state.update({_BRANCH: token}),
     )
-    if (token := st.session_state.pop(_BRANCH, None)) is not None:
-        st.switch_page("pages/compare.py", query_params={"a": shown.name, "branch": str(token)})
     marked = replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
+    if (token := st.session_state.pop(_BRANCH, None)) is not None:
+        query = links.comparing(shown.name, marked.wrong) | {"branch": str(token)}
+        st.switch_page("pages/compare.py", query_params=query)
     take_away(shown, marked, score)
     state.remember_url()
-
-
-_BRANCH = "_branch"
 
 
 def _select(shown: Shown, told: Mapping[str, Any]) -> None:

@@ -1,10 +1,9 @@
 """What stands around the tokens of an answer."""
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from rauq import report
-from rauq.labels import running
+from rauq.labels import running, size
 from rauq.report import ENDINGS
 from rauq.score import Score
 from rauq.trace import Trace
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from rauq.candidate import Candidate
 
 _LONGEST_PROMPT = 60
-_GIGABYTE = 1e9
+_MILLION = 1e6
 
 
 class Words(NamedTuple):
@@ -27,19 +26,17 @@ class Words(NamedTuple):
 def words(trace: Trace, score: Score, note: str = "") -> Words:
     """The words around a scored answer; `note` stands behind its source."""
     headline, detail = report.sentence_halves(trace, score)
-    if not math.isnan(score.uncertainty):
-        uncertainty = f"{score.uncertainty:.2f}".replace("-", "−").replace("inf", "∞")
-        detail += f" Uncertainty {uncertainty}: it ranks answers, and is not a probability."
+    detail = f"{detail} {report.uncertainty_sentence(score)}".rstrip()
     return Words(f"{_source(trace)}. {note}", headline, detail)
 
 
 def model_facts(candidate: "Candidate") -> str:
     """What is known about a model before it is loaded, in one line of numbers."""
-    size = f", {candidate.parameters / _GIGABYTE:.2g} billion parameters"
-    needs = "" if candidate.bytes_needed is None else f", {candidate.bytes_needed / _GIGABYTE:.2g} GB"
+    parameters = f", {candidate.parameters / _MILLION:,.1f} million parameters"
+    needs = "" if candidate.bytes_needed is None else f", {size(candidate.bytes_needed)}"
     place = f" in {candidate.dtype} on {candidate.device}"
-    free = "" if candidate.bytes_free is None else f" ({candidate.bytes_free / _GIGABYTE:.2g} GB free)"
-    return f"{candidate.architecture}{size}{needs}{place}{free}"
+    free = "" if candidate.bytes_free is None else f" ({size(candidate.bytes_free)} free)"
+    return f"{candidate.architecture}{parameters}{needs}{place}{free}"
 
 
 def _source(trace: Trace) -> str:

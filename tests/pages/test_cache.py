@@ -10,6 +10,7 @@ import pytest
 import rauq
 from pages.ui import cache
 from pages.ui.cache import ModelChoice
+from pages.ui.jobs import Request, start
 from rauq.errors import OutOfMemory
 from tests.architectures import byte_tokenizer, named, tiny_model
 
@@ -179,3 +180,16 @@ def test_a_model_that_is_there_is_found_without_the_lock(library, loaded):
         assert cache.if_loaded(FIRST) is model
         assert cache.if_loaded(SECOND) is None
     assert len(library.calls) == 1
+
+
+def test_a_job_that_failed_does_not_keep_its_model_in_memory(tmp_path):
+    choices = [ModelChoice(name=str(tmp_path / name), device="cpu") for name in ("first", "second")]
+    for choice in choices:
+        tiny_model(named("llama")).save_pretrained(choice.name)
+        byte_tokenizer().save_pretrained(choice.name)
+    job = start(Request(model=choices[0], prompt="word " * 500))
+    assert job.done.wait(30)
+    assert "256" in str(job.error)
+    model = weakref.ref(cache.if_loaded(choices[0]).model)
+    cache.model(choices[1])
+    assert model() is None

@@ -16,7 +16,7 @@ from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.pages.reading import choose, interpreted, written
 
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
-PARAMETERS = "4.5e-05 billion parameters, 0.00018 GB in float32 on cpu"  # 44,512 of 4 bytes
+PARAMETERS = "0.0 million parameters, 178.0 kB in float32 on cpu"
 AT_HAND = "_at_hand"
 
 

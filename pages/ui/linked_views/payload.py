@@ -43,7 +43,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "numHeads": trace.num_heads,
         "gaps": len(trace.pieces) - 1,
         "picked": [
-            {"layer": layer, "row": rows[layer], "head": int(head)}
+            {"layer": layer, "row": rows[layer], "head": int(head), "five": score.settings.heads == "top5"}
             for layer, head in zip(score.layers, score.heads, strict=True)
         ],
         "deciding": score.layer,

@@ -33,6 +33,9 @@ function drawCurves(context, data, view, [top, bottom], area, xOf, colours) {
   const count = data.tokens.length;
   const rowOf = (row) => data.confidence.subarray(row * count, (row + 1) * count);
   const sure = data.sure.subarray(data.frontRow * count, (data.frontRow + 1) * count);
+  if (!data.confidence.some((value) => value > 0)) {
+    return write(context, "no confidence of single tokens here", area.x + area.width / 2, (top + bottom) / 2, { align: "center", colour: colours.text });
+  }
   const [low, high] = logRange([data.confidence, sure]);
   const yOf = (value) => bottom - ((Math.log10(value) - low) / (high - low)) * (bottom - top);
   for (const tick of logTicks(low, high)) {
@@ -57,6 +60,7 @@ function drawKey(context, data, selected, area, colours) {
   if (data.picked.length > 1) entries.push(["other layers", colours.quiet, 1, []]);
   let x = area.x;
   for (const [name, colour, line, dash] of entries) {
+    if (x + 25 + context.measureText(name).width > area.x + area.width) return;
     context.save();
     context.strokeStyle = colour;
     context.lineWidth = line;

@@ -1,12 +1,16 @@
 // One token in full, one cell in a line, and the table of picked heads.
 
+function headName({ head, five }) {
+  if (head < 0) return "mean of its heads";
+  return five ? "mean of its five best heads" : `head ${head}`;
+}
+
 function factsOf(data, token) {
   const front = data.picked[data.frontRow];
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
   if (data.gaps) {
     const attention = token ? data.pickedAttention[data.frontRow * data.gaps + token - 1] : NaN;
-    const head = front.head < 0 ? "mean of heads" : `head ${front.head}`;
-    facts.push([`attention, layer ${front.layer} ${head}`, shown(attention)]);
+    facts.push([`attention, layer ${front.layer}, ${headName(front)}`, shown(attention)]);
   }
   facts.push([`confidence c, layer ${front.layer}`, shown(data.confidence[data.frontRow * data.tokens.length + token])]);
   facts.push(["collapse", `${shown(data.collapse[token])} nats`]);
@@ -68,7 +72,7 @@ function drawHeads(holder, data, act) {
   data.picked.forEach((picked, index) => {
     const row = body.insertRow();
     row.className = picked.layer === data.deciding ? "deciding" : "";
-    const named = picked.head < 0 ? "mean" : String(picked.head);
+    const named = picked.head < 0 ? "mean" : picked.five ? "best five" : String(picked.head);
     const cells = [picked.layer === data.deciding ? `${picked.layer} decided` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
     row.append(...cells.map((text) => make("td", "", String(text))));
     row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });

@@ -129,7 +129,7 @@ function current({ chosen, view, data }) {
   const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
   view.head = chosen.head ?? Math.max(picked, 0);
   view.token = chosen.token;
-  view.colouring = chosen.colour ?? "collapse";
+  view.colouring = chosen.colour ?? (data.collapseAt === null ? "probability" : "collapse");
   const asked = data.deciding ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
 }
@@ -146,7 +146,7 @@ function paint(stage) {
   const front = data.picked[data.frontRow];
   part("map-sub").textContent = view.token > 0 ? `at token ${view.token} alone` : "mean over the answer";
   part("chart-title").textContent = `Confidence, layer ${front.layer}`;
-  part("chart-sub").textContent = front.head < 0 ? "attention: mean of its heads" : `attention: head ${front.head}`;
+  part("chart-sub").textContent = `attention: ${headName(front)}`;
   part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
   paintHeads(part("heads"), data, view);
   if (data.gaps) {
@@ -182,8 +182,8 @@ function wire(stage) {
   part("mark").onclick = () => mark(stage);
   part("branch").onclick = () => stage.ask("branch", stage.view.token);
   part("whole").onclick = () => select(stage, { token: null });
-  part("layer-input").onchange = (event) => select(stage, { layer: nearest(stage.data.layers, Number(event.target.value)) });
-  part("head-input").onchange = (event) => select(stage, { layer: stage.view.layer, head: clamp(Math.round(Number(event.target.value)), 0, stage.data.numHeads - 1) });
+  onNumber(stage, "layer-input", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
+  onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
   onCells(stage, part("layer-head"), {
     find: (point) => cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads),
     say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `attention ${shown(stage.drawn.layerHead.weight(row, column))}`],
@@ -202,6 +202,11 @@ function wire(stage) {
     say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, column)],
     choose: ({ column }) => ({ token: stage.view.token === column ? null : column }),
   });
+}
+
+// An emptied field asks for nothing: what was selected stays, and is written into it again.
+function onNumber(stage, name, change) {
+  stage.part(name).onchange = ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value)));
 }
 
 function onCells(stage, canvas, { find, say, choose }) {
