@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import links
-from pages.ui.links import COLOUR, HEAD, LAYER, SELECTED, TOKEN
+from pages.ui.links import COLOUR, HEAD, LAYER, SELECTED, TOKEN, WRONG
 from pages.ui.state import notify
 from rauq.score import Score
 from rauq.trace import Trace
@@ -56,30 +56,24 @@ def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
     return layer, max(picked, 0) if selected.head is None else selected.head
 
 
-def hear(told: Mapping[str, Any]) -> None:
-    """Take over what was selected in the browser, which knows it already."""
+def hear(told: Mapping[str, Any], trace: Trace) -> None:
+    """Take over what was selected and marked as wrong in the browser, which knows it already."""
     selected = Chosen(**{field.name: told[field.name] for field in fields(Chosen)})
-    st.session_state[_HEARD] = (selected, _heard()[1])
+    wrong = tuple(told["wrong"])
+    st.session_state[_HEARD] = (selected, wrong)
     write(selected)
-
-
-def hear_wrong(tokens: Sequence[int]) -> None:
-    """Take over what was marked as wrong in the browser."""
-    st.session_state[_HEARD] = (_heard()[0], tuple(tokens))
-    st.query_params[links.WRONG] = links.written_wrong(tokens)
+    if wrong == trace.wrong:
+        st.query_params.pop(WRONG, None)
+    else:
+        st.query_params[WRONG] = links.written_wrong(wrong)
 
 
 def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
     """A number that changes when selection or marks came from elsewhere than the views, which then take them over."""
-    if _heard() != (selected, wrong):
+    if st.session_state.get(_HEARD) != (selected, wrong):
         st.session_state[_HEARD] = (selected, wrong)
         st.session_state[_SERIAL] = st.session_state.get(_SERIAL, 0) + 1
     return int(st.session_state.get(_SERIAL, 0))
-
-
-def _heard() -> tuple[Chosen | None, tuple[int, ...]]:
-    heard: tuple[Chosen | None, tuple[int, ...]] = st.session_state.get(_HEARD, (None, ()))
-    return heard
 
 
 def write(selected: Chosen) -> None:

@@ -42,8 +42,7 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
     """Runs alone when something is selected; the views are given what they have already, so they draw nothing again."""
     show_views(
         dict(data),
-        on_select=lambda told: _select(shown, told),
-        on_wrong=lambda told: _mark(shown, told),
+        on_view=lambda told: _hear(shown, told),
         on_branch=lambda token: st.session_state.update({_BRANCH: token}),
     )
     marked = replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
@@ -54,11 +53,6 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
     state.remember_url()
 
 
-def _select(shown: Shown, told: Mapping[str, Any]) -> None:
+def _hear(shown: Shown, told: Mapping[str, Any]) -> None:
     if told["answer"] == shown.name:  # a late word about the answer before would select in this one
-        selection.hear(told)
-
-
-def _mark(shown: Shown, told: Mapping[str, Any]) -> None:
-    if told["answer"] == shown.name:
-        selection.hear_wrong(told["tokens"])
+        selection.hear(told, shown.trace)

@@ -34,11 +34,10 @@ _component = st.components.v2.component(
 def show_views(
     data: dict[str, Any],
     *,
-    on_select: Callable[[dict[str, Any]], None],
-    on_wrong: Callable[[dict[str, Any]], None],
+    on_view: Callable[[dict[str, Any]], None],
     on_branch: Callable[[int], None],
 ) -> None:
-    """Draw a scored answer; the callbacks hear before the next run what was selected, marked as wrong or branched."""
+    """Draw a scored answer; the callbacks hear before the next run what was selected and marked, or branched."""
 
     def told(act: Callable[[Any], None], name: str) -> Callable[[], None]:
         return lambda: act(st.session_state[KEY][name])
@@ -46,8 +45,7 @@ def show_views(
     _component(
         key=KEY,
         data=data,
-        on_selection_change=told(on_select, "selection"),
-        on_wrong_change=told(on_wrong, "wrong"),
+        on_view_change=told(on_view, "view"),
         on_branch_change=told(on_branch, "branch"),
     )
 

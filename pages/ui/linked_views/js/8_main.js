@@ -1,4 +1,4 @@
-// Selection, hover and the order of drawing. Python hears of a selection once it rests, of marks and branches at once.
+// Selection, hover and the order of drawing. Python hears of what was selected and marked once that rests.
 
 const ARRAYS = [
   "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
@@ -19,7 +19,8 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
 function build(root) {
   const part = (name) => root.querySelector(`.${name}`);
   const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
-  stage.report = settle(() => stage.tell("selection", { ...stage.chosen, answer: stage.data.answer }), 120);
+  // All of it at once: of two reports on the way, the later one must not undo what the earlier one said.
+  stage.report = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
   stage.watcher = new ResizeObserver(() => stage.data && paint(stage));
   stage.watcher.observe(root);
   stage.act = actions(stage);
@@ -68,12 +69,12 @@ function select(stage, change) {
 }
 
 function mark(stage) {
-  const { view, data } = stage;
+  const { view } = stage;
   if (view.token === null) return;
   const wrong = view.wrong.includes(view.token) ? view.wrong.filter((token) => token !== view.token) : [...view.wrong, view.token];
   view.wrong = wrong.sort((first, second) => first - second);
   paint(stage);
-  stage.tell("wrong", { tokens: view.wrong, answer: data.answer });
+  stage.report();
 }
 
 function take(stage, data) {
