@@ -66,7 +66,7 @@ class Stopped(RauqError):
 
 def start(request: Request) -> Job:
     """Begin to work on a request in a thread of its own."""
-    job = Job(request)
+    job = Job(request, loading=cache.if_loaded(request.model) is None)
     threading.Thread(target=_work, args=(job,), daemon=True, name="generation").start()
     return job
 
