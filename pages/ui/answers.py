@@ -43,4 +43,4 @@ def mine() -> Mapping[str, Trace]:
 
 
 def _size(traces: Iterable[Trace]) -> int:
-    return sum(trace.attention.nbytes for trace in traces)
+    return sum(array.nbytes for trace in traces for array in (trace.attention, *trace.extras.values()))

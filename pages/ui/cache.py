@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rauq.candidate import Candidate
     from rauq.language_model import LanguageModel
 
-MOST_ANSWERS_BYTES = 256 * 2**20  # of attention: 35 answers of 200 tokens by a model of 32 layers with 32 heads
+MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
 
 
 @dataclass(frozen=True, kw_only=True)
