@@ -9,6 +9,8 @@ import numpy as np
 
 import rauq
 from rauq.errors import InvalidInput
+from rauq.labels import number
+from rauq.report import front_layer
 from rauq.score import Score
 from rauq.settings import Settings
 from rauq.trace import Trace
@@ -94,16 +96,12 @@ def verdict(score_a: Score, score_b: Score, scales: Sequence[str]) -> str:
     if math.isnan(a) or math.isnan(b):
         return f"No comparison: the score of {'A' if math.isnan(a) else 'B'} is undefined"
     if scales:
-        return f"A scores {_number(a)} and B {_number(b)}, on different scales"
-    if _number(a) == _number(b):
-        return f"A and B are equally sure: uncertainty {_number(a)}"
+        return f"A scores {number(a, places=2)} and B {number(b, places=2)}, on different scales"
+    if number(a, places=2) == number(b, places=2):
+        return f"A and B are equally sure: uncertainty {number(a, places=2)}"
     less, more = ("A", "B") if a > b else ("B", "A")
-    return f"{less} is less sure than {more}: uncertainty {_number(max(a, b))} against {_number(min(a, b))}"
-
-
-def front_layer(score: Score) -> int:
-    """The layer to draw: the one that decided, or the window's first where none did."""
-    return score.layers[0] if score.layer is None else score.layer
+    high, low = (number(value, places=2) for value in (max(a, b), min(a, b)))
+    return f"{less} is less sure than {more}: uncertainty {high} against {low}"
 
 
 def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:
@@ -161,8 +159,8 @@ def _longest_common(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> lis
     numbers = {piece: number for number, piece in enumerate(dict.fromkeys([*pieces_a, *pieces_b]))}
     of_a, of_b = (np.array([numbers[piece] for piece in pieces], dtype=np.int32) for pieces in (pieces_a, pieces_b))
     lengths = np.zeros((len(of_a) + 1, len(of_b) + 1), dtype=np.int32)  # of what the first a and b tokens share
-    for a, number in enumerate(of_a):
-        np.maximum.accumulate(np.maximum(lengths[a, 1:], lengths[a, :-1] + (of_b == number)), out=lengths[a + 1, 1:])
+    for a, piece in enumerate(of_a):
+        np.maximum.accumulate(np.maximum(lengths[a, 1:], lengths[a, :-1] + (of_b == piece)), out=lengths[a + 1, 1:])
     a, b = len(of_a), len(of_b)
     pairs = []
     while lengths[a, b]:
@@ -184,7 +182,3 @@ def _the_rest(settings: Settings) -> tuple[object, ...]:
         settings.token_aggregation,
         settings.layer_aggregation,
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:z.2f}".replace("-", "−").replace("inf", "∞")

@@ -14,13 +14,9 @@ A bound fails only if the interval of the median lies beyond it: machines are no
 """
 
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,11 +26,11 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from benchmarks.server import PATIENCE, serving
 from rauq.trace import NUM_BANDS, Alternative, Trace
 
-ROOT = Path(__file__).parents[1]
 ROUNDS = 10
-PATIENCE = 60  # seconds
+
 LAYERS, HEADS, TOKENS = 32, 32, 200
 PROMPT = "Text: A lottery in Japan was drawn. Maria Keller from Lyon won 2,500 on {day}.\nSummary:"
 DAYS = ("Friday", "Monday")
@@ -123,35 +119,6 @@ def large_trace() -> Trace:
         alternatives=(tuple(row),) * TOKENS,
         attention=rng.random((LAYERS, HEADS, TOKENS + 1, NUM_BANDS), dtype=np.float32),
     )  # fmt: skip
-
-
-@contextmanager
-def serving(script: Path) -> Iterator[str]:
-    """The address of a Streamlit script, served by a process of its own."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    options = [f"--server.port={port}", "--server.fileWatcherType=none"]
-    command = [sys.executable, "-m", "streamlit", "run", str(script), *options]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            _until_healthy(f"http://127.0.0.1:{port}/_stcore/health")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-
-
-def _until_healthy(address: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            urllib.request.urlopen(address, timeout=1).close()  # noqa: S310 - our own server
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
 
 
 @contextmanager
@@ -284,7 +251,7 @@ def main() -> int:
         folder = Path(name)
         (folder / "empty.py").write_text(_EMPTY, encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
-        with serving(folder / "empty.py") as empty, serving(ROOT / "app.py") as app:
+        with serving(folder / "empty.py") as empty, serving() as app:
             for row in chain(first_paints(browser, empty, app), interactions(browser, app, folder)):
                 rows.append(row)
                 sys.stdout.write(f"{row}\n")

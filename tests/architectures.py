@@ -181,3 +181,10 @@ def seeded_prompts(*lengths: int) -> list[list[int]]:
 def named(name: str) -> Architecture:
     """The row of that name."""
     return next(row for row in ARCHITECTURES if row.name == name)
+
+
+def save_tiny(folder, name="llama"):
+    """A tiny model and its tokenizer in a folder, as `save_pretrained` writes them."""
+    tiny_model(named(name)).save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
+    return folder

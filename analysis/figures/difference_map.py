@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from analysis.figures.attention_cells import cells, upper_end
 from analysis.figures.pair import difference_scale, looks
-from analysis.figures.style import finish, text_colour
+from analysis.figures.style import finish
 
 HEIGHT = 400
 _PLOT_HEIGHT, _PLOT_WIDTH = 330, 420  # about what is left for cells; the width is only known in the browser
 _SYMBOLS = ("circle-open", "diamond-open")
-_MOST_WITH_GAPS = 32
 Heads = Sequence[tuple[int, int]]
 
 
@@ -27,8 +27,8 @@ def difference_map(
     size = 0.7 * min(_PLOT_HEIGHT / num_layers, _PLOT_WIDTH / num_heads, 40)
     figure = go.Figure(_cells(difference, layers, dark=dark))
     for heads, look, symbol, scale in zip(picked, looks(dark=dark), _SYMBOLS, (0.75, 1.05), strict=True):
-        cells = [(row_of[layer], head) for layer, head in heads if head >= 0]
-        figure.add_traces(_rings(cells, f"picked in {look.name}", symbol, size * scale))
+        ringed = [(row_of[layer], head) for layer, head in heads if head >= 0]
+        figure.add_traces(_rings(ringed, f"picked in {look.name}", symbol, size * scale))
     rows = list(range(0, num_layers, _step(num_layers)))
     plain = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_xaxes(plain, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
@@ -39,45 +39,22 @@ def difference_map(
 
 
 def _cells(difference: np.ndarray, layers: Sequence[int], *, dark: bool) -> go.Heatmap:
-    num_layers, num_heads = difference.shape
-    end = _end(difference)
-    text = {"color": text_colour(dark=dark)}
-    return go.Heatmap(
-        z=difference.astype(np.float32),
+    end = upper_end(np.abs(difference), parts=20)
+    heat = cells(difference, title="A − B", low=-end, high=end, scale=difference_scale(dark=dark), dark=dark)
+    return heat.update(
         customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], difference.shape),
-        zmin=-end,
-        zmax=end,
-        colorscale=difference_scale(dark=dark),
-        xgap=int(num_heads < _MOST_WITH_GAPS),
-        ygap=int(num_layers < _MOST_WITH_GAPS),
-        hoverongaps=False,
         hovertemplate="layer %{customdata} · head %{x}<br>A − B: %{z:+.3f}<extra></extra>",
-        colorbar={
-            "title": {"text": "A − B", "side": "right", "font": text},
-            "tickfont": text,
-            "tickformat": ".2~f",
-            "thickness": 10,
-            "outlinewidth": 0,
-            "len": 0.9,  # leaves the chart's own buttons free
-            "y": 0,
-            "yanchor": "bottom",
-        },
+        colorbar={"tickformat": ".2~f"},
     )
 
 
-def _end(difference: np.ndarray) -> float:
-    """Either end of the colour scale: the largest difference, rounded up to a twentieth; 1 where there is none."""
-    finite = np.abs(difference[np.isfinite(difference)])
-    return float(np.ceil(finite.max() * 20 - 1e-6) / 20) if finite.size and finite.max() > 0 else 1.0
-
-
-def _rings(cells: Heads, name: str, symbol: str, size: float) -> list[go.Scatter]:
+def _rings(ringed: Heads, name: str, symbol: str, size: float) -> list[go.Scatter]:
     """Each ring is dark outside and light inside: one of the two contrasts with any cell."""
     edge = min(4, size / 3)
     return [
         go.Scatter(
-            x=[head for _, head in cells],
-            y=[row for row, _ in cells],
+            x=[head for _, head in ringed],
+            y=[row for row, _ in ringed],
             mode="markers",
             name=part,
             marker={"symbol": symbol, "size": size, "color": colour, "line": {"width": width}},

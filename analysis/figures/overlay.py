@@ -7,12 +7,13 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.comparison import Columns, front_layer
+from analysis.comparison import Columns
 from analysis.figures.labels import plotly_text
 from analysis.figures.pair import Look, looks
 from analysis.figures.style import QUIET, finish, text_colour
 from analysis.figures.token_axis import hover_labels, tick_positions
 from rauq.labels import label
+from rauq.report import front_layer
 from rauq.score import Score
 
 HEIGHT = 460

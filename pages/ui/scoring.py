@@ -162,9 +162,9 @@ def _change_heads(trace: Trace, kind: Kind) -> None:
 def _put_head(trace: Trace, kind: Kind) -> None:
     """The selected head takes the place of the one that stood for its layer."""
     before = state.settings(trace)
-    fixed = dict(before.heads)  # type: ignore[arg-type]  # the button is there for fixed heads alone
+    fixed = dict(before.heads) if isinstance(before.heads, tuple) else {}
     selected = selection.chosen(trace)
-    layer = min(fixed) if selected.layer is None else selected.layer
+    layer = min(fixed, default=0) if selected.layer is None else selected.layer
     head = fixed.get(layer) if selected.head is None else selected.head
     if layer not in fixed or head is None:
         state.notify(f"Layer {layer} is not among the layers that RAUQ looks at here.")

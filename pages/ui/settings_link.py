@@ -55,14 +55,13 @@ def fitted(settings: Settings, trace: Trace) -> ReadSettings:
         if inside != settings.layers:
             wrong.append(LAYERS)
             settings = replace(settings, layers=inside or "middle")
-    if isinstance(settings.heads, tuple) and not _has_heads(settings, trace):
+    if isinstance(settings.heads, tuple) and not _has_heads(dict(settings.heads), settings, trace):
         wrong.append(HEADS)
         settings = replace(settings, heads="max")
     return ReadSettings(settings, tuple(wrong))
 
 
-def _has_heads(settings: Settings, trace: Trace) -> bool:
-    named = dict(settings.heads)  # type: ignore[arg-type]  # a tuple of pairs, as the caller found
+def _has_heads(named: Mapping[int, int], settings: Settings, trace: Trace) -> bool:
     try:
         layers = window(settings, captured=trace.layers, num_layers=trace.num_layers)
     except InvalidInput:  # no layer with attention in the middle, say

@@ -15,7 +15,6 @@ from analysis.comparison import (
     by_position,
     different_scales,
     find_first_difference,
-    front_layer,
     under_each_setting,
     verdict,
     why_no_difference,
@@ -201,10 +200,3 @@ def test_an_alignment_that_one_answer_lacks_is_no_plausible_number():
         attention_difference(
             random_trace(4), random_trace(4, attention=attention), Settings(), Settings(alignment="own")
         )
-
-
-def test_the_front_layer_is_the_one_that_decided():
-    trace = random_trace(6)
-    score = rauq.score(trace)
-    assert front_layer(score) == score.layer
-    assert front_layer(rauq.score(trace, Settings(layer_aggregation="mean"))) == score.layers[0]

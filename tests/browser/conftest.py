@@ -1,19 +1,12 @@
 """A really started server, and Chromium to look at it."""
 
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-ROOT = Path(__file__).parents[2]
+from benchmarks.server import PATIENCE, serving
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -22,39 +15,6 @@ FLAGS = [
     "--disable-component-update",
     "--no-first-run",
 ]
-PATIENCE = 90  # seconds: a machine under load imports torch in half a minute
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-@contextmanager
-def serving(script="app.py"):
-    """The address of the app, or of another page, served by a process of its own."""
-    port = free_port()
-    options = [f"--server.port={port}", "--server.fileWatcherType=none"]
-    command = [sys.executable, "-m", "streamlit", "run", script, *options]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            address = f"http://127.0.0.1:{port}"
-            until_healthy(f"{address}/_stcore/health", process)
-            yield address
-        finally:
-            process.terminate()
-
-
-def until_healthy(address, process):
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(address, timeout=1):  # noqa: S310 - our own server
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.05)
-    pytest.fail("the server did not start")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pages.ui import cache
 from pages.ui.cache import ModelChoice
 from pages.ui.jobs import Request, start
 from rauq.errors import OutOfMemory
-from tests.architectures import byte_tokenizer, named, tiny_model
+from tests.architectures import save_tiny
 
 FIRST, SECOND = ModelChoice(name="first"), ModelChoice(name="second")
 THREADS = 8
@@ -78,8 +78,7 @@ def library(monkeypatch):
 
 def folders(tmp_path, *names):
     for name in names:
-        tiny_model(named("llama")).save_pretrained(tmp_path / name)
-        byte_tokenizer().save_pretrained(tmp_path / name)
+        save_tiny(tmp_path / name)
         yield ModelChoice(name=str(tmp_path / name), device="cpu")
 
 
@@ -185,8 +184,7 @@ def test_a_model_that_is_there_is_found_without_the_lock(library, loaded):
 def test_a_job_that_failed_does_not_keep_its_model_in_memory(tmp_path):
     choices = [ModelChoice(name=str(tmp_path / name), device="cpu") for name in ("first", "second")]
     for choice in choices:
-        tiny_model(named("llama")).save_pretrained(choice.name)
-        byte_tokenizer().save_pretrained(choice.name)
+        save_tiny(choice.name)
     job = start(Request(model=choices[0], prompt="word " * 500))
     assert job.done.wait(30)
     assert "256" in str(job.error)

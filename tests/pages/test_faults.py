@@ -10,7 +10,7 @@ from pages.ui import cache, inputs, jobs, state
 from pages.ui.cache import ModelChoice
 from pages.ui.examples import EXAMPLES
 from rauq.atlas import recorded
-from tests.architectures import byte_tokenizer, named, tiny_model
+from tests.architectures import save_tiny
 from tests.pages.reading import choose, finished, interpreted, shown_trace, views, written
 from tests.traces import make_trace
 
@@ -23,9 +23,7 @@ UNOPENED = "This trace cannot be opened"
 def folder(tmp_path):
     """A small model, saved."""
     folder = tmp_path / "tiny"
-    tiny_model(named("llama")).save_pretrained(folder)
-    byte_tokenizer().save_pretrained(folder)
-    return folder
+    return save_tiny(folder)
 
 
 def asked(page, folder, prompt=PROMPT):

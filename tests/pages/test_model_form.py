@@ -12,7 +12,7 @@ from pages.ui.model_form import DEVICES, DTYPES, KINDS
 from rauq.errors import ModelNotFound
 from rauq.loading import DTYPES as LIBRARY_DTYPES
 from rauq.presets import PRESETS
-from tests.architectures import byte_tokenizer, named, tiny_model
+from tests.architectures import save_tiny
 from tests.pages.reading import choose, interpreted, written
 
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
@@ -23,9 +23,7 @@ AT_HAND = "_at_hand"
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    tiny_model(named("llama")).save_pretrained(folder)
-    byte_tokenizer().save_pretrained(folder)
-    return folder
+    return save_tiny(folder)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from rauq.errors import ModelNotFound, OutOfMemory
 from rauq.models import load_model
-from tests.architectures import byte_tokenizer, named, tiny_model
+from tests.architectures import save_tiny
 from tests.tiny import PROMPT, assert_close
 
 SHORTAGES = [
@@ -22,8 +22,7 @@ SHORTAGES = [
 
 @pytest.fixture
 def folder(tmp_path):
-    tiny_model(named("llama")).save_pretrained(tmp_path / "model")
-    byte_tokenizer().save_pretrained(tmp_path / "model")
+    save_tiny(tmp_path / "model")
     return tmp_path / "model"
 
 

@@ -21,7 +21,7 @@ import rauq.language_model
 from rauq.capture.check import Check
 from rauq.errors import InvalidInput, ModelNotFound, NonFiniteLogits, UnsupportedModel
 from rauq.models import load_model, wrap_model
-from tests.architectures import VOCABULARY, byte_tokenizer, named, tiny_language_model, tiny_model
+from tests.architectures import VOCABULARY, byte_tokenizer, named, save_tiny, tiny_language_model, tiny_model
 from tests.tiny import PROMPT, assert_close
 
 WEIGHTS = "model.safetensors"
@@ -31,9 +31,7 @@ TEMPLATE = "[{{ messages[0].content }}]"
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    tiny_model(named("llama")).save_pretrained(folder)
-    byte_tokenizer().save_pretrained(folder)
-    return folder
+    return save_tiny(folder)
 
 
 @pytest.fixture

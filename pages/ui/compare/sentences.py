@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from analysis.comparison import front_layer, same_confidence
+from analysis.comparison import same_confidence
 from rauq import report
+from rauq.report import front_layer
 from rauq.score import Score
 from rauq.settings import Settings
 

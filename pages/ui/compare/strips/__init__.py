@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from analysis.comparison import Columns, front_layer
+from analysis.comparison import Columns
 from analysis.figures.pair import looks
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.compare.sentences import layer_and_head
 from pages.ui.words import words
 from rauq import report
-from rauq.labels import NEWLINE, SPACE, label, parts, visible
+from rauq.labels import NEWLINE, SPACE, label, number, parts, visible
 from rauq.score import Score
 from rauq.trace import Trace
 
@@ -113,7 +113,7 @@ def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
     ]
     return {
         "cells": cells,
-        "uncertainty": _number(score.uncertainty, places=2),
+        "uncertainty": number(score.uncertainty, places=2),
         "source": words(trace, score, answer.note).source,
         "said": report.sentence(trace, score),
     }
@@ -135,28 +135,28 @@ def _bare_cell(piece: bytes, token: int) -> dict[str, Any]:
 def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong: bool) -> dict[str, Any]:
     bare = _bare_cell(trace.pieces[token], token)
     value = float(score.collapse[token])
-    number = _number(value, places=2)
+    shown = number(value, places=2)
     notes = f"{', the collapse' if is_collapse else ''}{', marked as wrong' if is_wrong else ''}"
     return bare | {
         "level": _level(value),
-        "number": number,
+        "number": shown,
         "collapse": is_collapse,
         "wrong": is_wrong,
-        "spoken": f"{bare['spoken']}, collapse {number}{notes}",
+        "spoken": f"{bare['spoken']}, collapse {shown}{notes}",
         "facts": _facts(trace, score, token),
     }
 
 
 def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
-    layer = front_layer(score)
+    layer = report.front_layer(score)
     row = score.layers.index(layer)
     attention = score.attention[row][token - 1] if token else math.nan
     return [
         ("probability", f"{math.exp(trace.logprobs[token]):.4f}"),
-        (f"attention, {layer_and_head(score)}", _number(attention)),
-        (f"confidence c, layer {layer}", _number(score.confidence[row][token])),
-        ("r of a sure model", _number(score.sure_confidence[row][token])),
-        ("collapse, log r − log c", _number(score.collapse[token])),
+        (f"attention, {layer_and_head(score)}", number(attention)),
+        (f"confidence c, layer {layer}", number(score.confidence[row][token])),
+        ("r of a sure model", number(score.sure_confidence[row][token])),
+        ("collapse, log r − log c", number(score.collapse[token])),
     ]
 
 
@@ -196,8 +196,3 @@ def _level(collapse: float) -> float:
 
 def _probability(logprob: float) -> str:
     return f"{math.exp(logprob):.3f}" if math.exp(logprob) >= 0.0005 else "<0.001"
-
-
-def _number(value: float, places: int = 3) -> str:
-    """A number with a minus that reads as one, none on a rounded zero; a dash where it is undefined."""
-    return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")
