@@ -1,0 +1,32 @@
+"""Which answers count as correct and which as incorrect; those between the thresholds are neither."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.quality.judgement import Thresholds
+from rauq.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Two masks (A,) over the same answers: where both are False, quality is undefined or between the thresholds."""
+
+    correct: np.ndarray
+    incorrect: np.ndarray
+
+
+def sides(quality: np.ndarray, thresholds: Thresholds) -> Sides:
+    """The sides of A answers by their quality (A,), nan being on neither (paper, figure 3).
+
+    Raises:
+        InvalidInput: thresholds that would put an answer on both sides.
+    """
+    if thresholds.incorrect > thresholds.correct:
+        message = (
+            f"Answers above {thresholds.correct:g} would be correct and below {thresholds.incorrect:g} incorrect: some "
+            "would be both. Put the threshold of incorrect answers at or below that of correct ones."
+        )
+        raise InvalidInput(message)
+    quality = np.asarray(quality, dtype=float)
+    return Sides(correct=quality > thresholds.correct, incorrect=quality < thresholds.incorrect)
