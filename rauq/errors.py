@@ -31,3 +31,7 @@ class TraceFileError(RauqError):
 
 class OutOfMemory(RauqError):
     """The device has not enough memory for the model or for this prompt."""
+
+
+class RunError(RauqError):
+    """A run of answers that cannot be read, written or gone on with."""

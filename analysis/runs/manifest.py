@@ -1,0 +1,160 @@
+"""What a run is: which examples are put to which model, and how. It is written before the first answer."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rauq.errors import RunError
+from rauq.trace import Kind
+
+SCHEMA = 1
+MANIFEST = "manifest.json"
+StoredLayers = Literal["middle", "all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked for. Nothing in it needs the model, and all of it decides what the answers are.
+
+    `model`: atlas, a hub id or a folder. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
+    the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
+    token. Shards hold `shard_size` examples each, by their number; batches do not cross shards.
+    """
+
+    model: str
+    data: str
+    data_sha256: str
+    count: int
+    quality: str = "none"
+    weights: str = ""
+    kind: Kind | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    max_new_tokens: int = 128
+    stop: tuple[str, ...] | None = None
+    chat: bool | None = None
+    batch_size: int = 8
+    shard_size: int = 32
+    stored_layers: StoredLayers = "middle"
+    methods: tuple[str, ...] = ("rauq", "msp", "perplexity", "mean_token_entropy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answerer:
+    """The model that answers, as it was loaded; `layers` are those that have attention, out of `num_layers`."""
+
+    name: str
+    revision: str
+    kind: Kind
+    dtype: str
+    layers: tuple[int, ...]
+    num_layers: int
+    num_heads: int
+    vocab_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """A run: its request, the model once it was loaded, and the packages that it was loaded with."""
+
+    name: str
+    created: str
+    request: Request
+    answerer: Answerer | None = None
+    packages: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def num_shards(self) -> int:
+        """How many shards the finished run has."""
+        return -(-self.request.count // self.request.shard_size)
+
+    def numbers(self, shard: int) -> range:
+        """The examples of a shard."""
+        start = shard * self.request.shard_size
+        return range(start, min(start + self.request.shard_size, self.request.count))
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a run, whole or not at all.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    text = json.dumps({"schema": SCHEMA} | asdict(manifest), indent=1)
+    write_whole(folder / MANIFEST, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a run.
+
+    Raises:
+        RunError: there is none, it is damaged, or it is of another schema.
+    """
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        schema = found.pop("schema")
+    except FileNotFoundError as error:
+        message = f"{folder} is no run: it has no {MANIFEST}. Give the folder that `python -m analysis score` wrote."
+        raise RunError(message) from error
+    except (OSError, ValueError, AttributeError, KeyError, RecursionError) as error:
+        message = f"{folder / MANIFEST} cannot be read ({error}). Take it from a copy of the run."
+        raise RunError(message) from error
+    if schema != SCHEMA:
+        message = f"{folder} is a run of schema {schema!r}, and this version reads schema {SCHEMA}. Score it again."
+        raise RunError(message)
+    return _manifest(found, folder)
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file, and rename it to `path`: a killed process leaves no half-written file.
+
+    Raises:
+        RunError: it cannot be written, for example because the disk is full.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        message = (
+            f"{path} cannot be written ({error.strerror or error}). What was saved before is whole: "
+            "make room, or see who may write there, and resume the run."
+        )
+        raise RunError(message) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _manifest(found: dict[str, Any], folder: Path) -> Manifest:
+    try:
+        request = Request(**_with_tuples(found["request"]))
+        answerer = Answerer(**_with_tuples(found["answerer"])) if found["answerer"] else None
+        manifest = Manifest(
+            name=str(found["name"]),
+            created=str(found["created"]),
+            request=request,
+            answerer=answerer,
+            packages=tuple((str(name), str(number)) for name, number in found["packages"]),
+        )
+        _check(request)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        message = f"{folder / MANIFEST} is damaged ({error}). Take it from a copy of the run."
+        raise RunError(message) from error
+    return manifest
+
+
+def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+
+
+def _check(request: Request) -> None:
+    for name in ("count", "batch_size", "shard_size", "max_new_tokens"):
+        value = getattr(request, name)
+        if type(value) is not int or value < (0 if name == "count" else 1):
+            message = f"{name} is {value!r}"
+            raise ValueError(message)

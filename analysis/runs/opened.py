@@ -1,0 +1,152 @@
+"""A run read back: which of its shards are whole, and their answers as one table."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from safetensors import SafetensorError, safe_open
+
+from analysis.datasets.example import Example
+from analysis.runs.examples import read_examples
+from analysis.runs.manifest import Answerer, Manifest, read_manifest
+from analysis.runs.shard import LIGHT, NUM_BANDS, answers_path, traces_path
+from rauq.errors import RunError
+from rauq.settings import Settings, window
+
+UNREADABLE = (OSError, pa.ArrowException, SafetensorError, ValueError, KeyError)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard that is whole: its number, its row in the run's table, and how many of its answers have a trace."""
+
+    number: int
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run:
+    """The answers of a run, A of them, in the order of its data set.
+
+    `answers` has a row for each answered example, `failures` one for each that failed; the columns are those of a
+    shard and of the examples. `shards` are those that are whole, and `faults` say what is wrong with others.
+    """
+
+    folder: Path
+    manifest: Manifest
+    answerer: Answerer
+    examples: tuple[Example, ...]
+    answers: pd.DataFrame
+    failures: pd.DataFrame
+    shards: tuple[Shard, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def stored_layers(self) -> tuple[int, ...]:
+        """The layers whose weights are kept token by token."""
+        return layers_to_store(self.manifest, self.answerer)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each answer (A,)."""
+        return self.answers["num_tokens"].to_numpy(dtype=np.int64)
+
+
+def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
+    """The layers whose weights a run keeps token by token: the paper's window, or all."""
+    settings = Settings(layers=manifest.request.stored_layers)
+    return window(settings, captured=answerer.layers, num_layers=answerer.num_layers)
+
+
+def open_run(folder: Path) -> Run:
+    """Read what a run has so far; shards that are missing or broken are left out, and said.
+
+    Raises:
+        RunError: the folder is no run, its manifest or examples are damaged, or no model was loaded for it yet.
+    """
+    manifest = read_manifest(folder)
+    if manifest.answerer is None:
+        message = f"{folder} has no answers yet: its model was never loaded. Resume the run."
+        raise RunError(message)
+    examples = read_examples(folder)
+    tables, shards, faults, start = [], [], [], 0
+    for number in range(manifest.num_shards):
+        try:
+            table = read_table(folder, manifest, manifest.answerer, number)
+        except RunError as error:
+            faults.append(str(error))
+            continue
+        size = int((table["error"] == "").sum())
+        tables.append(table)
+        shards.append(Shard(number, start, size))
+        start += size
+    rows = pd.concat([LIGHT.empty_table().to_pandas(), *tables], ignore_index=True)
+    joined = rows.join(_of_examples(examples), on="number")
+    answered = joined["error"] == ""
+    return Run(
+        folder=folder,
+        manifest=manifest,
+        answerer=manifest.answerer,
+        examples=examples,
+        answers=joined[answered].reset_index(drop=True),
+        failures=joined.loc[~answered, ["number", "id", "prompt", "error"]].reset_index(drop=True),
+        shards=tuple(shards),
+        faults=tuple(faults),
+    )
+
+
+def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int) -> pd.DataFrame:
+    """Read the table of a shard, and see whether its arrays are there and belong to it.
+
+    Raises:
+        RunError: one of the files is missing, broken or of other examples.
+    """
+    path = answers_path(folder, shard)
+    numbers = manifest.numbers(shard)
+    if not path.exists():
+        message = f"The answers {numbers.start} to {numbers.stop - 1} are not there yet: resume the run to have them."
+        raise RunError(message)
+    try:
+        table = pq.read_table(path, columns=LIGHT.names).cast(LIGHT).to_pandas()
+        _check_numbers(table, numbers)
+        lengths = table.loc[table["error"] == "", "num_tokens"]
+        with safe_open(traces_path(folder, shard), framework="np") as arrays:
+            _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), layers_to_store(manifest, answerer), answerer)
+    except UNREADABLE as error:
+        message = (
+            f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
+            "are left out. Resume the run to answer them again."
+        )
+        raise RunError(message) from error
+    return table
+
+
+def _check_numbers(table: pd.DataFrame, numbers: range) -> None:
+    if table["number"].tolist() != list(numbers):
+        message = f"it has other examples than {numbers.start} to {numbers.stop - 1}"
+        raise ValueError(message)
+
+
+def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], answerer: Answerer) -> None:  # noqa: ANN401 - safetensors has no type for it
+    """Only the header of the file is read here."""
+    expected = {
+        "bands": [int((lengths + 1).sum()) * NUM_BANDS * len(stored) * answerer.num_heads],
+        "logprobs": [int(lengths.sum())],
+        "entropies": [int(lengths.sum())],
+    }
+    for name, shape in expected.items():
+        if (found := arrays.get_slice(name).get_shape()) != shape:
+            message = f"{name} has shape {found}, not {shape}"
+            raise ValueError(message)
+
+
+def _of_examples(examples: tuple[Example, ...]) -> pd.DataFrame:
+    """What the table says of the examples themselves, by their number."""
+    wanted = ["id", "group", "stratum", "error_label", "prompt", "references"]
+    rows = [asdict(example) for example in examples]
+    return pd.DataFrame({name: [row[name] for row in rows] for name in wanted})

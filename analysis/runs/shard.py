@@ -1,0 +1,175 @@
+"""A shard of a run: a table of answers, and beside it their attention in half precision.
+
+`answers-00000.parquet` has a row for each example of the shard, failed ones too. `traces-00000.safetensors` has arrays
+over the n answered ones:
+
+- `bands`, flat: for each answer in turn (2, L', H, N + 1), the weights 0 and 1 keys back, of the stored layers;
+- `means` (2, 6, n, L, H): by alignment and offset, the mean over the answer, of all layers that have attention;
+- `fact_means` (2, 6, n, L, H), `fact_counts` (6, n): the same over the tokens that carry the fact, and how many;
+- `logprobs` and `entropies`, flat, float32, in nats.
+
+Both files are written under another name and renamed, the table last: a shard that has its table is whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from safetensors.numpy import save_file
+
+from analysis.runs.manifest import write_whole
+from rauq.trace import Alignment, Trace
+
+ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
+OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c
+NUM_BANDS = 2
+
+_IDS, _TEXTS = pa.list_(pa.int32()), pa.list_(pa.string())
+LIGHT = pa.schema(
+    [
+        ("number", pa.int32()),
+        ("error", pa.string()),
+        ("answer", pa.string()),
+        ("num_tokens", pa.int32()),
+        ("num_fact_tokens", pa.int32()),
+        ("stop_reason", pa.string()),
+        ("quality", pa.float64()),
+        ("quality_reason", pa.string()),
+        ("uncertainty", pa.float64()),
+        ("msp", pa.float64()),
+        ("perplexity", pa.float64()),
+        ("mean_token_entropy", pa.float64()),
+    ]
+)
+HEAVY = pa.schema(
+    [
+        ("chat_applied", pa.bool_()),
+        ("prompt_ids", _IDS),
+        ("answer_ids", _IDS),
+        ("answer_tokens", _TEXTS),
+        ("pieces", pa.list_(pa.binary())),
+        ("fact", pa.list_(pa.bool_())),
+        ("alternative_ids", pa.list_(_IDS)),
+        ("alternative_texts", pa.list_(_TEXTS)),
+        ("alternative_logprobs", pa.list_(pa.list_(pa.float32()))),
+    ]
+)
+SCHEMA = pa.schema([*LIGHT, *HEAVY])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answered:
+    """An example's answer: its trace, the tokens that carry the fact (N,), its quality and its uncertainties."""
+
+    number: int
+    trace: Trace
+    fact: np.ndarray
+    quality: float
+    quality_reason: str
+    uncertainty: float
+    msp: float
+    perplexity: float
+    mean_token_entropy: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """An example that has no answer, and why."""
+
+    number: int
+    error: str
+
+
+def answers_path(folder: Path, shard: int) -> Path:
+    """Where the table of a shard is."""
+    return folder / f"answers-{shard:05}.parquet"
+
+
+def traces_path(folder: Path, shard: int) -> Path:
+    """Where the arrays of a shard are."""
+    return folder / f"traces-{shard:05}.safetensors"
+
+
+def write_shard(folder: Path, shard: int, outcomes: Sequence[Answered | Failed], *, stored: tuple[int, ...]) -> None:
+    """Write both files of a shard; `stored` are the layers whose weights are kept token by token.
+
+    Raises:
+        RunError: they cannot be written.
+    """
+    answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
+    arrays = _arrays(answered, stored)
+    write_whole(traces_path(folder, shard), lambda path: save_file(arrays, path))
+    table = pa.Table.from_pylist([_row(outcome) for outcome in outcomes], schema=SCHEMA)
+    write_whole(answers_path(folder, shard), lambda path: pq.write_table(table, path, compression="zstd"))
+
+
+def _arrays(answered: Sequence[Answered], stored: tuple[int, ...]) -> dict[str, np.ndarray]:
+    traces = [outcome.trace for outcome in answered]
+    facts = [outcome.fact for outcome in answered]
+    arrays = {
+        "bands": _flat([_bands(trace, stored) for trace in traces], np.float16),
+        "logprobs": _flat([trace.logprobs for trace in traces], np.float32),
+        "entropies": _flat([trace.entropies for trace in traces], np.float32),
+    }
+    if traces:
+        arrays["means"] = _means(traces, [np.ones(len(fact), dtype=bool) for fact in facts])
+    if any(fact.any() for fact in facts):
+        arrays["fact_means"] = _means(traces, facts)
+        arrays["fact_counts"] = np.array([[fact[offset:].sum() for fact in facts] for offset in OFFSETS], np.int32)
+    return arrays
+
+
+def _bands(trace: Trace, stored: tuple[int, ...]) -> np.ndarray:
+    """(2, L', H, N + 1)."""
+    rows = [trace.layers.index(layer) for layer in stored]
+    return np.moveaxis(trace.attention[rows, :, :, :NUM_BANDS], -1, 0)
+
+
+def _means(traces: Sequence[Trace], chosen: Sequence[np.ndarray]) -> np.ndarray:
+    """Mean weight over the chosen tokens of each answer (2, 6, n, L, H); nan where there is none."""
+    means = np.full((len(ALIGNMENTS), len(OFFSETS), len(traces), *traces[0].attention.shape[:2]), np.nan, np.float16)
+    for a, alignment in enumerate(ALIGNMENTS):
+        for o, offset in enumerate(OFFSETS):
+            for i, (trace, tokens) in enumerate(zip(traces, chosen, strict=True)):
+                inside = np.flatnonzero(tokens[offset:]) + offset - 1  # for the first tokens the key is in the prompt
+                if inside.size:
+                    weights = trace.previous_token_attention(alignment, offset)[..., inside]
+                    means[a, o, i] = weights.mean(axis=-1, dtype=np.float64)
+    return means
+
+
+def _flat(parts: Sequence[np.ndarray], dtype: type[np.floating]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype).ravel() for part in parts)])
+
+
+def _row(outcome: Answered | Failed) -> dict[str, Any]:
+    if isinstance(outcome, Failed):
+        return {"number": outcome.number, "error": outcome.error}
+    trace = outcome.trace
+    return {
+        "number": outcome.number,
+        "error": "",
+        "answer": trace.answer,
+        "num_tokens": len(trace.answer_ids),
+        "num_fact_tokens": int(outcome.fact.sum()),
+        "stop_reason": trace.stop_reason,
+        "quality": outcome.quality,
+        "quality_reason": outcome.quality_reason,
+        "uncertainty": outcome.uncertainty,
+        "msp": outcome.msp,
+        "perplexity": outcome.perplexity,
+        "mean_token_entropy": outcome.mean_token_entropy,
+        "chat_applied": trace.chat_applied,
+        "prompt_ids": trace.prompt_ids,
+        "answer_ids": trace.answer_ids,
+        "answer_tokens": trace.answer_tokens,
+        "pieces": trace.pieces,
+        "fact": outcome.fact,
+        "alternative_ids": [[entry.id for entry in row] for row in trace.alternatives],
+        "alternative_texts": [[entry.text for entry in row] for row in trace.alternatives],
+        "alternative_logprobs": [[entry.logprob for entry in row] for row in trace.alternatives],
+    }
