@@ -1,0 +1,194 @@
+"""Tables of the user as data sets: which column means what, and one example a row that can be used."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from analysis.datasets import cells
+from analysis.datasets.example import DataSet, Example, Rejected
+from analysis.datasets.table import Table
+from rauq.errors import InvalidInput
+
+_USUAL: Mapping[str, str] = MappingProxyType(
+    {
+        "prompt": "prompt input instruction question query text",
+        "references": "references reference reference_answer correct_answers answers target expected gold label truth",
+        "answer": "answer response output generation completion prediction model_answer generated",
+        "quality": "quality score rating",
+        "correct": "correct is_correct right",
+        "group": "group task language category",
+        "stratum": "stratum difficulty",
+        "error_label": "error_label error error_type",
+        "facts": "facts fact",
+        "source": "source document context article",
+        "question": "question query",
+        "id": "id key",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Names of the columns that hold each thing; None, or no references, where no column does.
+
+    References may stand in several columns, or as a list in one. `quality` is a number, higher is better; `correct`
+    says right or wrong in words or as 1 and 0, and at most one of the two is given. `facts` is a text or a list.
+    """
+
+    prompt: str
+    references: tuple[str, ...] = ()
+    answer: str | None = None
+    quality: str | None = None
+    correct: str | None = None
+    group: str | None = None
+    stratum: str | None = None
+    error_label: str | None = None
+    facts: str | None = None
+    source: str | None = None
+    question: str | None = None
+    id: str | None = None
+
+
+def guess_columns(table: Table) -> Columns:
+    """What the columns' names suggest; a column is used once, the first one is the prompt where no name tells.
+
+    A column called answer holds what is to be scored where another one says how good it is, or what a good answer
+    is; alone it is taken for the reference.
+    """
+    free = {column.lower().replace(" ", "_"): column for column in table.columns}
+    found: dict[str, str | None] = {}
+    for field, names in _USUAL.items():
+        name = next((name for name in names.split() if name in free), None)
+        found[field] = free.pop(name) if name else None
+    if found["quality"]:
+        found["correct"] = None
+    if not (found["references"] or found["quality"] or found["correct"]):
+        found["references"], found["answer"] = found["answer"], None
+    if not found["answer"]:
+        found["quality"] = found["correct"] = None
+    references = found.pop("references")
+    prompt = found.pop("prompt") or table.columns[0]
+    rest = {field: None if column == prompt else column for field, column in found.items()}
+    return Columns(prompt=prompt, references=(references,) if references and references != prompt else (), **rest)
+
+
+def examples_from(table: Table, columns: Columns, *, name: str | None = None, quality: str | None = None) -> DataSet:
+    """The rows as examples; every row that cannot be used is rejected with its reason.
+
+    `name` is the file's if none is given. `quality` is the measure's id; without one, "given" where a column says how
+    good the answers are, "token_f1" where there are references, else "none".
+
+    Raises:
+        InvalidInput: a column that the table does not have, both `quality` and `correct`, or one of them without
+            `answer`.
+    """
+    _check(table, columns)
+    examples: dict[str, Example] = {}
+    rejected = list(table.rejected)
+    for number, *values in table.rows.itertuples(name=None):
+        try:
+            example = _example(number, dict(zip(table.columns, values, strict=True)), columns)
+            _check_new(example.id, examples)
+        except InvalidInput as reason:
+            rejected.append(Rejected(number, str(reason)))
+        else:
+            examples[example.id] = example
+    return DataSet(
+        name=name or table.name,
+        examples=tuple(examples.values()),
+        rejected=tuple(sorted(rejected, key=lambda row: row.row)),
+        quality=quality or _measure(columns),
+    )
+
+
+def correct_and_incorrect(correct: Table, incorrect: Table, columns: Columns) -> DataSet:
+    """One data set from two files that share their columns: the answers of the first are right, of the second wrong.
+
+    Ids begin with "correct" and "incorrect", since both files often answer the same questions.
+
+    Raises:
+        InvalidInput: no answer column, or a column that one of the files does not have.
+    """
+    if columns.answer is None:
+        message = "Two files, one of correct and one of incorrect answers, need the column of the answer. Name it."
+        raise InvalidInput(message)
+    columns = replace(columns, quality=None, correct=None)
+    sides = [
+        _judged(examples_from(correct, columns), "correct", 1.0),
+        _judged(examples_from(incorrect, columns), "incorrect", 0.0),
+    ]
+    return DataSet(
+        name=f"{correct.name}, {incorrect.name}",
+        examples=tuple(example for side in sides for example in side.examples),
+        rejected=tuple(row for side in sides for row in side.rejected),
+        quality="given",
+    )
+
+
+def _judged(side: DataSet, what: str, quality: float) -> DataSet:
+    return replace(
+        side,
+        examples=tuple(replace(example, id=f"{what} {example.id}", quality=quality) for example in side.examples),
+        rejected=tuple(Rejected(row.row, f"{side.name}: {row.reason}") for row in side.rejected),
+    )
+
+
+def _check(table: Table, columns: Columns) -> None:
+    single = [value for value in vars(columns).values() if isinstance(value, str)]
+    if missing := [column for column in (*single, *columns.references) if column not in table.columns]:
+        known = ", ".join(map(repr, table.columns))
+        message = f"{table.name} has no column {missing[0]!r}. It has {known}."
+        raise InvalidInput(message)
+    if columns.quality and columns.correct:
+        message = (
+            f"Both {columns.quality!r} (quality) and {columns.correct!r} (correct or not) say how good an answer is. "
+            "Choose one."
+        )
+        raise InvalidInput(message)
+    if (judged := columns.quality or columns.correct) and not columns.answer:
+        message = f"{judged!r} says how good answers are, and no column holds them. Name the answer's column too."
+        raise InvalidInput(message)
+
+
+def _check_new(name: str, examples: Mapping[str, Example]) -> None:
+    if name in examples:
+        message = f"the id {name[:40]!r} was used above. Give every row its own."
+        raise InvalidInput(message)
+
+
+def _example(number: int, row: Mapping[str, Any], columns: Columns) -> Example:
+    prompt = cells.filled(row[columns.prompt], columns.prompt)
+    return Example(
+        id=str(number) if columns.id is None else cells.filled(row[columns.id], columns.id),
+        prompt=prompt,
+        references=_texts(row, columns.references),
+        source=_text(row, columns.source),
+        question=_text(row, columns.question) or prompt,
+        answer=None if columns.answer is None else cells.filled(row[columns.answer], columns.answer),
+        quality=_quality(row, columns),
+        group=_text(row, columns.group),
+        stratum=_text(row, columns.stratum),
+        error_label=_text(row, columns.error_label),
+        facts=_texts(row, (columns.facts,) if columns.facts else ()),
+    )
+
+
+def _text(row: Mapping[str, Any], column: str | None) -> str:
+    return "" if column is None else cells.text(row[column], column)
+
+
+def _texts(row: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for column in columns for one in cells.texts(row[column], column)))
+
+
+def _quality(row: Mapping[str, Any], columns: Columns) -> float | None:
+    if columns.quality:
+        return cells.number(row[columns.quality], columns.quality)
+    return cells.right_or_wrong(row[columns.correct], columns.correct) if columns.correct else None
+
+
+def _measure(columns: Columns) -> str:
+    if columns.quality or columns.correct:
+        return "given"
+    return "token_f1" if columns.references else "none"
