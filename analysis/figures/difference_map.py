@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.figures.attention_cells import cells, upper_end
+from analysis.figures.head_axes import head_axis, layer_axis
 from analysis.figures.pair import difference_scale, looks
 from analysis.figures.style import finish
 
@@ -29,11 +30,8 @@ def difference_map(
     for heads, look, symbol, scale in zip(picked, looks(dark=dark), _SYMBOLS, (0.75, 1.05), strict=True):
         ringed = [(row_of[layer], head) for layer, head in heads if head >= 0]
         figure.add_traces(_rings(ringed, f"picked in {look.name}", symbol, size * scale))
-    rows = list(range(0, num_layers, _step(num_layers)))
-    plain = {"showgrid": False, "showline": False, "ticks": ""}
-    figure.update_xaxes(plain, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
-    figure.update_yaxes(plain, title="layer", tickvals=rows, ticktext=[str(layers[row]) for row in rows])
-    figure.update_yaxes(range=[num_layers - 0.5, -0.5])
+    head_axis(figure, num_heads)
+    layer_axis(figure, layers)
     finish(figure, height=HEIGHT, dark=dark)
     return figure
 
@@ -63,7 +61,3 @@ def _rings(ringed: Heads, name: str, symbol: str, size: float) -> list[go.Scatte
         )
         for part, colour, width in (("edge", "#10233f", edge), (name, "#ffffff", edge / 2))
     ]
-
-
-def _step(count: int) -> int:
-    return 1 if count <= 16 else 4

@@ -6,12 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.figures.attention_cells import attention_cells
+from analysis.figures.head_axes import head_axis, layer_axis
 from analysis.figures.style import UNCERTAINTY, VEIL, finish
 
 HEIGHT = 430
 _NUMBERS_WIDTH = 26  # pixels, of the layer numbers beside the cells
 _PLOT_HEIGHT, _PLOT_WIDTH = 360, 420  # about what is left for cells; the width is only known in the browser
-_PLAIN_AXIS = {"showgrid": False, "showline": False, "ticks": ""}
 
 
 def layer_head_map(
@@ -40,10 +40,8 @@ def layer_head_map(
     _ring(figure, [(row_of[layer], head) for layer, head in picked if head >= 0], size)
     if marked:
         _frame(figure, row_of[marked[0]], marked[1])
-    figure.update_xaxes(_PLAIN_AXIS, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
-    rows = list(range(0, num_layers, _step(num_layers)))
-    figure.update_yaxes(_PLAIN_AXIS, title="layer", tickvals=rows, ticktext=[str(layers[row]) for row in rows])
-    figure.update_yaxes(range=[num_layers - 0.5, -0.5])
+    head_axis(figure, num_heads)
+    layer_axis(figure, layers)
     finish(figure, height=HEIGHT, dark=dark)
     return figure
 
@@ -75,7 +73,3 @@ def _ring(figure: go.Figure, cells: list[tuple[int, int]], size: float) -> None:
 def _frame(figure: go.Figure, row: int, head: int) -> None:
     corners = {"x0": head - 0.5, "x1": head + 0.5, "y0": row - 0.5, "y1": row + 0.5}
     figure.add_shape(type="rect", **corners, line={"color": UNCERTAINTY, "width": 3})
-
-
-def _step(count: int) -> int:
-    return 1 if count <= 16 else 4
