@@ -1,4 +1,4 @@
-"""PRR and ROC-AUC against the reference's numbers, and laws that any ranking metric must keep."""
+"""PRR against the reference's numbers, ROC-AUC and correlation against libraries, and laws that rankings must keep."""
 
 import json
 import math
@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
 
-from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc
+from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc, spearman
+from rauq.errors import InvalidInput
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "golden.json").read_text(encoding="utf-8"))["prr_cases"]
 UNTIED = [case for case in GOLDEN if not case["ties_in_u"]]
+TIED = [case for case in GOLDEN if case["ties_in_u"]]
+CASES = pytest.mark.parametrize("case", GOLDEN, ids=lambda case: case["name"])
 values = st.lists(st.integers(-50, 50), min_size=4, max_size=30)
 
 
@@ -32,8 +37,40 @@ def test_prr_has_the_areas_of_the_reference(case, share):
     assert got == pytest.approx(expected(case, share), rel=1e-9, abs=1e-12, nan_ok=True)
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0])
+@CASES
+def test_the_random_area_is_that_of_the_seeded_shuffles_of_the_reference_within_their_noise(case, share):
+    quality = np.array(case["q"], dtype=float)
+    if len(quality) == 1 or np.ptp(quality) == 0:
+        assert math.isnan(prr(np.array(case["u"], dtype=float), quality, max_rejection=share))
+        return
+    scaled = (quality - quality.min()) / np.ptp(quality)
+    rng, kept = np.random.default_rng(0), len(scaled) - np.arange(int(share * len(scaled)))
+    areas = [(np.cumsum(rng.permutation(scaled))[kept - 1] / kept).mean() for _ in range(400)]
+    noise = np.std(areas) / math.sqrt(1000)  # the reference draws a thousand
+    assert abs(case[f"random_{share}"] - scaled.mean()) <= 4 * noise + 1e-12
+
+
+@pytest.mark.parametrize("case", TIED, ids=lambda case: case["name"])
+def test_ties_are_the_mean_over_the_orders_that_the_reference_might_sort_them_in(case):
+    uncertainty, quality = np.array(case["u"], dtype=float), np.array(case["q"], dtype=float)
+    rng = np.random.default_rng(0)
+    orders = [prr(uncertainty + 1e-6 * rng.random(len(quality)), quality) for _ in range(2000)]
+    assert prr(uncertainty, quality) == pytest.approx(np.mean(orders), abs=4 * np.std(orders) / math.sqrt(2000))
+    assert min(orders) <= case["normalized_0.5"] + 0.1  # one order of many, with the noise of the random area
+    assert case["normalized_0.5"] - 0.1 <= max(orders)
+
+
+@pytest.mark.parametrize("case", UNTIED, ids=lambda case: case["name"])
+def test_roc_auc_is_that_of_the_reference(case):
+    correct = np.array(case["q"], dtype=float) > 0.5
+    wanted = case["roc_auc_error_q<=0.5"]
+    assert roc_auc(np.array(case["u"]), correct) == pytest.approx(math.nan if wanted is None else wanted, nan_ok=True)
+
+
 def test_the_golden_cases_are_there():
     assert len(UNTIED) >= 5
+    assert len(TIED) >= 2
 
 
 @given(values)
@@ -70,12 +107,31 @@ def test_roc_auc_is_the_chance_that_the_wrong_answer_is_less_sure():
     assert math.isnan(roc_auc(uncertainty, np.ones(4)))
 
 
+@given(st.lists(st.tuples(st.integers(-5, 5), st.booleans(), st.integers(0, 9)), min_size=3, max_size=40))
+def test_roc_auc_and_correlation_are_those_of_the_libraries(rows):
+    uncertainty, correct, quality = np.array(rows, dtype=float).T
+    if len(set(correct)) == 2:
+        assert roc_auc(uncertainty, correct) == pytest.approx(roc_auc_score(1 - correct, uncertainty))
+    if len(set(uncertainty)) > 1 < len(set(quality)):
+        assert spearman(uncertainty, quality) == pytest.approx(spearmanr(uncertainty, quality).statistic)
+    else:
+        assert math.isnan(spearman(uncertainty, quality))
+
+
+def test_a_quality_between_0_and_1_is_neither_correct_nor_incorrect():
+    with pytest.raises(InvalidInput, match=r"got 0\.25: put a threshold"):
+        roc_auc(np.arange(3), np.array([0, 1, 0.25]))
+
+
 def test_nan_is_left_out_and_never_ranked():
     uncertainty, quality = np.array([0.0, np.nan, 1.0, 2.0, 3.0]), np.array([1.0, 0.0, 1.0, 0.0, np.nan])
     assert prr(uncertainty, quality, max_rejection=1) == prr(
         uncertainty[[0, 2, 3]], quality[[0, 2, 3]], max_rejection=1
     )
     assert math.isnan(prr(np.array([1.0, np.nan]), np.array([0.0, 1.0])))
+    infinite = np.array([1.0, 0.0, 1.0, np.inf, 0.0])
+    assert prr(np.arange(5), infinite) == prr(np.arange(5)[infinite < 2], infinite[infinite < 2])
+    assert spearman(uncertainty, quality) == spearman(uncertainty[[0, 2, 3]], quality[[0, 2, 3]])
 
 
 def test_the_bootstrap_is_seeded_and_its_interval_holds_the_value():
@@ -86,3 +142,8 @@ def test_the_bootstrap_is_seeded_and_its_interval_holds_the_value():
     np.testing.assert_array_equal(drawn, resamples(200, count=200, seed=3))
     low, high = interval(bootstrap(prr, uncertainty, quality, drawn))
     assert low < prr(uncertainty, quality) < high < 1
+
+
+def test_an_interval_of_nothing_is_undefined():
+    assert all(math.isnan(end) for end in interval(np.full(5, np.nan)))
+    assert interval(np.array([np.nan, 1.0, 1.0])) == (1, 1)
