@@ -6,11 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from analysis.answer_sets.captions import signed
 from analysis.answer_sets.gaps import Gaps, HeadGaps
 from analysis.answer_sets.resampling import Intervals
 from analysis.figures.outcome import outcomes, series, words_instead
+from analysis.figures.pair import Look
 from analysis.figures.style import finish, text_colour
-from rauq.labels import number
 
 HEIGHT = 380
 _MANY = 300  # points of a side: more are drawn small
@@ -36,21 +37,20 @@ def gap_distributions(gaps: HeadGaps, column: int, *, dark: bool = False) -> go.
 
 def difference_words(difference: Intervals, column: int, *, places: int = 3, unit: str = "") -> str:
     """A difference with its sign and, where it has one, its interval."""
-    value, low, high = (_signed(ends[column], places) for ends in (difference.value, difference.low, difference.high))
+    ends = (difference.value, difference.low, difference.high)
+    value, low, high = (signed(end[column], places=places) for end in ends)
     return f"{value}{unit}" if np.isnan(difference.low[column]) else f"{value}{unit} [{low}, {high}]"
-
-
-def _signed(value: float, places: int) -> str:
-    text = number(value, places=places)
-    return f"+{text}" if value > 0 else text
 
 
 def _boxes(gaps: Gaps, column: int, *, dark: bool) -> list[go.Box]:
     masks = (gaps.sides.correct, gaps.sides.incorrect)
-    return [_box(gaps.values[:, column], mask, look) for mask, look in zip(masks, outcomes(dark=dark), strict=True)]
+    size = 3 if max(gaps.correct.count[column], gaps.incorrect.count[column]) > _MANY else 6
+    return [
+        _box(gaps.values[:, column], mask, look, size) for mask, look in zip(masks, outcomes(dark=dark), strict=True)
+    ]
 
 
-def _box(values: np.ndarray, mask: np.ndarray, look: Any) -> go.Box:  # noqa: ANN401
+def _box(values: np.ndarray, mask: np.ndarray, look: Look, size: int) -> go.Box:
     rows = np.flatnonzero(mask & np.isfinite(values))
     return go.Box(
         y=values[rows].astype(np.float32),
@@ -61,7 +61,7 @@ def _box(values: np.ndarray, mask: np.ndarray, look: Any) -> go.Box:  # noqa: AN
         boxmean=True,
         jitter=0.7,
         pointpos=0,
-        marker={"symbol": look.symbol, "size": 3 if len(rows) > _MANY else 6, "color": look.colour, "opacity": 0.5},
+        marker={"symbol": look.symbol, "size": size, "color": look.colour, "opacity": 0.5},
         line={"color": look.colour, "width": 1.6},
         fillcolor="rgba(0, 0, 0, 0)",
         hoveron="points",

@@ -1,0 +1,132 @@
+"""What each figure of a set of answers shows, what it leaves out, and what it does not show, in sentences.
+
+They are made of our own words and numbers alone: nothing in them has to be quoted.
+"""
+
+from collections.abc import Sequence
+
+from analysis.answer_sets.best_and_worst import BestAndWorst
+from analysis.answer_sets.correlations import Correlations
+from analysis.answer_sets.gaps import Gaps, HeadGaps
+from analysis.answer_sets.picked_heads import Agreement, PickedHeads
+from analysis.answer_sets.quality_bins import QualityBins
+from analysis.answer_sets.separation import Separation
+from analysis.estimate import Estimate
+from analysis.quality.judgement import Thresholds
+from rauq.labels import number
+
+TOKENS = {"all": "the whole answer", "fact": "the tokens that carry the fact", "other": "the other tokens"}
+
+
+def best_and_worst_caption(shown: BestAndWorst, layer: int, *, tokens: str = "all") -> str:
+    """Which rows of figure 2 are shown and which head is framed."""
+    if shown.head is None:
+        return _joined(f"No answers to show: {shown.reason}.", _left_out(shown.excluded))
+    return _joined(
+        f"Mean attention to the previous token over {TOKENS[tokens]}, layer {layer}: the {shown.k} answers of highest "
+        f"quality, and the {shown.k} of lowest. Ringed: the head that the answer picked. Framed: head {shown.head}, "
+        "the highest mean of these rows.",
+        "Among answers of equal quality a seeded draw chose." if shown.drawn else "",
+        f"Fewer rows than asked for: {shown.reason}." if shown.reason else "",
+        _left_out(shown.excluded),
+    )
+
+
+def gap_caption(gaps: HeadGaps, column: int, thresholds: Thresholds, *, tokens: str = "all") -> str:
+    """Both differences of one column of figure 3a, and how many answers are behind them."""
+    picked, mean = (_difference(own, column) for own in (gaps.picked, gaps.mean))
+    return _joined(
+        f"Mean attention over {TOKENS[tokens]}, correct minus incorrect.",
+        f"Picked head: {picked}. Mean over heads: {mean}.",
+        sides_sentence(gaps.picked, column, thresholds),
+        "Boxes: the middle half, its median, and dashed the mean.",
+    )
+
+
+def sides_sentence(gaps: Gaps, column: int, thresholds: Thresholds) -> str:
+    """How many answers are on either side, how many on none, and what the percentage is of."""
+    num_correct, num_incorrect = int(gaps.correct.count[column]), int(gaps.incorrect.count[column])
+    rest = len(gaps.values) - num_correct - num_incorrect
+    return _joined(
+        f"{num_correct:,} correct answers (quality above {thresholds.correct:g}), {num_incorrect:,} incorrect (below "
+        f"{thresholds.incorrect:g})" + (f", {rest:,} neither or without such tokens." if rest else "."),
+        "Percent: of the mean of incorrect answers. Brackets: 95 % bootstrap intervals.",
+    )
+
+
+def bins_caption(bins: QualityBins, found: Correlations) -> str:
+    """The correlations of figure 3b, and what its bins are."""
+    if bins.reason:
+        return f"Nothing to show: {bins.reason}."
+    return _joined(
+        f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % bootstrap "
+        "interval; a bin of one quality has none.",
+        f"Spearman {in_words(found.spearman)}, Pearson {in_words(found.pearson)}.",
+        _left_out(bins.excluded),
+    )
+
+
+def separation_caption(result: Separation, layers: Sequence[int]) -> str:
+    """The head that separates best, against the best of as many heads by chance."""
+    if result.best is None:
+        return f"Nothing to compare: {result.reason}."
+    row, head = result.best
+    verdict = "beyond chance" if result.beyond_chance else "not beyond chance"
+    more = "correct" if result.auc[result.best] > 0.5 else "incorrect"
+    return _joined(
+        f"Chance that a correct answer has more attention than an incorrect one, {result.num_correct:,} against "
+        f"{result.num_incorrect:,}. Framed: layer {layers[row]} head {head}, {number(result.auc[result.best])}: {more} "
+        "answers have more.",
+        f"The best of {result.auc.size:,} heads looks good by chance too: with labels shuffled it is further than "
+        f"{number(result.chance)} from 0.5 in 1 of 20 cases, and here it is {number(result.strength)}: {verdict}.",
+        "An answer's prompt also decides where heads look: compare within a group before believing it.",
+        _left_out(result.excluded),
+    )
+
+
+def picked_heads_caption(picked: PickedHeads) -> str:
+    """What a share is of."""
+    return (
+        f"Share of {int(picked.counts.max(initial=0)):,} answers of two tokens or more whose highest mean a head has."
+    )
+
+
+def agreement_caption(found: Agreement) -> str:
+    """In how many layers all groups have one most frequent head."""
+    if len(found.groups) < 2:
+        return "There is one group, so there is nothing to agree on."
+    together = int(((found.group_heads == found.group_heads[:1]) & (found.group_heads >= 0)).all(axis=0).sum())
+    return (
+        f"In {together} of {len(found.layers)} layers the same head is the most frequent in all {len(found.groups)} "
+        "groups."
+    )
+
+
+def in_words(found: Estimate) -> str:
+    """A number with its interval, or why there is none."""
+    if found.reason:
+        return f"undefined ({found.reason})"
+    return f"{number(found.value, places=2)} [{number(found.low, places=2)}, {number(found.high, places=2)}]"
+
+
+def signed(value: float, *, places: int = 3) -> str:
+    """A number that always has its sign."""
+    text = number(value, places=places)
+    return f"+{text}" if value > 0 else text
+
+
+def _difference(gaps: Gaps, column: int) -> str:
+    difference, percent = gaps.absolute, gaps.percent
+    value = f"{signed(difference.value[column])} ({signed(percent.value[column], places=0)} %)"
+    if gaps.reasons[column]:
+        return f"{value}, {gaps.reasons[column]}"
+    return f"{value} [{signed(difference.low[column])}, {signed(difference.high[column])}]"
+
+
+def _left_out(excluded: int) -> str:
+    answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
+    return f"{answers} left out: without quality, or without such tokens." if excluded else ""
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
