@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import answers, links, settings_link
+from pages.ui import answers, links, settings_link, told
 from pages.ui.errors import printable
 from pages.ui.links import ASKS, EXAMPLE, KEPT, SELECTED, WRONG, Asked
 from pages.ui.recorded import recordings
@@ -78,9 +78,8 @@ def show(trace: Trace) -> None:
     link = links.read_asked(st.query_params.to_dict())
     if link is None or link.prompt != trace.prompt:
         _forget(*SELECTED, WRONG)
-    _forget(EXAMPLE, *ASKS)
     name = answers.keep(trace)
-    st.query_params[KEPT] = name
+    told.write(dict.fromkeys((EXAMPLE, *ASKS), None) | {KEPT: name})
     st.session_state[_IN_FORM] = f"{KEPT}:{name}"  # or newer: the form is where it came from
 
 
@@ -88,6 +87,7 @@ def open_recorded(recorded: Recorded) -> None:
     """Show a recorded generation; a job at work is stopped."""
     if job := st.session_state.pop(JOB, None):
         job.cancel.set()
+    told.forget()
     _forget(KEPT, *ASKS, *SELECTED, WRONG)
     st.session_state.pop(UNREADABLE, None)
     st.query_params[EXAMPLE] = recorded.id
@@ -143,6 +143,7 @@ def bring_back_url() -> None:
     """
     if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
         st.query_params.from_dict(last)
+    told.hold((KEPT, EXAMPLE, *ASKS))
 
 
 def remember_url() -> None:

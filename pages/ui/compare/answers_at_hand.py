@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.ui import answers, links, state
+from pages.ui import answers, links, state, told
 from pages.ui.recorded import recordings
 from rauq.labels import running
 from rauq.trace import Trace
@@ -52,6 +52,7 @@ def bring_back_url() -> None:
     arriving = PICKER + A not in st.session_state
     if arriving and not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
         st.query_params.from_dict(last)
+    told.hold((A, B))
 
 
 def remember_url() -> None:
@@ -84,7 +85,7 @@ def keep(trace: Trace) -> str:
 
 def choose(side: str, ref: str) -> None:
     """Put an answer on one side; marks, and a token that was selected in A, belong to the answer before."""
-    st.query_params[side] = ref
+    told.write({side: ref})
     _forget(side + _WRONG, *((TOKEN, BRANCH) if side == A else ()))
 
 

@@ -1,0 +1,67 @@
+"""What a run wrote into the URL outlives a run that began before the browser had heard of it."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+NAMES = ("a", "b")
+
+
+def page_of(body):
+    """A page that holds `a` and `b`, does what the session's `do` says, and has the URL that results."""
+
+    def script():
+        import streamlit as st
+
+        from pages.ui import told
+
+        told.hold(("a", "b"))
+        if (wanted := st.session_state.pop("do", None)) is not None:
+            told.write(wanted)
+
+    page = AppTest.from_function(script)
+    for name, value in body.items():
+        page.query_params[name] = value
+    return page.run()
+
+
+def run(page, url, *, do=None):
+    """Run the page as a browser would that shows this URL."""
+    for name in NAMES:
+        page.query_params.pop(name, None)
+    for name, value in url.items():
+        page.query_params[name] = value
+    if do is not None:
+        page.session_state["do"] = do
+    page.run()
+    assert not page.exception
+    return {name: value if isinstance(value, str) else value[0] for name, value in page.query_params.items()}
+
+
+@pytest.fixture
+def written():
+    page = page_of({"a": "old"})
+    assert run(page, {"a": "old"}, do={"a": "new", "b": "one"}) == {"a": "new", "b": "one"}
+    return page
+
+
+def test_a_run_with_the_old_url_is_put_right_however_many_there_are(written):
+    for _ in range(3):
+        assert run(written, {"a": "old"}) == {"a": "new", "b": "one"}
+
+
+def test_once_the_browser_has_heard_of_it_the_old_url_is_the_users_wish(written):
+    assert run(written, {"a": "new", "b": "one"}) == {"a": "new", "b": "one"}
+    assert run(written, {"a": "old"}) == {"a": "old"}
+
+
+def test_another_value_is_the_users_wish(written):
+    assert run(written, {"a": "third"}) == {"a": "third", "b": "one"}
+    assert run(written, {"a": "old", "b": "one"}) == {"a": "old", "b": "one"}
+
+
+def test_what_was_taken_out_stays_out():
+    page = page_of({"a": "old"})
+    assert run(page, {"a": "old"}, do={"a": None}) == {}
+    assert run(page, {"a": "old"}) == {}
+    assert run(page, {}) == {}
+    assert run(page, {"a": "old"}) == {"a": "old"}
