@@ -35,3 +35,11 @@ class OutOfMemory(RauqError):
 
 class RunError(RauqError):
     """A run of answers that cannot be read, written or gone on with."""
+
+
+class DataSetNotFound(RauqError):
+    """No data set could be had under that name."""
+
+
+class MissingPackage(RauqError):
+    """A feature needs an optional package that is not installed."""

@@ -1,6 +1,5 @@
 """The evaluation prompts of the embedded model, whose truth is exact."""
 
-from dataclasses import replace
 from types import MappingProxyType
 
 from analysis.datasets.example import DataSet, Example
@@ -21,7 +20,7 @@ def embedded_set(name: str, *, limit: int | None = None, per_group: int | None =
     `per_group` examples of each family, then `limit` of all: seeded, every stratum in proportion.
 
     Raises:
-        KeyError: no embedded set of that name.
+        InvalidInput: a limit below 1.
     """
     examples = [
         example
@@ -35,13 +34,13 @@ def embedded_set(name: str, *, limit: int | None = None, per_group: int | None =
 def _example(row: evaluation.Example) -> Example:
     asked = row.prompt.splitlines()[-2]  # worked examples come before it, the line where the answer goes after it
     content = asked.partition(": ")[2]
-    example = Example(
+    is_question = row.family == "places"
+    return Example(
         id=row.id,
         prompt=row.prompt,
         references=(row.reference,),
-        source=content,
-        question=asked,
+        source="" if is_question else content,
+        question=content if is_question else asked,
         group=row.family,
         stratum=row.stratum,
     )
-    return replace(example, source="", question=content) if row.family == "places" else example

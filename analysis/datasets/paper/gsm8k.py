@@ -1,0 +1,78 @@
+"""GSM8k (Cobbe et al., 2021): grade school word problems; the number behind #### is the answer.
+
+{"question": "Weng earns $12 an hour for babysitting. Yesterday, she just did 50 minutes ... How much did she earn?",
+ "answer": "Weng earns 12/60 = $<<12/60=0.2>>0.2 per minute.\\nWorking 50 minutes, she earned ...\\n#### 10"}
+
+Five problems of our own are solved first, step by step on one line, so that a base model stops where it has answered.
+"""
+
+from analysis.datasets.example import Example
+from analysis.datasets.paper_set import Asking, Form, PaperSet, Row, prompt_of, text_of
+from rauq.errors import InvalidInput
+
+SOLVED = (
+    (
+        "A shelf holds 3 rows of 8 books. Lena takes 5 books home. How many books are left on the shelf?",
+        "The shelf holds 3 * 8 = 24 books. After Lena takes 5 there are 24 - 5 = 19. The answer is 19.",
+    ),
+    (
+        "A train ticket costs 14 euros and a bus ticket half as much. What do two train tickets and a bus ticket cost?",
+        "A bus ticket costs 14 / 2 = 7 euros. Two train tickets cost 2 * 14 = 28 euros. "
+        "Together that is 28 + 7 = 35 euros. The answer is 35.",
+    ),
+    (
+        "Omar saves 6 coins every day for 2 weeks and then spends a third of them. How many coins does he keep?",
+        "Two weeks have 14 days, so he saves 6 * 14 = 84 coins. He spends 84 / 3 = 28 and keeps 84 - 28 = 56. "
+        "The answer is 56.",
+    ),
+    (
+        "A baker makes 120 rolls, sells 85 in the morning and 40% of the rest in the afternoon. How many remain?",
+        "After the morning 120 - 85 = 35 rolls are left. In the afternoon 35 * 0.4 = 14 are sold. "
+        "So 35 - 14 = 21 remain. The answer is 21.",
+    ),
+    (
+        "Mia is 4 years older than Jon. In 6 years the sum of their ages will be 40. How old is Jon now?",
+        "In 6 years each is 6 years older, so now the sum is 40 - 12 = 28. Without Mia's 4 more years it would be 24, "
+        "so Jon is 24 / 2 = 12. The answer is 12.",
+    ),
+)
+
+_FORM = Form(
+    base="Word problems, solved step by step.",
+    instruct=(
+        "Solve the last problem step by step on one line, as in the examples, and end with: The answer is, and the "
+        "number."
+    ),
+    given="Problem",
+    wanted="Solution",
+)
+
+
+def example(row: Row, asking: Asking) -> Example:
+    """One problem; the reference is its number, without separators of thousands."""
+    problem = text_of(row, "question")
+    _, mark, number = text_of(row, "answer").rpartition("####")
+    if not mark:
+        message = "'answer' has no #### before its number."
+        raise InvalidInput(message)
+    return Example(
+        id=asking.id,
+        prompt=prompt_of(_FORM, asking.kind, problem, SOLVED),
+        references=(number.strip().replace(",", ""),),
+        question=problem,
+    )
+
+
+GSM8K = PaperSet(
+    id="gsm8k",
+    title="GSM8k",
+    hub_id="openai/gsm8k",
+    config="main",
+    split="test",
+    n_shot=5,
+    size=1319,
+    max_new_tokens=256,
+    quality="accuracy",
+    columns=("question", "answer"),
+    example=example,
+)
