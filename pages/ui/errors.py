@@ -5,12 +5,15 @@ from collections.abc import Mapping
 import streamlit as st
 
 from rauq.errors import (
+    DataSetNotFound,
     InvalidInput,
+    MissingPackage,
     ModelNotFound,
     NonFiniteLogits,
     NotCaptured,
     OutOfMemory,
     RauqError,
+    RunError,
     TraceFileError,
     UnsupportedModel,
 )
@@ -22,7 +25,10 @@ _TITLES: Mapping[type[RauqError], str] = {
     NonFiniteLogits: "The model broke down",
     NotCaptured: "This was not captured",
     TraceFileError: "This trace cannot be opened",
+    RunError: "This run cannot be used",
     OutOfMemory: "There is not enough memory",
+    DataSetNotFound: "This data set is not here",
+    MissingPackage: "A package is missing",
 }
 
 
