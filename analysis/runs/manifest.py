@@ -44,7 +44,10 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Answerer:
-    """The model that answers, as it was loaded; `layers` are those that have attention, out of `num_layers`."""
+    """The model that answers, as it was loaded; `layers` are those that have attention, out of `num_layers`.
+
+    `revision`: a commit of the hub, the sha256 of the embedded weights, or "local"; then `weights_sha256` says whose.
+    """
 
     name: str
     revision: str
@@ -54,6 +57,7 @@ class Answerer:
     num_layers: int
     num_heads: int
     vocab_size: int
+    weights_sha256: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +125,17 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        message = (
-            f"{path} cannot be written ({error.strerror or error}). What was saved before is whole: "
-            "make room, or see who may write there, and resume the run."
-        )
-        raise RunError(message) from error
+        raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def cannot_write(path: Path, error: OSError) -> RunError:
+    """What to say where a file of a run cannot be written, for example because the disk is full."""
+    return RunError(
+        f"{path} cannot be written ({error.strerror or error}). What was saved before is whole: "
+        "make room, or see who may write there, and resume the run."
+    )
 
 
 def _manifest(found: dict[str, Any], folder: Path) -> Manifest:

@@ -19,7 +19,7 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from analysis.runs.manifest import write_whole
 from rauq.trace import Alignment, Trace
@@ -102,7 +102,7 @@ def write_shard(folder: Path, shard: int, outcomes: Sequence[Answered | Failed],
     """
     answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     arrays = _arrays(answered, stored)
-    write_whole(traces_path(folder, shard), lambda path: save_file(arrays, path))
+    write_whole(traces_path(folder, shard), lambda path: path.write_bytes(save(arrays)))
     table = pa.Table.from_pylist([_row(outcome) for outcome in outcomes], schema=SCHEMA)
     write_whole(answers_path(folder, shard), lambda path: pq.write_table(table, path, compression="zstd"))
 

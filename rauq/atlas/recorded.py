@@ -11,6 +11,7 @@ import numpy as np
 
 from rauq.atlas.evaluation import FAMILIES, Example, Verdict, load_examples
 from rauq.errors import TraceFileError
+from rauq.spans import tokens_in
 from rauq.trace import Trace
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -101,14 +102,8 @@ def load_game() -> tuple[Riddle, ...]:
 
 def invented_tokens(trace: Trace, verdict: Verdict) -> tuple[int, ...]:
     """The answer tokens, from 0, that share a character with a statement which the verdict calls wrong."""
-    ends = np.cumsum([len(text) for text in trace.answer_tokens])
-    starts = ends - [len(text) for text in trace.answer_tokens]
     wrong = [(statement.start, statement.end) for statement in verdict.statements if not statement.correct]
-    return tuple(
-        token
-        for token, (start, end) in enumerate(zip(starts, ends, strict=True))
-        if any(start < last and end > first for first, last in wrong)
-    )
+    return tuple(np.flatnonzero(tokens_in(trace.answer_tokens, wrong)).tolist())
 
 
 def held_out(trace: Trace) -> Example:

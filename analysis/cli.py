@@ -1,0 +1,91 @@
+"""The command line of answer sets: `python -m analysis score`, and what is made of its runs.
+
+Exit codes: 0 done, 1 a known error, 2 input that cannot be used, 130 stopped by the user, 143 told to end. Results go
+to standard output, progress and errors to standard error. What loads torch or pandas is imported when it is needed.
+"""
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from rauq.errors import InvalidInput, RauqError
+from rauq.labels import running
+from rauq.trace import Kind
+
+DONE, KNOWN_ERROR, BAD_INPUT, STOPPED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its escape
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except RauqError as error:
+        say(f"analysis: {error}")
+        return BAD_INPUT if isinstance(error, InvalidInput) else KNOWN_ERROR
+    except KeyboardInterrupt:
+        say("analysis: stopped.")
+        return STOPPED
+    return code
+
+
+def say(message: str) -> None:
+    """Write one line to standard error; nothing in it can move the cursor."""
+    sys.stderr.write(f"{running(message)}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis", description="Score a data set with RAUQ, and compare correct with incorrect answers."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_score(commands.add_parser("score", help="answer a data set, and score every answer"))
+    return parser
+
+
+def _add_score(score: argparse.ArgumentParser) -> None:
+    score.description = (
+        "Answer a data set and score every answer. Stopped or killed, the same command goes on where it was, "
+        "and so does --out DIR --resume."
+    )
+    score.set_defaults(run=_score)
+    asked = score.add_argument_group("what is asked")
+    asked.add_argument("--model", metavar="M", help="atlas (embedded, default), a hub id, or a local folder")
+    asked.add_argument("--kind", choices=get_args(Kind), help="kind of the model; default: as found")
+    asked.add_argument(
+        "--data",
+        metavar="D",
+        help="a CSV, JSONL or Parquet file; atlas, or one of its families; one of the paper's sets, such as sciq, "
+        "or sciq=FOLDER for a copy of it",
+    )
+    asked.add_argument("--correct", type=Path, metavar="FILE", help="instead of --data: a file of correct answers")
+    asked.add_argument("--incorrect", type=Path, metavar="FILE", help="beside --correct: one of incorrect answers")
+    asked.add_argument(
+        "--columns",
+        metavar="NAME=COLUMN,...",
+        help="which columns of a file to use, for example prompt=question,references=answer; default: guessed",
+    )
+    asked.add_argument("--limit", type=int, metavar="N", help="at most so many examples")
+    asked.add_argument("--per-group", type=int, metavar="N", help="at most so many of each family, for atlas")
+    asked.add_argument("--seed", type=int, default=0, metavar="N", help="which examples a limit chooses; default 0")
+    how = score.add_argument_group("how")
+    how.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the run")
+    how.add_argument("--resume", action="store_true", help="go on with the run in --out, as it was asked for")
+    how.add_argument("--batch-size", type=int, metavar="B", help="default 8")
+    how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: as the data set has it, else 128")
+    how.add_argument("--methods", nargs="+", metavar="ID", help="default: rauq msp perplexity mean_token_entropy")
+    how.add_argument("--quality", metavar="ID", help="how answers are judged; default: as suits the data set")
+    how.add_argument("--weights", type=Path, metavar="DIR", help="the model that judges, where --quality needs one")
+    how.add_argument("--layers", choices=("middle", "all"), help="whose attention is kept; default: the paper's window")
+
+
+def _score(options: argparse.Namespace) -> int:
+    from analysis.commands.score import score
+
+    return score(options)

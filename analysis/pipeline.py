@@ -1,0 +1,119 @@
+"""Work on a run: answer what is still open, shard by shard. Killed at any time, it can be gone on with."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.datasets.example import DataSet, Example
+from analysis.runs.answering import answer_shard
+from analysis.runs.examples import read_examples
+from analysis.runs.job import STOP, Job, OnProgress, Stop, new_job
+from analysis.runs.loaded import load_for, with_answerer
+from analysis.runs.lock import only_job
+from analysis.runs.manifest import Manifest, read_manifest
+from analysis.runs.opened import layers_to_store, read_table
+from analysis.runs.shard import Failed, answers_path, write_shard
+from analysis.runs.status import Status
+from rauq.errors import RauqError, RunError
+
+if TYPE_CHECKING:
+    from rauq.generation import Cancel
+    from rauq.language_model import LanguageModel
+
+
+def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None) -> Status:
+    """Answer what a run still lacks, and return how far it came: "finished", or "stopped" by `cancel`.
+
+    A file named `stop` in the folder stops it too. Shards that are whole stay; broken ones are answered again.
+
+    Raises:
+        RunError: another job is at it, it was begun with another model or other packages, or it cannot be written.
+        RauqError: the model cannot be loaded, or quality cannot be measured.
+    """
+    with only_job(folder):
+        manifest, examples = read_manifest(folder), read_examples(folder)
+        _check_examples(folder, manifest, examples)
+        _tidy(folder)
+        job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
+        try:
+            _answer_all(job, manifest, examples, Stop(folder, cancel))
+        except KeyboardInterrupt:
+            job.end("stopped", how_to_resume(folder))
+            raise
+        except Exception as error:
+            job.end("failed", str(error) if isinstance(error, RauqError) else f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            (folder / STOP).unlink(missing_ok=True)
+        return job.status
+
+
+def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
+    job.tell()
+    still_open = _still_open(job, manifest)
+    if still_open:
+        lm = load_for(manifest.request)
+        answerer = with_answerer(job.folder, manifest, lm)
+        stored = layers_to_store(manifest, answerer)
+        job.begin_answering()
+        for shard in still_open:
+            if not _answer_and_save(job, manifest, lm, examples, shard=shard, stored=stored, stop=stop):
+                job.end("stopped", how_to_resume(job.folder))
+                return
+    job.tell(state="finished", message="")
+
+
+def _still_open(job: Job, manifest: Manifest) -> list[int]:
+    """The shards to answer; what is whole is counted, what is broken is said."""
+    if manifest.answerer is None:
+        return list(range(manifest.num_shards))
+    saved, failed = 0, 0
+    still_open: list[int] = []
+    faults: list[str] = []
+    for shard in range(manifest.num_shards):
+        try:
+            errors = read_table(job.folder, manifest, manifest.answerer, shard)["error"]
+            saved, failed = saved + len(errors), failed + int((errors != "").sum())
+        except RunError as error:
+            still_open.append(shard)
+            faults += [str(error)] if answers_path(job.folder, shard).exists() else []
+    job.tell(saved=saved, failed=failed, message=" ".join(faults))
+    return still_open
+
+
+def _answer_and_save(
+    job: Job,
+    manifest: Manifest,
+    lm: "LanguageModel",
+    examples: tuple[Example, ...],
+    *,
+    shard: int,
+    stored: tuple[int, ...],
+    stop: Stop,
+) -> bool:
+    """One shard; False where it was stopped before its end, and then nothing of it is kept."""
+    numbers = manifest.numbers(shard)
+    outcomes = answer_shard(lm, numbers, examples, manifest.request, cancel=stop, on_batch=partial(job.count, shard))
+    if outcomes is None:
+        return False
+    write_shard(job.folder, shard, outcomes, stored=stored)
+    job.save(examples=len(outcomes), failed=sum(isinstance(outcome, Failed) for outcome in outcomes))
+    return True
+
+
+def _check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:
+    request = manifest.request
+    if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
+        message = f"The examples in {folder} are not those of its manifest. Take them from a copy of the run."
+        raise RunError(message)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what a killed job left half-written, and a wish to stop that came after its end."""
+    for path in (*folder.glob(".*.tmp"), folder / STOP):
+        path.unlink(missing_ok=True)
+
+
+def how_to_resume(folder: Path) -> str:
+    """The command that goes on with a run."""
+    return f"To go on: python -m analysis score --out {folder} --resume"

@@ -1,0 +1,99 @@
+"""A run before its first answer: what is asked, written down, so that the job that answers needs nothing else."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from analysis.datasets.example import DataSet
+from analysis.runs.examples import EXAMPLES, write_examples
+from analysis.runs.manifest import MANIFEST, Manifest, Request, StoredLayers, read_manifest, write_manifest
+from analysis.runs.uncertainties import UNCERTAINTIES
+from rauq.errors import InvalidInput, RunError
+
+_MOST_IN_A_BATCH = 1024
+
+
+def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noqa: ANN401 - the fields of a request
+    """Ask a model for answers to a data set, in the way the data set is meant; a change that is None changes nothing.
+
+    Shards hold whole batches.
+
+    Raises:
+        InvalidInput: an option that no run can have.
+    """
+    meant = Request(
+        model=model,
+        data=data.name,
+        data_sha256=data.fingerprint,
+        count=len(data.examples),
+        quality=data.quality,
+        max_new_tokens=data.max_new_tokens,
+        stop=data.stop,
+    )
+    request = replace(meant, **{name: value for name, value in changes.items() if value is not None})
+    _check(request)
+    batches = max(1, round(request.shard_size / request.batch_size))
+    return replace(request, shard_size=batches * request.batch_size)
+
+
+def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") -> Manifest:
+    """Write down a run in a new or empty folder; a folder that holds the same run stays as it is.
+
+    `name`: for people; the folder's if none is given.
+
+    Raises:
+        InvalidInput: no example at all, or a request of another data set.
+        RunError: the folder holds something else, or cannot be written to.
+    """
+    if request.data_sha256 != data.fingerprint or not data.examples:
+        message = f"{data.name} has {len(data.examples)} examples, and the request is for {request.count} of its own."
+        raise InvalidInput(message)
+    if (folder / MANIFEST).exists():
+        return _same_run(folder, request)
+    _make_room(folder)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest = Manifest(name=name or folder.resolve().name, created=created, request=request)
+    write_examples(folder, data.examples)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def _check(request: Request) -> None:
+    if unknown := [method for method in request.methods if method not in UNCERTAINTIES]:
+        message = f"Unknown method {unknown[0]!r}; choose from {', '.join(UNCERTAINTIES)}."
+        raise InvalidInput(message)
+    if request.stored_layers not in get_args(StoredLayers):
+        message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
+        raise InvalidInput(message)
+    if not 1 <= request.batch_size <= _MOST_IN_A_BATCH or request.max_new_tokens < 1 or request.shard_size < 1:
+        message = (
+            f"Got batches of {request.batch_size} and {request.max_new_tokens} new tokens; "
+            f"allowed are batches of 1 to {_MOST_IN_A_BATCH}, and 1 new token or more."
+        )
+        raise InvalidInput(message)
+
+
+def _same_run(folder: Path, request: Request) -> Manifest:
+    manifest = read_manifest(folder)
+    if manifest.request != request:
+        names = [name for name, value in vars(request).items() if getattr(manifest.request, name) != value]
+        message = (
+            f"{folder} holds another run ({manifest.request.data} on {manifest.request.model}; they differ in "
+            f"{', '.join(names)}). Resume that one, or give a new folder."
+        )
+        raise RunError(message)
+    return manifest
+
+
+def _make_room(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        message = f"{folder} cannot be a run's folder ({error.strerror or error}). Give a new folder."
+        raise RunError(message) from error
+    # A process that was killed here left the examples at most.
+    if others := [name for name in found if name != EXAMPLES and not name.startswith(f".{EXAMPLES}.")]:
+        message = f"{folder} holds something else, such as {others[0]}. Give a new folder, or an empty one."
+        raise RunError(message)
