@@ -11,6 +11,7 @@ from analysis.answer_sets.gaps import Gaps, HeadGaps
 from analysis.answer_sets.picked_heads import Agreement, PickedHeads
 from analysis.answer_sets.quality_bins import QualityBins
 from analysis.answer_sets.separation import Separation
+from analysis.calibration import Calibration
 from analysis.estimate import Estimate
 from analysis.quality.judgement import Thresholds
 from rauq.labels import number
@@ -102,6 +103,17 @@ def agreement_caption(found: Agreement) -> str:
     )
 
 
+def calibration_caption(found: Calibration) -> str:
+    """What the share of correct answers is of, and that it is no probability."""
+    if found.reason:
+        return f"Undefined: {found.reason}."
+    return _joined(
+        f"Share of correct answers among {found.n:,}, never rising with uncertainty (isotonic), with 95 % bootstrap "
+        "band: an observation on this set, and not a probability elsewhere.",
+        _left_out(found.excluded, lacking="a score"),
+    )
+
+
 def in_words(found: Estimate) -> str:
     """A number with its interval, or why there is none."""
     if found.reason:
@@ -123,9 +135,9 @@ def _difference(gaps: Gaps, column: int) -> str:
     return f"{value} [{signed(difference.low[column])}, {signed(difference.high[column])}]"
 
 
-def _left_out(excluded: int) -> str:
+def _left_out(excluded: int, *, lacking: str = "such tokens") -> str:
     answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
-    return f"{answers} left out: without quality, or without such tokens." if excluded else ""
+    return f"{answers} left out, for want of a quality or of {lacking}." if excluded else ""
 
 
 def _joined(*sentences: str) -> str:

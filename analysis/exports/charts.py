@@ -22,10 +22,11 @@ class Chart(NamedTuple):
 def charts(trace: Trace, score: Score, *, dark: bool) -> tuple[Chart, ...]:
     """The figures of a score, the first with plotly.js in it; an answer of one token has no maps of attention."""
     drawn = drawings(trace, score, usual_view(trace, score), dark=dark)
-    return tuple(_chart(drawing, dark=dark, first=index == 0) for index, drawing in enumerate(drawn))
+    return tuple(chart(drawing, dark=dark, first=index == 0) for index, drawing in enumerate(drawn))
 
 
-def _chart(drawing: Drawing, *, dark: bool, first: bool) -> Chart:
+def chart(drawing: Drawing, *, dark: bool, first: bool) -> Chart:
+    """A figure as HTML, in the colours of the page; the `first` one of a page carries plotly.js."""
     figure = drawing.figure
     figure.layout.template = "plotly_dark" if dark else "plotly_white"  # the default may be another's
     figure.update_layout(

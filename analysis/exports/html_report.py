@@ -1,16 +1,11 @@
 """One scored answer as a single HTML file that opens offline: the answer, the figures, the numbers and the code."""
 
-import base64
-import hashlib
-import re
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-
 from analysis.exports.charts import charts
 from analysis.exports.numbers import token_numbers
+from analysis.exports.page import own, policy, template
 from analysis.exports.python_code import python_code
 from analysis.exports.settings_table import settings_table
 from analysis.exports.strip import LONG, SWATCHES, level, strip
@@ -20,8 +15,7 @@ from rauq.score import Score
 from rauq.settings import is_paper_setting
 from rauq.trace import Trace
 
-_FOLDER = Path(__file__).parent
-_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+_PAGE = Path(__file__).parent / "report.html"
 
 
 def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
@@ -30,13 +24,13 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
     Text of models and users is escaped, and the page's content policy lets only its own scripts run.
     """
     drawn = charts(trace, score, dark=dark)
-    script = _own("report.js")
+    script = own("report.js")
     tokens = strip(trace, score)
     headline, detail = report.sentence_halves(trace, score)
-    return _template().render(
+    return template(_PAGE).render(
         dark=dark,
-        policy=_policy((*(chart.html for chart in drawn), f"<script>{script}</script>")),
-        style=_own("report.css"),
+        policy=policy((*(chart.html for chart in drawn), f"<script>{script}</script>")),
+        style=own("report.css"),
         script=script,
         headline=headline,
         detail=f"{detail} {report.uncertainty_sentence(score)}",
@@ -57,21 +51,6 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
         number=number,
         running=running,
     )
-
-
-def _template() -> Template:
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html")
-
-
-def _own(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
@@ -97,17 +76,3 @@ def _undefined(score: Score) -> list[str]:
         why: [name.replace("_", " ") for name in reasons if reasons[name] == why] for why in reasons.values() if why
     }
     return [f"{', '.join(concerned)}: {why}" for why, concerned in names.items()]
-
-
-def _policy(pieces: Iterable[str]) -> str:
-    """A content policy under which the scripts of these pieces of HTML run, and no other.
-
-    Plotly writes styles into the page, and saves pictures by way of images that are data or blobs.
-    """
-    scripts = [script for piece in pieces for script in _SCRIPT.findall(piece)]
-    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
-    )

@@ -1,0 +1,103 @@
+"""The tables of a run's report, as they are written to files and shown on its page."""
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from analysis import tables
+from analysis.exports.numbers import as_text
+from analysis.report.results import Results
+from analysis.runs.shard import OFFSETS
+from rauq.labels import visible
+
+_MOST_SHOWN = 10
+_OF_ANSWERS = [
+    *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
+    *("num_tokens", "num_fact_tokens", "stop_reason", *tables.METHODS),
+]
+
+
+class Table(NamedTuple):
+    """A table and its words; `name` is that of its files. The page shows the first `rows` rows."""
+
+    name: str
+    heading: str
+    caption: str
+    frame: pd.DataFrame
+    rows: int | None = None
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """What the page shows of it."""
+        return self.frame.head(self.rows) if self.rows else self.frame
+
+
+def report_tables(found: Results) -> tuple[Table, ...]:
+    """All tables of a report that are shown."""
+    run, layers = found.run, found.run.answerer.layers
+    failed = [run.examples[number].group for number in run.failures["number"]]
+    limits, brackets = found.thresholds, "Low and high are the ends of 95 % bootstrap intervals."
+    return (
+        Table(
+            "summary",
+            "Answers",
+            f"Correct: quality above {limits.correct:g}; incorrect: below {limits.incorrect:g}.",
+            tables.summary_table(run.answers, failed, limits),
+        ),
+        Table(
+            "ranking",
+            "How well each uncertainty ranks",
+            f"PRR: 1 is the best ranking, 0 a random one. ROC-AUC: correct is quality above {limits.roc:g}. {brackets}",
+            tables.ranking_table(run.answers, limits, seed=found.settings.seed),
+        ),
+        Table(
+            "picked_heads",
+            "Picked heads",
+            "The most frequent heads of each layer, and the percent of answers that pick them.",
+            tables.picked_heads_table(found.picked),
+        ),
+        Table(
+            "agreement",
+            "Picked heads across groups",
+            "The most frequent head of all answers, and the percent of each group that picks it.",
+            tables.agreement_table(found.agreement),
+        ),
+        Table(
+            "gaps",
+            "Correct and incorrect, every layer",
+            f"Percent is of the mean of incorrect answers. {brackets}",
+            tables.gap_table(found.gaps, layers, name="layer"),
+        ),
+        Table(
+            "offsets",
+            f"More preceding tokens, layer {found.layer}",
+            f"The 1st to 6th preceding token. {brackets}",
+            tables.gap_table(found.offset_gaps, OFFSETS, name="preceding token"),
+        ),
+        Table(
+            "separation",
+            "Heads that separate best",
+            f"The first {_MOST_SHOWN} of all heads.",
+            tables.separation_table(found.separation, layers),
+            rows=_MOST_SHOWN,
+        ),
+    )
+
+
+def answers_frame(found: Results) -> pd.DataFrame:
+    """A row for each answer, with its texts."""
+    return found.run.answers[_OF_ANSWERS]
+
+
+def csv_table(frame: pd.DataFrame) -> str:
+    """A frame as CSV, numbers in full; no text is taken for a formula, and lone surrogates are drawn."""
+    texts = frame.apply(lambda column: column.map(_cell) if column.dtype.kind in "OTUS" else column)
+    written: str = texts.rename(columns=_cell).to_csv(index=False, lineterminator="\n")
+    return written
+
+
+def _cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    whole = value if value.isascii() else "".join(c if not "\ud800" <= c <= "\udfff" else visible(c) for c in value)
+    return as_text(whole)

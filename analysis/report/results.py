@@ -1,0 +1,111 @@
+"""Everything that the report of a run tells, computed once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
+from analysis.answer_sets.correlations import Correlations, correlations
+from analysis.answer_sets.gaps import HeadGaps, head_gaps
+from analysis.answer_sets.picked_heads import Agreement, PickedHeads, agreement, picked_heads
+from analysis.answer_sets.picking import of_picked, pick
+from analysis.answer_sets.quality_bins import QualityBins, quality_bins
+from analysis.answer_sets.separation import Separation, separation
+from analysis.answer_sets.sides import sides
+from analysis.calibration import Calibration, calibrate
+from analysis.quality.judgement import Thresholds
+from analysis.quality.measures import measure
+from analysis.runs.arrays import TokenChoice, means
+from analysis.runs.opened import Run
+from analysis.runs.shard import OFFSETS
+from rauq.errors import InvalidInput
+from rauq.trace import Alignment
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """How a run is looked at. `layer` None is the middle one of those stored; `thresholds` None are the measure's own.
+
+    `k` answers are shown on each side of figure 2. `seed` decides every draw.
+    """
+
+    alignment: Alignment = "predicting"
+    tokens: TokenChoice = "all"
+    layer: int | None = None
+    thresholds: Thresholds | None = None
+    k: int = 10
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Results:
+    """A run under settings: `layer` is the one looked at closely, and `row` where it lies among the model's layers."""
+
+    run: Run
+    settings: ReportSettings
+    thresholds: Thresholds
+    layer: int
+    row: int
+    shown: BestAndWorst
+    gaps: HeadGaps
+    offset_gaps: HeadGaps
+    bins: QualityBins
+    correlations: Correlations
+    picked: PickedHeads
+    agreement: Agreement
+    separation: Separation
+    calibration: Calibration
+
+
+def results(run: Run, settings: ReportSettings) -> Results:
+    """Compute all of it; heads are picked on the whole answer, whatever tokens are looked at.
+
+    Raises:
+        InvalidInput: a run without answers, or a layer without attention.
+        RunError: a shard can no longer be read.
+    """
+    if run.answers.empty:
+        message = f"{run.folder} has no answers to report on. Resume the run."
+        raise InvalidInput(message)
+    layers, seed = run.answerer.layers, settings.seed
+    layer = _layer(run, settings.layer)
+    row = layers.index(layer)
+    quality = run.answers["quality"].to_numpy(dtype=float)
+    thresholds = settings.thresholds or measure(run.manifest.request.quality).thresholds
+    outcome = sides(quality, thresholds)
+    picks = pick(means(run, settings.alignment))
+    looked_at = means(run, settings.alignment, tokens=settings.tokens)
+    of_layer = of_picked(looked_at[:, row], picks[:, row])
+    correct = np.where(np.isnan(quality), np.nan, quality > thresholds.roc)
+    return Results(
+        run=run,
+        settings=settings,
+        thresholds=thresholds,
+        layer=layer,
+        row=row,
+        shown=best_and_worst(looked_at[:, row], quality, picks[:, row], k=settings.k, seed=seed),
+        gaps=head_gaps(looked_at, picks, outcome, seed=seed),
+        offset_gaps=head_gaps(_at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome),
+        bins=quality_bins(of_layer, quality, seed=seed),
+        correlations=correlations(of_layer, quality, seed=seed),
+        picked=picked_heads(picks, layers, run.answerer.num_heads),
+        agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
+        separation=separation(looked_at, outcome, seed=seed),
+        calibration=calibrate(run.answers["uncertainty"].to_numpy(dtype=float), correct, seed=seed),
+    )
+
+
+def _layer(run: Run, chosen: int | None) -> int:
+    if chosen is None:
+        return run.stored_layers[len(run.stored_layers) // 2]
+    if chosen not in run.answerer.layers:
+        allowed = ", ".join(map(str, run.answerer.layers))
+        message = f"Layer {chosen} has no attention in this run; choose one of {allowed}."
+        raise InvalidInput(message)
+    return chosen
+
+
+def _at_offsets(run: Run, settings: ReportSettings, row: int) -> np.ndarray:
+    """Mean attention of one layer's heads to the 1st, 2nd, ... preceding token: (A, 6, H)."""
+    each = [means(run, settings.alignment, tokens=settings.tokens, offset=offset)[:, row] for offset in OFFSETS]
+    return np.stack(each, axis=1)

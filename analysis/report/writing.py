@@ -1,0 +1,99 @@
+"""The report of a run: tables as CSV and LaTeX, figures as SVG, and one page of all of it that opens offline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.exports.charts import Chart, chart
+from analysis.exports.page import own, policy, template
+from analysis.report.drawings import drawings
+from analysis.report.latex import in_cell, latex_table
+from analysis.report.pictures import write_pictures
+from analysis.report.report_tables import Table, answers_frame, csv_table, report_tables
+from analysis.report.results import ReportSettings, Results, results
+from analysis.runs.opened import Run
+from rauq.errors import RunError
+from rauq.labels import running
+
+_PAGE = Path(__file__).parent / "index.html"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the page of a report is, and in one line what could not be written; "" where all was."""
+
+    page: Path
+    missing: str
+
+
+def write_report(run: Run, out: Path, settings: ReportSettings | None = None) -> Written:
+    """Write the report of a run into the folder `out`, over an earlier one: index.html, tables, figures.
+
+    Raises:
+        InvalidInput: a run without answers, or a layer without attention.
+        RunError: a shard can no longer be read, or the report cannot be written.
+    """
+    found = results(run, settings or ReportSettings())
+    tables, figures = report_tables(found), drawings(found)
+    charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(figures)]
+    try:
+        _write(out / "index.html", report_page(found, tables, charts))
+        _write(out / "tables" / "answers.csv", csv_table(answers_frame(found)))
+        for table in tables:
+            _write(out / "tables" / f"{table.name}.csv", csv_table(table.frame))
+            latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
+            _write(out / "tables" / f"{table.name}.tex", latex)
+        missing = write_pictures(figures, out / "figures")
+    except OSError as error:
+        message = (
+            f"The report cannot be written to {out} ({error.strerror or error}). Make room, or give another folder."
+        )
+        raise RunError(message) from error
+    return Written(out / "index.html", missing)
+
+
+def report_page(found: Results, tables: Sequence[Table], charts: Sequence[Chart]) -> str:
+    """The page as HTML, with styles, scripts and figures in it; every text is escaped."""
+    script = own("report.js")
+    return template(_PAGE).render(
+        policy=policy((*(one.html for one in charts), f"<script>{script}</script>")),
+        style=own("report.css"),
+        script=script,
+        run=found.run,
+        overview=_overview(found),
+        charts=charts,
+        tables=tables,
+        facts=_facts(found),
+        in_cell=in_cell,
+        running=running,
+    )
+
+
+def _overview(found: Results) -> str:
+    run, request = found.run, found.run.manifest.request
+    failed = f", {len(run.failures):,} failed" if len(run.failures) else ""
+    missing = request.count - len(run.answers) - len(run.failures)
+    rest = f", {missing:,} not answered yet" if missing else ""
+    return f"{len(run.answers):,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
+
+
+def _facts(found: Results) -> tuple[tuple[str, str], ...]:
+    answerer, request, settings = found.run.answerer, found.run.manifest.request, found.settings
+    return (
+        ("model", answerer.name),
+        ("revision", answerer.revision),
+        ("kind", answerer.kind),
+        ("layers", f"{answerer.num_layers}, {len(answerer.layers)} of them with attention, {answerer.num_heads} heads"),
+        ("data set", request.data),
+        ("its sha256", request.data_sha256),
+        ("quality", request.quality),
+        ("alignment", settings.alignment),
+        ("tokens", settings.tokens),
+        ("seed", str(settings.seed)),
+        ("answered", found.run.manifest.created),
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")
