@@ -105,5 +105,6 @@ def _examples(
 def _check_shots(paper_set: PaperSet, shots: Sequence[Row]) -> None:
     wanted = (paper_set.n_shot or 0) if paper_set.few_shot_split else 0
     if len(shots) < wanted:
-        message = f"{wanted} worked examples come before it, and the {paper_set.few_shot_split} split has {len(shots)}."
+        split = paper_set.few_shot_split
+        message = f"{wanted} worked examples come before it, and the {split} split has {len(shots)} for it."
         raise InvalidInput(message)

@@ -5,7 +5,7 @@ from analysis.datasets.paper_set import Asking, Form, Row, part_of, prompt_of, t
 
 
 def summary_of(row: Row, asking: Asking, form: Form, *, source: str, summary: str) -> Example:
-    """A text to be summed up; `source` and `summary` are columns. The paper judges against the text, not the summary."""
+    """A text to be summed up, from the columns `source` and `summary`; the paper judges against the text."""
     document = text_of(row, source)
     prompt = prompt_of(form, asking.kind, document)
     return Example(

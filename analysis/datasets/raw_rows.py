@@ -94,10 +94,18 @@ def _plain_errors(paper_set: PaperSet, path: Path | None) -> Iterator[None]:
     except RauqError:
         raise
     except Exception as error:  # the network, the hub and other people's files fail in any way
-        where = f"the hub as {paper_set.hub_id}" if path is None else str(path)
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        message = f"{paper_set.title} cannot be read from {where} ({why}). {_how_to_bring(paper_set)}"
-        raise DataSetNotFound(message) from error
+        message = f"{paper_set.title} cannot be read from {_where(paper_set, path, error)} ({why}). "
+        raise DataSetNotFound(message + _how_to_bring(paper_set)) from error
+
+
+def _where(paper_set: PaperSet, path: Path | None, error: Exception) -> str:
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if path is not None:
+        return str(path)
+    network = "" if isinstance(error, HfHubHTTPError) else ": there is no network"
+    return f"the hub, where it is {paper_set.hub_id}{network}"
 
 
 def _how_to_bring(paper_set: PaperSet) -> str:

@@ -1,7 +1,7 @@
-"""CNN/DailyMail (See et al., 2017): news articles with highlights, one a line.
+r"""CNN/DailyMail (See et al., 2017): news articles with highlights, one a line.
 
 {"article": "LONDON, England (Reuters) -- Harry Potter star Daniel Radcliffe gains access to ...",
- "highlights": "Harry Potter star Daniel Radcliffe gets £20M fortune as he turns 18 Monday .\\nYoung actor says ...",
+ "highlights": "Harry Potter star Daniel Radcliffe gets £20M fortune as he turns 18 Monday .\nYoung actor says ...",
  "id": "42c027e4ff9730fbb3de84c1af0d2c506e41c3e4"}
 """
 

@@ -1,7 +1,7 @@
-"""GSM8k (Cobbe et al., 2021): grade school word problems; the number behind #### is the answer.
+r"""GSM8k (Cobbe et al., 2021): grade school word problems; the number behind #### is the answer.
 
 {"question": "Weng earns $12 an hour for babysitting. Yesterday, she just did 50 minutes ... How much did she earn?",
- "answer": "Weng earns 12/60 = $<<12/60=0.2>>0.2 per minute.\\nWorking 50 minutes, she earned ...\\n#### 10"}
+ "answer": "Weng earns 12/60 = $<<12/60=0.2>>0.2 per minute.\nWorking 50 minutes, she earned ...\n#### 10"}
 
 Five problems of our own are solved first, step by step on one line, so that a base model stops where it has answered.
 """
@@ -17,23 +17,19 @@ SOLVED = (
     ),
     (
         "A train ticket costs 14 euros and a bus ticket half as much. What do two train tickets and a bus ticket cost?",
-        "A bus ticket costs 14 / 2 = 7 euros. Two train tickets cost 2 * 14 = 28 euros. "
-        "Together that is 28 + 7 = 35 euros. The answer is 35.",
+        "A bus ticket costs 14 / 2 = 7 euros and two trains 2 * 14 = 28, together 28 + 7 = 35. The answer is 35.",
     ),
     (
         "Omar saves 6 coins every day for 2 weeks and then spends a third of them. How many coins does he keep?",
-        "Two weeks have 14 days, so he saves 6 * 14 = 84 coins. He spends 84 / 3 = 28 and keeps 84 - 28 = 56. "
-        "The answer is 56.",
+        "He saves 6 * 14 = 84 coins, spends 84 / 3 = 28 and keeps 84 - 28 = 56. The answer is 56.",
     ),
     (
         "A baker makes 120 rolls, sells 85 in the morning and 40% of the rest in the afternoon. How many remain?",
-        "After the morning 120 - 85 = 35 rolls are left. In the afternoon 35 * 0.4 = 14 are sold. "
-        "So 35 - 14 = 21 remain. The answer is 21.",
+        "At noon 120 - 85 = 35 are left. Then 35 * 0.4 = 14 are sold, and 35 - 14 = 21 remain. The answer is 21.",
     ),
     (
         "Mia is 4 years older than Jon. In 6 years the sum of their ages will be 40. How old is Jon now?",
-        "In 6 years each is 6 years older, so now the sum is 40 - 12 = 28. Without Mia's 4 more years it would be 24, "
-        "so Jon is 24 / 2 = 12. The answer is 12.",
+        "Now the sum is 40 - 2 * 6 = 28. Without Mia's 4 more years it is 24, so Jon is 24 / 2 = 12. The answer is 12.",
     ),
 )
 

@@ -41,7 +41,7 @@ def _asked(row: Row) -> str:
 
 def _letter(row: Row) -> str:
     answer = row.get("answer")
-    if answer not in range(len(LETTERS)):
+    if not isinstance(answer, int) or not 0 <= answer < len(LETTERS):
         message = f"'answer' is {answer!r:.40}; a number from 0 to {len(LETTERS) - 1} is needed."
         raise InvalidInput(message)
     return LETTERS[answer]

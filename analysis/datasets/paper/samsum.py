@@ -1,6 +1,6 @@
-"""SamSum (Gliwa et al., 2019): chats with a summary of what was said.
+r"""SamSum (Gliwa et al., 2019): chats with a summary of what was said.
 
-{"id": "13862856", "dialogue": "Hannah: Hey, do you have Betty's number?\\nAmanda: Lemme check\\n...",
+{"id": "13862856", "dialogue": "Hannah: Hey, do you have Betty's number?\nAmanda: Lemme check\n...",
  "summary": "Hannah needs Betty's number but Amanda doesn't have it. ..."}
 
 The set that the paper names was taken off the hub; this is a copy of it there, as CSV.

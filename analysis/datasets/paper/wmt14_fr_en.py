@@ -1,6 +1,6 @@
-"""WMT14, French to English (Bojar et al., 2014): sentences of news with their translation.
+r"""WMT14, French to English (Bojar et al., 2014): sentences of news with their translation.
 
-{"translation": {"fr": "Spectaculaire saut en \\"wingsuit\\" au-dessus de Bogota",
+{"translation": {"fr": "Spectaculaire saut en \"wingsuit\" au-dessus de Bogota",
                  "en": "Spectacular Wingsuit Jump Over Bogota"}}
 """
 

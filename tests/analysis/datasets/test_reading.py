@@ -1,0 +1,223 @@
+"""Tables from bytes: formats, encodings, damage, and the bounds."""
+
+import io
+import json
+import tracemalloc
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.datasets import json_file, parquet_file, reading
+from analysis.datasets.reading import ENDINGS, read_file, read_table
+from rauq.errors import InvalidInput
+
+ROWS = [{"prompt": "Où est Évian?", "answer": "En France; près du lac"}, {"prompt": '2 + 2, "x"?\nSay.', "answer": "4"}]
+
+
+def parquet(rows):
+    buffer = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(buffer)
+    return buffer.getvalue()
+
+
+def csv(rows, delimiter=","):
+    return pd.DataFrame(rows).to_csv(index=False, sep=delimiter)
+
+
+def jsonl(rows):
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+WRITTEN = {
+    "a.csv": csv(ROWS).encode(),
+    "semicolons.csv": csv(ROWS, ";").encode(),
+    "a.tsv": csv(ROWS, "\t").encode(),
+    "a.jsonl": jsonl(ROWS).encode(),
+    "a.ndjson": jsonl(ROWS).encode(),
+    "list.json": json.dumps(ROWS, indent=1).encode(),
+    "lines.json": jsonl(ROWS).encode(),
+    "a.parquet": parquet(ROWS),
+    "A.CSV": csv(ROWS).encode(),
+}
+
+
+def rows_of(read):
+    return read.rows.to_dict("records")
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_format_gives_the_rows_that_were_written(name):
+    read = read_table(WRITTEN[name], name)
+    assert rows_of(read) == ROWS
+    assert (read.columns, list(read.rows.index)) == (("prompt", "answer"), [1, 2])
+    assert (read.rejected, read.notes) == ((), ())
+
+
+@pytest.mark.parametrize("written", [csv(ROWS), jsonl(ROWS)], ids=["csv", "jsonl"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1252"])
+def test_every_encoding_gives_the_same_rows(written, encoding):
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    name = "a.csv" if written.startswith("prompt") else "a.jsonl"
+    read = read_table((mark + written).encode(encoding), name)
+    assert rows_of(read) == ROWS
+    assert ["Windows-1252" in note for note in read.notes] == [True] * (encoding == "cp1252")
+
+
+@settings(max_examples=40)
+@given(st.lists(st.fixed_dictionaries({"a": st.text(), "b": st.text()}), min_size=1, max_size=5))
+def test_any_text_comes_back_from_jsonl(rows):
+    assert rows_of(read_table("".join(json.dumps(row) + "\n" for row in rows).encode(), "a.jsonl")) == rows
+
+
+@given(st.binary(max_size=300), st.sampled_from(ENDINGS))
+def test_any_bytes_are_a_table_or_an_error(content, ending):
+    try:
+        read = read_table(content, f"a{ending}")
+    except InvalidInput:
+        return
+    assert len(read.rows) > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "said"),
+    [
+        (b"", "a.csv", "is empty"),
+        (b"\n\n", "a.csv", "has no header"),
+        (b"prompt,answer\n", "a.csv", "has no rows"),
+        (b"a,b,a\n1,2,3\n", "a.csv", "column 'a' more than once"),
+        (b"a\xff\x81b\n\x8d\n", "a.csv", "no text in UTF-8"),
+        (b"\xff\xfea\x00b", "a.csv", "no text in UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "a.csv", "no text in UTF-8"),
+        (b"a,b\n1,2\n", "a.txt", r"has to end in one of \.csv"),
+        (b"a,b\n1,2\n", "a", r"has to end in one of \.csv"),
+        (b"a,b\n1,2\n", "a.parquet", "is no Parquet file"),
+        (WRITTEN["a.parquet"], "a.csv", "is a Parquet file"),
+        (WRITTEN["a.parquet"][:-30], "a.parquet", "no readable Parquet"),
+        (b"PK\x03\x04rest", "a.csv", "a zip archive or an Excel file"),
+        (b"\x1f\x8brest", "a.jsonl", "gzip"),
+        (b"[1, 2]", "a.json", "Row 1: it is no object"),
+        (b"[]", "a.json", "has no rows"),
+        (b'[{"a": 1}', "a.json", "no list of objects: it is no JSON"),
+        (b"[" * 100_000, "a.json", "nested too deeply"),
+        (b'{\n "a": 1\n}', "a.json", "No row of a.json can be read"),
+        (b"not json\n", "a.jsonl", "Row 1: it is no JSON"),
+        (jsonl([{f"c{place}": 1 for place in range(201)}]).encode(), "a.jsonl", "201 columns; at most 200"),
+        (parquet([{}]), "a.parquet", "has no rows"),
+    ],
+)
+def test_what_cannot_be_read_is_said(content, name, said):
+    with pytest.raises(InvalidInput, match=said):
+        read_table(content, name)
+
+
+def test_ragged_rows_are_rejected_with_their_numbers():
+    read = read_table(b"a,b\n1,2\n3\n\n4,5,6\n7,8\n", "a.csv")
+    assert list(read.rows.index) == [1, 4]
+    assert [(row.row, row.reason.partition(".")[0]) for row in read.rejected] == [
+        (2, "it has 1 cells, and the header has 2"),
+        (3, "it has 3 cells, and the header has 2"),
+    ]
+
+
+def test_a_broken_quote_costs_its_line_and_an_open_one_is_said_to_hide_the_rest():
+    within = read_table(b'a,b\n1,"x"y\n2,z\n', "a.csv")
+    assert (list(within.rows.index), within.rejected[0].row) == ([2], 1)
+    assert "line 2 is no CSV" in within.rejected[0].reason
+    still_open = read_table(b'a,b\n1,x\n2,"y\n3,z\n4,z\n', "a.csv")
+    assert rows_of(still_open) == [{"a": "1", "b": "x"}]
+    assert "nothing from line 3 on can be divided" in still_open.rejected[0].reason
+
+
+def test_a_cell_without_end_costs_its_row_only():
+    read = read_table(b"a,b\n" + b"x" * 200_000 + b",1\ny,2\n", "a.csv")
+    assert rows_of(read) == [{"a": "y", "b": "2"}]
+    assert "too long a cell" in read.rejected[0].reason
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (b"prompt;answer, short\nIs it a or b?;a\n", ("prompt", "answer, short")),
+        (b"prompt\nIs it a, or b?\nSo?\n", ("prompt",)),
+        (b"prompt\tn\nIs it a, or b, or c?\t1\n", ("prompt", "n")),
+        (b",prompt\n0,Why\n", ("column 1", "prompt")),
+        (b" prompt , answer \na,b\n", ("prompt", "answer")),
+    ],
+)
+def test_delimiters_and_headers(content, columns):
+    read = read_table(content, "a.csv")
+    assert read.columns == columns
+    assert not read.rejected or columns == ("prompt",)
+
+
+def test_lines_that_are_no_objects_are_rejected_with_their_line():
+    lines = ['{"a": 1}', "", "[1]", '"text"', '{"a": 1, "a": 2}', '{"a"', '{"b": [1, {"c": null}]}', "[" * 100_000]
+    read = read_table("\n".join(lines).encode(), "a.jsonl")
+    assert rows_of(read) == [{"a": 1, "b": None}, {"a": None, "b": [1, {"c": None}]}]
+    assert list(read.rows.index) == [1, 7]
+    assert [row.row for row in read.rejected] == [3, 4, 5, 6, 8]
+    assert "twice" in read.rejected[2].reason
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
+def test_rows_beyond_the_bound_are_left_out_and_counted(name, monkeypatch):
+    for module in ("csv_file", "json_file", "parquet_file", "table"):
+        monkeypatch.setattr(f"analysis.datasets.{module}.MOST_ROWS", 300)
+    rows = [{"a": str(n), "b": "x"} for n in range(1000)]
+    written = {"a.csv": csv(rows).encode(), "a.jsonl": jsonl(rows).encode(), "a.json": json.dumps(rows).encode()}
+    read = read_table(written.get(name) or parquet(rows), name)
+    assert rows_of(read) == rows[:300]
+    assert read.notes == ("The first 300 rows were read; 700 more were left out. Split the file to use them.",)
+
+
+LINES = [("a.csv", b"what,is\n"), ("a.jsonl", b'{"what": "is"}\n')]
+
+
+@pytest.mark.parametrize(("name", "line"), LINES)
+def test_of_a_million_rows_the_first_hundred_thousand_are_read(name, line):
+    read = read_table(line * 1_000_001, name)
+    assert len(read.rows) == 100_000
+    assert "900,00" in read.notes[0]
+
+
+@pytest.mark.parametrize(("name", "line"), LINES)
+def test_rows_beyond_the_bound_take_no_memory(name, line, monkeypatch):
+    for module in ("csv_file", "json_file"):
+        monkeypatch.setattr(f"analysis.datasets.{module}.MOST_ROWS", 100)
+    read_table(line * 100, name)  # what is imported late does not count
+    tracemalloc.start()
+    try:
+        read_table(line * 50_000, name)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4e6  # the content itself and a block of it decoded; all rows would take 10e6 and more
+
+
+def test_uploads_and_files_have_bounds(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_bytes(WRITTEN["a.csv"])
+    assert rows_of(read_file(path)) == ROWS
+    monkeypatch.setattr(reading, "LARGEST_UPLOAD", 10)
+    with pytest.raises(InvalidInput, match="at most 10 bytes are read"):
+        read_table(WRITTEN["a.csv"], "a.csv")
+    monkeypatch.setattr(reading, "LARGEST_FILE", 10)
+    with pytest.raises(InvalidInput, match="at most 10 bytes are read"):
+        read_file(path)
+
+
+def test_what_unpacks_to_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(parquet_file, "MOST_BYTES", 100_000)
+    with pytest.raises(InvalidInput, match="unpacks to more than"):
+        read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet")
+    monkeypatch.setattr(json_file, "LARGEST_LIST", 10)
+    with pytest.raises(InvalidInput, match="Save it as JSONL"):
+        read_table(WRITTEN["list.json"], "a.json")
+
+
+@pytest.mark.parametrize("path", ["missing.csv", "."])
+def test_a_file_that_is_none_is_said(path, tmp_path):
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read_file(tmp_path / path)
