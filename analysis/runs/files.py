@@ -1,0 +1,33 @@
+"""The files that a run's folder holds, by name: what a run is made of, and what its jobs leave beside it."""
+
+import re
+from pathlib import Path
+
+_OF_A_RUN = re.compile(r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors")
+_OF_A_JOB = re.compile(r"status\.json|timings\.jsonl|run\.lock|log\.txt|stop|\..+\.tmp")
+
+
+def is_of_run(name: str) -> bool:
+    """Whether a file of this name is a part of what a run is."""
+    return _OF_A_RUN.fullmatch(name) is not None
+
+
+def foreign(folder: Path) -> list[str]:
+    """Names of what no run and no job put into a folder, sorted.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    names = (path.name for path in folder.iterdir())
+    return sorted(name for name in names if not (is_of_run(name) or _OF_A_JOB.fullmatch(name)))
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder; what cannot be read counts nothing."""
+    total = 0
+    for path in folder.iterdir():
+        try:
+            total += path.lstat().st_size
+        except OSError:  # renamed since it was listed
+            continue
+    return total

@@ -1,0 +1,129 @@
+"""The runs on this machine: where they are, what they are, and how one is deleted."""
+
+import os
+import re
+import shutil
+import unicodedata
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import rauq.atlas
+from analysis.runs.files import foreign, is_of_run, size_of
+from analysis.runs.lock import is_held, only_job
+from analysis.runs.manifest import Manifest, read_manifest
+from analysis.runs.status import Status, read_status
+from rauq.errors import InvalidInput, RunError
+
+BUNDLED = "atlas"
+FOLDER_VARIABLE = "RAUQ_RUNS"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A run as it is listed; where it is broken, `fault` says how, and manifest and status are None.
+
+    `read_only`: it came with the app. `num_bytes`: what its files take.
+    """
+
+    name: str
+    folder: Path
+    read_only: bool
+    num_bytes: int
+    manifest: Manifest | None = None
+    status: Status | None = None
+    fault: str = ""
+
+
+def runs_folder() -> Path:
+    """Where runs are: the folder named by RAUQ_RUNS, else `runs` in the current one. It need not exist."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or "runs").expanduser().absolute()
+
+
+def bundled_folder() -> Path:
+    """The run of the embedded model that comes with it."""
+    return Path(rauq.atlas.__file__).parent / "run"
+
+
+def list_runs(root: Path) -> tuple[Listed, ...]:
+    """The bundled run, then those under `root` by name; folders that are no run are left out."""
+    own = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    runs = [path for path in own if _NAME.fullmatch(path.name) and _looks_like_run(path)]
+    bundled = [_listed(BUNDLED, bundled_folder(), read_only=True)] if bundled_folder().is_dir() else []
+    return (*bundled, *(_listed(path.name, path) for path in runs))
+
+
+def folder_of(name: str, root: Path) -> Path:
+    """Where the run of a name is, or would be.
+
+    Raises:
+        InvalidInput: no run can have this name.
+    """
+    if not _NAME.fullmatch(name):
+        message = (
+            f"{name!r} cannot name a run; give up to 64 letters, digits, dots, dashes and underscores, "
+            f"a letter or a digit first. {slug(name)!r} would do."
+        )
+        raise InvalidInput(message)
+    return bundled_folder() if name == BUNDLED else root / name
+
+
+def slug(text: str) -> str:
+    """A name that a run can have, as near to the text as possible."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", plain).strip("-._")[:64].rstrip("-._")
+    return name if name not in ("", BUNDLED) else "run"
+
+
+def delete_run(name: str, root: Path) -> None:
+    """Delete a run and all of its files.
+
+    Raises:
+        InvalidInput: no run can have this name.
+        RunError: it is not there, it is the bundled one, a job works on it, it is a link, or it holds other files too.
+    """
+    folder = folder_of(name, root)
+    _check_deletable(name, folder)
+    with only_job(folder):
+        trash = folder.with_name(f".deleted-{name}-{os.getpid()}")
+        try:
+            folder.rename(trash)  # gone at once, whatever happens to the rest
+        except OSError as error:
+            message = f"{folder} cannot be deleted ({error.strerror or error}). See who may write there."
+            raise RunError(message) from error
+    shutil.rmtree(trash, ignore_errors=True)
+
+
+def _listed(name: str, folder: Path, *, read_only: bool = False) -> Listed:
+    found = Listed(name=name, folder=folder, read_only=read_only, num_bytes=size_of(folder))
+    if name == BUNDLED and not read_only:
+        return replace(found, fault=f"{BUNDLED} is the name of the run that came with the app. Rename {folder}.")
+    try:
+        return replace(found, manifest=read_manifest(folder), status=read_status(folder))
+    except RunError as error:
+        return replace(found, fault=str(error))
+
+
+def _looks_like_run(folder: Path) -> bool:
+    try:
+        return any(is_of_run(path.name) for path in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _check_deletable(name: str, folder: Path) -> None:
+    if name == BUNDLED:
+        reason = "it came with the app"
+    elif folder.is_symlink():
+        reason = "it is a link: delete that, and what it leads to, by hand"
+    elif not folder.is_dir():
+        reason = "it is not there"
+    elif is_held(folder):
+        reason = "a job works on it: stop that first"
+    elif others := foreign(folder):
+        reason = f"it holds other files too, such as {others[0]}: take them out first"
+    else:
+        return
+    message = f"The run {name} is not deleted: {reason}."
+    raise RunError(message)

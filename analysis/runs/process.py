@@ -1,0 +1,81 @@
+"""The job of a run as a process of its own: it outlives whoever started it, and the folder is all they share."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from analysis.runs.job import STOP
+from analysis.runs.lock import is_held
+from analysis.runs.manifest import cannot_write, read_manifest
+from analysis.runs.status import read_status
+from rauq.errors import RunError
+
+LOG = "log.txt"
+
+_ROOT = Path(__file__).parents[2]
+_PATIENCE = 60.0  # seconds until a process that was started tells how far it is: Python loads its packages first
+_LOOK = 0.05
+
+
+def start_job(folder: Path) -> None:
+    """Let a process of its own work on a run, and return once it says how far it is. What it says goes to `log.txt`.
+
+    Raises:
+        RunError: the folder is no run, another job works on it, or the process ended at once; then in its own words.
+    """
+    read_manifest(folder)
+    if is_held(folder):
+        message = f"Another job works on {folder}. Wait for it, or stop it first."
+        raise RunError(message)
+    process = _started(folder)
+    threading.Thread(target=process.wait, daemon=True).start()  # a dead child is a zombie until somebody waits for it
+    deadline = time.monotonic() + _PATIENCE
+    while process.returncode is None and read_status(folder).pid != process.pid and time.monotonic() < deadline:
+        time.sleep(_LOOK)
+    if process.returncode:
+        message = f"The job ended at once: {last_lines(folder, 1) or 'it said nothing'}"
+        raise RunError(message)
+
+
+def request_stop(folder: Path) -> None:
+    """Ask the job of a run to end after its current token; what is saved stays.
+
+    Raises:
+        RunError: no job works on it, or the folder cannot be written to.
+    """
+    if not is_held(folder):
+        message = f"No job works on {folder}, so there is none to stop."
+        raise RunError(message)
+    try:
+        (folder / STOP).touch()
+    except OSError as error:
+        raise cannot_write(folder / STOP, error) from error
+
+
+def last_lines(folder: Path, count: int) -> str:
+    """The last lines that the job of a run said; empty if there are none."""
+    try:
+        text = (folder / LOG).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-count:])
+
+
+def _started(folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "analysis", "score", "--out", str(folder.absolute()), "--resume"]
+    paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    try:
+        with (folder / LOG).open("wb") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONPATH": paths},
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise cannot_write(folder / LOG, error) from error
