@@ -41,12 +41,14 @@ class Rejected:
 class DataSet:
     """Examples in order, the rows that were rejected, and how they are meant to be answered and judged.
 
-    `quality` is the id of a measure of `analysis.quality`. `stop=None`: a newline for a base model, none for instruct.
+    `notes`: sentences on how the rows were read, such as how many were left out. `quality` is the id of a measure of
+    `analysis.quality`. `stop=None`: a newline for a base model, none for instruct.
     """
 
     name: str
     examples: tuple[Example, ...]
     rejected: tuple[Rejected, ...] = ()
+    notes: tuple[str, ...] = ()
     quality: str = "none"
     max_new_tokens: int = 128
     stop: tuple[str, ...] | None = None

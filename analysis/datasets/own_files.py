@@ -98,6 +98,7 @@ def examples_from(table: Table, columns: Columns, *, name: str | None = None, qu
         name=name or table.name,
         examples=tuple(examples.values()),
         rejected=tuple(sorted(rejected, key=lambda row: row.row)),
+        notes=table.notes,
         quality=quality or _measure(columns),
     )
 
@@ -122,6 +123,7 @@ def correct_and_incorrect(correct: Table, incorrect: Table, columns: Columns) ->
         name=f"{correct.name}, {incorrect.name}",
         examples=tuple(example for side in sides for example in side.examples),
         rejected=tuple(row for side in sides for row in side.rejected),
+        notes=tuple(note for side in sides for note in side.notes),
         quality="given",
     )
 
@@ -131,6 +133,7 @@ def _judged(side: DataSet, what: str, quality: float) -> DataSet:
         side,
         examples=tuple(replace(example, id=f"{what} {example.id}", quality=quality) for example in side.examples),
         rejected=tuple(Rejected(row.row, f"{side.name}: {row.reason}") for row in side.rejected),
+        notes=tuple(f"{side.name}: {note}" for note in side.notes),
     )
 
 

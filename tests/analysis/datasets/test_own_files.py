@@ -133,6 +133,13 @@ def test_what_reading_rejected_and_what_its_cells_reject_stand_in_the_order_of_t
     assert [example.id for example in data.examples] == ["3"]
 
 
+def test_notes_on_reading_stay_with_the_examples():
+    table = read_table("prompt,answer\né,è\n".encode("cp1252"), "a.csv")
+    assert examples_from(table, PROMPT).notes == table.notes != ()
+    both = correct_and_incorrect(table, table, Columns(prompt="prompt", answer="answer"))
+    assert both.notes == tuple(f"a.csv: {note}" for note in table.notes) * 2
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
