@@ -87,9 +87,8 @@ def separation_caption(result: Separation, layers: Sequence[int]) -> str:
 
 def picked_heads_caption(picked: PickedHeads) -> str:
     """What a share is of."""
-    return (
-        f"Share of {int(picked.counts.max(initial=0)):,} answers of two tokens or more whose highest mean a head has."
-    )
+    most = int(picked.counts.max(initial=0))
+    return f"In how many of {most:,} answers, those of two tokens or more, a head has the highest mean of its layer."
 
 
 def agreement_caption(found: Agreement) -> str:

@@ -107,12 +107,13 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _name_sides(figure: go.Figure, heights: np.ndarray, k: int, *, dark: bool) -> None:
-    """Best and worst are written over their rows, in the colours of correct and incorrect."""
+    """Best and worst are written over the names of their rows, in the colours of correct and incorrect."""
     for look, row, words in zip(outcomes(dark=dark), (0, k), ("best", "worst"), strict=True):
         figure.add_annotation(
             x=0,
             xref="paper",
-            xanchor="left",
+            xanchor="right",
+            xshift=-3,
             y=heights[row] - 0.5,
             yanchor="bottom",
             text=f"<b>{k} {words}</b>",

@@ -1,7 +1,6 @@
 """The gap between correct and incorrect answers along layers or offsets (paper, figures 3a and 3c)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,12 +9,12 @@ from plotly.subplots import make_subplots
 from analysis.answer_sets.gaps import Gaps, HeadGaps
 from analysis.answer_sets.resampling import Intervals
 from analysis.figures.gap_distributions import difference_words
-from analysis.figures.outcome import outcomes, series, words_instead
+from analysis.figures.outcome import series, words_instead
 from analysis.figures.pair import Look
 from analysis.figures.style import QUIET, finish, text_colour
 
 HEIGHT = 440
-_SHIFT, _WIDTH = 0.14, 0.3  # in columns
+_SHIFT = 0.14  # of a column
 _MOST_NAMED = 16
 
 
@@ -34,22 +33,6 @@ def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool =
     figure.update_yaxes(title="difference", tickformat="+~g", row=1, col=1)
     figure.update_yaxes(title="in percent", ticksuffix=" %", tickformat="+~g", row=2, col=1)
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
-    _finish(figure, columns, name, dark=dark)
-    return figure
-
-
-def gap_boxes(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool = False) -> go.Figure:
-    """Small multiples: in each column a box of correct and one of incorrect answers.
-
-    The picked head is above, the mean over heads below. Boxes hold the middle half of the answers, whiskers nine of
-    ten, the dash is the median and the marker the mean.
-    """
-    if not (gaps.picked.correct.count.any() or gaps.picked.incorrect.count.any()):
-        return words_instead(_reason(gaps.picked), height=HEIGHT, dark=dark)
-    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.08)
-    for row, (own, look) in enumerate(zip((gaps.picked, gaps.mean), series(), strict=True), start=1):
-        figure.add_traces(_boxes(own, columns, name, first=row == 1, dark=dark), rows=row, cols=1)
-        figure.update_yaxes(title=look.name, rangemode="tozero", nticks=6, row=row, col=1)
     _finish(figure, columns, name, dark=dark)
     return figure
 
@@ -85,34 +68,6 @@ def _line(
         legendgroup=look.name,
         showlegend=not percent,
     )
-
-
-def _boxes(gaps: Gaps, columns: Sequence[int], name: str, *, first: bool, dark: bool) -> list[Any]:
-    drawn: list[Any] = []
-    for side, look, shift in zip((gaps.correct, gaps.incorrect), outcomes(dark=dark), (-0.19, 0.19), strict=True):
-        low, first_quarter, middle, third_quarter, high = side.quantiles
-        places = np.asarray(columns) + shift
-        box = go.Box(x=places, q1=first_quarter, median=middle, q3=third_quarter, lowerfence=low, upperfence=high)
-        stroke = {"color": look.colour, "width": 1.2}
-        box.update(line=stroke, width=_WIDTH, name=look.name, hoverinfo="skip", showlegend=False)
-        hover = [
-            f"{name} {column} · {look.name}, n = {count:,}<br>mean {mean:.3f}"
-            for column, count, mean in zip(columns, side.count, side.mean, strict=True)
-        ]
-        drawn += [
-            box,
-            go.Scatter(
-                x=places,
-                y=side.mean,
-                mode="markers",
-                marker={"symbol": look.symbol, "size": 6, "color": look.colour},
-                text=hover,
-                hovertemplate="%{text}<extra></extra>",
-                name=look.name,
-                showlegend=first,
-            ),
-        ]
-    return drawn
 
 
 def _finish(figure: go.Figure, columns: Sequence[int], name: str, *, dark: bool) -> None:

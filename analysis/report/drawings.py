@@ -4,8 +4,9 @@ from analysis.answer_sets import captions
 from analysis.figures.answer import Drawing
 from analysis.figures.best_and_worst import best_and_worst_map
 from analysis.figures.calibration import calibration_chart
-from analysis.figures.gap_columns import gap_boxes, gap_lines
+from analysis.figures.gap_columns import gap_lines
 from analysis.figures.gap_distributions import gap_distributions
+from analysis.figures.gap_grid import gap_grid
 from analysis.figures.picked_heads_map import picked_heads_map
 from analysis.figures.quality_bins import quality_bins_chart
 from analysis.figures.separation_map import separation_map
@@ -54,11 +55,11 @@ def _over_layers(found: Results) -> tuple[Drawing, ...]:
     layers = found.run.answerer.layers
     return (
         Drawing(
-            "layer-boxes",
+            "every-layer",
             "Correct and incorrect answers, every layer",
-            "Boxes hold the middle half of the answers, whiskers nine of ten; the dash is the median, the marker the "
-            "mean.",
-            gap_boxes(found.gaps, layers, name="layer"),
+            "The picked head of each layer, on a scale of its own. Boxes hold the middle half of the answers, whiskers "
+            "nine of ten; dashed is the mean. The difference of the means is bold where its interval leaves out 0.",
+            gap_grid(found.gaps.picked, layers),
         ),
         Drawing(
             "layer-gaps",

@@ -6,6 +6,7 @@ import pandas as pd
 
 from analysis import tables
 from analysis.exports.numbers import as_text
+from analysis.report.cells import columns_of_text, headings, rows_of_cells
 from analysis.report.results import Results
 from analysis.runs.shard import OFFSETS
 from rauq.labels import visible
@@ -28,8 +29,19 @@ class Table(NamedTuple):
 
     @property
     def shown(self) -> pd.DataFrame:
-        """What the page shows of it."""
-        return self.frame.head(self.rows) if self.rows else self.frame
+        """What the page and LaTeX show of it; where all is defined, no column says why not."""
+        shown = self.frame.head(self.rows) if self.rows else self.frame
+        return shown if shown.get("undefined", pd.Series(["-"])).any() else shown.drop(columns="undefined")
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        """The headings of what is shown, and which columns hold texts."""
+        return list(zip(headings(self.shown), columns_of_text(self.shown), strict=True))
+
+    @property
+    def rows_of_cells(self) -> list[list[str]]:
+        """The cells of what is shown, as text."""
+        return rows_of_cells(self.shown)
 
 
 def report_tables(found: Results) -> tuple[Table, ...]:

@@ -85,7 +85,9 @@ def results(run: Run, settings: ReportSettings) -> Results:
         row=row,
         shown=best_and_worst(looked_at[:, row], quality, picks[:, row], k=settings.k, seed=seed),
         gaps=head_gaps(looked_at, picks, outcome, seed=seed),
-        offset_gaps=head_gaps(_at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome),
+        offset_gaps=head_gaps(
+            _at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome, seed=seed
+        ),
         bins=quality_bins(of_layer, quality, seed=seed),
         correlations=correlations(of_layer, quality, seed=seed),
         picked=picked_heads(picks, layers, run.answerer.num_heads),

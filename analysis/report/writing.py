@@ -7,7 +7,7 @@ from pathlib import Path
 from analysis.exports.charts import Chart, chart
 from analysis.exports.page import own, policy, template
 from analysis.report.drawings import drawings
-from analysis.report.latex import in_cell, latex_table
+from analysis.report.latex import latex_table
 from analysis.report.pictures import write_pictures
 from analysis.report.report_tables import Table, answers_frame, csv_table, report_tables
 from analysis.report.results import ReportSettings, Results, results
@@ -64,7 +64,6 @@ def report_page(found: Results, tables: Sequence[Table], charts: Sequence[Chart]
         charts=charts,
         tables=tables,
         facts=_facts(found),
-        in_cell=in_cell,
         running=running,
     )
 
