@@ -27,6 +27,12 @@ _WEB = ("app.py", "pages/")
 _TABLES = ("app.py", "pages/", "analysis/", "training/", "benchmarks/")
 _MODELS = (
     *("rauq/models.py", "rauq/loading.py", "rauq/language_model.py", "rauq/capture/", "rauq/generation.py"),
+    *(
+        "analysis/convert.py",
+        "analysis/quality/weights.py",
+        "analysis/quality/alignscore.py",
+        "analysis/quality/comet.py",
+    ),
     *("training/", "benchmarks/"),
 )
 LIBRARIES = {

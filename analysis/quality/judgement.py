@@ -1,5 +1,6 @@
 """How good one answer is."""
 
+import math
 from dataclasses import dataclass
 
 
@@ -13,6 +14,11 @@ class Judgement:
     quality: float
     reason: str = ""
     facts: tuple[tuple[int, int], ...] = ()
+
+
+def undefined(reason: str) -> Judgement:
+    """An answer whose quality cannot be told."""
+    return Judgement(math.nan, reason)
 
 
 @dataclass(frozen=True)

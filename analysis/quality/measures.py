@@ -1,0 +1,218 @@
+"""Every measure of how good an answer is: what it needs, where it comes from, and the judge that it opens."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from analysis.datasets.example import Example
+from analysis.quality.accuracy import accuracy
+from analysis.quality.facts import fact_spans
+from analysis.quality.judgement import Judgement, Thresholds, undefined
+from analysis.quality.overlap import exact_match, load_rouge_l, token_f1
+from rauq.errors import InvalidInput
+
+Need = Literal["references", "source", "quality", "weights"]
+_THRESHOLDS = Thresholds()
+Judge = Callable[[Sequence[Example], Sequence[str]], list[Judgement]]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of quality, higher is better.
+
+    `needs`: what an example has to have, and whether it takes `weights`, the folder that `python -m analysis convert`
+    makes. `source`: where it comes from. `judge`: loads what it takes, once, and returns the judge of many answers.
+    """
+
+    id: str
+    name: str
+    needs: tuple[Need, ...]
+    source: str
+    judge: Callable[[Path | None], Judge]
+    thresholds: Thresholds = _THRESHOLDS
+
+
+def measure(measure_id: str) -> Measure:
+    """Return the measure of this id.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    if measure_id not in MEASURES:
+        message = f"There is no measure of quality {measure_id!r}; choose {', '.join(MEASURES)}."
+        raise InvalidInput(message)
+    return MEASURES[measure_id]
+
+
+def load_judge(measure_id: str, *, weights: Path | None = None) -> Judge:
+    """Load a measure once, to judge many answers; what has no quality is nan with the reason.
+
+    Answers are judged without the spaces and line ends around them. Facts are characters of the answer as it is given.
+
+    Raises:
+        InvalidInput: there is no such measure, or its package is missing.
+        ModelNotFound: it is a model, and `weights` is not its folder.
+    """
+    chosen = measure(measure_id)
+    judge = chosen.judge(weights)
+
+    def judge_all(examples: Sequence[Example], answers: Sequence[str]) -> list[Judgement]:
+        pairs = list(zip(examples, answers, strict=True))
+        lacking = [_lacking(chosen, example) for example, _ in pairs]
+        whole = [pair for pair, reason in zip(pairs, lacking, strict=True) if not reason]
+        judged = iter(judge([example for example, _ in whole], [answer for _, answer in whole]))
+        judgements = [undefined(reason) if reason else next(judged) for reason in lacking]
+        return [_with_facts(judgement, *pair) for judgement, pair in zip(judgements, pairs, strict=True)]
+
+    return judge_all
+
+
+def judge_answers(
+    measure_id: str, examples: Sequence[Example], answers: Sequence[str], *, weights: Path | None = None
+) -> list[Judgement]:
+    """Judge one answer an example, in order, as `load_judge` says; raises as it does."""
+    return load_judge(measure_id, weights=weights)(examples, answers)
+
+
+def _lacking(chosen: Measure, example: Example) -> str:
+    if "references" in chosen.needs and not _references(example):
+        return f"{chosen.name} needs a reference, and the example has none"
+    if "source" in chosen.needs and not example.source.strip():
+        return f"{chosen.name} needs the source, and the example has none"
+    if "quality" in chosen.needs and (example.quality is None or not math.isfinite(example.quality)):
+        return "the data set gives this answer no quality"
+    return ""
+
+
+def _references(example: Example) -> list[str]:
+    return [reference.strip() for reference in example.references if reference.strip()]
+
+
+def _with_facts(judgement: Judgement, example: Example, answer: str) -> Judgement:
+    return judgement if judgement.facts else replace(judgement, facts=fact_spans(answer, example.facts))
+
+
+def _none(_weights: Path | None) -> Judge:
+    return lambda examples, _answers: [undefined("no measure of quality was chosen")] * len(examples)
+
+
+def _given(_weights: Path | None) -> Judge:
+    return lambda examples, _answers: [Judgement(example.quality or 0.0) for example in examples]
+
+
+def _exact_truth(_weights: Path | None) -> Judge:
+    from analysis.quality.truth import load_truth
+
+    truth = load_truth()
+    return lambda examples, answers: [truth(*pair) for pair in zip(examples, answers, strict=True)]
+
+
+def _best_of(score: Callable[[str, str], float]) -> Judge:
+    """The best reference counts."""
+
+    def judge(examples: Sequence[Example], answers: Sequence[str]) -> list[Judgement]:
+        return [
+            _best([score(answer.strip(), reference) for reference in _references(example)])
+            for example, answer in zip(examples, answers, strict=True)
+        ]
+
+    return judge
+
+
+def _best(scores: Sequence[float]) -> Judgement:
+    known = [score for score in scores if math.isfinite(score)]
+    return Judgement(max(known)) if known else undefined("the measure gives no number for this answer and reference")
+
+
+def _rouge_l(_weights: Path | None) -> Judge:
+    return _best_of(load_rouge_l())
+
+
+def _alignscore(weights: Path | None) -> Judge:
+    from analysis.quality.alignscore import load_alignscore
+
+    scores = load_alignscore(weights)
+
+    def judge(examples: Sequence[Example], answers: Sequence[str]) -> list[Judgement]:
+        claims = [_references(example) for example in examples]
+        pairs = [(answer, claim) for answer, own in zip(answers, claims, strict=True) for claim in own]
+        scored = iter(scores(pairs))
+        return [_best([next(scored) for _ in own]) for own in claims]
+
+    return judge
+
+
+def _alignscore_source(weights: Path | None) -> Judge:
+    from analysis.quality.alignscore import load_alignscore
+
+    scores = load_alignscore(weights)
+    return lambda examples, answers: [
+        _best([score])
+        for score in scores([(example.source, answer) for example, answer in zip(examples, answers, strict=True)])
+    ]
+
+
+def _comet(weights: Path | None) -> Judge:
+    from analysis.quality.comet import load_comet
+
+    scores = load_comet(weights)
+
+    def judge(examples: Sequence[Example], answers: Sequence[str]) -> list[Judgement]:
+        triples = [
+            [
+                (example.source.strip(), answer.strip(), reference)
+                for reference in _references(example)
+                if answer.strip()
+            ]
+            for example, answer in zip(examples, answers, strict=True)
+        ]
+        scored = iter(scores([triple for own in triples for triple in own]))
+        return [
+            _best([next(scored) for _ in own]) if own else undefined("COMET is not defined for an empty translation")
+            for own in triples
+        ]
+
+    return judge
+
+
+_TABLE = (
+    Measure("none", "No quality", (), "figures of uncertainty alone", _none),
+    Measure("given", "Quality of the data set", ("quality",), "a column of the data set", _given),
+    Measure("exact_truth", "Exact truth", (), "the embedded model's prompts", _exact_truth),
+    Measure(
+        "accuracy",
+        "Accuracy",
+        ("references",),
+        "MMLU and GSM8k in the paper",
+        lambda _weights: _best_of(accuracy),
+    ),
+    Measure("exact_match", "Exact match", ("references",), "SQuAD", lambda _weights: _best_of(exact_match)),
+    Measure("token_f1", "Token F1", ("references",), "SQuAD", lambda _weights: _best_of(token_f1)),
+    Measure("rouge_l", "ROUGE-L", ("references",), "Lin (2004), package rouge-score", _rouge_l),
+    Measure(
+        "alignscore",
+        "AlignScore of the reference, given the answer",
+        ("references", "weights"),
+        "Zha et al. (2023); question answering in the paper",
+        _alignscore,
+    ),
+    Measure(
+        "alignscore_source",
+        "AlignScore of the answer, given the source",
+        ("source", "weights"),
+        "Zha et al. (2023); summaries in the paper",
+        _alignscore_source,
+    ),
+    Measure(
+        "comet",
+        "COMET",
+        ("source", "references", "weights"),
+        "Rei et al. (2020, 2022); translation in the paper",
+        _comet,
+        Thresholds(roc=0.85),
+    ),
+)
+MEASURES: Mapping[str, Measure] = MappingProxyType({row.id: row for row in _TABLE})

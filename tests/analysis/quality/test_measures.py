@@ -1,0 +1,140 @@
+"""The table of measures: every row judges, best reference counts, and what it lacks is nan with the reason."""
+
+import math
+import re
+
+import pytest
+import torch
+
+from analysis.convert import convert
+from analysis.datasets.example import Example
+from analysis.quality.judgement import Thresholds
+from analysis.quality.measures import MEASURES, judge_answers, load_judge, measure
+from rauq.atlas.evaluation import FAMILIES, judge, load_examples
+from rauq.errors import InvalidInput, ModelNotFound
+from tests.checkpoints import alignscore_checkpoint, comet_checkpoint, pair_tokenizer
+
+EVERY = pytest.mark.parametrize("name", MEASURES)
+PLAIN = [name for name in MEASURES if name not in {"none", "exact_truth"}]
+PARIS = load_examples("places")[0]
+FULL = Example(
+    id=PARIS.id, prompt=PARIS.prompt, references=("no", PARIS.reference), source="Quelle", answer="x", quality=0.25
+)
+BARE = Example(id="bare", prompt="Why?", references=(" ",))
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """Folders of tiny weights, by the id of the measure."""
+    place = tmp_path_factory.mktemp("weights")
+    pair_tokenizer().save_pretrained(place / "tokenizer")
+    torch.save(alignscore_checkpoint(), place / "a.ckpt")
+    torch.save(comet_checkpoint(), place / "c.ckpt")
+    align, comet = (convert(place / name, tokenizer=str(place / "tokenizer")) for name in ("a.ckpt", "c.ckpt"))
+    return {"alignscore": align, "alignscore_source": align, "comet": comet}
+
+
+@EVERY
+def test_every_measure_gives_a_number_or_the_reason_in_order(name, weights):
+    judgements = judge_answers(name, [FULL, BARE, FULL], [PARIS.reference, "x", ""], weights=weights.get(name))
+    assert len(judgements) == 3
+    for judgement in judgements:
+        assert math.isnan(judgement.quality) == bool(judgement.reason)
+    assert judgements[1].reason
+    assert bool(judgements[0].reason) == (name == "none")
+    assert judge_answers(name, [], [], weights=weights.get(name)) == []
+    assert judge_answers(name, [BARE], ["x"], weights=weights.get(name))[0].reason == judgements[1].reason
+
+
+@EVERY
+def test_what_a_measure_does_not_need_does_not_matter(name, weights):
+    needs = MEASURES[name].needs
+    example = Example(
+        id=PARIS.id,
+        prompt="another",
+        references=FULL.references if "references" in needs else (),
+        source=FULL.source if "source" in needs else "",
+        quality=FULL.quality if "quality" in needs else None,
+    )
+    given = {"weights": weights.get(name)}
+    less, full = (judge_answers(name, [row], [PARIS.reference], **given)[0] for row in (example, FULL))
+    assert (less.quality, less.reason) == pytest.approx((full.quality, full.reason), nan_ok=True)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if "references" in MEASURES[name].needs])
+def test_the_best_reference_counts_and_blank_ones_do_not(name, weights):
+    def of(*references):
+        example = Example(id="", prompt="", references=references, source="s")
+        return judge_answers(name, [example], ["It is blue.\n"], weights=weights.get(name))[0].quality
+
+    assert of("It is red.", "", "It is blue.") == pytest.approx(max(of("It is red."), of("It is blue.")), abs=1e-6)
+    assert math.isnan(of("", " \n"))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "exact_match", "token_f1", "rouge_l"])
+def test_an_answer_ends_in_a_newline_and_an_empty_one_is_wrong(name):
+    example = Example(id="", prompt="", references=("Paris",))
+    assert [judgement.quality for judgement in judge_answers(name, [example] * 2, [" Paris\n", "\n"])] == [1, 0]
+
+
+def test_an_empty_translation_is_undefined(weights):
+    (judgement,) = judge_answers("comet", [FULL], [" \n"], weights=weights["comet"])
+    assert "empty translation" in judgement.reason
+
+
+@pytest.mark.parametrize("quality", [None, math.nan, math.inf])
+def test_a_given_quality_is_a_finite_number(quality):
+    known, unknown = (Example(id="", prompt="", quality=number) for number in (-0.0, quality))
+    zero, undefined = judge_answers("given", [known, unknown], ["a", "b"])
+    assert (zero.quality, zero.reason) == (0, "")
+    assert "gives this answer no quality" in undefined.reason
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exact_truth_is_that_of_the_embedded_prompts(family):
+    rows = load_examples(family)[::80]
+    examples = [Example(id=row.id, prompt=row.prompt) for row in rows]
+    answers = [row.reference + "\n" for row in rows]
+    for row, answer, judgement in zip(rows, answers, judge_answers("exact_truth", examples, answers), strict=True):
+        assert judgement.quality == 1
+        assert judgement.facts == tuple((fact.start, fact.end) for fact in judge(row, answer).statements) != ()
+    wrong = judge_answers("exact_truth", examples, ["Certainly not."] * len(rows))
+    assert {judgement.quality for judgement in wrong} == {0}
+
+
+def test_exact_truth_of_a_stranger_is_undefined():
+    assert "no embedded prompt has the id 'bare'" in judge_answers("exact_truth", [BARE], ["x"])[0].reason
+
+
+@pytest.mark.parametrize("name", ["none", "given", "exact_match"])
+def test_facts_of_the_example_are_found_whatever_the_quality(name):
+    example = Example(id="", prompt="", references=("x",), facts=("1912",), quality=1)
+    assert judge_answers(name, [example], [" In 1912, or 1912?"])[0].facts == ((4, 8), (13, 17))
+
+
+def test_models_are_loaded_once_for_many_answers(weights, monkeypatch):
+    judged = load_judge("alignscore", weights=weights["alignscore"])
+    monkeypatch.setattr("analysis.quality.alignscore.open_weights", None)
+    assert judged([FULL], ["x"]) == judged([FULL], ["x"])
+
+
+@pytest.mark.parametrize("name", [name for name in MEASURES if "weights" in MEASURES[name].needs])
+def test_a_model_without_its_folder_says_how_to_make_it(name, tmp_path):
+    for folder in (None, tmp_path / "none"):
+        with pytest.raises(ModelNotFound, match="python -m analysis convert"):
+            load_judge(name, weights=folder)
+
+
+def test_an_unknown_measure_names_those_there_are():
+    with pytest.raises(InvalidInput, match=re.escape(", ".join(MEASURES))):
+        measure("bleu")
+
+
+def test_the_table_is_complete_and_read_only():
+    for name, row in MEASURES.items():
+        assert row.id == name
+        assert row.name
+        assert row.source
+        assert row.thresholds == (Thresholds(roc=0.85) if name == "comet" else Thresholds())
+    with pytest.raises(TypeError):
+        MEASURES["new"] = MEASURES["none"]
