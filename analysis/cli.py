@@ -46,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_score(commands.add_parser("score", help="answer a data set, and score every answer"))
+    _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
+    _add_convert(commands.add_parser("convert", help="make a model that judges answers from its published checkpoint"))
     return parser
 
 
@@ -85,7 +87,46 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     how.add_argument("--layers", choices=("middle", "all"), help="whose attention is kept; default: the paper's window")
 
 
+def _add_report(report: argparse.ArgumentParser) -> None:
+    report.description = (
+        "Write the tables and figures of a run, and one index.html with all of them that opens offline."
+    )
+    report.set_defaults(run=_report)
+    report.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
+    report.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to write it; default: report, in the run's folder"
+    )
+
+
+def _add_convert(convert: argparse.ArgumentParser) -> None:
+    convert.description = "Make the folder that --weights takes, once, from the checkpoint of AlignScore or COMET."
+    convert.set_defaults(run=_convert)
+    convert.add_argument("file", type=Path, metavar="FILE", help="the published .ckpt")
+    convert.add_argument("--out", type=Path, metavar="DIR", help="a new folder; default: beside the file")
+    convert.add_argument(
+        "--tokenizer", metavar="T", help="folder or hub id of its tokenizer; default: the published one"
+    )
+
+
 def _score(options: argparse.Namespace) -> int:
     from analysis.commands.score import score
 
     return score(options)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from analysis.report.writing import write_report
+    from analysis.runs.opened import open_run
+
+    written = write_report(open_run(options.folder), options.out or options.folder / "report")
+    if written.missing:
+        say(written.missing)
+    sys.stdout.write(f"{running(str(written.page))}\n")
+    return DONE
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from analysis.convert import convert
+
+    sys.stdout.write(f"{running(str(convert(options.file, options.out, tokenizer=options.tokenizer)))}\n")
+    return DONE

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.datasets.example import DataSet, Example
+from analysis.quality.measures import Judge, load_judge
 from analysis.runs.answering import answer_shard
 from analysis.runs.examples import read_examples
 from analysis.runs.job import STOP, Job, OnProgress, Stop, new_job
 from analysis.runs.loaded import load_for, with_answerer
 from analysis.runs.lock import only_job
-from analysis.runs.manifest import Manifest, read_manifest
+from analysis.runs.manifest import Manifest, Request, read_manifest
 from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.shard import Failed, answers_path, write_shard
 from analysis.runs.status import Status
@@ -18,7 +19,6 @@ from rauq.errors import RauqError, RunError
 
 if TYPE_CHECKING:
     from rauq.generation import Cancel
-    from rauq.language_model import LanguageModel
 
 
 def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None) -> Status:
@@ -52,14 +52,20 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
     job.tell()
     still_open = _still_open(job, manifest)
     if still_open:
-        lm = load_for(manifest.request)
+        judge, lm = _judge(manifest.request), load_for(manifest.request)
         answerer = with_answerer(job.folder, manifest, lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
         for shard in still_open:
-            if not _answer_and_save(job, manifest, lm, examples, shard=shard, stored=stored, stop=stop):
+            numbers, on_batch = manifest.numbers(shard), partial(job.count, shard)
+            outcomes = answer_shard(
+                lm, numbers, examples, manifest.request, judge=judge, cancel=stop, on_batch=on_batch
+            )
+            if outcomes is None:
                 job.end("stopped", how_to_resume(job.folder))
                 return
+            write_shard(job.folder, shard, outcomes, stored=stored)
+            job.save(examples=len(outcomes), failed=sum(isinstance(outcome, Failed) for outcome in outcomes))
     job.tell(state="finished", message="")
 
 
@@ -81,24 +87,9 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
     return still_open
 
 
-def _answer_and_save(
-    job: Job,
-    manifest: Manifest,
-    lm: "LanguageModel",
-    examples: tuple[Example, ...],
-    *,
-    shard: int,
-    stored: tuple[int, ...],
-    stop: Stop,
-) -> bool:
-    """One shard; False where it was stopped before its end, and then nothing of it is kept."""
-    numbers = manifest.numbers(shard)
-    outcomes = answer_shard(lm, numbers, examples, manifest.request, cancel=stop, on_batch=partial(job.count, shard))
-    if outcomes is None:
-        return False
-    write_shard(job.folder, shard, outcomes, stored=stored)
-    job.save(examples=len(outcomes), failed=sum(isinstance(outcome, Failed) for outcome in outcomes))
-    return True
+def _judge(request: Request) -> Judge:
+    """Loaded before the model, since it tells at once what it lacks."""
+    return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
 
 
 def _check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:

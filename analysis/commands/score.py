@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
@@ -21,6 +22,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
 from rauq.errors import InvalidInput
 from rauq.labels import running
+from rauq.model_folders import looks_like_path
 from rauq.trace import Kind
 
 _ASKED = ("model", "kind", "columns", "limit", "per_group", "batch_size", "max_new_tokens")
@@ -71,7 +73,7 @@ def _prepare(options: argparse.Namespace, console: Console) -> None:
 
 
 def _prepare_new(options: argparse.Namespace, console: Console) -> None:
-    model = options.model or "atlas"
+    model = _whole_path(options.model or "atlas")
     data = _data(options, model)
     _tell_rejected(data, console)
     request = request_for(
@@ -86,6 +88,11 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         methods=tuple(options.methods) if options.methods else None,
     )
     prepare(options.out, data, request)
+
+
+def _whole_path(model: str) -> str:
+    """A folder's full path, so that the run can be gone on with from anywhere."""
+    return str(Path(model).expanduser().resolve()) if looks_like_path(model) else model
 
 
 def _data(options: argparse.Namespace, model: str) -> DataSet:

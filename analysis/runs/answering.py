@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.datasets.example import Example
 from analysis.quality.judgement import Judgement
+from analysis.quality.measures import Judge
 from analysis.runs.manifest import Request
 from analysis.runs.shard import Answered, Failed
 from analysis.runs.uncertainties import uncertainties
@@ -46,14 +46,11 @@ def answer_shard(
     examples: Sequence[Example],
     request: Request,
     *,
+    judge: Judge,
     cancel: "Cancel",
     on_batch: Callable[[Done], None],
 ) -> list[Answered | Failed] | None:
-    """Answer the examples of these numbers, or read the answers they have, one outcome each; None once cancelled.
-
-    Raises:
-        RauqError: the measure of quality lacks something, its weights for example.
-    """
+    """Answer the examples of these numbers, or read the answers they have, one outcome each; None once cancelled."""
     chosen = examples[numbers.start : numbers.stop]
     results: dict[int, Trace | Failure] = {}
     for places in batches_of(chosen, request.batch_size):
@@ -64,11 +61,15 @@ def answer_shard(
         results.update(zip(places, found, strict=True))
         tokens = sum(len(result.answer_ids) for result in found if isinstance(result, Trace))
         on_batch(Done(len(places), tokens, time.perf_counter() - begun))
-    return _outcomes(numbers, chosen, [results[place] for place in range(len(chosen))], request)
+    return _outcomes(numbers, chosen, [results[place] for place in range(len(chosen))], judge, request.methods)
 
 
 def _outcomes(
-    numbers: range, examples: Sequence[Example], results: "Sequence[Trace | Failure]", request: Request
+    numbers: range,
+    examples: Sequence[Example],
+    results: "Sequence[Trace | Failure]",
+    judge: Judge,
+    methods: Sequence[str],
 ) -> list[Answered | Failed]:
     """What is kept of each: with quality, the tokens that carry the fact, and the uncertainties asked for."""
     failed = [
@@ -78,8 +79,8 @@ def _outcomes(
     ]
     rows = [row for row in zip(numbers, examples, results, strict=True) if isinstance(row[2], Trace)]
     traces = [result for result in results if isinstance(result, Trace)]
-    judgements = _judge([example for _, example, _ in rows], traces, request)
-    answered = _answered([number for number, _, _ in rows], traces, judgements, request.methods)
+    judgements = judge([example for _, example, _ in rows], [trace.answer for trace in traces])
+    answered = _answered([number for number, _, _ in rows], traces, judgements, methods)
     return sorted([*failed, *answered], key=lambda outcome: outcome.number)
 
 
@@ -103,13 +104,6 @@ def _run(
             cancel=cancel,
         )
     )
-
-
-def _judge(examples: Sequence[Example], traces: Sequence[Trace], request: Request) -> list[Judgement]:
-    from analysis.quality.measures import judge_answers
-
-    weights = Path(request.weights) if request.weights else None
-    return judge_answers(request.quality, examples, [trace.answer for trace in traces], weights=weights)
 
 
 def _answered(

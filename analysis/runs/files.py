@@ -1,10 +1,10 @@
-"""The files that a run's folder holds, by name: what a run is made of, and what its jobs leave beside it."""
+"""What a run's folder holds, by name: the files that a run is made of, and what jobs and reports leave beside them."""
 
 import re
 from pathlib import Path
 
 _OF_A_RUN = re.compile(r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors")
-_OF_A_JOB = re.compile(r"status\.json|timings\.jsonl|run\.lock|log\.txt|stop|\..+\.tmp")
+_BESIDE_IT = re.compile(r"status\.json|timings\.jsonl|run\.lock|log\.txt|stop|report|\..+\.tmp")
 
 
 def is_of_run(name: str) -> bool:
@@ -13,13 +13,13 @@ def is_of_run(name: str) -> bool:
 
 
 def foreign(folder: Path) -> list[str]:
-    """Names of what no run and no job put into a folder, sorted.
+    """Names of what neither a run nor its jobs and reports put into a folder, sorted.
 
     Raises:
         OSError: the folder cannot be read.
     """
     names = (path.name for path in folder.iterdir())
-    return sorted(name for name in names if not (is_of_run(name) or _OF_A_JOB.fullmatch(name)))
+    return sorted(name for name in names if not (is_of_run(name) or _BESIDE_IT.fullmatch(name)))
 
 
 def size_of(folder: Path) -> int:

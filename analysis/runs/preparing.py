@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from analysis.datasets.example import DataSet
+from analysis.quality.measures import measure
 from analysis.runs.examples import EXAMPLES, write_examples
+from analysis.runs.lock import LOCK, only_job
 from analysis.runs.manifest import MANIFEST, Manifest, Request, StoredLayers, read_manifest, write_manifest
 from analysis.runs.uncertainties import UNCERTAINTIES
 from rauq.errors import InvalidInput, RunError
@@ -38,7 +40,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
 
 
 def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") -> Manifest:
-    """Write down a run in a new or empty folder; a folder that holds the same run stays as it is.
+    """Write down a run in a new or empty folder, or over one that was never begun; the same run stays as it is.
 
     `name`: for people; the folder's if none is given.
 
@@ -50,16 +52,26 @@ def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") ->
         message = f"{data.name} has {len(data.examples)} examples, and the request is for {request.count} of its own."
         raise InvalidInput(message)
     if (folder / MANIFEST).exists():
-        return _same_run(folder, request)
-    _make_room(folder)
+        found = read_manifest(folder)
+        if found.request == request:
+            return found
+        _refuse_begun(folder, found, request)
+    else:
+        _make_room(folder)
+    with only_job(folder):
+        return _write(folder, data, request, name or folder.resolve().name)
+
+
+def _write(folder: Path, data: DataSet, request: Request, name: str) -> Manifest:
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = Manifest(name=name or folder.resolve().name, created=created, request=request)
+    manifest = Manifest(name=name, created=created, request=request)
     write_examples(folder, data.examples)
     write_manifest(folder, manifest)
     return manifest
 
 
 def _check(request: Request) -> None:
+    measure(request.quality)  # says which there are
     if unknown := [method for method in request.methods if method not in UNCERTAINTIES]:
         message = f"Unknown method {unknown[0]!r}; choose from {', '.join(UNCERTAINTIES)}."
         raise InvalidInput(message)
@@ -74,16 +86,14 @@ def _check(request: Request) -> None:
         raise InvalidInput(message)
 
 
-def _same_run(folder: Path, request: Request) -> Manifest:
-    manifest = read_manifest(folder)
-    if manifest.request != request:
-        names = [name for name, value in vars(request).items() if getattr(manifest.request, name) != value]
+def _refuse_begun(folder: Path, found: Manifest, request: Request) -> None:
+    if found.answerer is not None:
+        names = [name for name, value in vars(request).items() if getattr(found.request, name) != value]
         message = (
-            f"{folder} holds another run ({manifest.request.data} on {manifest.request.model}; they differ in "
+            f"{folder} holds another run ({found.request.data} on {found.request.model}; they differ in "
             f"{', '.join(names)}). Resume that one, or give a new folder."
         )
         raise RunError(message)
-    return manifest
 
 
 def _make_room(folder: Path) -> None:
@@ -93,7 +103,7 @@ def _make_room(folder: Path) -> None:
     except OSError as error:
         message = f"{folder} cannot be a run's folder ({error.strerror or error}). Give a new folder."
         raise RunError(message) from error
-    # A process that was killed here left the examples at most.
-    if others := [name for name in found if name != EXAMPLES and not name.startswith(f".{EXAMPLES}.")]:
+    # A process that was killed before it wrote the manifest left the examples and its lock at most.
+    if others := [name for name in found if name not in (EXAMPLES, LOCK) and not name.endswith(".tmp")]:
         message = f"{folder} holds something else, such as {others[0]}. Give a new folder, or an empty one."
         raise RunError(message)
