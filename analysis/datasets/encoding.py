@@ -38,6 +38,11 @@ def lines_of(content: bytes, encoding: str) -> Iterator[str]:
     return io.TextIOWrapper(io.BytesIO(content), encoding=encoding, newline="")
 
 
+def start_of(content: bytes, encoding: str) -> str:
+    """The first characters of a text file, without the one that may be cut in two."""
+    return codecs.getincrementaldecoder(encoding)().decode(content[:4096])
+
+
 def _decodes(content: bytes, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from analysis.datasets.encoding import encoding_of, lines_of
+from analysis.datasets.encoding import encoding_of, lines_of, start_of
 from analysis.datasets.example import Rejected
 from analysis.datasets.table import MOST_COLUMNS, MOST_ROWS, Table, cut_note, make_table
 from rauq.errors import InvalidInput
@@ -34,8 +34,7 @@ def read_json(content: bytes, name: str) -> Table:
         InvalidInput: no list of objects, or one of more than 64 MiB.
     """
     encoding, notes = encoding_of(content, name)
-    start = next((line.lstrip() for line in lines_of(content[:4096], encoding) if line.strip()), "")
-    if not start.startswith("["):
+    if not start_of(content, encoding).lstrip().startswith("["):
         return read_jsonl(content, name)
     if len(content) > LARGEST_LIST:
         message = f"{name} holds {size(len(content))} in one list; at most {size(LARGEST_LIST)}. Save it as JSONL."

@@ -214,6 +214,15 @@ def test_a_row_without_its_content_is_rejected_with_its_number_and_the_others_ar
     assert {example.id.split("-")[1] for example in data.examples} == {str(n) for n in range(12) if n != 4}
 
 
+def test_a_row_without_its_content_is_never_solved_first(tmp_path):
+    train = [ROWS["triviaqa"](n) for n in range(50, 56)]
+    train[2]["answer"]["value"] = None
+    splits = {"validation": split_of("triviaqa"), "train": Dataset.from_list(train)}
+    DatasetDict(splits).save_to_disk(str(tmp_path))
+    data = load_paper_set(PAPER_SETS["triviaqa"], kind="base", path=tmp_path)
+    assert (len(data.examples), data.rejected) == (COUNT, ())
+
+
 def test_too_few_rows_to_solve_first_are_said(tmp_path):
     DatasetDict(validation=split_of("triviaqa"), train=split_of("triviaqa", 3, 50)).save_to_disk(str(tmp_path))
     data = load_paper_set(PAPER_SETS["triviaqa"], kind="base", path=tmp_path)

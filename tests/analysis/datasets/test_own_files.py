@@ -156,7 +156,7 @@ def test_columns_that_cannot_be_are_an_error(columns, said):
 
 def test_two_files_of_correct_and_of_incorrect_answers():
     right = read_table(b"id,prompt,answer,correct\n1,Q,A,0\n2,R,B,0\n", "right.csv")
-    wrong = read_table(b"id,prompt,answer,correct\n1,Q,X,1\n2,R,,1\n", "wrong.csv")
+    wrong = read_table(b"id,prompt,answer,correct\n1,Q,X,maybe\n2,R,,1\n", "wrong.csv")
     columns = Columns(prompt="prompt", answer="answer", correct="correct", id="id")
     data = correct_and_incorrect(right, wrong, columns)
     assert [(example.id, example.answer, example.quality) for example in data.examples] == [

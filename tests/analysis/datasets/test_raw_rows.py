@@ -76,20 +76,6 @@ def test_without_network_the_error_names_the_set_and_how_to_bring_it(paper_set):
         assert part in said
 
 
-def test_the_hub_is_asked_for_one_split_and_streamed(monkeypatch):
-    asked = []
-
-    def load_dataset(*args, **options):
-        asked.append((args, options))
-        return iter(made_up("xsum"))
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *_, **__: None)
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    assert list(raw_rows(PAPER_SETS["xsum"], "test", None)) == made_up("xsum")
-    options = {"revision": "refs/convert/parquet", "split": "test", "streaming": True}
-    assert asked == [(("EdinburghNLP/xsum", None), options)]
-
-
 def test_a_network_that_ends_midway_is_an_error_too(monkeypatch):
     def breaking(*_, **__):
         yield ROWS["xsum"](0)

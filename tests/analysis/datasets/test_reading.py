@@ -130,6 +130,12 @@ def test_a_broken_quote_costs_its_line_and_an_open_one_is_said_to_hide_the_rest(
     assert "nothing from line 3 on can be divided" in still_open.rejected[0].reason
 
 
+def test_after_a_quote_that_takes_in_too_many_lines_nothing_is_taken_for_a_row():
+    read = read_table(b'a,b\n1,x\n2,"' + b"3,z\n" * 50_000, "a.csv")
+    assert rows_of(read) == [{"a": "1", "b": "x"}]
+    assert [row.row for row in read.rejected] == [2]
+
+
 def test_a_cell_without_end_costs_its_row_only():
     read = read_table(b"a,b\n" + b"x" * 200_000 + b",1\ny,2\n", "a.csv")
     assert rows_of(read) == [{"a": "y", "b": "2"}]
@@ -159,6 +165,12 @@ def test_lines_that_are_no_objects_are_rejected_with_their_line():
     assert list(read.rows.index) == [1, 7]
     assert [row.row for row in read.rejected] == [3, 4, 5, 6, 8]
     assert "twice" in read.rejected[2].reason
+
+
+@pytest.mark.parametrize("shift", range(3))
+def test_a_list_on_one_line_may_have_any_character_anywhere(shift):
+    rows = [{"a": "x" * shift + "€" * 3000}]
+    assert rows_of(read_table(json.dumps(rows, ensure_ascii=False).encode(), "a.json")) == rows
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])

@@ -1,0 +1,142 @@
+"""The paper's sets from a small hub on this machine: nothing here reaches the network."""
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import datasets
+import huggingface_hub
+import pytest
+
+from analysis.datasets.loading import load_paper_set
+from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.raw_rows import raw_rows
+from rauq.errors import DataSetNotFound
+from tests.analysis.datasets.raw_data import COUNT, ROWS, split_of
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+MMLU = PAPER_SETS["mmlu"]
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Serves folders below `root` as data sets called organisation/name, in the way of the hub."""
+
+    def do_HEAD(self):
+        self.answer()
+
+    def do_GET(self):
+        self.answer()
+
+    def answer(self):
+        self.server.asked.append(self.path)
+        address = self.path.partition("?")[0].removeprefix("/api").removeprefix("/datasets/")
+        owner, name, *rest = address.split("/")
+        repository = self.server.root / owner / name
+        path = repository.joinpath(*rest[2:])
+        if not repository.is_dir():
+            self.give(404, b"", {"X-Error-Code": "RepoNotFound"})
+        elif rest[:1] == ["tree"] and path.is_dir():
+            listed = path.glob("**/*" if "recursive=true" in self.path.lower() else "*")
+            self.give(200, json.dumps([self.entry(each, repository) for each in listed]).encode(), {})
+        elif rest[:1] == ["resolve"] and path.is_file():
+            self.give_file(path)
+        elif rest[:1] in ([], ["revision"]):
+            self.give(200, json.dumps({"id": f"{owner}/{name}", "sha": COMMIT, "siblings": []}).encode(), {})
+        else:
+            self.give(404, b"", {"X-Error-Code": "EntryNotFound"})
+
+    def entry(self, path, repository):
+        kind = "directory" if path.is_dir() else "file"
+        return {"type": kind, "oid": "0", "size": path.stat().st_size, "path": str(path.relative_to(repository))}
+
+    def give_file(self, path):
+        content = path.read_bytes()
+        tag = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"'}
+        if self.command == "GET":
+            self.server.given.append(path.name)
+        if not (wanted := self.headers.get("Range")):
+            self.give(200, content, tag)
+            return
+        first, last = wanted.removeprefix("bytes=").split("-")
+        part = content[int(first) : int(last or len(content)) + 1]
+        span = f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}"
+        self.give(206, part, tag | {"Content-Range": span})
+
+    def give(self, status, content, headers):
+        self.send_response(status)
+        for name, value in (headers | {"X-Repo-Commit": COMMIT, "Content-Length": str(len(content))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *_args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.root, server.given, server.asked = tmp_path_factory.mktemp("hub"), [], []
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def hub(server, monkeypatch, tmp_path):
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
+    monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", url)
+    template = url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", url)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    huggingface_hub.close_session()  # the next one reads the lines above
+    server.given.clear()
+    server.asked.clear()
+    return server
+
+
+def publish(hub):
+    folder = hub.root / MMLU.hub_id
+    (folder / "all").mkdir(parents=True, exist_ok=True)
+    splits = ("test", "dev", "auxiliary_train")
+    files = [{"split": split, "path": f"all/{split}-*"} for split in splits]
+    card = json.dumps({"configs": [{"config_name": "all", "data_files": files}]})
+    (folder / "README.md").write_text(f"---\n{card}\n---\n")  # JSON is YAML
+    for place, split in enumerate(splits):
+        split_of("mmlu", start=100 * place).to_parquet(str(folder / "all" / f"{split}-0.parquet"))
+
+
+def test_a_set_of_the_hub_is_asked_and_the_splits_that_are_not_are_never_read(hub):
+    publish(hub)
+    data = load_paper_set(MMLU, kind="base", limit=4)
+    assert len(data.examples) == 4
+    assert all("first 1" in example.prompt.split("\n\n")[1] for example in data.examples)  # solved rows begin at 100
+    assert set(hub.given) == {"README.md", "test-0.parquet", "dev-0.parquet"}
+    assert list(raw_rows(MMLU, "test", None)) == [ROWS["mmlu"](n) for n in range(COUNT)]
+
+
+def test_a_set_that_was_a_loading_script_is_read_from_its_parquet_branch(hub):
+    xsum = PAPER_SETS["xsum"]
+    for split in ("train", "test"):
+        folder = hub.root / xsum.hub_id / "default" / split
+        folder.mkdir(parents=True)
+        split_of("xsum").to_parquet(str(folder / "0000.parquet"))
+    assert list(raw_rows(xsum, "test", None)) == [ROWS["xsum"](n) for n in range(COUNT)]
+    assert any("refs%2Fconvert%2Fparquet" in address for address in hub.asked)
+
+
+def test_a_name_that_the_hub_does_not_know_is_said(hub):
+    with pytest.raises(DataSetNotFound, match=r"where it is openai/gsm8k \(RepositoryNotFoundError") as caught:
+        next(raw_rows(PAPER_SETS["gsm8k"], "test", None))
+    assert "no network" not in str(caught.value)
+    assert hub.given == []
