@@ -1,4 +1,6 @@
-"""The sidebar's choice of a model: embedded, or any other by hub id or folder, looked at before it is loaded."""
+"""The choice of a model: embedded, or any other by hub id or folder, looked at before it is loaded."""
+
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -10,10 +12,13 @@ from pages.ui.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
 from pages.ui.words import model_facts
 from rauq.presets import PRESETS
 
+if TYPE_CHECKING:
+    from rauq.candidate import Candidate
+
 DEVICES = (AUTO, "cpu", "cuda", "mps")
 DTYPES = (AUTO, "float32", "bfloat16", "float16")
 KINDS = (AUTO, "base", "instruct")
-_AT_HAND, _TYPED = "_at_hand", "_typed"
+_AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
 _HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
 
@@ -63,6 +68,12 @@ def chosen_model() -> ModelChoice:
     )
 
 
+def checked(choice: ModelChoice) -> "Candidate | None":
+    """What is known of a model, where the user has checked it; nothing is looked up."""
+    found: tuple[ModelChoice, Candidate] | None = st.session_state.get(_CHECKED)
+    return found[1] if found is not None and found[0] == choice else None
+
+
 def _at_hand(typed: str) -> list[str]:
     """Models of the folder that is typed, those that the hub's client has stored here, and the paper's.
 
@@ -89,6 +100,7 @@ def _check(choice: ModelChoice) -> None:
     except rauq.RauqError as error:
         show_error(error)
         return
+    st.session_state[_CHECKED] = (choice, candidate)
     heads = f"{candidate.num_layers} layers of {candidate.num_heads} heads; {candidate.kind}: {candidate.why_kind}"
     st.text(printable(f"{model_facts(candidate)}. {heads}."))
     if candidate.fits is False:
