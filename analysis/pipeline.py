@@ -4,10 +4,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.datasets.example import DataSet, Example
+from analysis.datasets.example import Example
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.answering import answer_shard
-from analysis.runs.examples import read_examples
+from analysis.runs.examples import check_examples, read_examples
 from analysis.runs.job import STOP, Job, OnProgress, Stop, new_job
 from analysis.runs.loaded import load_for, with_answerer
 from analysis.runs.lock import only_job
@@ -32,7 +32,7 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
     """
     with only_job(folder):
         manifest, examples = read_manifest(folder), read_examples(folder)
-        _check_examples(folder, manifest, examples)
+        check_examples(folder, manifest, examples)
         _tidy(folder)
         job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
         try:
@@ -90,13 +90,6 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
 def _judge(request: Request) -> Judge:
     """Loaded before the model, since it tells at once what it lacks."""
     return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
-
-
-def _check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:
-    request = manifest.request
-    if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
-        message = f"The examples in {folder} are not those of its manifest. Take them from a copy of the run."
-        raise RunError(message)
 
 
 def _tidy(folder: Path) -> None:

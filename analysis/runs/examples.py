@@ -2,14 +2,14 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.datasets.example import Example
-from analysis.runs.manifest import write_whole
-from rauq.errors import RunError
+from analysis.datasets.example import DataSet, Example
+from analysis.runs.manifest import Manifest, write_whole
+from analysis.runs.typed import typed
+from rauq.errors import InvalidInput, RunError
 
 EXAMPLES = "examples.parquet"
 
@@ -30,9 +30,14 @@ def write_examples(folder: Path, examples: tuple[Example, ...]) -> None:
     """Write the examples of a run, whole or not at all.
 
     Raises:
+        InvalidInput: a text that is not valid Unicode.
         RunError: they cannot be written.
     """
-    table = pa.Table.from_pylist([asdict(example) for example in examples], schema=_SCHEMA)
+    try:
+        table = pa.Table.from_pylist([asdict(example) for example in examples], schema=_SCHEMA)
+    except UnicodeEncodeError as error:
+        message = f"An example is not valid Unicode ({error.reason}). Leave out its row."
+        raise InvalidInput(message) from error
     write_whole(folder / EXAMPLES, lambda path: pq.write_table(table, path, compression="zstd"))
 
 
@@ -45,11 +50,19 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
     path = folder / EXAMPLES
     try:
         table = pq.read_table(path, schema=_SCHEMA)
-        return tuple(Example(**_with_tuples(row)) for row in table.to_pylist())
+        return tuple(typed(Example, row) for row in table.to_pylist())
     except (OSError, pa.ArrowException, TypeError, ValueError) as error:
         message = f"{path} cannot be read ({error}). Take it from a copy of the run."
         raise RunError(message) from error
 
 
-def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:
+    """See that the examples in a run's folder are those that it was asked to answer.
+
+    Raises:
+        RunError: they are not.
+    """
+    request = manifest.request
+    if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
+        message = f"The examples in {folder} are not those of its manifest. Take them from a copy of the run."
+        raise RunError(message)

@@ -2,15 +2,19 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from analysis.runs.typed import typed
 from rauq.errors import RunError
 from rauq.trace import Kind
+from rauq.trace_limits import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 
 SCHEMA = 1
+MOST_EXAMPLES = 1_000_000
+MOST_IN_A_BATCH = 1024
 MANIFEST = "manifest.json"
 StoredLayers = Literal["middle", "all"]
 
@@ -140,29 +144,43 @@ def cannot_write(path: Path, error: OSError) -> RunError:
 
 def _manifest(found: dict[str, Any], folder: Path) -> Manifest:
     try:
-        request = Request(**_with_tuples(found["request"]))
-        answerer = Answerer(**_with_tuples(found["answerer"])) if found["answerer"] else None
         manifest = Manifest(
             name=str(found["name"]),
             created=str(found["created"]),
-            request=request,
-            answerer=answerer,
+            request=typed(Request, found["request"]),
+            answerer=typed(Answerer, found["answerer"]) if found["answerer"] else None,
             packages=tuple((str(name), str(number)) for name, number in found["packages"]),
         )
-        _check(request)
+        _check(manifest)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         message = f"{folder / MANIFEST} is damaged ({error}). Take it from a copy of the run."
         raise RunError(message) from error
     return manifest
 
 
-def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+def _check(manifest: Manifest) -> None:
+    request, answerer = manifest.request, manifest.answerer
+    _check_sizes(
+        count=(request.count, MOST_EXAMPLES),
+        batch_size=(request.batch_size, MOST_IN_A_BATCH),
+        shard_size=(request.shard_size, MOST_EXAMPLES),
+        max_new_tokens=(request.max_new_tokens, MOST_ANSWER_TOKENS),
+    )
+    if answerer is not None:
+        _check_sizes(
+            num_layers=(answerer.num_layers, MOST_LAYERS),
+            num_heads=(answerer.num_heads, MOST_HEADS),
+            vocab_size=(answerer.vocab_size, MOST_VOCABULARY),
+        )
+        ascending = sorted(set(answerer.layers) & set(range(answerer.num_layers)))
+        if not answerer.layers or list(answerer.layers) != ascending:
+            message = f"layers is {answerer.layers} of {answerer.num_layers}"
+            raise ValueError(message)
 
 
-def _check(request: Request) -> None:
-    for name in ("count", "batch_size", "shard_size", "max_new_tokens"):
-        value = getattr(request, name)
-        if type(value) is not int or value < (0 if name == "count" else 1):
-            message = f"{name} is {value!r}"
+def _check_sizes(**sizes: tuple[int, int]) -> None:
+    """Each a number and the most it may be."""
+    for name, (value, most) in sizes.items():
+        if not 1 <= value <= most:
+            message = f"{name} is {value}, and may be 1 to {most:,}"
             raise ValueError(message)

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from analysis.datasets.example import Example
 from analysis.runs.examples import read_examples
 from analysis.runs.manifest import Answerer, Manifest, read_manifest
-from analysis.runs.shard import LIGHT, NUM_BANDS, answers_path, traces_path
+from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, traces_path
 from rauq.errors import RunError
 from rauq.settings import Settings, window
 
@@ -74,6 +74,11 @@ def open_run(folder: Path) -> Run:
         message = f"{folder} has no answers yet: its model was never loaded. Resume the run."
         raise RunError(message)
     examples = read_examples(folder)
+    if len(examples) != manifest.request.count:
+        message = (
+            f"{folder} has {len(examples)} examples, not {manifest.request.count}. Take them from a copy of the run."
+        )
+        raise RunError(message)
     tables, shards, faults, start = [], [], [], 0
     for number in range(manifest.num_shards):
         try:
@@ -113,7 +118,7 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
         raise RunError(message)
     try:
         table = pq.read_table(path, columns=LIGHT.names).cast(LIGHT).to_pandas()
-        _check_numbers(table, numbers)
+        _check_rows(table, numbers)
         lengths = table.loc[table["error"] == "", "num_tokens"]
         with safe_open(traces_path(folder, shard), framework="np") as arrays:
             _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), layers_to_store(manifest, answerer), answerer)
@@ -126,23 +131,38 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
     return table
 
 
-def _check_numbers(table: pd.DataFrame, numbers: range) -> None:
+def _check_rows(table: pd.DataFrame, numbers: range) -> None:
     if table["number"].tolist() != list(numbers):
         message = f"it has other examples than {numbers.start} to {numbers.stop - 1}"
+        raise ValueError(message)
+    if table["error"].isna().any() or (table.loc[table["error"] == "", "num_tokens"] < 1).any():
+        message = "it has an answer without a token"
         raise ValueError(message)
 
 
 def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], answerer: Answerer) -> None:  # noqa: ANN401 - safetensors has no type for it
     """Only the header of the file is read here."""
+    num_tokens, num_bands = int(lengths.sum()), NUM_BANDS * len(stored) * answerer.num_heads
+    means = [len(ALIGNMENTS), len(OFFSETS), len(lengths), len(answerer.layers), answerer.num_heads]
     expected = {
-        "bands": [int((lengths + 1).sum()) * NUM_BANDS * len(stored) * answerer.num_heads],
-        "logprobs": [int(lengths.sum())],
-        "entropies": [int(lengths.sum())],
+        "bands": ("F16", [(num_tokens + len(lengths)) * num_bands]),
+        "logprobs": ("F32", [num_tokens]),
+        "entropies": ("F32", [num_tokens]),
+        "means": ("F16", means),
+        "fact_means": ("F16", means),
+        "fact_counts": ("I32", [len(OFFSETS), len(lengths)]),
     }
-    for name, shape in expected.items():
-        if (found := arrays.get_slice(name).get_shape()) != shape:
-            message = f"{name} has shape {found}, not {shape}"
-            raise ValueError(message)
+    there = set(arrays.keys())
+    needed = {"bands", "logprobs", "entropies", *(["means"] if len(lengths) else [])}
+    for name, (dtype, shape) in expected.items():
+        if name in there | needed:
+            found = arrays.get_slice(name)
+            if (found.get_dtype(), found.get_shape()) != (dtype, shape):
+                message = f"{name} is {found.get_dtype()} of shape {found.get_shape()}, not {dtype} of {shape}"
+                raise ValueError(message)
+    if ("fact_means" in there) != ("fact_counts" in there):
+        message = "it has only one of fact_means and fact_counts"
+        raise ValueError(message)
 
 
 def _of_examples(examples: tuple[Example, ...]) -> pd.DataFrame:

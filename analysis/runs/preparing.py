@@ -9,11 +9,19 @@ from analysis.datasets.example import DataSet
 from analysis.quality.measures import measure
 from analysis.runs.examples import EXAMPLES, write_examples
 from analysis.runs.lock import LOCK, only_job
-from analysis.runs.manifest import MANIFEST, Manifest, Request, StoredLayers, read_manifest, write_manifest
+from analysis.runs.manifest import (
+    MANIFEST,
+    MOST_EXAMPLES,
+    MOST_IN_A_BATCH,
+    Manifest,
+    Request,
+    StoredLayers,
+    read_manifest,
+    write_manifest,
+)
 from analysis.runs.uncertainties import UNCERTAINTIES
 from rauq.errors import InvalidInput, RunError
-
-_MOST_IN_A_BATCH = 1024
+from rauq.trace_limits import MOST_ANSWER_TOKENS
 
 
 def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noqa: ANN401 - the fields of a request
@@ -22,7 +30,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
     Shards hold whole batches.
 
     Raises:
-        InvalidInput: an option that no run can have.
+        InvalidInput: no example at all, or an option that no run can have.
     """
     meant = Request(
         model=model,
@@ -45,11 +53,11 @@ def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") ->
     `name`: for people; the folder's if none is given.
 
     Raises:
-        InvalidInput: no example at all, or a request of another data set.
+        InvalidInput: a request for another data set.
         RunError: the folder holds something else, or cannot be written to.
     """
-    if request.data_sha256 != data.fingerprint or not data.examples:
-        message = f"{data.name} has {len(data.examples)} examples, and the request is for {request.count} of its own."
+    if request.data_sha256 != data.fingerprint:
+        message = f"The request is for {request.data}, and not for the examples that came with it. Make it of these."
         raise InvalidInput(message)
     if (folder / MANIFEST).exists():
         found = read_manifest(folder)
@@ -78,12 +86,16 @@ def _check(request: Request) -> None:
     if request.stored_layers not in get_args(StoredLayers):
         message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
         raise InvalidInput(message)
-    if not 1 <= request.batch_size <= _MOST_IN_A_BATCH or request.max_new_tokens < 1 or request.shard_size < 1:
-        message = (
-            f"Got batches of {request.batch_size} and {request.max_new_tokens} new tokens; "
-            f"allowed are batches of 1 to {_MOST_IN_A_BATCH}, and 1 new token or more."
-        )
-        raise InvalidInput(message)
+    sizes = (
+        ("examples", request.count, MOST_EXAMPLES),
+        ("examples in a batch", request.batch_size, MOST_IN_A_BATCH),
+        ("examples in a shard", request.shard_size, MOST_EXAMPLES),
+        ("new tokens", request.max_new_tokens, MOST_ANSWER_TOKENS),
+    )
+    for what, number, most in sizes:
+        if not 1 <= number <= most:
+            message = f"Got {number:,} {what}; a run may have 1 to {most:,}."
+            raise InvalidInput(message)
 
 
 def _refuse_begun(folder: Path, found: Manifest, request: Request) -> None:

@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from analysis.runs.lock import is_held
 from analysis.runs.manifest import Manifest, read_manifest, write_whole
 from analysis.runs.shard import answers_path
@@ -94,4 +97,12 @@ def _from_shards(folder: Path, manifest: Manifest) -> Status:
     saved = sum(len(manifest.numbers(number)) for number in there)
     finished = len(there) == manifest.num_shards
     state: State = "finished" if finished else "interrupted" if there else "new"
-    return Status(state=state, total=manifest.request.count, saved=saved)
+    failed = sum(_num_failed(answers_path(folder, number)) for number in there)
+    return Status(state=state, total=manifest.request.count, saved=saved, failed=failed)
+
+
+def _num_failed(table: Path) -> int:
+    try:
+        return sum(error != "" for error in pq.read_table(table, columns=["error"])["error"].to_pylist())
+    except (OSError, pa.ArrowException, KeyError):  # broken: whoever opens the run says so
+        return 0

@@ -1,11 +1,14 @@
 """One answer of a run as a trace, as if it had just been generated."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.runs.arrays import answers_of
+from analysis.runs.arrays import Arrays, answers_of
 from analysis.runs.opened import UNREADABLE, Run, Shard
 from analysis.runs.shard import HEAVY, NUM_BANDS, answers_path
 from rauq.errors import InvalidInput, RunError
@@ -21,10 +24,44 @@ def trace(run: Run, row: int) -> Trace:
         RunError: its shard can no longer be read.
     """
     shard = _shard_of(run, row)
-    heavy = _heavy_row(run, shard, row)
-    found = list(answers_of(run, (shard,)))[row - shard.start]
-    attention = np.full((*found.bands.shape[1:], ALL_BANDS), np.nan, np.float32)
-    attention[..., :NUM_BANDS] = np.moveaxis(found.bands, 0, -1)
+    return next(islice(traces_in(run, shard), row - shard.start, None))
+
+
+def traces_in(run: Run, shard: Shard) -> Iterator[Trace]:
+    """The answers of a shard as traces, in the order of the run's table.
+
+    Raises:
+        RunError: the shard can no longer be read.
+        InvalidInput: its parts make no traces.
+    """
+    rows = range(shard.start, shard.start + shard.size)
+    for row, heavy, arrays in zip(rows, _heavy_rows(run, shard), answers_of(run, (shard,)), strict=True):
+        yield _trace(run, row, heavy, arrays)
+
+
+def fact_tokens(run: Run, row: int) -> np.ndarray:
+    """Which tokens of an answer carry the fact, as far as that is known: (N,), True where they do.
+
+    Raises:
+        InvalidInput: there is no such row.
+        RunError: its shard can no longer be read.
+    """
+    shard = _shard_of(run, row)
+    return facts_in(run, shard)[row - shard.start]
+
+
+def facts_in(run: Run, shard: Shard) -> list[np.ndarray]:
+    """Which tokens of each of a shard's answers carry the fact.
+
+    Raises:
+        RunError: the shard can no longer be read.
+    """
+    return [np.array(heavy["fact"], dtype=bool) for heavy in _heavy_rows(run, shard)]
+
+
+def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:
+    attention = np.full((*arrays.bands.shape[1:], ALL_BANDS), np.nan, np.float32)
+    attention[..., :NUM_BANDS] = np.moveaxis(arrays.bands, 0, -1)
     return Trace(
         prompt=run.answers["prompt"].iloc[row],
         model=run.answerer.name,
@@ -39,21 +76,11 @@ def trace(run: Run, row: int) -> Trace:
         answer_ids=np.array(heavy["answer_ids"], dtype=np.int64),
         answer_tokens=tuple(heavy["answer_tokens"]),
         pieces=tuple(heavy["pieces"]),
-        logprobs=found.logprobs,
-        entropies=found.entropies,
+        logprobs=arrays.logprobs,
+        entropies=arrays.entropies,
         alternatives=_alternatives(heavy),
         attention=attention,
     )
-
-
-def fact_tokens(run: Run, row: int) -> np.ndarray:
-    """Which tokens of an answer carry the fact, as far as that is known: (N,), True where they do.
-
-    Raises:
-        InvalidInput: there is no such row.
-        RunError: its shard can no longer be read.
-    """
-    return np.array(_heavy_row(run, _shard_of(run, row), row)["fact"], dtype=bool)
 
 
 def _shard_of(run: Run, row: int) -> Shard:
@@ -64,14 +91,17 @@ def _shard_of(run: Run, row: int) -> Shard:
     raise InvalidInput(message)
 
 
-def _heavy_row(run: Run, shard: Shard, row: int) -> dict[str, Any]:
-    place = int(run.answers["number"].iloc[row]) - run.manifest.numbers(shard.number).start
+def _heavy_rows(run: Run, shard: Shard) -> list[dict[str, Any]]:
+    """What a shard's table has of its answers beyond the run's table, failed ones left out."""
+    start = run.manifest.numbers(shard.number).start
+    chosen = run.answers["number"].iloc[shard.start : shard.start + shard.size] - start
     try:
-        table = pq.read_table(answers_path(run.folder, shard.number), columns=HEAVY.names)
-        return dict(table.slice(place, 1).to_pylist()[0])
+        table = pq.read_table(answers_path(run.folder, shard.number), columns=HEAVY.names).cast(HEAVY)
+        rows: list[dict[str, Any]] = table.take(pa.array(chosen)).to_pylist()
     except (*UNREADABLE, IndexError) as error:
         message = f"Shard {shard.number} of {run.folder.name} can no longer be read ({error}). Open the run again."
         raise RunError(message) from error
+    return rows
 
 
 def _alternatives(heavy: dict[str, Any]) -> tuple[tuple[Alternative, ...], ...]:
