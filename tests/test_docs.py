@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from analysis import cli as analysis_cli
+from analysis.datasets.embedded import EMBEDDED_SETS
+from analysis.datasets.paper.twelve import PAPER_SETS
 from rauq import cli, report, score
 from tests.traces import make_trace
 
@@ -37,6 +40,16 @@ def test_options_of_the_command_line_are_described(capsys):
     offered = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)) - {"--help"}
     section = text_of("README.md").partition("## Command line")[2].partition("\n## ")[0]
     assert set(re.findall(r"--[a-z][a-z-]*", section)) == offered
+
+
+def test_named_options_and_data_sets_of_the_analysis_exist(capsys):
+    with pytest.raises(SystemExit):
+        analysis_cli.main(["score", "--help"])
+    offered = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+    section = text_of("README.md").partition("## Data sets on the command line")[2].partition("\n## ")[0]
+    assert set(re.findall(r"--[a-z][a-z-]*", section)) <= offered
+    rows = "".join(re.findall(r"^\| (`.*) \|", section, re.MULTILINE))
+    assert set(re.findall(r"`([a-z0-9_]+)`", rows)) == {*EMBEDDED_SETS, *PAPER_SETS}
 
 
 def test_keys_of_the_json_object_are_described():
