@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 from rauq.errors import ModelNotFound
 from rauq.loading import find_device
@@ -106,15 +106,25 @@ def by_length(weights: Weights, ids: Sequence[list[int]]) -> Iterator[tuple[list
 def _read(folder: Path, published: Published) -> Weights:
     here = {"local_files_only": True, "trust_remote_code": False}
     config = AutoConfig.from_pretrained(folder, **here)
-    device, tensors = find_device("auto"), load_file(folder / TENSORS)
-    encoder = AutoModel.from_config(config, add_pooling_layer=published.pooled)
-    encoder.load_state_dict(_below("encoder.", tensors))
+    device = find_device("auto")
+    tensors = load_file(folder / TENSORS, device=str(device))
     return Weights(
-        encoder=encoder.requires_grad_(requires_grad=False).eval().to(device),
+        encoder=_encoder(config, _below("encoder.", tensors), pooled=published.pooled, device=device),
         tokenizer=AutoTokenizer.from_pretrained(folder, **here),
-        head={name: tensor.to(device) for name, tensor in _below("head.", tensors).items()},
+        head=_below("head.", tensors),
         settings=config.measure,
     )
+
+
+def _encoder(
+    config: PreTrainedConfig, tensors: dict[str, torch.Tensor], *, pooled: bool, device: torch.device
+) -> PreTrainedModel:
+    with torch.device("meta"):  # random weights of this size would take longer than all else
+        encoder = AutoModel.from_config(config, add_pooling_layer=pooled)
+    encoder.load_state_dict(tensors, assign=True)
+    positions = torch.arange(config.max_position_embeddings, device=device)[None]  # not in the file: they are counted
+    encoder.embeddings.position_ids, encoder.embeddings.token_type_ids = positions, torch.zeros_like(positions)
+    return encoder.requires_grad_(requires_grad=False).eval()
 
 
 def _below(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
