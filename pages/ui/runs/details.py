@@ -1,0 +1,77 @@
+"""One run unfolded: what was asked, what its job said, and what can be done with it."""
+
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from analysis.runs.archive import export_zip
+from analysis.runs.library import Listed
+from analysis.runs.process import last_lines
+from analysis.runs.status import WORKING, State
+from pages.ui.errors import printable
+from pages.ui.runs import actions, words
+from rauq.labels import size
+
+_OPEN: tuple[State, ...] = ("new", "stopped", *words.WRONG)
+_LAST_LINES = 12
+
+
+def details(run: Listed) -> None:
+    """Draw what is known of a run, and the buttons."""
+    if run.manifest is not None:
+        st.text(words.asked(run.manifest))
+    if run.status is not None and run.status.state in words.WRONG:
+        _log(run)
+    if actions.is_asked_to_delete(run.name):
+        _question(run)
+    else:
+        _buttons(run)
+
+
+def _log(run: Listed) -> None:
+    if lines := last_lines(run.folder, _LAST_LINES):
+        st.caption("The last lines of its log")
+        st.code(printable(lines), language=None, wrap_lines=True)
+
+
+def _buttons(run: Listed) -> None:
+    state = run.status.state if run.status else None
+    with st.container(horizontal=True):
+        if state in _OPEN and not run.read_only:
+            st.button(
+                "Start" if state == "new" else "Resume",
+                key="resume",
+                type="primary",
+                on_click=actions.begin,
+                args=(run.folder,),
+            )
+        if run.manifest is not None:
+            st.download_button(
+                "Export as zip",
+                partial(_zipped, run.folder),
+                f"{run.name}.zip",
+                "application/zip",
+                key="export",
+                on_click="ignore",
+            )
+        if not run.read_only:
+            st.button(
+                "Delete",
+                key="delete",
+                on_click=actions.ask_to_delete,
+                args=(run.name,),
+                disabled=state in WORKING,
+            )
+
+
+def _zipped(folder: Path) -> bytes:
+    with export_zip(folder) as archive:
+        return archive.read()
+
+
+def _question(run: Listed) -> None:
+    st.text(f"Delete {run.name} and its {size(run.num_bytes)} for good?")
+    with st.container(horizontal=True):
+        st.button("Delete it", key="delete_for_good", type="primary", on_click=actions.delete, args=(run.name,))
+        st.button("Keep it", key="keep", on_click=actions.ask_to_delete, args=(None,))

@@ -1,0 +1,151 @@
+"""Which model answers, how its answers are judged, and how many examples it is given."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import streamlit as st
+
+from analysis.datasets.example import DataSet, Example
+from analysis.datasets.sampling import spread
+from analysis.quality.measures import MEASURES, Measure
+from analysis.runs.manifest import Request, StoredLayers
+from analysis.runs.preparing import request_for
+from pages.ui import state
+from pages.ui.links import MOST_TOKENS
+from pages.ui.model_form import chosen_model, model_form
+from pages.ui.state import ATLAS
+from rauq.errors import InvalidInput
+
+# The keys of the first two end in what they begin with: a data set that is meant otherwise begins anew.
+MEASURE, TOKENS = "new_run_measure_", "new_run_tokens_"
+LIMIT, BATCH, LAYERS, WEIGHTS = "new_run_limit", "new_run_batch", "new_run_layers", "new_run_weights"
+_USUAL_BATCH, _LARGEST_BATCH = 8, 256
+_LIMIT_HELP = "Fewer than there are: they are drawn by a seed, every group and stratum in proportion."
+_BATCH_HELP = "How many prompts are answered at once. A larger batch is faster, and needs more memory."
+_LAYERS_HELP = (
+    "To score anew under other settings. The middle third is the paper's window; all take up to three times the room. "
+    "Averages over each answer are kept of every layer."
+)
+_HAS: Mapping[str, Callable[[Example], bool]] = MappingProxyType(
+    {
+        "references": lambda example: bool(example.references),
+        "source": lambda example: bool(example.source.strip()),
+        "quality": lambda example: example.quality is not None,
+    }
+)
+
+
+def model_step(data: DataSet | None) -> None:
+    """Draw the fields; `request_of` reads them. Without a data set there is only the model to choose."""
+    st.session_state.setdefault(state.MODEL, ATLAS)
+    model_form()
+    if data is None:
+        return
+    left, right = st.columns([3, 2], gap="small")
+    with left:
+        measure = _measure(data)
+    with right:
+        st.number_input(
+            "Examples",
+            min_value=1,
+            value=None,
+            key=LIMIT,
+            placeholder=f"all {len(data.examples):,}",
+            help=_LIMIT_HELP,
+            persist_state="session",
+        )
+    st.caption(about_measure(measure, data))
+    if "weights" in measure.needs:
+        st.text_input(
+            "Folder of its weights",
+            key=WEIGHTS,
+            placeholder="A folder that python -m analysis convert made",
+            persist_state="session",
+        )
+    with st.expander("More"):
+        _more(data)
+
+
+def request_of(data: DataSet) -> tuple[DataSet, Request]:
+    """The examples that are asked, and how.
+
+    Raises:
+        InvalidInput: no model is named, or an option that no run can have.
+    """
+    asked = replace(data, examples=spread(data.examples, st.session_state[LIMIT], seed=0))
+    choice = chosen_model()
+    if not choice.name:
+        message = "No model is named. Give a hub id or a folder, or choose atlas."
+        raise InvalidInput(message)
+    return asked, request_for(
+        asked,
+        model=choice.name,
+        kind=choice.kind,
+        device=choice.device,
+        dtype=choice.dtype,
+        quality=st.session_state[MEASURE + data.quality],
+        weights=st.session_state.get(WEIGHTS, "").strip(),
+        max_new_tokens=most_tokens(data),
+        batch_size=st.session_state[BATCH],
+        stored_layers=stored_layers(),
+    )
+
+
+def count(data: DataSet) -> int:
+    """How many examples are asked."""
+    return min(st.session_state[LIMIT] or len(data.examples), len(data.examples))
+
+
+def most_tokens(data: DataSet) -> int:
+    """The most tokens that the model may generate."""
+    return int(st.session_state[TOKENS + str(data.max_new_tokens)])
+
+
+def stored_layers() -> StoredLayers:
+    """Whose attention is kept token by token."""
+    chosen: StoredLayers = st.session_state[LAYERS]
+    return chosen
+
+
+def about_measure(measure: Measure, data: DataSet) -> str:
+    """Where a measure comes from, and how many examples lack what it needs."""
+    lacking = {
+        need: sum(not has(example) for example in data.examples) for need, has in _HAS.items() if need in measure.needs
+    }
+    missing = [f"{number:,} of {len(data.examples):,} have no {need}" for need, number in lacking.items() if number]
+    undefined = f" {' and '.join(missing)}: their quality stays undefined." if missing else ""
+    return f"From: {measure.source}.{undefined}"
+
+
+def _measure(data: DataSet) -> Measure:
+    names = tuple(MEASURES)
+    chosen = st.selectbox(
+        "Quality of the answers",
+        names,
+        index=names.index(data.quality),
+        key=MEASURE + data.quality,
+        format_func=lambda name: MEASURES[name].name,
+        persist_state="session",
+    )
+    return MEASURES[chosen]
+
+
+def _more(data: DataSet) -> None:
+    left, right = st.columns(2, gap="small")
+    with left:
+        usual = data.max_new_tokens
+        st.number_input("Most new tokens", 1, MOST_TOKENS, usual, key=f"{TOKENS}{usual}", persist_state="session")
+    with right:
+        st.number_input(
+            "Batch size", 1, _LARGEST_BATCH, _USUAL_BATCH, key=BATCH, help=_BATCH_HELP, persist_state="session"
+        )
+    st.segmented_control(
+        "Layers kept token by token",
+        ("middle", "all"),
+        default="middle",
+        key=LAYERS,
+        required=True,
+        help=_LAYERS_HELP,
+        persist_state="session",
+    )

@@ -1,0 +1,28 @@
+"""How far a run is, in a bar and in words; while its job works, they come anew every second."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from analysis.runs.status import WORKING, Status, read_status
+from pages.ui.runs.words import progress_in_words
+from rauq.errors import RunError
+
+_OFTEN = 1.0  # seconds
+
+
+def progress(folder: Path, status: Status) -> None:
+    """Show how far a run is; the whole page runs again once its job has ended."""
+    live = status.state in WORKING
+    st.fragment(_show, run_every=_OFTEN if live else None)(folder, status.state)
+
+
+def _show(folder: Path, before: str) -> None:
+    try:
+        status = read_status(folder)
+    except RunError:  # it was deleted meanwhile
+        st.rerun()
+    if status.state != before:
+        st.rerun()
+    st.progress(min(1.0, status.done / max(status.total, 1)))
+    st.text(progress_in_words(status))

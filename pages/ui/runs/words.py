@@ -1,0 +1,75 @@
+"""What is said of a run, in words and numbers."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from analysis.quality.measures import MEASURES
+from analysis.runs.library import Listed
+from analysis.runs.manifest import Answerer, Manifest, StoredLayers
+from analysis.runs.status import WORKING, State, Status
+from pages.ui.errors import printable
+from rauq.labels import running, size
+
+WRONG: tuple[State, ...] = ("interrupted", "failed")
+_MINUTE, _HOUR = 60, 3600
+_LAYERS: Mapping[StoredLayers, str] = MappingProxyType({"middle": "the middle layers", "all": "all layers"})
+
+
+def facts(run: Listed) -> str:
+    """The model, the data set and the room that a run takes, on one line."""
+    if run.manifest is None:
+        return size(run.num_bytes)
+    request = run.manifest.request
+    return printable(f"{running(request.model)} on {running(request.data)}, {size(run.num_bytes)}")
+
+
+def what_is_wrong(run: Listed) -> str:
+    """Why a run cannot be read, or why its job ended early; empty where neither is so."""
+    if run.status is None:
+        return printable(run.fault)
+    return printable(run.status.message) if run.status.state in WRONG else ""
+
+
+def counted(status: Status) -> str:
+    """How many answers there are, and how many examples failed."""
+    answers = status.done - status.failed
+    of_all = "" if status.done == status.total else f" of {status.total:,}"
+    failed = f", {status.failed:,} failed" if status.failed else ""
+    return f"{answers:,}{of_all} answer{'' if max(answers, status.total) == 1 else 's'}{failed}"
+
+
+def progress_in_words(status: Status) -> str:
+    """How far a run is, how fast it goes, and how long it still takes."""
+    parts = [counted(status)]
+    if status.state in WORKING and (speed := status.tokens_per_second) is not None:
+        parts.append(f"{speed:,.0f} tokens/s")
+    if (left := status.seconds_left) is not None:
+        parts.append(f"about {duration(left)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """A time as one says it: 40 s, 12 min, 3 h 20 min."""
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / _MINUTE), _HOUR // _MINUTE)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def asked(manifest: Manifest) -> str:
+    """What was asked of which model, and what is kept, a line each."""
+    request = manifest.request
+    begun = running(manifest.created[:16].replace("T", " "))
+    lines = [
+        f"{request.count:,} examples of {running(request.data)}, asked on {begun} UTC",
+        f"Quality: {MEASURES[request.quality].name if request.quality in MEASURES else running(request.quality)}",
+        f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
+        f"Kept token by token: the attention of {_LAYERS[request.stored_layers]}",
+        _answerer(manifest.answerer) if manifest.answerer else "Its model was never loaded yet",
+    ]
+    return printable("\n".join(lines))
+
+
+def _answerer(answerer: Answerer) -> str:
+    heads = f"{answerer.num_layers} layers of {answerer.num_heads} heads"
+    return f"{running(answerer.name)}: {answerer.kind}, {answerer.dtype}, {heads}, revision {answerer.revision[:12]}"
