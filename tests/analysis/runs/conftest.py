@@ -1,0 +1,73 @@
+import shutil
+
+import pytest
+
+from analysis.datasets.example import DataSet, Example
+from analysis.pipeline import work
+from analysis.runs.opened import open_run
+from analysis.runs.preparing import prepare, request_for
+from tests.architectures import save_tiny
+
+TOO_LONG = "x" * 300  # the tiny model takes 256 tokens, and a character is one
+
+
+def examples():
+    """Ten to answer, two to read, and one that the model cannot take."""
+    asked = [
+        Example(id=f"a{place}", prompt="Where is Oslo? " * (1 + place % 3) + str(place), group="ab"[place % 2])
+        for place in range(10)
+    ]
+    read = [
+        Example(
+            id=f"r{place}", prompt="And Lima?", answer=" In Peru" * (1 + place), quality=float(place), facts=("Peru",)
+        )
+        for place in range(2)
+    ]
+    return (*asked[:4], Example(id="long", prompt=TOO_LONG), *read, *asked[4:])
+
+
+@pytest.fixture(scope="session")
+def data():
+    return DataSet(name="tiny set", examples=examples(), quality="given", max_new_tokens=6, stop=())
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    return str(save_tiny(tmp_path_factory.mktemp("model")))
+
+
+@pytest.fixture(scope="session")
+def request_tiny(data, model):
+    return request_for(data, model=model, batch_size=2, shard_size=4)
+
+
+@pytest.fixture(scope="session")
+def prepared_run(data, request_tiny, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "prepared"
+    prepare(folder, data, request_tiny)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished_run(prepared_run):
+    folder = prepared_run.with_name("finished")
+    shutil.copytree(prepared_run, folder)
+    assert work(folder).state == "finished"
+    return folder
+
+
+@pytest.fixture
+def prepared(prepared_run, tmp_path):
+    """A run that was not begun, of its own."""
+    return shutil.copytree(prepared_run, tmp_path / "run")
+
+
+@pytest.fixture
+def finished(finished_run, tmp_path):
+    """A finished run of its own."""
+    return shutil.copytree(finished_run, tmp_path / "run")
+
+
+@pytest.fixture(scope="session")
+def run(finished_run):
+    return open_run(finished_run)
