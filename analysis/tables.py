@@ -34,14 +34,16 @@ def summary_table(answers: pd.DataFrame, failed: Sequence[str], thresholds: Thre
     return pd.DataFrame([_counts(name, rows, num_failed, thresholds) for name, rows, num_failed in chosen])
 
 
-def ranking_table(answers: pd.DataFrame, thresholds: Thresholds, *, seed: int = 0) -> pd.DataFrame:
+def ranking_table(
+    answers: pd.DataFrame, thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
+) -> pd.DataFrame:
     """PRR and ROC-AUC with their intervals, of each uncertainty in all answers and in each group.
 
     For ROC-AUC an answer is correct if its quality is above `thresholds.roc`. Uncertainties that no answer has are
     left out.
     """
     rows = [
-        {"group": name, "method": words, **_ranking(part[column], part["quality"], thresholds, seed)}
+        {"group": name, "method": words, **_ranking(part[column], part["quality"], thresholds, resamples, seed)}
         for name, part in _parts(answers)
         for column, words in METHODS.items()
         if answers[column].notna().any()
@@ -112,10 +114,15 @@ def _counts(name: str, answers: pd.DataFrame, num_failed: int, thresholds: Thres
     }
 
 
-def _ranking(uncertainty: pd.Series, quality: pd.Series, thresholds: Thresholds, seed: int) -> dict[str, object]:
+def _ranking(
+    uncertainty: pd.Series, quality: pd.Series, thresholds: Thresholds, resamples: int, seed: int
+) -> dict[str, object]:
     scores, qualities = uncertainty.to_numpy(dtype=float), quality.to_numpy(dtype=float)
     correct = np.where(np.isnan(qualities), np.nan, qualities > thresholds.roc)
-    by_quality, by_side = estimate(prr, scores, qualities, seed=seed), estimate(roc_auc, scores, correct, seed=seed)
+    by_quality, by_side = (
+        estimate(metric, scores, truth, count=resamples, seed=seed)
+        for metric, truth in ((prr, qualities), (roc_auc, correct))
+    )
     return {
         "answers": by_quality.n,
         "excluded": by_quality.excluded,

@@ -1,6 +1,6 @@
 """Colours and sizes that every figure shares. They hold on a light and on a dark page, and for colour-blind eyes."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -18,11 +18,20 @@ _MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}  # pixels; axis labels make their own
 
 def finish(figure: "go.Figure", *, height: int, dark: bool) -> None:
     """Give a figure its size and the texts of its axes their colour; nothing is zoomed by dragging."""
+    figure.update_layout(layout_look(height=height))
+    figure.update_xaxes(axis_look(dark=dark))
+    figure.update_yaxes(axis_look(dark=dark))
+
+
+def layout_look(*, height: int) -> dict[str, Any]:
+    """Layout of a figure of this height, in pixels."""
+    return {"height": height, "margin": _MARGIN, "dragmode": False, "hovermode": "closest"}
+
+
+def axis_look(*, dark: bool) -> dict[str, Any]:
+    """Layout of an axis."""
     text = {"color": text_colour(dark=dark)}
-    axis = {"tickfont": text, "title": {"font": text}, "fixedrange": True, "zeroline": False}
-    figure.update_layout(height=height, margin=_MARGIN, dragmode=False, hovermode="closest")
-    figure.update_xaxes(axis)
-    figure.update_yaxes(axis)
+    return {"tickfont": text, "title": {"font": text}, "fixedrange": True, "zeroline": False}
 
 
 def text_colour(*, dark: bool) -> str:

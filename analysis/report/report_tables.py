@@ -6,10 +6,8 @@ import pandas as pd
 
 from analysis import tables
 from analysis.exports.numbers import as_text
-from analysis.report.cells import columns_of_text, headings, rows_of_cells
 from analysis.report.results import Results
 from analysis.runs.shard import OFFSETS
-from rauq.labels import visible
 
 _MOST_SHOWN = 10
 _OF_ANSWERS = [
@@ -33,16 +31,6 @@ class Table(NamedTuple):
         shown = self.frame.head(self.rows) if self.rows else self.frame
         return shown if shown.get("undefined", pd.Series(["-"])).any() else shown.drop(columns="undefined")
 
-    @property
-    def columns(self) -> list[tuple[str, bool]]:
-        """The headings of what is shown, and which columns hold texts."""
-        return list(zip(headings(self.shown), columns_of_text(self.shown), strict=True))
-
-    @property
-    def rows_of_cells(self) -> list[list[str]]:
-        """The cells of what is shown, as text."""
-        return rows_of_cells(self.shown)
-
 
 def report_tables(found: Results) -> tuple[Table, ...]:
     """All tables of a report that are shown."""
@@ -60,7 +48,7 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             "ranking",
             "How well each uncertainty ranks",
             f"PRR: 1 is the best ranking, 0 a random one. ROC-AUC: correct is quality above {limits.roc:g}. {brackets}",
-            tables.ranking_table(run.answers, limits, seed=found.settings.seed),
+            tables.ranking_table(run.answers, limits, resamples=found.settings.resamples, seed=found.settings.seed),
         ),
         Table(
             "picked_heads",
@@ -102,14 +90,11 @@ def answers_frame(found: Results) -> pd.DataFrame:
 
 
 def csv_table(frame: pd.DataFrame) -> str:
-    """A frame as CSV, numbers in full; no text is taken for a formula, and lone surrogates are drawn."""
-    texts = frame.apply(lambda column: column.map(_cell) if column.dtype.kind in "OTUS" else column)
-    written: str = texts.rename(columns=_cell).to_csv(index=False, lineterminator="\n")
+    """A frame as CSV, numbers in full; no text is taken for a formula."""
+    harmless = frame.map(_cell).astype(frame.dtypes)
+    written: str = harmless.rename(columns=_cell).to_csv(index=False, lineterminator="\n")
     return written
 
 
 def _cell(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    whole = value if value.isascii() else "".join(c if not "\ud800" <= c <= "\udfff" else visible(c) for c in value)
-    return as_text(whole)
+    return as_text(value) if isinstance(value, str) else value

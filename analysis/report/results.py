@@ -26,7 +26,7 @@ from rauq.trace import Alignment
 class ReportSettings:
     """How a run is looked at. `layer` None is the middle one of those stored; `thresholds` None are the measure's own.
 
-    `k` answers are shown on each side of figure 2. `seed` decides every draw.
+    `k` answers are shown on each side of figure 2. Intervals are made of `resamples`, and `seed` decides every draw.
     """
 
     alignment: Alignment = "predicting"
@@ -34,6 +34,7 @@ class ReportSettings:
     layer: int | None = None
     thresholds: Thresholds | None = None
     k: int = 10
+    resamples: int = 1000
     seed: int = 0
 
 
@@ -68,6 +69,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         message = f"{run.folder} has no answers to report on. Resume the run."
         raise InvalidInput(message)
     layers, seed = run.answerer.layers, settings.seed
+    drawn = {"resamples": settings.resamples, "seed": seed}
     layer = _layer(run, settings.layer)
     row = layers.index(layer)
     quality = run.answers["quality"].to_numpy(dtype=float)
@@ -84,16 +86,18 @@ def results(run: Run, settings: ReportSettings) -> Results:
         layer=layer,
         row=row,
         shown=best_and_worst(looked_at[:, row], quality, picks[:, row], k=settings.k, seed=seed),
-        gaps=head_gaps(looked_at, picks, outcome, seed=seed),
+        gaps=head_gaps(looked_at, picks, outcome, **drawn),
         offset_gaps=head_gaps(
-            _at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome, seed=seed
+            _at_offsets(run, settings, row), np.repeat(picks[:, [row]], len(OFFSETS), 1), outcome, **drawn
         ),
-        bins=quality_bins(of_layer, quality, seed=seed),
-        correlations=correlations(of_layer, quality, seed=seed),
+        bins=quality_bins(of_layer, quality, **drawn),
+        correlations=correlations(of_layer, quality, **drawn),
         picked=picked_heads(picks, layers, run.answerer.num_heads),
         agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
         separation=separation(looked_at, outcome, seed=seed),
-        calibration=calibrate(run.answers["uncertainty"].to_numpy(dtype=float), correct, seed=seed),
+        calibration=calibrate(
+            run.answers["uncertainty"].to_numpy(dtype=float), correct, count=settings.resamples, seed=seed
+        ),
     )
 
 

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from analysis.exports.charts import Chart, chart
 from analysis.exports.page import own, policy, template
+from analysis.report.cells import columns_of_text, headings, rows_of_cells
 from analysis.report.drawings import drawings
 from analysis.report.latex import latex_table
 from analysis.report.pictures import write_pictures
@@ -64,8 +67,16 @@ def report_page(found: Results, tables: Sequence[Table], charts: Sequence[Chart]
         charts=charts,
         tables=tables,
         facts=_facts(found),
+        headings=headings,
+        alignments=_alignments,
+        rows_of_cells=rows_of_cells,
         running=running,
     )
+
+
+def _alignments(table: pd.DataFrame) -> list[str]:
+    """The class of each column: words are set from the left, numbers from the right."""
+    return ["words" if text else "number" for text in columns_of_text(table)]
 
 
 def _overview(found: Results) -> str:
