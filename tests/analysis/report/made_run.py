@@ -1,0 +1,53 @@
+"""A run whose answers are made up, written and read as a real one is."""
+
+import numpy as np
+
+from analysis.datasets.example import Example
+from analysis.runs.examples import write_examples
+from analysis.runs.manifest import Answerer, Manifest, Request, write_manifest
+from analysis.runs.opened import open_run
+from analysis.runs.shard import Answered, Failed, write_shard
+from tests.answers import VOCAB_SIZE, random_trace
+
+LAYERS, HEADS = 6, 4
+
+
+def made_run(folder, *, quality, lengths=None, groups=("one", "two"), text="a", name="made", failures=1):
+    """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more."""
+    folder.mkdir()
+    quality = list(quality)
+    lengths = [3 + number % 5 for number in range(len(quality))] if lengths is None else lengths
+    count = len(quality) + failures
+    examples = tuple(
+        Example(id=f"id {number}", prompt=f"{text}?", group=groups[number % len(groups)]) for number in range(count)
+    )
+    outcomes = [
+        _answered(number, length, value, text)
+        for number, (length, value) in enumerate(zip(lengths, quality, strict=True))
+    ]
+    outcomes += [Failed(number=number, error="out of memory") for number in range(len(quality), count)]
+    request = Request(model="made-up", data=text, data_sha256="0", count=count, quality="given", shard_size=count)
+    answerer = Answerer(
+        name=text,
+        revision="0",
+        kind="base",
+        dtype="float32",
+        layers=tuple(range(LAYERS)),
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        vocab_size=VOCAB_SIZE,
+    )
+    write_examples(folder, examples)
+    write_manifest(folder, Manifest(name=name, created="2030-01-01", request=request, answerer=answerer))
+    write_shard(folder, 0, outcomes, stored=(2, 3, 4))
+    return open_run(folder)
+
+
+def _answered(number, length, quality, text):
+    trace = random_trace(length, seed=number, num_layers=LAYERS, num_heads=HEADS, answer_tokens=(text,) * length)
+    fact = np.arange(length) == length - 1
+    scores = np.random.default_rng(number).uniform(0, 2, 4) - (0 if np.isnan(quality) else quality)
+    names = ("uncertainty", "msp", "perplexity", "mean_token_entropy")
+    values = dict(zip(names, scores.tolist(), strict=True))
+    reason = "no reference" if np.isnan(quality) else ""
+    return Answered(number=number, trace=trace, fact=fact, quality=quality, quality_reason=reason, **values)

@@ -1,0 +1,177 @@
+"""A report holds the numbers of its run, opens without a network, and takes text for text."""
+
+import csv
+import importlib
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from analysis.quality.judgement import Thresholds
+from analysis.report import pictures, writing
+from analysis.report.drawings import drawings
+from analysis.report.results import ReportSettings, results
+from analysis.report.writing import write_report
+from rauq.errors import InvalidInput, RunError
+from rauq.labels import number
+from tests.analysis.report.made_run import HEADS, LAYERS, made_run
+
+ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
+FIGURES = 9
+QUICK = ReportSettings(resamples=10)
+
+
+class Page(HTMLParser):
+    """The elements of a page, and the text of its cells and paragraphs."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+
+
+@pytest.fixture
+def run(tmp_path):
+    return made_run(tmp_path / "run", quality=[1.0, 0.0, 1.0, 0.5, 0.0] * 8)
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Drawing SVG takes seconds, and has a test of its own."""
+    monkeypatch.setattr(writing, "write_pictures", lambda *_: "")
+
+
+def read(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_its_tables_hold_the_numbers_of_the_run(run, tmp_path):
+    write_report(run, tmp_path / "out", QUICK)
+    found = results(run, QUICK)
+    tables = tmp_path / "out" / "tables"
+    names = {path.stem for path in tables.glob("*.csv")}
+    assert {path.stem for path in tables.glob("*.tex")} == names - {"answers"}
+    rows = read(tables / "answers.csv")
+    assert [float(row["quality"]) for row in rows] == run.answers["quality"].tolist()
+    assert [float(row["uncertainty"]) for row in rows] == run.answers["uncertainty"].tolist()
+    first, *groups = read(tables / "summary.csv")
+    assert (first["group"], first["answers"], first["correct"], first["incorrect"]) == ("all", "40", "16", "16")
+    assert (first["neither"], first["failed"]) == ("8", "1")
+    assert [row["group"] for row in groups] == ["one", "two"]
+    gaps = read(tables / "gaps.csv")
+    assert [float(row["difference"]) for row in gaps[:LAYERS]] == found.gaps.picked.absolute.value.tolist()
+    assert len(gaps) == 2 * LAYERS
+    assert len(read(tables / "separation.csv")) == LAYERS * HEADS
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(run, tmp_path):
+    text = write_report(run, tmp_path / "out", QUICK).page.read_text(encoding="utf-8")
+    page = Page(text)
+    drawn = [values["id"] for tag, values in page.elements if values.get("class") == "plotly-graph-div"]
+    assert drawn == [drawing.name for drawing in drawings(results(run, QUICK))]
+    assert len(drawn) == FIGURES
+    tables = {path.stem for path in (tmp_path / "out" / "tables").glob("*.tex")}
+    links = [values["href"] for tag, values in page.elements if tag == "a"]
+    assert {link.removeprefix("tables/").partition(".")[0] for link in links} == tables
+    assert all((tmp_path / "out" / link).is_file() for link in links)
+    assert not any("src" in values for _, values in page.elements)
+    policy = next(values["content"] for tag, values in page.elements if tag == "meta" and "content" in values)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert sum(len(script) > 1_000_000 for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)) == 1
+    ranking = results(run, QUICK)
+    assert number(ranking.gaps.mean.absolute.value[0]) in page.texts
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_text_stays_text(tmp_path):
+    quality = [1.0, 0.0] * 6
+    plain = made_run(tmp_path / "plain", quality=quality)
+    hostile = made_run(tmp_path / "hostile", quality=quality, text=ATTACK, name=ATTACK, groups=(ATTACK, "=1+1"))
+    pages = []
+    for run in (plain, hostile):
+        out = tmp_path / f"{run.folder.name} report"
+        pages.append(Page(write_report(run, out, QUICK).page.read_text(encoding="utf-8")))
+    counts = [Counter(tag for tag, _ in page.elements) for page in pages]
+    assert counts[0] == counts[1]
+    assert ATTACK in pages[1].texts
+    figure = next(text for text in pages[1].texts if "Plotly.newPlot" in text)
+    assert "<img" not in figure
+    assert "$x^2" not in figure
+    tables = out / "tables"
+    assert {row["group"] for row in read(tables / "answers.csv")} == {ATTACK, "'=1+1"}
+    latex = (tables / "summary.tex").read_text(encoding="utf-8")
+    assert r"\$x\textasciicircum{}2\$ \&lt; \textbackslash{}input\{x\}\_\%" in latex
+
+
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize(
+    ("quality", "lengths", "tokens"),
+    [
+        ([1.0] * 8, None, "all"),
+        ([np.nan] * 8, None, "all"),
+        ([1.0], None, "all"),
+        ([1.0, 0.0] * 4, [1] * 8, "all"),
+        ([1.0, 0.0] * 4, [1, 2] * 4, "fact"),
+        ([1.0, 0.0] * 4, [2] * 8, "other"),
+        ([1.0, 0.0] + [np.nan] * 6, None, "fact"),
+    ],
+)
+def test_whatever_was_answered_has_a_report(tmp_path, quality, lengths, tokens):
+    run = made_run(tmp_path / "run", quality=quality, lengths=lengths, groups=("",), failures=0)
+    settings = replace(QUICK, tokens=tokens, alignment="own")
+    page = Page(write_report(run, tmp_path / "out", settings).page.read_text(encoding="utf-8"))
+    assert sum(values.get("class") == "plotly-graph-div" for _, values in page.elements) == FIGURES
+    assert "nan" not in page.texts
+
+
+def test_settings_decide_what_is_looked_at(run):
+    usual = results(run, QUICK)
+    assert (usual.layer, usual.thresholds) == (3, Thresholds())
+    other = results(run, replace(QUICK, layer=0, thresholds=Thresholds(0.4, 0.4), tokens="fact", k=2))
+    assert (other.layer, other.row, other.shown.k) == (0, 0, 2)
+    assert other.gaps.picked.correct.count[0] == 24
+    np.testing.assert_array_equal(other.picked.shares, usual.picked.shares)  # heads are picked on the whole answer
+    with pytest.raises(InvalidInput, match="Layer 9 has no attention in this run; choose one of 0, 1, 2, 3, 4, 5"):
+        results(run, ReportSettings(layer=9))
+
+
+def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_path, run):
+    empty = made_run(tmp_path / "empty", quality=[], failures=3)
+    with pytest.raises(InvalidInput, match="no answers to report on"):
+        write_report(empty, tmp_path / "out")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written to"):
+        write_report(run, tmp_path / "file", QUICK)
+
+
+def test_figures_are_drawn_as_svg_without_a_network(run, tmp_path):
+    chosen = drawings(results(run, QUICK))[:1]
+    assert pictures.write_pictures(chosen, tmp_path / "figures") == ""
+    for drawing in chosen:
+        assert (tmp_path / "figures" / f"{drawing.name}.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_without_kaleido_or_a_browser_one_line_says_so(run, tmp_path, monkeypatch):
+    chosen = drawings(results(run, QUICK))[:1]
+    kaleido = importlib.import_module("kaleido")
+
+    def none_found(*_, **__):
+        raise importlib.import_module("kaleido.errors").ChromeNotFoundError
+
+    monkeypatch.setattr(kaleido, "write_fig_from_object_sync", none_found)
+    assert "no Chromium" in pictures.write_pictures(chosen, tmp_path)
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    assert pictures.write_pictures(chosen, tmp_path).endswith("`pip install -r requirements-extra.txt` adds it.")

@@ -1,0 +1,237 @@
+"""What the figures of a set of answers draw: the results they are given, points that lead to answers, text as text."""
+
+import numpy as np
+import pytest
+
+from analysis.answer_sets.best_and_worst import best_and_worst
+from analysis.answer_sets.gaps import head_gaps
+from analysis.answer_sets.picked_heads import picked_heads
+from analysis.answer_sets.picking import of_picked, pick
+from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.separation import separation
+from analysis.answer_sets.sides import sides
+from analysis.calibration import calibrate, share_at
+from analysis.figures.best_and_worst import best_and_worst_map
+from analysis.figures.calibration import calibration_chart
+from analysis.figures.gap_columns import gap_lines
+from analysis.figures.gap_distributions import gap_distributions
+from analysis.figures.gap_grid import gap_grid
+from analysis.figures.outcome import outcomes, series
+from analysis.figures.picked_heads_map import picked_heads_map
+from analysis.figures.quality_bins import quality_bins_chart
+from analysis.figures.separation_map import separation_map
+from analysis.quality.judgement import Thresholds
+from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
+
+HOSTILE = "<b>bold</b> $x^2$ &lt;\n\u202egnol"
+ROW, HEAD = TELLING
+COLUMNS = (3, 5, 7, 9)  # absolute layers
+
+
+def named(figure, name):
+    return [trace for trace in figure.data if trace.name == name]
+
+
+def gaps_of(means, quality):
+    return head_gaps(means, pick(means), sides(quality, Thresholds()), resamples=100)
+
+
+def all_figures(means, quality, *, dark=False):
+    """Every figure of one set of answers."""
+    picks = pick(means)
+    gaps = gaps_of(means, quality)
+    shown = best_and_worst(means[:, ROW], quality, picks[:, ROW])
+    uncertainty = np.random.default_rng(0).uniform(size=len(quality)) - np.nan_to_num(quality)
+    correct = np.where(np.isnan(quality), np.nan, quality > 0.9)
+    attention = of_picked(means, picks)[:, ROW]
+    return [
+        best_and_worst_map(shown, [HOSTILE] * len(shown.rows), dark=dark),
+        gap_distributions(gaps, ROW, dark=dark),
+        gap_lines(gaps, COLUMNS, name="layer", dark=dark),
+        gap_grid(gaps.picked, COLUMNS, dark=dark),
+        quality_bins_chart(quality_bins(attention, quality, resamples=20), title="attention", dark=dark),
+        separation_map(separation(means, sides(quality, Thresholds()), permutations=20), COLUMNS, dark=dark),
+        picked_heads_map(picked_heads(picks, COLUMNS, HEADS), dark=dark),
+        calibration_chart(calibrate(uncertainty, correct, count=20), score=-0.5, dark=dark),
+    ]
+
+
+def words_of(figure):
+    return " ".join(annotation.text for annotation in figure.layout.annotations)
+
+
+def test_best_and_worst_rows_can_be_clicked_and_lead_to_their_answers():
+    means, quality = made_up()
+    shown = best_and_worst(means[:, ROW], quality, pick(means)[:, ROW], k=3)
+    figure = best_and_worst_map(shown, [f"answer {row}" for row in shown.rows])
+    best, worst, *_ = figure.data
+    np.testing.assert_allclose(np.vstack([best.z, worst.z]), shown.attention, rtol=1e-6)
+    assert (best.zmin, best.zmax) == (worst.zmin, worst.zmax) == (0, 0.8)
+    squares = named(figure, "answers")[0]
+    height_of = dict(zip([*best.y, *worst.y], shown.rows, strict=True))
+    assert len(squares.x) == 6 * HEADS
+    for x, y, row, text in zip(squares.x, squares.y, squares.customdata, squares.text, strict=True):
+        assert height_of[y] == row
+        assert text.endswith(f"answer {row}")
+        assert 0 <= x < HEADS
+    assert (squares.marker.opacity, squares.selected.marker.opacity) == (0, 0.9)
+    rings = named(figure, "picked head")[0]
+    assert list(rings.x) == shown.picks.tolist()
+    frame = figure.layout.shapes[0]
+    assert (frame.x0, frame.x1) == (HEAD - 0.5, HEAD + 0.5)
+    assert [text.split("<")[0].strip() for text in figure.layout.yaxis.ticktext] == [f"answer {r}" for r in shown.rows]
+
+
+def test_text_of_models_is_never_markup():
+    means, quality = made_up(12)
+    shown = best_and_worst(means[:, ROW], quality, pick(means)[:, ROW], k=2)
+    figure = best_and_worst_map(shown, [HOSTILE] * 4)
+    texts = [tick.rpartition("  <b>")[0] for tick in figure.layout.yaxis.ticktext]
+    texts += [text.partition("<br>")[2] for text in named(figure, "answers")[0].text]
+    for text in texts:
+        assert text.startswith("&lt;b&gt;bold&lt;/b&gt; &#36;x^2")
+        assert not any(mark in text for mark in ("<", ">", "$", "\n", "\u202e"))
+
+
+def test_distributions_hold_every_answer_once_and_its_place_in_the_run():
+    means, quality = made_up()
+    quality[:4] = 0.5
+    gaps = gaps_of(means, quality)
+    figure = gap_distributions(gaps, ROW)
+    for own, panel in ((gaps.picked, figure.data[:2]), (gaps.mean, figure.data[2:])):
+        for box, mask in zip(panel, (quality == 1, quality == 0), strict=True):
+            np.testing.assert_array_equal(box.customdata, np.flatnonzero(mask))
+            np.testing.assert_allclose(box.y, own.values[mask, ROW], rtol=1e-6)
+            assert box.x[0] == f"{box.name}<br>n = {mask.sum()}"
+    assert f"{gaps.picked.absolute.value[ROW]:+.3f}" in words_of(figure)
+
+
+def test_lines_hold_the_differences_and_their_intervals():
+    means, quality = made_up()
+    gaps = gaps_of(means, quality)
+    figure = gap_lines(gaps, COLUMNS, name="layer")
+    for name, own in (("picked head", gaps.picked), ("mean over heads", gaps.mean)):
+        for line, difference in zip(named(figure, name), (own.absolute, own.percent), strict=True):
+            assert np.round(line.x).tolist() == list(COLUMNS)
+            np.testing.assert_allclose(line.y, difference.value)
+            np.testing.assert_allclose(line.y + line.error_y.array, difference.high)
+            np.testing.assert_allclose(line.y - line.error_y.arrayminus, difference.low)
+            assert line.text[ROW].endswith("40 correct, 20 incorrect")
+    assert list(figure.layout.xaxis.tickvals) == list(COLUMNS)
+
+
+@pytest.mark.parametrize("num_layers", [1, 8, 9, 32])
+def test_the_grid_has_a_panel_for_each_layer_and_none_over_another(num_layers):
+    rng = np.random.default_rng(0)
+    quality = np.arange(30) % 2.0
+    means = rng.uniform(size=(30, num_layers, 3)) * (1 + quality[:, None, None])
+    gaps = gaps_of(means, quality).picked
+    figure = gap_grid(gaps, range(num_layers))
+    medians = np.array([box.median[0] for box in figure.data]).reshape(num_layers, 2)
+    np.testing.assert_allclose(medians, np.column_stack([gaps.correct.quantiles[2], gaps.incorrect.quantiles[2]]))
+    axes = [
+        (figure.layout[f"xaxis{i or ''}"], figure.layout[f"yaxis{i or ''}"]) for i in (0, *range(2, num_layers + 1))
+    ]
+    places = [(*x.domain, *y.domain) for x, y in axes]
+    assert len(places) == num_layers
+    for at, (left, right, bottom, top) in enumerate(places):
+        for other in places[:at]:
+            assert right <= other[0] or left >= other[1] or top <= other[2] or bottom >= other[3]
+    titles = [annotation.text for annotation in figure.layout.annotations]
+    assert [title.partition("<br>")[0] for title in titles] == [f"layer {layer}" for layer in range(num_layers)]
+    bold = [low > 0 or high < 0 for low, high in zip(gaps.absolute.low, gaps.absolute.high, strict=True)]
+    assert ["<b>" in title for title in titles] == bold
+
+
+@pytest.mark.parametrize("count", [60, 2001])
+def test_points_of_quality_lead_to_their_answers(count):
+    values, quality = np.random.default_rng(0).uniform(size=(2, count))
+    values[1], quality[2] = np.nan, np.nan
+    result = quality_bins(values, quality, resamples=20)
+    figure = quality_bins_chart(result, title="attention")
+    points, means = figure.data
+    np.testing.assert_array_equal(points.customdata, result.rows)
+    np.testing.assert_allclose(points.y, quality[result.rows])
+    np.testing.assert_allclose(means.y, result.quality_means.value)
+    np.testing.assert_allclose(means.x - means.error_x.arrayminus, result.low)
+
+
+def test_points_of_few_qualities_are_spread_and_tell_the_true_one():
+    result = quality_bins(np.arange(50) / 50, np.arange(50) % 2, resamples=20)
+    points = quality_bins_chart(result, title="attention").data[0]
+    offsets = points.y - result.quality
+    assert 0 < np.abs(offsets).max() <= 0.04
+    assert len(set(offsets.round(6))) == 50
+    assert points.text[1].endswith("quality 1.000")
+
+
+def test_separation_is_drawn_around_one_half_and_the_best_head_framed():
+    means, quality = made_up()
+    result = separation(means, sides(quality, Thresholds()), permutations=20)
+    figure = separation_map(result, COLUMNS)
+    heat = figure.data[0]
+    np.testing.assert_allclose(heat.z, result.auc, rtol=1e-6)
+    assert (heat.zmin, heat.zmax) == (0, 1)
+    assert (heat.customdata == np.array(COLUMNS)[:, None]).all()
+    frame = figure.layout.shapes[0]
+    assert (frame.x0, frame.y0) == (HEAD - 0.5, ROW - 0.5)
+    assert list(figure.layout.yaxis.ticktext) == ["3", "5", "7", "9"]
+
+
+def test_picked_shares_are_percentages():
+    means, _ = made_up()
+    picked = picked_heads(pick(means), COLUMNS, HEADS)
+    heat = picked_heads_map(picked).data[0]
+    np.testing.assert_allclose(heat.z.sum(axis=1), 100, rtol=1e-5)
+    assert (heat.zmin, heat.zmax) == (0, 100)
+
+
+def test_a_score_is_marked_on_its_share():
+    rng = np.random.default_rng(0)
+    uncertainty = rng.uniform(size=100)
+    found = calibrate(uncertainty, (uncertainty + rng.normal(0, 0.3, 100) < 0.5).astype(float), count=20)
+    figure = calibration_chart(found, score=0.4)
+    np.testing.assert_allclose(named(figure, "share of correct answers")[0].y, 100 * found.share)
+    assert named(figure, "this answer")[0].y == pytest.approx([100 * share_at(found, 0.4)[0]])
+    assert not named(calibration_chart(found, score=np.nan), "this answer")
+
+
+@pytest.mark.parametrize(
+    ("quality", "lost"),
+    [
+        (np.ones(30), False),
+        (np.zeros(30), False),
+        (np.full(30, np.nan), False),
+        (np.full(30, 0.5), False),
+        (np.ones(1), False),
+        (np.arange(30) % 2.0, True),
+    ],
+)
+def test_where_there_is_nothing_to_compare_the_figure_says_why(quality, lost):
+    means, _ = made_up(len(quality))
+    if lost:  # answers of one token
+        means[:] = np.nan
+    figures = all_figures(means, quality)
+    empty = [figure for figure in figures if not figure.data]
+    assert len(empty) >= 2
+    for figure in figures:
+        figure.to_json()
+    for figure in empty:
+        assert words_of(figure).startswith("Nothing to draw: ")
+        assert len(words_of(figure)) > 30
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_have_the_colour_of_the_page_and_scales_are_explicit(dark):
+    for figure in all_figures(*made_up(), dark=dark):
+        for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+            assert axis.tickfont.color == ("#d5d9de" if dark else "#4a5058")
+        for heat in figure.select_traces({"type": "heatmap"}):
+            assert None not in (heat.zmin, heat.zmax, heat.colorscale)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_sides_and_series_differ_in_more_than_colour(dark):
+    for pair in (outcomes(dark=dark), series()):
+        for field in ("name", "colour", "dash", "symbol"):
+            assert len({getattr(look, field) for look in pair}) == 2
