@@ -1,0 +1,68 @@
+"""The page Runs under AppTest: opened on a folder of runs of its own, and what it shows."""
+
+import time
+
+from streamlit.testing.v1 import AppTest
+
+from analysis.datasets.example import DataSet, Example
+from analysis.runs.preparing import prepare, request_for
+from analysis.runs.status import WORKING, read_status
+from tests.pages.conftest import APP
+from tests.pages.reading import interpreted
+
+PATIENCE = 90  # seconds until a job on a busy machine has ended
+HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y] [a](http://evil.example)"
+
+
+def open_runs(**query):
+    page = AppTest.from_file(APP, default_timeout=60)
+    page.switch_page("pages/runs.py")
+    for name, value in query.items():
+        page.query_params[name] = value
+    return page.run()
+
+
+def open_form():
+    return open_runs(view="new")
+
+
+def new_run(folder, count=3, data="places.csv"):
+    """A run that nobody has begun."""
+    examples = tuple(Example(id=str(number), prompt=f"Where is {number}?") for number in range(count))
+    data = DataSet(name=data, examples=examples)
+    prepare(folder, data, request_for(data, model="atlas"))
+    return folder
+
+
+def said(page):
+    return "\n".join(text.value for text in page.text)
+
+
+def told(page):
+    return interpreted(page) + " ".join(element.value for element in page.caption)
+
+
+def keys(page):
+    return {button.key for button in page.button}
+
+
+def upload(page, content, name="places.csv", field="answers"):
+    return page.file_uploader(f"new_run_upload_{field}").upload(name, content).run()
+
+
+def column(page, name):
+    (field,) = (box for box in (*page.selectbox, *page.multiselect) if box.key == f"new_run_column_{name}")
+    return field
+
+
+def rejected(page):
+    """The rejected rows; the accepted ones stand above them."""
+    return page.dataframe[1].value
+
+
+def ended(folder):
+    """The status of a run once its job has ended."""
+    deadline = time.monotonic() + PATIENCE
+    while (status := read_status(folder)).state in WORKING and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return status

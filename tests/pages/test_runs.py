@@ -1,0 +1,218 @@
+"""The list of runs: what is there, how far it is, and what can be done with it."""
+
+import io
+import shutil
+import zipfile
+
+import pytest
+
+from analysis.runs import library
+from analysis.runs.archive import export_zip
+from analysis.runs.lock import only_job
+from analysis.runs.process import LOG
+from analysis.runs.status import Status, write_status
+from tests.analysis.report.made_run import made_run
+from tests.pages.runs_page import HOSTILE, keys, new_run, open_runs, said, told
+
+MADE = "made"
+
+
+@pytest.fixture(autouse=True)
+def root(monkeypatch, tmp_path):
+    """Where runs are; none came with the app."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "bundled")
+    return folder
+
+
+def badges(page):
+    return [text.value for text in page.markdown if "-badge[" in text.value]
+
+
+def links(page):
+    return [link.proto.query_string for link in page.get("page_link")]
+
+
+def imported(page, content, name="copy.zip"):
+    page.session_state["import_run"] = True
+    page.run()
+    (uploader,) = page.get("file_uploader")
+    return uploader.upload(name, content).run()
+
+
+def test_without_a_run_the_page_says_how_one_comes_about():
+    page = open_runs()
+    assert not page.exception
+    assert "There is no run yet" in told(page)
+    page = page.button(key="new_run").click().run()
+    assert page.query_params["view"] == "new"
+    page = page.button(key="all_runs").click().run()
+    assert "There is no run yet" in told(page)
+
+
+def test_a_finished_run_leads_to_its_figures(root):
+    made_run(root / MADE, quality=[1.0, 0.0])
+    page = open_runs()
+    assert not page.exception
+    assert badges(page) == [":gray-badge[finished]"]
+    assert links(page) == [f"run={MADE}"]
+    page = page.button(key=f"details_{MADE}").click().run()
+    assert page.query_params["run"] == MADE
+    assert "3 examples of a, asked on 2030-01-01 UTC" in said(page)
+    assert "Quality of the data set" in said(page)
+    assert {"delete"} <= keys(page)
+    assert "resume" not in keys(page)
+    assert "delete" not in keys(page.button(key=f"details_{MADE}").click().run())
+
+
+def test_the_bundled_run_is_first_and_stays(root, tmp_path):
+    made_run(root / "a-first-letter", quality=[1.0])
+    made_run(tmp_path / "bundled", quality=[1.0])
+    page = open_runs(run=library.BUNDLED)
+    assert next(text.value for text in page.text) == library.BUNDLED
+    assert not {"delete", "resume"} & keys(page)
+
+
+def test_a_broken_run_is_listed_with_its_reason(root):
+    (new_run(root / "broken") / "manifest.json").write_text("{")
+    new_run(root / "whole")
+    page = open_runs(run="broken")
+    assert not page.exception
+    assert badges(page) == [":orange-badge[broken]", ":gray-badge[not begun]"]
+    assert "manifest.json cannot be read" in said(page)
+    assert {"delete"} <= keys(page)
+
+
+@pytest.mark.parametrize("name", ["nothing", HOSTILE])
+def test_a_link_to_a_run_that_is_not_there_is_told(name, root):
+    new_run(root / "whole")
+    page = open_runs(run=name)
+    assert not page.exception
+    assert "There is no run of that name here." in [toast.value for toast in page.toast]
+    assert "run" not in page.query_params
+    assert "evil" not in told(page)
+
+
+def test_texts_of_a_run_are_drawn_as_text(root):
+    folder = new_run(root / "hostile", data=HOSTILE)
+    write_status(folder, Status(state="failed", total=3, message=HOSTILE))
+    (folder / LOG).write_text(f"first\n{HOSTILE}\n")
+    page = open_runs(run="hostile")
+    assert said(page).count("evil") == 3 * 2  # in its line, as what was asked, and as what went wrong
+    assert "evil" in page.code[0].value
+    assert page.code[0].language == "plaintext"
+    assert "evil" not in told(page)
+
+
+def test_a_job_at_work_is_shown_and_can_be_stopped(root):
+    folder = new_run(root / "works", count=40)
+    status = Status(state="answering", total=40, saved=8, failed=1, in_works=2, answered=10, tokens=300, seconds=6.0)
+    with only_job(folder):
+        write_status(folder, status)
+        page = open_runs(run="works")
+        assert "9 of 40 answers, 1 failed, 50 tokens/s, about 18 s left" in said(page)
+        assert badges(page) == [":blue-badge[answering]"]
+        assert page.button(key="delete").disabled
+        assert "resume" not in keys(page)
+        page.button(key="stop_works").click().run()
+        assert (folder / "stop").exists()
+        assert not page.error
+
+
+def test_a_job_that_was_killed_can_be_gone_on_with(root):
+    folder = new_run(root / "killed")
+    write_status(folder, Status(state="answering", total=3, saved=1))
+    page = open_runs(run="killed")
+    assert badges(page) == [":orange-badge[interrupted]"]
+    assert "killed perhaps" in said(page)
+    assert page.button(key="resume").label == "Resume"
+
+
+def test_a_second_job_on_a_run_is_refused(root):
+    folder = new_run(root / "twice")
+    page = open_runs(run="twice")
+    with only_job(folder):  # as another tab has started it meanwhile
+        page.button(key="resume").click().run()
+    assert not page.exception
+    assert [error.value for error in page.error] == ["This run cannot be used"]
+    assert "Another job works on" in said(page)
+
+
+def test_a_job_that_cannot_begin_is_told_in_its_own_words(root):
+    folder = new_run(root / "lost")
+    (folder / "examples.parquet").write_bytes(b"PAR1")
+    page = open_runs(run="lost").button(key="resume").click().run()
+    assert not page.exception
+    assert "examples.parquet cannot be read" in said(page)
+
+
+def test_deleting_asks_first(root):
+    folder = new_run(root / "gone")
+    new_run(root / "kept")
+    page = open_runs(run="gone").button(key="delete").click().run()
+    assert folder.exists()
+    assert "Delete gone and its" in said(page)
+    page = page.button(key="keep").click().run()
+    assert "delete_for_good" not in keys(page)
+    page = page.button(key="delete").click().run()
+    page = page.button(key="delete_for_good").click().run()
+    assert not folder.exists()
+    assert (root / "kept").exists()
+    assert "run" not in page.query_params
+    assert not page.error
+
+
+def test_what_is_no_file_of_a_run_is_not_deleted(root):
+    folder = new_run(root / "mixed")
+    (folder / "thesis.txt").write_text("years of work")
+    page = open_runs(run="mixed").button(key="delete").click().run()
+    page = page.button(key="delete_for_good").click().run()
+    assert (folder / "thesis.txt").exists()
+    assert "it holds other files too, such as thesis.txt" in said(page)
+
+
+def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
+    folder = new_run(root / "gone")
+    page = open_runs(run="gone")
+    shutil.rmtree(folder)
+    page.button(key="resume").click().run()
+    assert not page.exception
+    assert "is no run" in said(page)
+    assert "There is no run yet" in told(page)
+
+
+def test_an_exported_run_comes_in_again(root):
+    with export_zip(new_run(root / MADE)) as archive:
+        content = archive.read()
+    page = imported(open_runs(), content, "made.zip")
+    assert not page.exception
+    assert not page.error
+    assert page.query_params["run"] == f"{MADE}-2"
+    assert badges(page) == [":gray-badge[not begun]"] * 2
+
+
+def zipped(**files):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "../"), text)
+    return content.getvalue()
+
+
+BAD_ARCHIVES = {
+    "escapes": (zipped(manifest="{}", __evil="boo"), "is no file of a run"),
+    "no archive": (b"PK\x03\x04 and nothing else", "no archive of a run"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), BAD_ARCHIVES.values(), ids=BAD_ARCHIVES)
+def test_an_archive_that_is_no_run_is_refused_whole(content, words, root):
+    page = imported(open_runs(), content)
+    assert not page.exception
+    assert len(page.error) == 1
+    assert words in said(page)
+    assert list(root.iterdir()) == []
+    assert not (root.parent / "evil").exists()
+    assert "There is no run yet" in told(page)

@@ -1,0 +1,230 @@
+"""A new run: from a file to a job, with every row that is left out, and input that cannot be used."""
+
+import pytest
+
+from analysis.runs import library
+from analysis.runs.examples import read_examples
+from analysis.runs.manifest import read_manifest
+from analysis.runs.opened import open_run
+from pages.ui import state
+from tests.pages.reading import choose, written
+from tests.pages.runs_page import HOSTILE, column, ended, keys, open_form, rejected, said, told, upload
+
+CSV = b"""question,answer,right,task
+Q: In which country is Lyon? A:,Lyon is in France.,yes,places
+Q: In which country is Kyoto? A:,Kyoto is in Japan.,yes,places
+Q: In which country is Porto? A:,Porto is in Peru.,no,places
+one,cell,too,many,here
+,an answer to nothing,yes,places
+Q: In which country is Turin? A:,Turin is in Italy.,perhaps,places
+"""
+
+
+@pytest.fixture(autouse=True)
+def root(monkeypatch, tmp_path):
+    """Where runs are; none came with the app."""
+    folder = tmp_path / "runs"
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "bundled")
+    return folder
+
+
+def start(page):
+    return page.button(key="start_run").click().run()
+
+
+def embedded(page, name="places", examples=3):
+    page = choose(page, "new_run_source", "Embedded")
+    page.selectbox(key="new_run_embedded").select(name)
+    page.number_input(key="new_run_limit").set_value(examples)
+    return page.run()
+
+
+def test_a_file_becomes_a_run_and_its_job_answers_it(root):
+    page = upload(open_form(), CSV)
+    assert not page.exception
+    assert column(page, "prompt").value == "question"
+    assert column(page, "answer").value == "answer"
+    assert column(page, "correct").value == "right"
+    assert column(page, "group").value == "task"
+    assert "3 rows accepted, 3 rows rejected." in told(page)
+    assert page.dataframe[0].value["quality"].tolist() == [1.0, 1.0, 0.0]
+    assert rejected(page)["row"].tolist() == [4, 5, 6]
+
+    page = start(page)
+    assert not page.exception
+    assert not page.error
+    assert page.query_params["run"] == "places-atlas"
+    assert "view" not in page.query_params
+    assert ended(root / "places-atlas").state == "finished"
+    page = page.run()
+    assert "3 answers" in said(page)
+    run = open_run(root / "places-atlas")
+    assert run.answers["quality"].tolist() == [1.0, 1.0, 0.0]
+    assert run.answers["group"].tolist() == ["places"] * 3
+    assert run.manifest.request.quality == "given"
+    page = page.button(key="new_run").click().run()
+    assert page.text_input(key="new_run_name").placeholder == "places-atlas-2"
+
+
+def test_every_rejected_row_is_there_with_its_reason():
+    page = upload(open_form(), CSV)
+    rows = rejected(page)
+    reasons = dict(zip(rows["row"], rows["reason"], strict=True))
+    assert "5 cells" in reasons[4]
+    assert "question" in reasons[5]
+    assert "perhaps" in reasons[6]
+    (button,) = (one for one in page.get("download_button") if "save_rejected" in one.proto.id)
+    assert button.proto.label == "Save as CSV"
+
+
+def test_columns_can_be_mapped_otherwise(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = upload(open_form(), CSV)
+    column(page, "answer").set_value(None)
+    column(page, "correct").set_value(None)
+    column(page, "references").set_value(["answer", "task"])
+    page = page.run()
+    assert "4 rows accepted, 2 rows rejected." in told(page)
+    assert "new_run_column_correct" not in [box.key for box in page.selectbox]
+    start(page)
+    examples = read_examples(begun[0])
+    assert examples[0].references == ("Lyon is in France.", "places")
+    assert examples[0].answer is None
+
+
+def without_a_job(monkeypatch):
+    """The folders whose jobs were begun; none is."""
+    begun = []
+    monkeypatch.setattr("pages.ui.runs.actions.start_job", begun.append)
+    return begun
+
+
+def test_what_is_chosen_is_what_is_asked(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = embedded(open_form())
+    page = choose(page, "new_run_layers", "all")
+    page.selectbox(key="new_run_measure_exact_truth").select("token_f1")
+    written(page, new_run_name="mine", new_run_batch=3, new_run_tokens_64=7)
+    page = start(page.run())
+    assert not page.error
+    request = read_manifest(begun[0]).request
+    assert begun[0].name == "mine"
+    assert (request.data, request.count, request.model) == ("places", 3, "atlas")
+    assert (request.quality, request.batch_size, request.max_new_tokens) == ("token_f1", 3, 7)
+    assert request.stored_layers == "all"
+
+
+def test_two_files_are_correct_and_incorrect(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = choose(open_form(), "new_run_source", "Two files")
+    page = upload(page, b"prompt,answer\nWhere?,Here.\nWho?,Me.\n", "good.csv", "correct")
+    assert not page.error
+    assert "start_run" not in keys(page)
+    page = upload(page, b"prompt,answer\nWhere?,There.\n", "bad.csv", "incorrect")
+    assert "3 rows accepted, 0 rows rejected." in told(page)
+    page = start(page)
+    assert [example.quality for example in read_examples(begun[0])] == [1.0, 1.0, 0.0]
+    assert begun[0].name == "good.csv-bad-atlas"
+
+
+def test_the_room_is_told_before_the_start():
+    page = embedded(open_form(), examples=300)
+    assert "25.8 kB for an answer of 64 tokens" in told(page)
+    assert "At most 7.7 MB" in told(page)
+    page = choose(page, state.MODEL, "another")
+    assert "check the model to see it" in told(page)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"", "empty.csv", "empty.csv is empty"),
+        (b"PAR1 and no more PAR1", "broken.parquet", "broken.parquet"),
+    ],
+)
+def test_a_file_that_cannot_be_read_leaves_the_rest_of_the_form(content, name, words):
+    page = written(upload(open_form(), CSV), new_run_name="typed").run()
+    page = upload(page, content, name)
+    assert not page.exception
+    assert len(page.error) == 1
+    assert words in said(page)
+    assert "start_run" not in keys(page)
+    page = upload(page, CSV)
+    assert not page.error
+    assert page.text_input(key="new_run_name").value == "typed"
+
+
+def test_columns_that_do_not_go_together_are_told():
+    page = upload(open_form(), CSV)
+    column(page, "quality").set_value("answer")
+    page = page.run()
+    assert not page.exception
+    assert [error.value for error in page.error] == ["This input cannot be used"]
+    assert "Choose one." in said(page)
+    column(page, "quality").set_value(None)
+    assert not page.run().error
+
+
+def test_nothing_to_ask_cannot_be_started():
+    page = upload(open_form(), b"prompt,answer\n,none\n")
+    assert "0 rows accepted, 1 row rejected." in told(page)
+    assert page.button(key="start_run").disabled
+
+
+@pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "cannot name a run")])
+def test_a_name_that_no_run_can_have_is_told(name, words, root, tmp_path):
+    (tmp_path / "bundled").mkdir()
+    page = start(written(embedded(open_form()), new_run_name=name).run())
+    assert not page.exception
+    assert words in said(page)
+    assert "evil" not in told(page)
+    assert not root.exists()
+    assert page.query_params["view"] == "new"
+
+
+def test_a_name_that_is_taken_is_told_with_one_that_is_free(root, monkeypatch):
+    begun = without_a_job(monkeypatch)
+    start(written(embedded(open_form()), new_run_name="mine").run())
+    page = start(written(embedded(open_form()), new_run_name="mine").run())
+    assert "There is a run called mine already. Choose another name, such as mine-2." in said(page)
+    assert begun == [root / "mine"]
+
+
+def test_without_a_model_there_is_nothing_to_start(root):
+    page = choose(embedded(open_form()), state.MODEL, "another")
+    page = start(page)
+    assert "No model is named." in said(page)
+    assert not root.exists()
+
+
+def test_a_set_of_the_paper_that_is_not_here_is_told(tmp_path):
+    page = choose(open_form(), "new_run_source", "The paper's")
+    assert "start_run" not in keys(page)
+    written(page, new_run_copy=str(tmp_path / "nothing"))
+    page = page.button(key="load_paper_set").click().run()
+    assert not page.exception
+    assert len(page.error) == 1
+    assert str(tmp_path / "nothing") in said(page)
+    assert choose(page, "new_run_source", "Embedded").button(key="start_run")
+
+
+def test_texts_of_a_file_are_drawn_as_text():
+    rows = f'"{HOSTILE}",answer\nprompt,"{HOSTILE}"\n,no prompt\n'.encode()
+    page = upload(open_form(), rows, f"{HOSTILE[:40]}.csv".replace("/", ""))
+    assert not page.exception
+    assert "1 row accepted, 1 row rejected." in told(page)
+    assert "evil" not in told(page)
+
+
+def test_a_look_at_another_page_keeps_the_form():
+    page = written(upload(open_form(), CSV), new_run_name="typed").run()
+    column(page, "group").set_value(None)
+    page = page.run().switch_page("pages/lesson.py").run()
+    page = page.switch_page("pages/runs.py").run()
+    assert not page.exception
+    assert "3 rows accepted, 3 rows rejected." in told(page)
+    assert "places.csv, as it was uploaded before" in said(page)
+    assert column(page, "group").value is None
+    assert column(page, "prompt").value == "question"
+    assert page.text_input(key="new_run_name").value == "typed"
