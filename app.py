@@ -7,6 +7,8 @@ from pages.ui.shell import GOTO, SHELL, configure
 PAGES = {
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
     "compare": st.Page("pages/compare.py", title="Compare", url_path="compare"),
+    "answer_sets": st.Page("pages/answer_sets.py", title="Answer sets", url_path="answer_sets"),
+    "runs": st.Page("pages/runs.py", title="Runs", url_path="runs"),
     "lesson": st.Page("pages/lesson.py", title="Lesson", url_path="lesson"),
 }
 

@@ -1,18 +1,27 @@
-"""What all sessions of the app share: one loaded model, and the answers that links may lead back to."""
+"""What all sessions of the app share: one loaded model, the answers that links may lead back to, and opened runs."""
 
 import gc
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 import rauq
-from rauq.trace import Kind, Trace
+from rauq.batch import Batch
+from rauq.settings import Settings
+from rauq.trace import Alignment, Kind, Trace
 
 if TYPE_CHECKING:
+    from analysis.calibration import Calibration
+    from analysis.runs.arrays import TokenChoice
+    from analysis.runs.opened import Run
     from rauq.candidate import Candidate
     from rauq.language_model import LanguageModel
 
@@ -92,6 +101,54 @@ def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
     return found if loaded.choice == choice else None
 
 
+def run(folder: Path) -> "Run":
+    """Open a run, or return it as it was opened; it is read again once its files have changed.
+
+    Raises:
+        RunError: it cannot be opened.
+    """
+    return _opened(str(folder), _state_of(folder))
+
+
+def _identity(run: "Run") -> tuple[object, ...]:
+    """What tells a run's arrays from others: a shard that was once written stays as it is."""
+    return str(run.folder), run.manifest.created, tuple((shard.number, shard.size) for shard in run.shards)
+
+
+_BY_RUN: dict[str | type[Any], Callable[[Any], Any]] = {"analysis.runs.opened.Run": _identity}
+
+
+@st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=_BY_RUN)
+def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) -> np.ndarray:
+    """Mean attention of every head of a run (A, L, H); not to be written into."""
+    from analysis.runs import arrays
+
+    return arrays.means(run, alignment, tokens=tokens, offset=offset)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=_BY_RUN)
+def scores(run: "Run", settings: Settings) -> np.ndarray:
+    """Uncertainty of every answer of a run (A,) under these settings; not to be written into.
+
+    Raises:
+        InvalidInput: settings that do not suit the layers that the run keeps.
+    """
+    return rauq.score_many(_batch(run, settings.alignment), settings).uncertainty
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=_BY_RUN)
+def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.ndarray) -> "Calibration":
+    """The share of correct answers at each score under these settings, among the answers `rows` (n,) of a run.
+
+    Raises:
+        InvalidInput: settings that do not suit the layers that the run keeps.
+    """
+    from analysis.calibration import calibrate
+
+    quality = run.answers["quality"].to_numpy(dtype=float)[rows]
+    return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
+
+
 @st.cache_resource(max_entries=1, show_spinner=False)
 def answers() -> KeptAnswers:
     """The answers of all sessions; `pages.ui.answers` keeps and finds them."""
@@ -101,6 +158,31 @@ def answers() -> KeptAnswers:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _loaded() -> Loaded:
     return Loaded()
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _opened(folder: str, state: tuple[int, int]) -> "Run":
+    from analysis.runs.opened import open_run
+
+    del state  # it tells this state of the folder from others
+    return open_run(Path(folder))
+
+
+@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=_BY_RUN)
+def _batch(run: "Run", alignment: Alignment) -> Batch:
+    from analysis.runs import arrays
+
+    return arrays.batch(run, alignment)
+
+
+def _state_of(folder: Path) -> tuple[int, int]:
+    """How many files a run has, and when the latest was written; zeros where there is no run."""
+    written = []
+    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.safetensors"):
+        for file in folder.glob(pattern):
+            with suppress(OSError):  # it was deleted since
+                written.append(file.stat().st_mtime_ns)
+    return len(written), max(written, default=0)
 
 
 def _free() -> None:

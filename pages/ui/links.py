@@ -9,6 +9,10 @@ from urllib.parse import urlencode
 from rauq.trace import Kind, Trace
 
 EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
+RUN, NUMBER = "run", "number"  # an answer of a run: the run's name, and the number of its example
+VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
+FILTERS = GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
+OF_RUN = (RUN, NUMBER, VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, *FILTERS)  # and the view that led to it
 PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"
 ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT)
 LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
@@ -60,12 +64,13 @@ def asking(trace: Trace) -> Asked:
 def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
     """A link that opens on this answer anywhere; None where it would be longer than LONGEST.
 
-    A recorded answer is named. Any other is brought by its prompt, which stands in a URL for this purpose alone.
+    A recorded answer, and one of a run, is named. Any other is brought by its prompt, which stands in a URL for this
+    purpose alone.
     """
     kept = {name: value for name, value in query.items() if name not in (KEPT, *ASKS)}
     if trace.wrong:  # they may have come with a file, and not stand in the URL yet
         kept[WRONG] = written_wrong(trace.wrong)
-    if EXAMPLE not in query:
+    if EXAMPLE not in query and RUN not in query:
         kept |= _written(asking(trace))
     found = f"{base}?{urlencode(kept, errors='replace')}"
     return found if len(found) <= LONGEST else None

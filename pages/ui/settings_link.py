@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from rauq.errors import InvalidInput
 from rauq.settings import Settings, resolve, window
-from rauq.trace import Kind, Trace
+from rauq.trace import Kind
 
 ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
 UPDATE, TOKENS, OVER_LAYERS = "update", "token_aggregation", "layer_aggregation"
@@ -23,6 +23,22 @@ class ReadSettings(NamedTuple):
 
     settings: Settings
     wrong: tuple[str, ...]
+
+
+class Captured(Protocol):
+    """What settings have to suit: a trace, or all answers of a run."""
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Absolute indices of the layers whose attention is there."""
+
+    @property
+    def num_layers(self) -> int:
+        """All layers of the model."""
+
+    @property
+    def num_heads(self) -> int:
+        """Heads of a layer."""
 
 
 def read_settings(query: Mapping[str, str]) -> ReadSettings:
@@ -47,26 +63,26 @@ def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
     return {name: written.get(name) for name in _PARSERS}
 
 
-def fitted(settings: Settings, trace: Trace) -> ReadSettings:
-    """The settings as far as the trace can follow them: layers and heads that it lacks give way to the paper's."""
+def fitted(settings: Settings, captured: Captured) -> ReadSettings:
+    """The settings as far as what was captured can follow: layers and heads that it lacks give way to the paper's."""
     wrong = []
     if isinstance(settings.layers, tuple):
-        inside = tuple(layer for layer in settings.layers if layer in trace.layers)
+        inside = tuple(layer for layer in settings.layers if layer in captured.layers)
         if inside != settings.layers:
             wrong.append(LAYERS)
             settings = replace(settings, layers=inside or "middle")
-    if isinstance(settings.heads, tuple) and not _has_heads(dict(settings.heads), settings, trace):
+    if isinstance(settings.heads, tuple) and not _has_heads(dict(settings.heads), settings, captured):
         wrong.append(HEADS)
         settings = replace(settings, heads="max")
     return ReadSettings(settings, tuple(wrong))
 
 
-def _has_heads(named: Mapping[int, int], settings: Settings, trace: Trace) -> bool:
+def _has_heads(named: Mapping[int, int], settings: Settings, captured: Captured) -> bool:
     try:
-        layers = window(settings, captured=trace.layers, num_layers=trace.num_layers)
+        layers = window(settings, captured=captured.layers, num_layers=captured.num_layers)
     except InvalidInput:  # no layer with attention in the middle, say
         return False
-    return set(layers) <= set(named) and max(named.values()) < trace.num_heads
+    return set(layers) <= set(named) and max(named.values()) < captured.num_heads
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - any field of Settings

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import answers, links, settings_link, told
+from pages.ui import answers, links, run_answers, settings_link, told
 from pages.ui.errors import printable
-from pages.ui.links import ASKS, EXAMPLE, KEPT, SELECTED, WRONG, Asked
+from pages.ui.links import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, WRONG, Asked
 from pages.ui.recorded import recordings
 from rauq.atlas.recorded import Recorded
 from rauq.settings import Settings
@@ -37,8 +37,14 @@ def current() -> Shown | None:
 
     Raises:
         TraceFileError: a recorded file is damaged.
+        RunError: the answer is one of a run that cannot be read.
     """
     _take_over_finished_job()
+    if RUN in st.query_params:
+        if (found := run_answers.find(st.query_params[RUN], st.query_params.get(NUMBER, ""))) is not None:
+            return _in_form(Shown(name=found.ref, trace=found.trace, note=found.note))
+        _forget(*OF_RUN)
+        notify("There is no such answer of a run here: another stands in its place.")
     if (name := st.query_params.get(KEPT)) is not None:
         if (trace := answers.find(name)) is not None:
             return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
@@ -79,7 +85,7 @@ def show(trace: Trace) -> None:
     if link is None or link.prompt != trace.prompt:
         _forget(*SELECTED, WRONG)
     name = answers.keep(trace)
-    told.write(dict.fromkeys((EXAMPLE, *ASKS), None) | {KEPT: name})
+    told.write(dict.fromkeys((EXAMPLE, *OF_RUN, *ASKS), None) | {KEPT: name})
     st.session_state[_IN_FORM] = f"{KEPT}:{name}"  # or newer: the form is where it came from
 
 
@@ -88,7 +94,7 @@ def open_recorded(recorded: Recorded) -> None:
     if job := st.session_state.pop(JOB, None):
         job.cancel.set()
     told.forget()
-    _forget(KEPT, *ASKS, *SELECTED, WRONG)
+    _forget(KEPT, *OF_RUN, *ASKS, *SELECTED, WRONG)
     st.session_state.pop(UNREADABLE, None)
     st.query_params[EXAMPLE] = recorded.id
 
@@ -115,11 +121,11 @@ def wrong_tokens(trace: Trace) -> tuple[int, ...]:
     return marked
 
 
-def settings(trace: Trace | None) -> Settings:
+def settings(captured: settings_link.Captured | None) -> Settings:
     """The settings of the URL. What cannot be used is taken out of it, and the user is told."""
     found, wrong = settings_link.read_settings(st.query_params.to_dict())
-    if trace is not None:
-        found, unfit = settings_link.fitted(found, trace)
+    if captured is not None:
+        found, unfit = settings_link.fitted(found, captured)
         wrong += unfit
     if wrong:
         notify(f"The link's {' and '.join(wrong)} cannot be used here: the paper's setting takes its place.")
@@ -143,7 +149,7 @@ def bring_back_url() -> None:
     """
     if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
         st.query_params.from_dict(last)
-    told.hold((KEPT, EXAMPLE, *ASKS))
+    told.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
 
 
 def remember_url() -> None:

@@ -1,11 +1,14 @@
-"""The two answers of a comparison, A and B, as the URL names them: `example:ID` is recorded, `kept:NAME` is not."""
+"""The two answers of a comparison, A and B, as the URL names them.
+
+`example:ID` is recorded, `run:NAME:NUMBER` is of a run, and `kept:NAME` is neither.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.ui import answers, links, state, told
+from pages.ui import answers, links, run_answers, state, told
 from pages.ui.recorded import recordings
 from rauq.labels import running
 from rauq.trace import Trace
@@ -160,5 +163,7 @@ def _found(ref: str) -> Answer | None:
         if ref == _EXAMPLE + one.id:
             note = f"Recorded; the answer is {_VERDICT[one.correct]}. {one.what_to_see}"
             return Answer(ref=ref, trace=one.trace(), note=note)
+    if (of_run := run_answers.find_by_ref(ref)) is not None:
+        return Answer(ref=ref, trace=of_run.trace, note=of_run.note)
     kept = answers.find(ref.removeprefix(_KEPT)) if ref.startswith(_KEPT) else None
     return Answer(ref=ref, trace=kept) if kept else None

@@ -1,0 +1,87 @@
+"""Which heads answers pick, and which heads tell correct from incorrect ones."""
+
+import numpy as np
+import streamlit as st
+
+from analysis.answer_sets.captions import (
+    agreement_caption,
+    picked_heads_caption,
+    separation_caption,
+)
+from analysis.answer_sets.picked_heads import Agreement, PickedHeads, agreement, picked_heads
+from analysis.answer_sets.picking import pick
+from analysis.answer_sets.separation import separation
+from analysis.figures.picked_heads_map import picked_heads_map
+from analysis.figures.separation_map import separation_map
+from pages.ui.answer_sets import sentences
+from pages.ui.answer_sets.chosen import Chosen
+from pages.ui.answer_sets.drawing import chart, dark, sentence
+from pages.ui.errors import printable
+
+_PLACES = ("most frequent", "second", "third")
+
+
+def picked(chosen: Chosen) -> None:
+    """How often each head is picked, the three most frequent of each layer, and whether groups agree on them."""
+    picks = pick(chosen.means())
+    num_heads = chosen.run.answerer.num_heads
+    found = picked_heads(picks, chosen.layers, num_heads)
+    sentence(sentences.about_picked(found, chosen.layer), chosen)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        chart(picked_heads_map(found, dark=dark()), "picked_heads", "Share of the answers that pick each head")
+        st.caption(_about_picking(chosen, found))
+    with right:
+        st.dataframe(_top_three(found), hide_index=True, height=420, alt="The three most frequent heads of each layer")
+    groups = [str(name) for name in chosen.column_of("group")]
+    if len(set(groups)) > 1:
+        together = agreement(picks, groups, chosen.layers, num_heads)
+        st.dataframe(
+            _by_group(together, picks, groups), hide_index=True, alt="The most frequent head of each group and layer"
+        )
+        st.caption(
+            f"{agreement_caption(together)} Cells: the head that most answers of the group pick, and how many do."
+        )
+
+
+def separating(chosen: Chosen) -> None:
+    """Layer x head map of the area under the ROC curve."""
+    found = separation(chosen.means(), chosen.sides)
+    sentence(sentences.about_separation(found, chosen.layers), chosen)
+    figure = separation_map(found, chosen.layers, dark=dark())
+    chart(figure, "which_heads_separate", "Layer by head map of the area under the ROC curve of mean attention")
+    st.caption(separation_caption(found, chosen.layers))
+
+
+def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
+    own = "" if chosen.asked.tokens == "all" and chosen.asked.offset == 1 else (
+        " Picked here by other tokens than RAUQ does: it takes the whole answer, and the token right before."
+    )  # fmt: skip
+    return (
+        f"{picked_heads_caption(found)} RAUQ picks a head for each answer anew; a row with one dark cell is a layer "
+        f"where nearly all answers pick the same. That a head is picked does not say that it knows anything.{own}"
+    )
+
+
+def _top_three(found: PickedHeads) -> dict[str, list[object]]:
+    columns: dict[str, list[object]] = {"layer": list(found.layers)}
+    tops = [found.most_frequent(layer) for layer in found.layers]
+    for place, name in enumerate(_PLACES):
+        columns[name] = [_head(*top[place]) if len(top) > place else "–" for top in tops]
+    return columns
+
+
+def _by_group(together: Agreement, picks: np.ndarray, groups: list[str]) -> dict[str, list[object]]:
+    """One row a group, one column a layer."""
+    columns: dict[str, list[object]] = {"group": [printable(name) for name in together.groups]}
+    members = [np.array(groups) == name for name in together.groups]
+    for place, layer in enumerate(together.layers):
+        tops = zip(together.group_heads[:, place].tolist(), members, strict=True)
+        columns[f"layer {layer}"] = [
+            "–" if head < 0 else _head(head, float((picks[own, place] == head).mean())) for head, own in tops
+        ]
+    return columns
+
+
+def _head(head: int, share: float) -> str:
+    return f"head {head} · {100 * share:.0f} %"

@@ -1,0 +1,92 @@
+"""What a score means among these answers, and the answers themselves."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from analysis.answer_sets.quality_bins import quality_bins
+from analysis.estimate import estimate
+from analysis.exports.numbers import as_text
+from analysis.figures.calibration import calibration_chart
+from analysis.figures.quality_bins import quality_bins_chart
+from analysis.figures.style import UNCERTAINTY
+from analysis.metrics import prr, roc_auc
+from pages.ui import cache
+from pages.ui.answer_sets import sentences
+from pages.ui.answer_sets.chosen import Chosen
+from pages.ui.answer_sets.drawing import chart, clickable, dark, open_in_inspect, sentence
+from rauq.settings import is_paper_setting, resolve
+
+_SHOWN = ("number", "group", "stratum", "error_label", "quality", "uncertainty", "num_tokens", "answer", "prompt")
+_OPEN = "open_answer"
+
+
+def meaning(chosen: Chosen) -> None:
+    """Share of correct answers against the score, and the quality of each answer."""
+    correct_above = chosen.thresholds.roc
+    uncertainty = cache.scores(chosen.run, chosen.settings)[chosen.rows]
+    found = cache.calibration(chosen.run, chosen.settings, correct_above, chosen.rows)
+    quality = chosen.quality
+    correct = np.where(np.isnan(quality), np.nan, quality > correct_above)
+    ranking = sentences.about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
+    sentence(sentences.about_meaning(found, uncertainty), chosen, ranking)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        chart(calibration_chart(found, dark=dark()), "what_a_score_means", "Share of correct answers over uncertainty")
+        st.caption(
+            f"Share of correct answers (quality above {correct_above:g}) at each score, by isotonic regression, with "
+            f"95 % bootstrap intervals, n = {found.n:,}. {_setting(chosen)} It is a ranking, not a probability: other "
+            "questions have other shares."
+        )
+    with right:
+        bins = quality_bins(uncertainty, quality)
+        figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=dark())
+        clickable(figure, "quality_by_score", "Quality of each answer over its uncertainty, and means of bins", chosen)
+        st.caption("Each answer, and the mean quality in tenths of the scores. Click a point: it opens in Inspect.")
+
+
+def answers(chosen: Chosen) -> None:
+    """The answers in a table, the least sure first."""
+    table = _table(chosen)
+    sentence(f"{len(table):,} answers, the least sure first", chosen)
+    event = st.dataframe(
+        table,
+        key="answers_table",
+        hide_index=True,
+        height=560,
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "quality": st.column_config.NumberColumn(format="%.2f"),
+            "uncertainty": st.column_config.NumberColumn(format="%.3f"),
+        },
+        alt="The answers with their quality and uncertainty",
+    )
+    rows = [row for row in event["selection"]["rows"] if 0 <= row < len(table)]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Open in Inspect", key=_OPEN, type="primary", disabled=not rows)
+        st.download_button("Table as CSV", lambda: _csv(table), "answers.csv", "text/csv", on_click="ignore")
+        st.caption(f"Tick a row to open it. {_setting(chosen)} Higher is less sure; an undefined one stands last.")
+    if pressed and rows:
+        open_in_inspect(chosen, int(table.index[rows[0]]))
+
+
+def _table(chosen: Chosen) -> pd.DataFrame:
+    """One row an answer, its index the position among those chosen; columns that say nothing are left out."""
+    table = chosen.run.answers.iloc[chosen.rows].reset_index(drop=True)
+    table["uncertainty"] = cache.scores(chosen.run, chosen.settings)[chosen.rows]
+    said = [name for name in _SHOWN if table[name].dtype.kind in "if" or (table[name] != "").any()]
+    return table[said].rename(columns={"num_tokens": "tokens"}).sort_values("uncertainty", ascending=False)
+
+
+def _csv(table: pd.DataFrame) -> str:
+    texts = table.select_dtypes(exclude="number").columns
+    return table.assign(**{name: table[name].map(as_text) for name in texts}).to_csv(index=False)
+
+
+def _setting(chosen: Chosen) -> str:
+    settings = resolve(chosen.settings, chosen.run.answerer.kind)
+    papers = (
+        "the paper's setting" if is_paper_setting(settings, chosen.run.answerer.kind) else "not the paper's setting"
+    )
+    return f"Scored by {settings.signal}, alpha {settings.alpha:g}, {settings.alignment}: {papers}."
