@@ -1,0 +1,92 @@
+"""Captions tell the numbers of their figures, how many answers are behind them, and why something is missing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.answer_sets import captions
+from analysis.answer_sets.best_and_worst import best_and_worst
+from analysis.answer_sets.correlations import correlations
+from analysis.answer_sets.gaps import head_gaps
+from analysis.answer_sets.picked_heads import agreement, picked_heads
+from analysis.answer_sets.picking import of_picked, pick
+from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.separation import separation
+from analysis.answer_sets.sides import sides
+from analysis.calibration import calibrate
+from analysis.quality.judgement import Thresholds
+from rauq.labels import number
+from tests.analysis.answer_sets.made_up import HEADS, LAYERS, TELLING, made_up
+
+ROW, HEAD = TELLING
+
+
+def all_captions(means, quality):
+    picks, outcome = pick(means), sides(quality, Thresholds())
+    values = of_picked(means, picks)[:, ROW]
+    correct = np.where(np.isnan(quality), np.nan, quality > 0.5)
+    found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
+    return [
+        captions.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
+        captions.gap_caption(head_gaps(means, picks, outcome, resamples=20), ROW, Thresholds()),
+        captions.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
+        captions.separation_caption(separation(means, outcome, permutations=9), range(LAYERS)),
+        captions.calibration_caption(calibrate(values, correct, count=9)),
+        captions.picked_heads_caption(picked_heads(picks, range(LAYERS), HEADS)),
+        captions.agreement_caption(found),
+    ]
+
+
+def test_ties_and_what_is_left_out_are_said():
+    means, quality = made_up()
+    quality[0] = np.nan
+    caption = all_captions(means, quality)[0]
+    assert "layer 1: the 10 answers of highest quality" in caption
+    assert f"Framed: head {HEAD}" in caption
+    assert "a seeded draw chose" in caption
+    assert "1 answer is left out, for want of a quality or of such tokens." in caption
+
+
+def test_a_gap_has_both_differences_an_interval_and_its_n():
+    means, quality = made_up()
+    quality[:2] = 0.5
+    gaps = head_gaps(means, pick(means), sides(quality, Thresholds()))
+    caption = captions.gap_caption(gaps, ROW, Thresholds(), tokens="fact")
+    absolute = gaps.picked.absolute
+    assert "over the tokens that carry the fact" in caption
+    assert f"+{number(absolute.value[ROW])} (+" in caption
+    assert f"[+{number(absolute.low[ROW])}, +{number(absolute.high[ROW])}]" in caption
+    assert "39 correct answers (quality above 0.9), 19 incorrect (below 0.1), 2 neither" in caption
+
+
+def test_the_best_head_is_compared_with_chance():
+    means, quality = made_up()
+    result = separation(means, sides(quality, Thresholds()), permutations=50)
+    assert "Framed: layer 7 head 2, 1.000: correct answers have more." in captions.separation_caption(
+        result, (5, 7, 8, 9)
+    )
+    assert captions.separation_caption(result, (5, 7, 8, 9)).count(": beyond chance") == 1
+    weak = replace(result, chance=0.6)
+    assert ": not beyond chance" in captions.separation_caption(weak, (5, 7, 8, 9))
+
+
+def test_groups_that_agree_are_counted_by_layers():
+    picks = np.array([[0, 1], [0, 2], [0, 1], [0, 2]])
+    caption = captions.agreement_caption(agreement(picks, list("abab"), (3, 4), 3))
+    assert caption == "In 1 of 2 layers the same head is the most frequent in all 2 groups."
+    assert captions.agreement_caption(agreement(picks, list("aaaa"), (3, 4), 3)).startswith("There is one group")
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0, np.nan])
+def test_where_nothing_is_defined_captions_say_why(value):
+    means, _ = made_up(30)
+    for caption in all_captions(means, np.full(30, value)):
+        assert "nan" not in caption
+        assert caption.endswith(".")
+    best, gap, bins, separated, meaning, *_ = all_captions(means, np.full(30, value))
+    assert best.startswith("No answers to show: ")
+    assert "answer with attention here" in gap
+    assert bins.startswith("Nothing to show: ") or "undefined (all 30 answers have the same quality)" in bins
+    assert separated.startswith("Nothing to compare: ")
+    assert meaning.startswith("Undefined: ")

@@ -1,0 +1,104 @@
+"""Tables say what their results say, row by row."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from analysis.answer_sets.gaps import head_gaps
+from analysis.answer_sets.picked_heads import agreement, picked_heads
+from analysis.answer_sets.picking import pick
+from analysis.answer_sets.separation import separation
+from analysis.answer_sets.sides import sides
+from analysis.metrics import prr
+from analysis.quality.judgement import Thresholds
+from analysis.tables import (
+    agreement_table,
+    gap_table,
+    picked_heads_table,
+    ranking_table,
+    separation_table,
+    summary_table,
+)
+from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
+
+
+def answers_of(quality, groups):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "group": groups,
+            "quality": np.array(quality, dtype=float),
+            "num_tokens": 4,
+            "uncertainty": rng.uniform(size=len(quality)),
+            "msp": rng.uniform(size=len(quality)),
+            "perplexity": np.nan,
+            "mean_token_entropy": rng.uniform(size=len(quality)),
+        }
+    )
+
+
+def test_every_answer_and_every_failure_is_counted_once():
+    answers = answers_of([1, 0, 0.5, np.nan, 1], ["b", "a", "b", "b", "a"])
+    table = summary_table(answers, ["b", "c"], Thresholds())
+    assert table["group"].tolist() == ["all", "a", "b", "c"]
+    counted = table[["correct", "incorrect", "neither", "without quality", "failed"]].to_numpy().tolist()
+    assert counted == [[2, 1, 1, 1, 2], [1, 1, 0, 0, 0], [1, 0, 1, 1, 1], [0, 0, 0, 0, 1]]
+    assert table["answers"].tolist() == [5, 2, 3, 0]
+    np.testing.assert_array_equal(table["mean quality"], [2.5 / 4, 0.5, 0.75, np.nan])
+
+
+def test_rankings_are_those_of_the_metrics_in_each_group():
+    quality = np.random.default_rng(1).uniform(size=60)
+    answers = answers_of(quality, ["one", "two"] * 30)
+    table = ranking_table(answers, Thresholds(roc=0.3), resamples=50)
+    assert table["group"].tolist() == ["all"] * 3 + ["one"] * 3 + ["two"] * 3
+    assert table["method"].tolist() == ["RAUQ", "MSP", "mean token entropy"] * 3  # perplexity was not asked for
+    row, part = table.iloc[4], answers[answers["group"] == "one"]
+    assert row["prr"] == pytest.approx(prr(part["msp"].to_numpy(), part["quality"].to_numpy()))
+    assert row["roc_auc"] == pytest.approx(roc_auc_score(part["quality"] <= 0.3, part["msp"]))
+    assert row["prr_low"] < row["prr"] < row["prr_high"]
+
+
+def test_what_ranks_nothing_has_a_reason():
+    table = ranking_table(answers_of([1, 1, 1, np.nan], ["a"] * 4), Thresholds(), resamples=10)
+    assert table["group"].tolist() == ["all"] * 3
+    assert table[["prr", "roc_auc", "prr_low"]].isna().all(axis=None)
+    assert table["excluded"].tolist() == [1] * 3
+    assert table["undefined"].str.contains("same quality").all()
+
+
+def test_picked_heads_stand_in_the_order_of_their_frequency():
+    picks = np.array([[2, 0], [2, 0], [0, -1], [1, -1]])
+    table = picked_heads_table(picked_heads(picks, (4, 7), 3), most=2)
+    assert table.columns.tolist() == [
+        "layer",
+        "answers",
+        *("top-1 head", "top-1 percent", "top-2 head", "top-2 percent"),
+    ]
+    assert table.iloc[0].tolist() == [4, 4, 2, 50, 0, 25]
+    assert table.iloc[1].tolist()[:4] == [7, 2, 0, 100]
+    assert table.iloc[1].isna().tolist() == [False] * 4 + [True] * 2
+
+
+def test_groups_have_a_column_each():
+    table = agreement_table(agreement(np.array([[1], [1], [0]]), ["a", "a", "<b>"], (5,), 2))
+    assert table.columns.tolist() == ["layer", "most frequent head", "percent of <b>", "percent of a"]
+    assert table.iloc[0].tolist() == [5, 1, 0, 100]
+
+
+def test_gaps_and_separation_name_absolute_layers():
+    means, quality = made_up()
+    outcome = sides(quality, Thresholds())
+    gaps = head_gaps(means, pick(means), outcome, resamples=20)
+    layers = (3, 5, 7, 9)
+    table = gap_table(gaps, layers, name="layer")
+    assert table["layer"].tolist() == [*layers, *layers]
+    mean = table[table["heads"] == "mean over heads"]
+    np.testing.assert_array_equal(mean["difference_high"], gaps.mean.absolute.high)
+    np.testing.assert_allclose(mean["difference"], mean["mean_correct"] - mean["mean_incorrect"])
+    found = separation(means, outcome, permutations=10)
+    ranked = separation_table(found, layers)
+    assert (ranked["layer"][0], ranked["head"][0]) == (layers[TELLING[0]], TELLING[1])
+    assert len(ranked) == len(layers) * HEADS
+    assert (ranked["roc_auc"].sub(0.5).abs().diff().dropna() <= 1e-12).all()
