@@ -67,6 +67,13 @@ def make_recordings(_seed: int) -> None:
     _say(f"record: {len(record(model))} generations, {len(record_game(model))} answers of the game")
 
 
+def make_run(_seed: int) -> None:
+    """Answer a part of the held-out prompts, for the pages about sets of answers to open on."""
+    from training import run
+
+    _say(f"run: {run.make(BUILD / 'run', ATLAS / 'run')} files")
+
+
 def evaluate(_seed: int) -> None:
     """Print the evaluation of the model, and write it to the model card."""
     import rauq
@@ -83,6 +90,7 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "tokenizer": make_tokenizer,
     "train": make_model,
     "record": make_recordings,
+    "run": make_run,
     "evaluate": evaluate,
 }
 

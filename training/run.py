@@ -1,0 +1,27 @@
+"""The run that comes with the app: the embedded model's answers to a part of its held-out prompts."""
+
+import shutil
+from pathlib import Path
+
+from analysis.datasets.embedded import embedded_set
+from analysis.pipeline import work
+from analysis.runs.files import is_of_run
+from analysis.runs.preparing import prepare, request_for
+
+NAME = "atlas"
+PER_FAMILY = 300
+
+
+def make(build: Path, target: Path) -> int:
+    """Answer and score anew in the folder `build`, put the files of the run into `target`, and return how many."""
+    shutil.rmtree(build, ignore_errors=True)
+    data = embedded_set(NAME, per_group=PER_FAMILY)
+    # Few files are opened faster than many, and the attention of every layer is small here.
+    prepare(build, data, request_for(data, model=NAME, stored_layers="all", batch_size=30, shard_size=300), name=NAME)
+    work(build)
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    files = sorted(path for path in build.iterdir() if is_of_run(path.name))
+    for path in files:
+        shutil.copyfile(path, target / path.name)
+    return len(files)
