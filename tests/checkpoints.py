@@ -60,7 +60,9 @@ def encoder_state(prefix, seed):
     rng = torch.Generator().manual_seed(seed)
     state = {f"{prefix}embeddings.position_ids": torch.arange(POSITIONS)[None]}
     for name, rows in {"word": len(pair_tokenizer()), "position": POSITIONS, "token_type": 1}.items():
-        state[f"{prefix}embeddings.{name}_embeddings.weight"] = torch.randn(rows, WIDTH, generator=rng) / 2
+        state[f"{prefix}embeddings.{name}_embeddings.weight"] = (
+            torch.randn(rows, WIDTH, generator=rng) / 200
+        )  # epsilon counts
     state |= norm(f"{prefix}embeddings.LayerNorm", rng)
     for layer in range(LAYERS):
         here = f"{prefix}encoder.layer.{layer}."

@@ -50,7 +50,7 @@ def measure(measure_id: str) -> Measure:
 def load_judge(measure_id: str, *, weights: Path | None = None) -> Judge:
     """Load a measure once, to judge many answers; what has no quality is nan with the reason.
 
-    Answers are judged without the spaces and line ends around them. Facts are characters of the answer as it is given.
+    Spaces and line ends around an answer do not matter. Facts are characters of the answer as it is given.
 
     Raises:
         InvalidInput: there is no such measure, or its package is missing.
@@ -115,7 +115,7 @@ def _best_of(score: Callable[[str, str], float]) -> Judge:
 
     def judge(examples: Sequence[Example], answers: Sequence[str]) -> list[Judgement]:
         return [
-            _best([score(answer.strip(), reference) for reference in _references(example)])
+            _best([score(answer, reference) for reference in _references(example)])
             for example, answer in zip(examples, answers, strict=True)
         ]
 

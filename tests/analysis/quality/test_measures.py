@@ -8,6 +8,7 @@ import torch
 
 from analysis.convert import convert
 from analysis.datasets.example import Example
+from analysis.quality.alignscore import load_alignscore
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import MEASURES, judge_answers, load_judge, measure
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
@@ -80,6 +81,17 @@ def test_an_answer_ends_in_a_newline_and_an_empty_one_is_wrong(name):
 def test_an_empty_translation_is_undefined(weights):
     (judgement,) = judge_answers("comet", [FULL], [" \n"], weights=weights["comet"])
     assert "empty translation" in judgement.reason
+
+
+def test_the_answer_is_the_context_of_references_and_the_claim_against_a_source(weights):
+    scores = load_alignscore(weights["alignscore"])
+    example = Example(id="", prompt="", references=("It was red.",), source="Nobody saw it")
+    reference, source = (
+        judge_answers(name, [example], ["It is blue"], weights=weights[name])[0].quality
+        for name in ("alignscore", "alignscore_source")
+    )
+    assert [reference] == pytest.approx(scores([("It is blue", "It was red.")]), abs=1e-6)
+    assert [source] == pytest.approx(scores([("Nobody saw it", "It is blue")]), abs=1e-6)
 
 
 @pytest.mark.parametrize("quality", [None, math.nan, math.inf])
