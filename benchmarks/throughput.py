@@ -1,0 +1,138 @@
+"""How fast answers are scored into a run: in batches and one by one, beside plain batched generation.
+
+Scored: generated with capture and the last row, judged, scored and saved, as `python -m analysis score` does it.
+Plain: `transformers` alone, in the same batches, with as many steps. CPU times of one thread, the ways in turn. Fails
+where a bound is missed for sure:
+
+- on the embedded model: batches of 8 at least 2 times as fast as one by one, and at least 0.8 of plain generation;
+- on a random model of Llama's shape (`benchmarks.capture`): at least 0.95 of plain generation.
+
+    python -m benchmarks.throughput [--pairs 15]
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any, cast
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+from transformers import logging as transformers_logging
+
+import rauq
+from analysis.datasets.embedded import embedded_set
+from analysis.datasets.example import DataSet, Example
+from analysis.quality.measures import load_judge
+from analysis.runs.answering import answer_shard, batches_of
+from analysis.runs.manifest import Request
+from analysis.runs.preparing import request_for
+from analysis.runs.shard import Answered, write_shard
+from benchmarks.capture import build, prompt_of
+from benchmarks.paired import Ratio, cpu_seconds, ratio
+from rauq import LanguageModel
+from rauq.models import wrap_model
+
+SHARD = 32
+NEW_TOKENS, PROMPT_TOKENS = 64, 256
+LEAST_TIMES, LEAST_ON_ATLAS, LEAST_ON_SHAPE = 2, 0.8, 0.95
+
+
+def random_model() -> LanguageModel:
+    """The benchmark shape, with a tokenizer that splits text at spaces."""
+    words = Tokenizer(models.WordLevel({f"w{token}": token for token in range(32_000)}, "w0"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return wrap_model(build(), PreTrainedTokenizerFast(tokenizer_object=words), name="random-llama")
+
+
+def random_set() -> DataSet:
+    """A batch of random prompts, whose answers are as long as they may be."""
+    prompts = [
+        " ".join(f"w{token}" for token in prompt_of(PROMPT_TOKENS + place)[:PROMPT_TOKENS]) for place in range(8)
+    ]
+    examples = tuple(Example(id=str(place), prompt=prompt) for place, prompt in enumerate(prompts))
+    return DataSet(name="random", examples=examples, max_new_tokens=NEW_TOKENS, stop=())
+
+
+def scored(lm: LanguageModel, examples: Sequence[Example], request: Request, folder: Path) -> list[Answered]:
+    """Answer, judge, score and save a shard."""
+    outcomes = answer_shard(
+        lm,
+        range(len(examples)),
+        examples,
+        request,
+        judge=load_judge(request.quality),
+        cancel=Event(),
+        on_batch=lambda _done: None,
+    )
+    write_shard(folder, 0, outcomes or [], stored=lm.layers)
+    return [outcome for outcome in outcomes or [] if isinstance(outcome, Answered)]
+
+
+def plain(lm: LanguageModel, examples: Sequence[Example], lengths: Sequence[int], size: int) -> None:
+    """Answer the same batches with `transformers` alone; each goes on as long as its longest answer."""
+    for places in batches_of(examples, size):
+        prompts = [list(lm.encode(examples[place].prompt).ids) for place in places]
+        longest = max(map(len, prompts))
+        ids = torch.tensor([[0] * (longest - len(prompt)) + prompt for prompt in prompts])
+        mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        steps = max(lengths[place] for place in places)
+        cast("Any", lm.model).generate(
+            ids, attention_mask=mask, max_new_tokens=steps, min_new_tokens=steps, do_sample=False, pad_token_id=0
+        )
+
+
+def measure(lm: LanguageModel, shards: Sequence[Sequence[Example]], request: Request) -> tuple[Ratio, Ratio]:
+    """Speed beside plain generation, and beside one by one in every third turn; each turn has a shard of its own."""
+    ours, theirs, single, both = [], [], [], []
+    one_by_one = replace(request, batch_size=1)
+    with tempfile.TemporaryDirectory() as folder:
+        for turn, examples in enumerate(shards):
+            answered = scored(lm, examples, request, Path(folder))
+            lengths = [len(outcome.trace.answer_ids) for outcome in answered]
+            run = partial(scored, lm, examples, request, Path(folder))
+            beside = partial(plain, lm, examples, lengths, request.batch_size)
+            first, second = (run, beside) if turn % 2 else (beside, run)
+            times = cpu_seconds(first), cpu_seconds(second)
+            ours.append(times[0] if turn % 2 else times[1])
+            theirs.append(times[1] if turn % 2 else times[0])
+            if turn % 3 == 0:
+                single.append(cpu_seconds(partial(scored, lm, examples, one_by_one, Path(folder))))
+                both.append(ours[-1])
+    return ratio(theirs, ours), ratio(single, both)
+
+
+def main() -> int:
+    """Print the table; 1 if a bound is missed for sure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=15)
+    pairs = parser.parse_args().pairs
+    torch.set_num_threads(1)
+    transformers_logging.set_verbosity_error()
+    atlas = embedded_set("atlas", limit=SHARD * pairs).examples
+    shards = [atlas[turn::pairs] for turn in range(pairs)]  # every family in each
+    on_atlas, times = measure(rauq.load_model("atlas"), shards, request_for(_named(atlas), model="atlas"))
+    print(f"embedded model, scored in batches / plain    {on_atlas}  ({pairs} pairs, at least {LEAST_ON_ATLAS})")
+    print(f"embedded model, in batches / one by one      {times}  ({times.pairs} pairs, at least {LEAST_TIMES})")
+    data = random_set()
+    on_shape, times_on_shape = measure(random_model(), [data.examples] * pairs, request_for(data, model="random"))
+    print(f"benchmark shape, scored in batches / plain   {on_shape}  ({pairs} pairs, at least {LEAST_ON_SHAPE})")
+    print(f"benchmark shape, in batches / one by one     {times_on_shape}  ({times_on_shape.pairs} pairs)", flush=True)
+    missed = times.high < LEAST_TIMES or on_atlas.high < LEAST_ON_ATLAS or on_shape.high < LEAST_ON_SHAPE
+    return int(missed)
+
+
+def _named(examples: tuple[Example, ...]) -> DataSet:
+    return DataSet(name="atlas", examples=examples, quality="exact_truth", max_new_tokens=64)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
