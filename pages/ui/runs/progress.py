@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from analysis.runs.lock import is_held
 from analysis.runs.status import WORKING, Status, read_status
 from pages.ui.runs.words import progress_in_words
 from rauq.errors import RunError
@@ -12,17 +13,22 @@ _OFTEN = 1.0  # seconds
 
 
 def progress(folder: Path, status: Status) -> None:
-    """Show how far a run is; the whole page runs again once its job has ended."""
-    live = status.state in WORKING
-    st.fragment(_show, run_every=_OFTEN if live else None)(folder, status.state)
+    """Show how far a run is; the whole page runs again once its job begins, goes on to another state, or ends."""
+    live = _is_live(folder, status)
+    st.fragment(_show, run_every=_OFTEN if live else None)(folder, status.state, live=live)
 
 
-def _show(folder: Path, before: str) -> None:
+def _show(folder: Path, before: str, *, live: bool) -> None:
     try:
         status = read_status(folder)
     except RunError:  # it was deleted meanwhile
         st.rerun()
-    if status.state != before:
+    if status.state != before or _is_live(folder, status) != live:
         st.rerun()
     st.progress(min(1.0, status.done / max(status.total, 1)))
     st.text(progress_in_words(status))
+
+
+def _is_live(folder: Path, status: Status) -> bool:
+    """Whether a job works; one that has just begun has the lock before it says a word."""
+    return status.state in WORKING or is_held(folder)

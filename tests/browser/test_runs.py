@@ -1,0 +1,45 @@
+"""The researcher's journey, first half: a file goes in, its job is followed, and its figures are a click away."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from analysis.runs.library import FOLDER_VARIABLE
+from benchmarks.server import serving
+
+PLACES = ("Kyoto", "Porto", "Turin", "Cusco", "Izmir", "Gliwice")
+ROWS = "".join(f"{place},Q: In which country is {place}? A:,{place} is in Japan.,yes\n" for place in PLACES)
+CSV = f"place,asked,answer,correct\n{ROWS}nowhere,,no prompt,yes\n".encode()
+
+
+@pytest.fixture
+def runs_server(monkeypatch, tmp_path):
+    """The app with a folder of runs of its own."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    with serving() as address:
+        yield address
+
+
+def test_from_a_file_to_a_run_that_outlives_the_page(page, runs_server):
+    page.goto(f"{runs_server}/runs")
+    page.get_by_role("button", name="New run").click()
+    expect(page).to_have_url(re.compile("view=new"))
+    page.locator("input[type=file]").set_input_files({"name": "places.csv", "mimeType": "text/csv", "buffer": CSV})
+    expect(page.get_by_text("7 rows accepted, 0 rows rejected.")).to_be_visible()
+    page.get_by_role("combobox", name="Prompt").click()
+    page.get_by_role("option", name="asked").click()
+    expect(page.get_by_text("6 rows accepted, 1 row rejected.")).to_be_visible()
+    page.get_by_role("textbox", name="Name of the run").fill("mine")
+    page.get_by_role("textbox", name="Name of the run").press("Enter")
+    page.get_by_role("button", name="Start").click()
+    expect(page).to_have_url(re.compile("run=mine"))
+    mine = page.locator(".st-key-run-mine")
+    expect(mine.get_by_role("progressbar")).to_be_visible()
+    page.reload()
+    expect(mine.get_by_text("finished")).to_be_visible()
+    expect(mine.get_by_text("6 answers")).to_be_visible()
+    page.reload()
+    expect(mine.get_by_text("6 examples of places.csv")).to_be_visible()
+    mine.get_by_role("link", name="Answer sets").click()
+    expect(page).to_have_url(re.compile("/answer_sets.*run=mine"))
