@@ -33,9 +33,10 @@ def what_is_wrong(run: Listed) -> str:
 def counted(status: Status) -> str:
     """How many answers there are, and how many examples failed."""
     answers = status.done - status.failed
-    of_all = "" if status.done == status.total else f" of {status.total:,}"
+    whole = status.done == status.total
+    of_all = "" if whole else f" of {status.total:,}"
     failed = f", {status.failed:,} failed" if status.failed else ""
-    return f"{answers:,}{of_all} answer{'' if max(answers, status.total) == 1 else 's'}{failed}"
+    return f"{answers:,}{of_all} answer{'' if (answers if whole else status.total) == 1 else 's'}{failed}"
 
 
 def progress_in_words(status: Status) -> str:
@@ -50,7 +51,7 @@ def progress_in_words(status: Status) -> str:
 
 def duration(seconds: float) -> str:
     """A time as one says it: 40 s, 12 min, 3 h 20 min."""
-    if seconds < _MINUTE:
+    if round(seconds) < _MINUTE:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / _MINUTE), _HOUR // _MINUTE)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"

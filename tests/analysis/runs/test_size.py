@@ -1,0 +1,25 @@
+"""The room that a run takes is told before it is begun, and is about what its files take then."""
+
+import pytest
+
+from analysis.runs.shard import traces_path
+from analysis.runs.size import bytes_per_answer
+from tests.analysis.report.made_run import HEADS, LAYERS, made_run
+
+COUNT = 20
+
+
+@pytest.mark.parametrize("length", [1, 40])
+def test_the_arrays_take_what_was_told(length, tmp_path):
+    run = made_run(tmp_path / "run", quality=[1.0] * COUNT, lengths=[length] * COUNT)
+    told = COUNT * bytes_per_answer(length, num_layers=LAYERS, num_heads=HEADS, stored_layers="middle")
+    table = 160 * length * COUNT
+    assert traces_path(run.folder, 0).stat().st_size == pytest.approx(told - table, abs=2000)  # the header
+
+
+def test_the_shape_of_a_large_model():
+    size = {"num_layers": 32, "num_heads": 32}
+    middle = bytes_per_answer(60, **size, stored_layers="middle")
+    assert middle == 2 * 13 * 32 * 61 * 2 + 2 * 2 * 6 * 32 * 32 * 2 + 60 * 168
+    every = bytes_per_answer(60, **size, stored_layers="all")
+    assert every - middle == 2 * (32 - 13) * 32 * 61 * 2

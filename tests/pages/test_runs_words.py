@@ -1,0 +1,48 @@
+"""What is said of a run: numbers that are true, in words that read well."""
+
+import pytest
+
+from analysis.datasets.example import DataSet, Example
+from analysis.quality.measures import MEASURES
+from analysis.runs.status import Status
+from pages.ui.runs.model_fields import about_measure
+from pages.ui.runs.words import counted, duration, progress_in_words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1 min"), (61, "1 min"), (3599, "1 h 0 min"), (12_010, "3 h 20 min")],
+)
+def test_a_duration(seconds, said):
+    assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (Status(state="finished", total=1, saved=1), "1 answer"),
+        (Status(state="finished", total=1, saved=1, failed=1), "0 answers, 1 failed"),
+        (Status(state="stopped", total=2000, saved=1200, failed=3), "1,197 of 2,000 answers, 3 failed"),
+        (Status(state="answering", total=9, saved=4, in_works=2), "6 of 9 answers"),
+    ],
+)
+def test_answers_are_counted_without_those_that_failed(status, said):
+    assert counted(status) == said
+
+
+def test_speed_and_time_left_are_those_of_a_job_at_work():
+    numbers = {"total": 100, "saved": 40, "answered": 40, "tokens": 800, "seconds": 20.0}
+    assert progress_in_words(Status(state="answering", **numbers)) == "40 of 100 answers, 40 tokens/s, about 30 s left"
+    assert progress_in_words(Status(state="stopped", **numbers)) == "40 of 100 answers"
+    assert progress_in_words(Status(state="loading", total=100)) == "0 of 100 answers"
+
+
+def test_a_measure_says_which_examples_lack_what_it_needs():
+    whole = Example(id="0", prompt="?", references=("a",), source="b", quality=1.0)
+    bare = Example(id="1", prompt="?")
+    for measure in MEASURES.values():
+        assert "undefined" not in about_measure(measure, DataSet(name="", examples=(whole,)))
+        lacks = bool({"references", "source", "quality"} & set(measure.needs))
+        assert ("undefined" in about_measure(measure, DataSet(name="", examples=(whole, bare)))) is lacks
+    both = about_measure(MEASURES["comet"], DataSet(name="", examples=(whole, bare)))
+    assert "1 of 2 have no references and 1 of 2 have no source: their quality stays undefined." in both
