@@ -1,5 +1,7 @@
 """What the figures of a set of answers draw: the results they are given, points that lead to answers, text as text."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -172,6 +174,9 @@ def test_separation_is_drawn_around_one_half_and_the_best_head_framed():
     heat = figure.data[0]
     np.testing.assert_allclose(heat.z, result.auc, rtol=1e-6)
     assert (heat.zmin, heat.zmax) == (0, 1)
+    weak = replace(result, auc=0.5 + 0.16 * (result.auc - 0.5))
+    bounds = separation_map(weak, COLUMNS).data[0]
+    assert (bounds.zmin, bounds.zmax) == pytest.approx((0.4, 0.6))
     assert (heat.customdata == np.array(COLUMNS)[:, None]).all()
     frame = figure.layout.shapes[0]
     assert (frame.x0, frame.y0) == (HEAD - 0.5, ROW - 0.5)

@@ -78,6 +78,19 @@ def test_an_answer_counts_only_where_it_has_tokens():
     assert found.reasons == ("", "a side of one answer has no interval")
 
 
+def test_the_interval_of_a_column_is_that_of_the_answers_which_count_in_it():
+    means, quality = made_up(90)
+    values = means[:, :1, 0].copy()
+    out = np.arange(90) % 2 == 0
+    values[out] = np.nan
+    sparse = gaps(values, sides(quality, Thresholds()), resamples=4000)
+    dense = gaps(means[~out, :1, 0], sides(quality[~out], Thresholds()), resamples=4000)
+    for own, other in ((sparse.absolute, dense.absolute), (sparse.percent, dense.percent)):
+        width = other.high - other.low
+        np.testing.assert_allclose(own.low, other.low, atol=0.1 * width[0])
+        np.testing.assert_allclose(own.high, other.high, atol=0.1 * width[0])
+
+
 @pytest.mark.parametrize(
     ("quality", "reason"),
     [

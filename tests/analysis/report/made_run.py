@@ -12,8 +12,11 @@ from tests.answers import VOCAB_SIZE, random_trace
 LAYERS, HEADS = 6, 4
 
 
-def made_run(folder, *, quality, lengths=None, groups=("one", "two"), text="a", name="made", failures=1):
-    """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more."""
+def made_run(folder, *, quality, lengths=None, groups=("one", "two"), text="a", name="made", failures=1, facts=True):
+    """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more.
+
+    With `facts`, the last token of each answer carries the fact.
+    """
     folder.mkdir()
     quality = list(quality)
     lengths = [3 + number % 5 for number in range(len(quality))] if lengths is None else lengths
@@ -22,7 +25,7 @@ def made_run(folder, *, quality, lengths=None, groups=("one", "two"), text="a", 
         Example(id=f"id {number}", prompt=f"{text}?", group=groups[number % len(groups)]) for number in range(count)
     )
     outcomes = [
-        _answered(number, length, value, text)
+        _answered(number, length, value, text, facts=facts)
         for number, (length, value) in enumerate(zip(lengths, quality, strict=True))
     ]
     outcomes += [Failed(number=number, error="out of memory") for number in range(len(quality), count)]
@@ -43,9 +46,9 @@ def made_run(folder, *, quality, lengths=None, groups=("one", "two"), text="a", 
     return open_run(folder)
 
 
-def _answered(number, length, quality, text):
+def _answered(number, length, quality, text, *, facts):
     trace = random_trace(length, seed=number, num_layers=LAYERS, num_heads=HEADS, answer_tokens=(text,) * length)
-    fact = np.arange(length) == length - 1
+    fact = (np.arange(length) == length - 1) & facts
     scores = np.random.default_rng(number).uniform(0, 2, 4) - (0 if np.isnan(quality) else quality)
     names = ("uncertainty", "msp", "perplexity", "mean_token_entropy")
     values = dict(zip(names, scores.tolist(), strict=True))

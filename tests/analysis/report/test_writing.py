@@ -14,6 +14,7 @@ import pytest
 from analysis.quality.judgement import Thresholds
 from analysis.report import pictures, writing
 from analysis.report.drawings import drawings
+from analysis.report.report_tables import report_tables
 from analysis.report.results import ReportSettings, results
 from analysis.report.writing import write_report
 from rauq.errors import InvalidInput, RunError
@@ -91,8 +92,11 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(r
     policy = next(values["content"] for tag, values in page.elements if tag == "meta" and "content" in values)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert sum(len(script) > 1_000_000 for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)) == 1
-    ranking = results(run, QUICK)
-    assert number(ranking.gaps.mean.absolute.value[0]) in page.texts
+    found = results(run, QUICK)
+    assert number(found.gaps.mean.absolute.value[0]) in page.texts
+    for words in (*drawings(found), *report_tables(found)):
+        assert words.heading in page.texts
+        assert any(text.startswith(words.caption) for text in page.texts)
 
 
 @pytest.mark.usefixtures("no_pictures")
