@@ -28,16 +28,19 @@ class Done(NamedTuple):
 
 
 def batches_of(examples: Sequence[Example], size: int) -> list[list[int]]:
-    """Places of a shard's examples, batch by batch: answers to generate, then answers to read, by length.
+    """Places of a shard's examples, batch by batch: answers to generate, then answers to read.
 
-    They depend on the shard's examples alone, so that a resumed run has the batches of one that was never stopped.
+    Within a batch prompts are alike in group and length, since a batch is as slow as the longest in it. Batches depend
+    on the shard's examples alone, so that a resumed run has those of one that was never stopped.
     """
-    batches = []
-    for given in (False, True):
-        places = [place for place, example in enumerate(examples) if (example.answer is not None) is given]
-        places.sort(key=lambda place: len(examples[place].prompt) + len(examples[place].answer or ""))
-        batches += [places[start : start + size] for start in range(0, len(places), size)]
-    return batches
+
+    def likeness(place: int) -> tuple[str, int]:
+        return examples[place].group, len(examples[place].prompt) + len(examples[place].answer or "")
+
+    asked = [place for place, example in enumerate(examples) if example.answer is None]
+    given = [place for place, example in enumerate(examples) if example.answer is not None]
+    ordered = [sorted(places, key=likeness) for places in (asked, given)]
+    return [places[start : start + size] for places in ordered for start in range(0, len(places), size)]
 
 
 def answer_shard(

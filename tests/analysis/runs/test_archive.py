@@ -1,0 +1,205 @@
+"""A run travels as an archive, and nothing that is not one comes in: no path, no bomb, no number out of its range."""
+
+import io
+import stat
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from analysis.runs import archive
+from analysis.runs.archive import export_zip, import_zip
+from analysis.runs.files import is_of_run
+from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
+from analysis.runs.status import read_status
+from rauq.errors import InvalidInput, RunError
+
+ANSWERS, TRACES = "answers-00000.parquet", "traces-00000.safetensors"
+
+
+@pytest.fixture(scope="session")
+def packed(finished_run):
+    with export_zip(finished_run) as file:
+        return file.read()
+
+
+def zipped(files, **options):
+    """An archive of texts or bytes by name, or by what the archive says of them."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", **options) as target:
+        for name, data in files.items():
+            target.writestr(name, data)
+    return content
+
+
+def refused(content, root, said):
+    with pytest.raises(RunError, match=said):
+        import_zip(content, root, "run")
+    assert not root.exists() or list(root.iterdir()) == []
+
+
+def test_a_run_comes_in_as_it_went_out(packed, finished_run, tmp_path):
+    folder = import_zip(io.BytesIO(packed), tmp_path / "runs", "other-name")
+    assert folder == tmp_path / "runs" / "other-name"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in finished_run.iterdir() if is_of_run(path.name)
+    }
+    status = read_status(folder)
+    assert (status.state, status.saved, status.failed) == ("finished", 13, 1)
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_equal_runs_are_equal_archives(packed, finished):
+    with export_zip(finished) as file:
+        assert file.read() == packed
+
+
+@pytest.mark.parametrize("left", [(), ("answers-00002.parquet",), (ANSWERS, TRACES)])
+def test_an_unfinished_run_comes_in(left, finished, tmp_path):
+    for name in left:
+        (finished / name).unlink()
+    with export_zip(finished) as file:
+        folder = import_zip(file, tmp_path / "runs", "run")
+    assert read_status(folder).state == ("interrupted" if left else "finished")
+
+
+def test_a_name_that_is_taken_or_none_is_refused(packed, finished):
+    with pytest.raises(RunError, match="already"):
+        import_zip(io.BytesIO(packed), finished.parent, finished.name)
+    for name in ("", "..", "a/b", "/etc", ".hidden", "x" * 65):
+        with pytest.raises(InvalidInput, match="cannot name a run"):
+            import_zip(io.BytesIO(packed), finished.parent, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../manifest.json", "/manifest.json", "a/manifest.json", "..\\manifest.json", "other.txt", "run.lock", "x/"],
+)
+def test_foreign_names_are_refused(name, tmp_path):
+    refused(zipped({MANIFEST: "{}", name: "x"}), tmp_path / "runs", "no file of a run")
+
+
+def test_what_is_no_archive_of_a_run_is_refused(packed, tmp_path):
+    root = tmp_path / "runs"
+    refused(io.BytesIO(b""), root, "no archive of a run")
+    refused(io.BytesIO(b"PK\x03\x04 and nothing more"), root, "no archive of a run")
+    refused(io.BytesIO(packed[: len(packed) // 2]), root, "no archive of a run")
+    refused(zipped({ANSWERS: "x"}), root, "no manifest.json")
+    flipped = bytearray(packed)
+    flipped[len(packed) // 2] ^= 0xFF
+    refused(io.BytesIO(bytes(flipped)), root, "damaged")
+
+
+def test_links_and_twins_are_refused(tmp_path):
+    link = zipfile.ZipInfo(MANIFEST)
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    refused(zipped({link: "/etc/passwd"}), tmp_path / "runs", "no file of a run")
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as target:
+        target.writestr(MANIFEST, "{}")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            target.writestr(MANIFEST, "{}")
+    refused(content, tmp_path / "runs", "some of one name")
+
+
+def test_bombs_are_refused_by_what_they_say_and_by_what_they_hold(tmp_path, monkeypatch):
+    bomb = zipped({MANIFEST: "{}", TRACES: bytes(300 * 2**20)}, compression=zipfile.ZIP_DEFLATED)
+    refused(bomb, tmp_path / "runs", "unpacks from")
+    lying = bytearray(zipped({MANIFEST: b" " * 5000}, compression=zipfile.ZIP_DEFLATED).getvalue())
+    size = (5000).to_bytes(4, "little")
+    while (place := lying.find(size)) >= 0:
+        lying[place : place + 4] = (7).to_bytes(4, "little")
+    refused(io.BytesIO(bytes(lying)), tmp_path / "runs", "no archive of a run|damaged")
+    monkeypatch.setattr(archive, "MOST_FILES", 1)
+    refused(zipped({MANIFEST: "{}", ANSWERS: ""}), tmp_path / "runs", "more than 1")
+
+
+def changed_arrays(folder, name, change):
+    path = folder / TRACES
+    arrays = load_file(path)
+    arrays[name] = change(arrays[name].copy())
+    save_file(arrays, path)
+
+
+def put(value):
+    def change(array):
+        array.flat[0] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("bands", put(2), "attention must lie"),
+        ("bands", put(np.inf), "attention must lie"),
+        ("bands", put(-1), "attention must lie"),
+        ("bands", lambda array: array[:-1], "shard 0 is broken"),
+        ("bands", lambda array: array.astype(np.float32), "shard 0 is broken"),
+        ("logprobs", put(1), "logprobs must lie"),
+        ("entropies", put(1e9), "entropies must lie"),
+        ("means", put(np.inf), "mean of attention"),
+        ("means", lambda array: array[:1], "shard 0 is broken"),
+        ("fact_means", lambda _array: np.zeros(3, np.float16), "shard 0 is broken"),
+    ],
+)
+def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished, tmp_path):
+    if name == "fact_means":
+        arrays = load_file(finished / TRACES)
+        save_file(
+            {**arrays, "fact_counts": np.zeros((6, 4), np.int32), name: np.zeros(1, np.float16)}, finished / TRACES
+        )
+    changed_arrays(finished, name, change)
+    with export_zip(finished) as file:
+        refused(file, tmp_path / "runs", said)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("num_tokens", -3, "shard 0 is broken"),
+        ("num_tokens", 2**31 - 1, "shard 0 is broken"),
+        ("number", 7, "shard 0 is broken"),
+        ("answer", "another", "not those of the table"),
+        ("num_fact_tokens", 5, "tokens that carry the fact"),
+        ("quality", float("inf"), "quality is infinite"),
+        ("stop_reason", "tired", "stop_reason is 'tired'"),
+        ("answer_ids", [10**6], "no answer|must lie"),
+        ("pieces", None, "no answer"),
+        ("fact", [True] * 1000, "tokens that carry the fact"),
+        ("alternative_logprobs", [[7.0]], "no answer"),
+    ],
+)
+def test_tables_that_no_run_has_are_refused(column, value, said, finished, tmp_path):
+    table = pq.read_table(finished / ANSWERS)
+    rows = table.to_pylist()
+    rows[0][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), finished / ANSWERS)
+    with export_zip(finished) as file:
+        refused(file, tmp_path / "runs", said)
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("request", {"count": 10**12}),
+        ("request", {"count": 12}),
+        ("request", {"batch_size": True}),
+        ("request", {"model": ["atlas"]}),
+        ("request", {"stored_layers": "some"}),
+        ("answerer", {"layers": (0, 99)}),
+        ("answerer", {"num_heads": 0}),
+        ("answerer", {"vocab_size": 1.5}),
+        ("answerer", {"kind": "wise"}),
+    ],
+)
+def test_manifests_that_no_run_has_are_refused(part, change, finished, tmp_path):
+    manifest = read_manifest(finished)
+    write_manifest(finished, replace(manifest, **{part: replace(getattr(manifest, part), **change)}))
+    packed = zipped({path.name: path.read_bytes() for path in finished.iterdir() if is_of_run(path.name)})
+    refused(packed, tmp_path / "runs", "damaged|12 rows|manifest")
