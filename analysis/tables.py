@@ -34,6 +34,21 @@ def summary_table(answers: pd.DataFrame, failed: Sequence[str], thresholds: Thre
     return pd.DataFrame([_counts(name, rows, num_failed, thresholds) for name, rows, num_failed in chosen])
 
 
+def strata_table(answers: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
+    """A row for each stratum of each group: answers with a quality, the share above `thresholds.roc`, and mean MSP.
+
+    No rows where no stratum is known. A mean over no answer is nan.
+    """
+    judged = answers[answers["quality"].notna() & (answers["stratum"] != "")]
+    rows = []
+    for (group, stratum), part in judged.groupby(["group", "stratum"], sort=False):
+        correct = part["quality"] > thresholds.roc
+        cells = {"share correct": float(correct.mean())}
+        cells |= {"mean MSP of correct": part["msp"][correct].mean(), "of incorrect": part["msp"][~correct].mean()}
+        rows.append({"group": group, "stratum": stratum, "answers": len(part), **cells})
+    return pd.DataFrame(rows)
+
+
 def ranking_table(
     answers: pd.DataFrame, thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:

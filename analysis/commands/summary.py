@@ -9,8 +9,10 @@ from rich.text import Text
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run
-from analysis.tables import ranking_table, summary_table
+from analysis.tables import ranking_table, strata_table, summary_table
 from rauq.labels import number, running
+
+_LEFT = ("method", "stratum")
 
 
 def print_summary(console: Console, run: Run) -> None:
@@ -18,6 +20,8 @@ def print_summary(console: Console, run: Run) -> None:
     thresholds = measure(run.manifest.request.quality).thresholds
     failed = [run.examples[place].group for place in run.failures["number"]]
     console.print(_answers(summary_table(run.answers, failed, thresholds), thresholds))
+    if len(strata := strata_table(run.answers, thresholds)):
+        console.print(_strata(strata, thresholds))
     if run.answers["quality"].notna().any():
         console.print(_ranking(ranking_table(run.answers, thresholds)))
     for fault in run.faults:
@@ -33,6 +37,14 @@ def _answers(found: pd.DataFrame, thresholds: Thresholds) -> Table:
         share = row["correct"] / judged if judged else float("nan")
         table.add_row(_text(row["group"]), *counts, number(share), number(row["mean tokens"], places=1))
     table.caption = f"Correct: quality above {thresholds.correct:g}. Share: of the judged answers."
+    return table
+
+
+def _strata(found: pd.DataFrame, thresholds: Thresholds) -> Table:
+    table = _table("By stratum", *found.columns)
+    for group, stratum, answers, *cells in found.itertuples(index=False):
+        table.add_row(_text(group), _text(stratum), str(answers), *(number(cell, places=2) for cell in cells))
+    table.caption = f"Correct: quality above {thresholds.roc:g}. MSP in nats."
     return table
 
 
@@ -52,7 +64,7 @@ def _table(title: str, *columns: str) -> Table:
         title=title, title_justify="left", title_style="bold", caption_justify="left", caption_style="", box=box.SIMPLE
     )
     for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place == 0 or name == "method" else "right", no_wrap=True)
+        table.add_column(name, justify="left" if place == 0 or name in _LEFT else "right", no_wrap=True)
     return table
 
 

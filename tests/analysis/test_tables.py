@@ -18,6 +18,7 @@ from analysis.tables import (
     picked_heads_table,
     ranking_table,
     separation_table,
+    strata_table,
     summary_table,
 )
 from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
@@ -46,6 +47,17 @@ def test_every_answer_and_every_failure_is_counted_once():
     assert counted == [[2, 1, 1, 1, 2], [1, 1, 0, 0, 0], [1, 0, 1, 1, 1], [0, 0, 0, 0, 1]]
     assert table["answers"].tolist() == [5, 2, 3, 0]
     np.testing.assert_array_equal(table["mean quality"], [2.5 / 4, 0.5, 0.75, np.nan])
+
+
+def test_strata_count_what_has_a_quality():
+    answers = answers_of([1, 0, 0.6, np.nan, 1, 1], ["a"] * 4 + ["b", "b"])
+    answers = answers.assign(stratum=["rare", "rare", "rare", "rare", "rare", ""], msp=[1.0, 5.0, 3.0, 9.0, 2.0, 7.0])
+    table = strata_table(answers, Thresholds(roc=0.5))
+    assert table[["group", "stratum", "answers"]].to_numpy().tolist() == [["a", "rare", 3], ["b", "rare", 1]]
+    np.testing.assert_allclose(table["share correct"], [2 / 3, 1])
+    np.testing.assert_allclose(table["mean MSP of correct"], [2, 2])
+    np.testing.assert_array_equal(table["of incorrect"], [5, np.nan])
+    assert strata_table(answers.assign(stratum=""), Thresholds()).empty
 
 
 def test_rankings_are_those_of_the_metrics_in_each_group():
