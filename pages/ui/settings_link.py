@@ -12,6 +12,7 @@ from rauq.trace import Kind
 
 ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
 UPDATE, TOKENS, OVER_LAYERS = "update", "token_aggregation", "layer_aggregation"
+SETTINGS = (SIGNAL, ALPHA, ALIGNMENT, LAYERS, HEADS, UPDATE, TOKENS, OVER_LAYERS)
 
 _ALPHA = re.compile(r"0(\.\d{1,4})?|1(\.0{1,4})?", re.ASCII)
 _LAYERS = re.compile(r"\d{1,4}([.]\d{1,4}){0,255}", re.ASCII)

@@ -85,18 +85,19 @@ def further(chosen: Chosen) -> None:
     picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
     found = head_gaps(means, picks, chosen.sides)
     sentence(sentences.about_further_back(found, OFFSETS, chosen.layer), chosen)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        figure = gap_lines(found, OFFSETS, name="preceding token", dark=dark())
-        chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
-        st.caption(f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)}")
-    with right:
-        st.dataframe(_by_offset(found.picked), hide_index=True, alt="Attention of the picked head by preceding token")
-        st.caption(
-            "The head is the one picked by attention to the token right before. In the paper answers differ at the "
-            "first two preceding tokens, and hardly further back. Short answers have no token so far back: they count "
-            "only where they do."
-        )
+    figure = gap_lines(found, OFFSETS, name="preceding token", dark=dark())
+    chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
+    st.caption(
+        f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is the one picked by "
+        "attention to the token right before. In the paper answers differ at the first two preceding tokens, and "
+        "hardly further back. Short answers have no token so far back: they count only where they do."
+    )
+    st.dataframe(
+        _by_offset(found.picked),
+        hide_index=True,
+        column_config=dict.fromkeys(("mean, correct", "mean, incorrect"), st.column_config.NumberColumn(format="%.3f")),
+        alt="Attention of the picked head by preceding token",
+    )
 
 
 def _by_offset(gaps: Gaps) -> dict[str, list[object]]:
@@ -105,8 +106,8 @@ def _by_offset(gaps: Gaps) -> dict[str, list[object]]:
         "k": list(OFFSETS),
         "correct": gaps.correct.count.tolist(),
         "incorrect": gaps.incorrect.count.tolist(),
-        "mean, correct": gaps.correct.mean.round(3).tolist(),
-        "mean, incorrect": gaps.incorrect.mean.round(3).tolist(),
+        "mean, correct": gaps.correct.mean.tolist(),
+        "mean, incorrect": gaps.incorrect.mean.tolist(),
         "difference": [difference_words(gaps.absolute, row) for row in range(len(OFFSETS))],
         "in percent": [difference_words(gaps.percent, row, places=0, unit=" %") for row in range(len(OFFSETS))],
     }

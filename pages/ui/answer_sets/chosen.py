@@ -36,7 +36,7 @@ class Chosen:
 
     @property
     def layer(self) -> int:
-        """The layer that is looked at, absolute: where none is asked for, the middle one of the paper's window."""
+        """The layer that is looked at, absolute: where none is asked for, the middle one of those kept."""
         return (
             self.run.stored_layers[len(self.run.stored_layers) // 2] if self.asked.layer is None else self.asked.layer
         )

@@ -14,15 +14,16 @@ from pages.ui.answer_sets import place
 from pages.ui.answer_sets.asked import LONGEST_TEXT, MOST_ROWS, Asked, Span, View, groups, marks_facts, written_span
 from pages.ui.answer_sets.chosen import Chosen
 from pages.ui.errors import printable
-from pages.ui.settings_link import ALIGNMENT, ALPHA, SIGNAL
+from pages.ui.settings_link import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, written_settings
 from rauq.labels import running
-from rauq.settings import Settings, Signal, is_paper_setting, resolve
+from rauq.settings import Settings, Signal, resolve
 from rauq.trace import Alignment
 
 _ALL = ""
 _TOKEN_NAMES = {"all": "Whole answer", "fact": "Fact tokens", "other": "Other tokens"}
 _NO_FACTS = "This run does not say which tokens carry the fact: its measure of quality does not know."
 _STEPS = 20
+_READ = (links.OFFSET, links.COUNT, links.CORRECT, links.INCORRECT, *SETTINGS)
 
 
 def run_picker(name: str) -> None:
@@ -110,6 +111,9 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
                 st.number_input("Best and worst answers, of each", 1, MOST_ROWS, **options)
             if score:
                 _score(chosen.run, settings)
+            st.button(
+                "Back to the usual", key="usual", on_click=place.forget, args=(_READ,), disabled=_is_usual(chosen)
+            )
 
 
 def _group(chosen: Chosen) -> None:
@@ -162,9 +166,13 @@ def _setting(label: str, name: str, choices: tuple[str, ...], run: Run, settings
 
 
 def _reading_label(chosen: Chosen) -> str:
-    usual = is_paper_setting(chosen.settings, chosen.run.answerer.kind) and chosen.asked.offset == 1
-    usual &= chosen.asked.above is None and chosen.asked.below is None
-    return "Attention, thresholds" if usual else "Attention, thresholds: changed"
+    return "Attention, thresholds" if _is_usual(chosen) else "Attention, thresholds: changed"
+
+
+def _is_usual(chosen: Chosen) -> bool:
+    usual = replace(Asked(), view=chosen.asked.view, layer=chosen.asked.layer, tokens=chosen.asked.tokens)
+    papers = written_settings(chosen.settings, chosen.run.answerer.kind)
+    return replace(chosen.asked, filters=usual.filters) == usual and not any(papers.values())
 
 
 def _choose_run() -> None:

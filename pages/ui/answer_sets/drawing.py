@@ -15,7 +15,7 @@ _FORMAT, _FORMATS = "answers_figure_format", ("svg", "png")
 def sentence(text: str, chosen: Chosen, more: str = "") -> None:
     """What came out, in our own words and numbers, and how many answers are behind it."""
     st.header(text, anchor=False)
-    st.caption(f"{more} {about_counts(counts(chosen), chosen.thresholds)}".strip())
+    st.caption("  \n".join(filter(None, [more, about_counts(counts(chosen), chosen.thresholds)])))
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:

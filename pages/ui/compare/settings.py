@@ -8,23 +8,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.ui import state
-from pages.ui.settings_link import (
-    ALIGNMENT,
-    ALPHA,
-    HEADS,
-    LAYERS,
-    OVER_LAYERS,
-    SIGNAL,
-    TOKENS,
-    UPDATE,
-    fitted,
-    read_settings,
-)
+from pages.ui.settings_link import ALPHA, SETTINGS, SIGNAL, fitted, read_settings
 from rauq.settings import Settings
 from rauq.trace import Trace
 
 BOTH, ONLY_B = "", "b_"  # what stands before the names in the URL
-_NAMES = (SIGNAL, ALPHA, ALIGNMENT, LAYERS, HEADS, UPDATE, TOKENS, OVER_LAYERS)
 OWN = "b_settings"
 
 
@@ -43,7 +31,7 @@ def b_has_its_own() -> bool:
 
 def written(prefix: str) -> dict[str, str]:
     """The settings that the URL names for both, or for B alone, as they stand there."""
-    return {name: st.query_params[prefix + name] for name in _NAMES if prefix + name in st.query_params}
+    return {name: st.query_params[prefix + name] for name in SETTINGS if prefix + name in st.query_params}
 
 
 def write(prefix: str, name: str, value: str | None) -> None:
@@ -60,13 +48,13 @@ def give_b_its_own() -> None:
 
 def take_from_b_its_own() -> None:
     """Score B as A is scored."""
-    forget(ONLY_B, _NAMES)
+    forget(ONLY_B, SETTINGS)
     st.query_params.pop(OWN, None)
 
 
 def back_to_the_papers() -> None:
     """Score both as the paper does."""
-    forget(BOTH, _NAMES)
+    forget(BOTH, SETTINGS)
     take_from_b_its_own()
 
 
@@ -80,7 +68,7 @@ def _usable(prefix: str, traces: Sequence[Trace]) -> Settings:
     """The chosen settings, once the URL names none that one of the answers cannot follow."""
     settings, wrong = read_settings(written(prefix))
     unfit = {name for trace in traces for name in fitted(settings, trace).wrong}
-    if names := [name for name in _NAMES if name in {*wrong, *unfit}]:
+    if names := [name for name in SETTINGS if name in {*wrong, *unfit}]:
         forget(prefix, names)
         state.notify(f"The link's {' and '.join(names)} cannot be used here: the paper's setting takes its place.")
         return _usable(prefix, traces)  # heads may suit the layers that were asked for, and not the paper's

@@ -1,0 +1,54 @@
+"""The page Answer sets under AppTest: small runs to look at, and how it is opened."""
+
+from pathlib import Path
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from tests.analysis.report.made_run import made_run
+
+APP = str(Path(__file__).parents[2] / "app.py")
+QUALITY = tuple(float(number % 3 > 0) for number in range(45))  # 30 correct, 15 incorrect
+VIEWS = ("best", "gap", "bins", "further", "picked", "separation", "meaning", "answers")
+
+
+def make(root, name="small", *, quality=QUALITY, **changes):
+    root.mkdir(exist_ok=True)
+    return made_run(root / name, quality=quality, name=name, **changes)
+
+
+def open_sets(**query):
+    page = AppTest.from_file(APP, default_timeout=60)
+    page.switch_page("pages/answer_sets.py")
+    for name, value in query.items():
+        page.query_params[name] = value
+    return page.run()
+
+
+def seeded(query, key, event):
+    """The page as it is after something was selected in the chart or table of that key."""
+    page = AppTest.from_file(APP, default_timeout=60)
+    page.switch_page("pages/answer_sets.py")
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.session_state[key] = {"selection": event}
+    return page.run()
+
+
+def clicked(place):
+    """The event of a click on the point of an answer."""
+    return {"points": [{"customdata": place}], "point_indices": [0], "box": [], "lasso": []}
+
+
+def said(page):
+    """Everything that the page says in our own words."""
+    kinds = (page.header, page.caption, page.title, page.markdown, page.info, page.warning, page.error, page.toast)
+    return " ".join(str(element.value) for kind in kinds for element in kind)
+
+
+def drawn(page):
+    return {chart.proto.id.rpartition("-")[2].removeprefix("answers_") for chart in page.get("plotly_chart")}
+
+
+def undefined(count):
+    return (np.nan,) * count

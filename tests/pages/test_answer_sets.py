@@ -1,0 +1,242 @@
+"""Answer sets: every view of a run, what it says where there is nothing to see, and the way to one answer and back."""
+
+import shutil
+
+import pytest
+
+from analysis.runs import library
+from tests.pages.sets import VIEWS, clicked, drawn, make, open_sets, said, seeded, undefined
+
+CHARTS = {
+    "best": {"best_and_worst"},
+    "gap": {"correct_against_incorrect", "difference_by_layer", "attention_by_layer"},
+    "bins": {"quality_by_attention"},
+    "further": {"difference_by_offset"},
+    "picked": {"picked_heads"},
+    "separation": {"which_heads_separate"},
+    "meaning": {"what_a_score_means", "quality_by_score"},
+    "answers": set(),
+}
+BUNDLED = library.bundled_folder()
+HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
+
+
+@pytest.fixture(autouse=True)
+def runs(monkeypatch, tmp_path):
+    """A folder of runs, and no bundled one."""
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "runs"))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
+    return tmp_path / "runs"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    root = tmp_path_factory.mktemp("shared")
+    make(root)
+    return root
+
+
+@pytest.fixture
+def small(monkeypatch, shared):
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(shared))
+    return shared
+
+
+def test_without_a_run_the_page_says_what_to_do():
+    page = open_sets()
+    assert not page.exception
+    assert "There is no run here yet" in said(page)
+    assert "python -m analysis score" in page.code[0].value
+    assert not page.get("plotly_chart")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_draws_its_figures_alone_and_always_says_n(view):
+    page = open_sets(run="small", view=view)
+    assert not page.exception
+    assert not page.error
+    assert drawn(page) == CHARTS[view]
+    assert len(page.header) == 1
+    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1), 0 between, 0 without" in said(
+        page
+    )
+    assert "0 filtered out, 1 failed" in said(page)
+    assert page.query_params == {"run": "small", "view": view}
+
+
+@pytest.mark.parametrize(
+    ("view", "changes"),
+    [
+        *((view, {"quality": undefined(12)}) for view in VIEWS),
+        *((view, {"quality": (1.0,) * 12}) for view in ("gap", "separation", "meaning")),
+        *((view, {"quality": (1.0, 0.0) * 6, "lengths": [1] * 12}) for view in ("best", "gap", "picked")),
+        ("gap", {"quality": (0.0,) * 12}),
+        ("best", {"quality": (1.0,)}),
+        *((view, {"quality": (0.5,) * 3, "text": HOSTILE, "groups": (HOSTILE, "two")}) for view in ("best", "picked")),
+    ],
+)
+def test_no_answers_break_a_view(runs, view, changes):
+    make(runs, **changes)
+    page = open_sets(run="small", view=view)
+    assert not page.exception
+    assert not page.error
+    assert "n = " in said(page)
+    assert "evil.example" not in said(page)
+
+
+def test_a_run_without_answers_says_so(runs):
+    make(runs, quality=(), failures=2)
+    page = open_sets(run="small")
+    assert not page.exception
+    assert "no answers yet" in said(page)
+    assert [text.value for text in page.text] == ["out of memory"] * 2
+
+
+def test_a_broken_part_is_said_and_the_rest_is_shown(runs):
+    shutil.copytree(BUNDLED, runs / "atlas-copy")
+    (runs / "atlas-copy" / "traces-00001.safetensors").write_bytes(b"no tensors")
+    page = open_sets(run="atlas-copy", view="bins")
+    assert not page.exception
+    assert "1 of 3 parts of this run are missing or broken" in page.warning[0].value
+    assert drawn(page) == CHARTS["bins"]
+
+
+def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):
+    make(runs)
+    make(runs, "torn")
+    (runs / "torn" / "manifest.json").write_text("{")
+    page = open_sets(run="torn")
+    assert not page.exception
+    assert page.error[0].value == "This run cannot be used"
+    page.selectbox(key="answer_set_run").set_value("small").run()
+    assert not page.error
+    assert page.query_params == {"run": "small"}
+    assert drawn(page) == CHARTS["gap"]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_link_restores_everything():
+    query = {"run": "small", "view": "gap", "layer": "3", "tokens": "fact", "above": "0.5", "group": "one", "k": "3"}
+    page = open_sets(**query, alignment="own", offset="2", length="3..6", text="A?")
+    assert not page.exception
+    assert page.selectbox(key="answers_layer").value == 3
+    chosen = {group.key: group.value for group in page.get("button_group")}
+    assert (chosen["answers_view"], chosen["answers_tokens"]) == ("gap", "fact")
+    assert "Layer 3:" in page.header[0].value
+    assert "quality above 0.5" in said(page)
+    assert "27 filtered out" in said(page)  # of 45 answers 23 are in the group, and 18 of these are of 3 to 6 tokens
+    assert page.query_params == {**query, "alignment": "own", "offset": "2", "length": "3..6", "text": "A?"}
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("view", "all"), ("layer", "99"), ("below", "2"), ("group", "none"), ("alpha", "2"), ("layers", "0.99")],
+)
+def test_what_a_link_gets_wrong_is_mended_and_told_once(name, text):
+    page = open_sets(run="small", **{name: text})
+    assert not page.exception
+    assert page.query_params == {"run": "small"}
+    assert name in page.toast[0].value
+    assert not page.run().toast
+
+
+@pytest.mark.usefixtures("small")
+def test_a_run_that_is_not_there_gives_way_to_the_first():
+    page = open_sets(run="../../etc")
+    assert not page.exception
+    assert "no run of that name" in page.toast[0].value
+    assert drawn(page) == CHARTS["gap"]
+
+
+def test_fact_tokens_can_be_chosen_only_where_they_are_known(runs):
+    make(runs, facts=False)
+    page = open_sets(run="small", tokens="fact")
+    assert not page.exception
+    switch = next(group for group in page.get("button_group") if group.key == "answers_tokens")
+    assert switch.proto.disabled
+    assert "which tokens carry the fact" in switch.help
+    assert "tokens" in page.toast[0].value
+    assert page.query_params == {"run": "small"}
+
+
+@pytest.mark.usefixtures("small")
+def test_nothing_passes_the_filter():
+    page = open_sets(run="small", text="nowhere")
+    assert "No answer passes" in page.info[0].value
+    page.button(key="no_filters").click().run()
+    assert drawn(page) == CHARTS["gap"]
+    assert page.query_params == {"run": "small"}
+
+
+@pytest.mark.usefixtures("small")
+def test_a_choice_is_written_into_the_url():
+    page = open_sets(run="small")
+    page.selectbox(key="answers_layer").set_value(5).run()
+    assert page.query_params == {"run": "small", "layer": "5"}
+    assert "Layer 5:" in page.header[0].value
+    next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("other").run()
+    assert page.query_params == {"run": "small", "layer": "5", "tokens": "other"}
+    next(group for group in page.get("button_group") if group.key == "answers_view").set_value("bins").run()
+    assert page.query_params["view"] == "bins"
+    assert drawn(page) == CHARTS["bins"]
+
+
+@pytest.mark.usefixtures("small")
+def test_the_url_comes_back_with_the_page():
+    page = open_sets(run="small", view="separation", tokens="fact")
+    page.switch_page("pages/lesson.py").run()
+    page.query_params.clear()
+    page.switch_page("pages/answer_sets.py").run()
+    assert page.query_params == {"run": "small", "view": "separation", "tokens": "fact"}
+    assert drawn(page) == CHARTS["separation"]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("view", "key"),
+    [
+        ("best", "answers_best_and_worst"),
+        ("gap", "answers_correct_against_incorrect"),
+        ("bins", "answers_quality_by_attention"),
+        ("meaning", "answers_quality_by_score"),
+    ],
+)
+def test_a_click_opens_the_answer_in_inspect(view, key):
+    """Of the group "two", place 3 is the example 7."""
+    query = {"run": "small", "view": view, "group": "two", "layer": "3", "alpha": "0.5"}
+    page = seeded(query, key, clicked(3))
+    assert not page.exception
+    assert page.query_params == query | {"number": "7"}
+    assert [area.value for area in page.text_area if area.key == "prompt"] == ["a?"]
+    assert len(page.get("bidi_component")) == 1
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("place", [45, -1, "0", None, 1.5])
+def test_a_click_on_what_is_no_answer_goes_nowhere(place):
+    page = seeded({"run": "small", "view": "bins"}, "answers_quality_by_attention", clicked(place))
+    assert not page.exception
+    assert drawn(page) == CHARTS["bins"]
+
+
+@pytest.mark.usefixtures("small")
+def test_the_table_opens_a_row_and_can_be_taken_along():
+    page = open_sets(run="small", view="answers")
+    table = page.dataframe[0].value
+    assert table["uncertainty"].is_monotonic_decreasing
+    assert sorted(table["number"]) == list(range(45))
+    assert page.button(key="open_answer").disabled
+    page = seeded({"run": "small", "view": "answers"}, "answers_table", {"rows": [4], "columns": [], "cells": []})
+    page.button(key="open_answer").click().run()
+    assert page.query_params["number"] == str(table["number"].iloc[4])
+
+
+@pytest.mark.usefixtures("small")
+def test_a_score_is_that_of_the_settings():
+    papers = open_sets(run="small", view="answers")
+    other = open_sets(run="small", view="answers", alpha="0.9")
+    assert "not the paper's setting" not in said(papers)
+    assert "alpha 0.9, predicting: not the paper's setting" in said(other)
+    assert papers.dataframe[0].value["uncertainty"].iloc[0] != other.dataframe[0].value["uncertainty"].iloc[0]

@@ -1,0 +1,125 @@
+"""What a link asks for is read or left out, never half believed; filters let through what they say."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.quality.judgement import Thresholds
+from analysis.runs.shard import OFFSETS
+from pages.ui.answer_sets.asked import Asked, Filters, Span, fitted, read_asked, thresholds, written_span
+from pages.ui.answer_sets.chosen import choose, counts, passing
+from rauq import Settings
+from tests.pages.sets import make
+
+USUAL = Thresholds()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    quality = (1.0, 0.0, 0.5, math.nan, 0.95, 0.05, 1.0, 0.0)
+    return make(tmp_path_factory.mktemp("runs"), quality=quality, lengths=[1, 2, 3, 4, 5, 6, 7, 8], failures=2)
+
+
+def test_nothing_asked_is_the_usual():
+    assert read_asked({"run": "x", "alpha": "0.5", "number": "3"}) == (Asked(), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        *[("view", view, Asked(view=view)) for view in ("best", "further", "answers")],
+        *[("offset", str(offset), Asked(offset=offset)) for offset in OFFSETS],
+        ("layer", "31", Asked(layer=31)),
+        ("tokens", "other", Asked(tokens="other")),
+        ("k", "50", Asked(k=50)),
+        ("above", "-0.25", Asked(above=-0.25)),
+        ("below", "12.5", Asked(below=12.5)),
+        ("group", "a b&c", Asked(filters=Filters(group="a b&c"))),
+        ("quality", "-1..0.5", Asked(filters=Filters(quality=Span(-1, 0.5)))),
+        ("length", "3..3", Asked(filters=Filters(length=Span(3, 3)))),
+        ("text", "<b>", Asked(filters=Filters(text="<b>"))),
+    ],
+)
+def test_what_is_asked_is_read(name, text, expected):
+    assert read_asked({name: text}) == (expected, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("view", "Best"), ("view", ""), ("layer", "-1"), ("layer", "1e3"), ("layer", "٣"), ("tokens", "none")),
+        *(("offset", "0"), ("offset", "7"), ("offset", "1.0"), ("k", "0"), ("k", "51"), ("k", "x")),
+        *(("above", "nan"), ("above", "inf"), ("above", "1e9"), ("below", ""), ("below", "0x1"), ("below", "٣")),
+        *(("quality", "1..0"), ("quality", "1"), ("quality", "nan..1"), ("length", ".."), ("length", "1..2..3")),
+        *(("text", ""), ("text", "a" * 201)),
+    ],
+)
+def test_what_cannot_be_used_is_named_and_the_rest_is_kept(name, text):
+    rest = {"view": "bins"} if name != "view" else {"layer": "2"}
+    found, wrong = read_asked({name: text, **rest})
+    assert wrong == (name,)
+    assert found == read_asked(rest).asked
+
+
+def test_a_written_span_reads_back():
+    for span in (Span(0.0, 1.0), Span(-2.5, 0.125), Span(3, 28)):
+        assert read_asked({"quality": written_span(span)}).asked.filters.quality == span
+
+
+def test_what_a_run_lacks_gives_way_to_the_usual(run):
+    asked = Asked(layer=6, filters=Filters(group="three"), above=0.2, below=0.4)
+    assert fitted(asked, run, USUAL) == (Asked(), ("layer", "group", "above", "below"))
+    fits = Asked(layer=5, tokens="fact", filters=Filters(group="two"), above=0.4, below=0.4)
+    assert fitted(fits, run, USUAL) == (fits, ())
+
+
+def test_a_single_threshold_must_suit_that_of_the_measure(run):
+    assert fitted(Asked(above=0.05), run, USUAL).wrong == ("above", "below")
+    assert thresholds(Asked(above=0.2), USUAL) == replace(USUAL, correct=0.2)
+
+
+@pytest.mark.parametrize(
+    ("filters", "rows"),
+    [
+        (Filters(), range(8)),
+        (Filters(group="two"), (1, 3, 5, 7)),
+        (Filters(quality=Span(0.5, 0.95)), (2, 4)),
+        (Filters(quality=Span(0, 1)), (0, 1, 2, 4, 5, 6, 7)),
+        (Filters(length=Span(2, 3)), (1, 2)),
+        (Filters(text="A?"), range(8)),
+        (Filters(text="aaaaaaa"), (6, 7)),
+        (Filters(text="."), ()),
+        (Filters(group="one", length=Span(3, 9), text="AAAA"), (4, 6)),
+    ],
+)
+def test_filters_let_through_what_they_say(run, filters, rows):
+    assert np.flatnonzero(passing(run, filters)).tolist() == list(rows)
+
+
+@pytest.mark.parametrize(
+    "filters", [Filters(), Filters(group="two"), Filters(text="nowhere"), Filters(length=Span(1, 4))]
+)
+def test_every_answer_is_counted_once(run, filters):
+    chosen = choose("small", run, Asked(filters=filters), Settings(), USUAL)
+    found = counts(chosen)
+    assert found.correct + found.incorrect + found.between + found.undefined == found.answers == len(chosen.rows)
+    assert found.answers + found.filtered_out == len(run.answers)
+    assert found.failed == 2
+
+
+def test_thresholds_are_not_passed_by_what_stands_on_them(run):
+    chosen = choose("small", run, Asked(above=0.95, below=0.05), Settings(), USUAL)
+    assert (counts(chosen).correct, counts(chosen).incorrect, counts(chosen).between) == (2, 2, 3)
+    assert np.flatnonzero(chosen.sides.correct).tolist() == [0, 6]
+
+
+def test_picks_are_those_of_the_whole_answer(run):
+    chosen = choose("small", run, Asked(tokens="fact", offset=2, layer=4), Settings(), USUAL)
+    whole = choose("small", run, Asked(), Settings(), USUAL).means()
+    expected = np.where(np.isnan(whole).any(axis=-1), -1, np.nan_to_num(whole, nan=-1).argmax(axis=-1))
+    np.testing.assert_array_equal(chosen.picks(), expected)
+    rows = np.arange(len(run.answers))
+    attention = np.where(expected[:, 4] < 0, np.nan, chosen.means()[rows, 4, expected[:, 4]])
+    np.testing.assert_array_equal(chosen.picked_attention(), attention)
