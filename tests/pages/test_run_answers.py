@@ -1,0 +1,139 @@
+"""An answer of a run in Inspect and in Compare: found by its name, with its rank among the answers of a run."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rauq
+from analysis.calibration import percentile_of
+from analysis.runs import library
+from analysis.runs.opened import open_run
+from analysis.runs.traces import trace
+from pages.ui import run_answers
+from rauq import Settings
+from tests.pages.comparing import open_compare, strips, unfold
+from tests.pages.reading import charts, interpreted, views
+from tests.pages.sets import make
+from tests.traces import make_trace
+
+ROOT = Path(__file__).parents[2]
+PANEL = "folded_How"
+
+pytestmark = pytest.mark.usefixtures("no_model")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    make(root)
+    make(root, "other", text="b")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def runs(monkeypatch, root, tmp_path):
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(root))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
+
+
+def text(page):
+    return " ".join(element.value for element in page.text)
+
+
+def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, root):
+    page = open_app(run="small", number="4", layer="3")
+    assert not page.exception
+    drawn, score = views(page), rauq.score(trace(open_run(root / "small"), 4))
+    assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
+    assert "Answer 4 of the run small; quality 1.00; the fact stands at token 6." in drawn["source"]
+    assert drawn["selection"]["layer"] == 3
+    assert page.query_params == {"run": "small", "number": "4", "layer": "3"}
+
+
+@pytest.mark.parametrize(
+    ("run", "number"), [("small", "45"), ("small", "x"), ("small", ""), ("gone", "0"), ("../small", "0"), ("", "0")]
+)
+def test_an_answer_that_is_not_there_is_said(open_app, run, number):
+    page = open_app(run=run, number=number, view="best")
+    assert not page.exception
+    assert "no such answer of a run" in interpreted(page)
+    assert page.query_params == {}
+
+
+def test_a_broken_run_is_an_error_and_the_form_stays(open_app, monkeypatch, tmp_path):
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "broken"))
+    make(tmp_path / "broken")
+    (tmp_path / "broken" / "small" / "examples.parquet").write_bytes(b"")
+    page = open_app(run="small", number="0")
+    assert not page.exception
+    assert page.error[0].value == "This run cannot be used"
+    assert page.button(key="run").label == "Generate"
+
+
+def test_the_way_back_keeps_the_view_and_leaves_what_was_selected():
+    query = {"run": "small", "number": "4", "view": "best", "layer": "3", "head": "1", "token": "2", "alpha": "0.4"}
+    assert run_answers.way_back(query) == {"run": "small", "view": "best", "layer": "3", "alpha": "0.4"}
+
+
+def test_another_answer_takes_its_place_in_the_url(open_app):
+    page = open_app(run="small", number="4", view="best", tokens="fact")
+    content = make_trace().to_bytes()
+    page = unfold(page, "open_trace")
+    page.file_uploader(key="_upload").upload("trace.safetensors", content).run()
+    assert set(page.query_params) == {"kept"}
+
+
+def test_compare_finds_an_answer_of_a_run(root):
+    page = open_compare(a="run:small:4", b="run:small:7")
+    assert not page.exception
+    run = open_run(root / "small")
+    scores = [rauq.score(trace(run, row)).uncertainty for row in (4, 7)]
+    assert [side["uncertainty"] for side in strips(page)["sides"]] == [f"{score:.2f}" for score in scores]
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(alpha=0.7, alignment="own")])
+def test_the_panel_ranks_the_score_under_the_current_settings(open_app, root, settings):
+    query = {} if settings == Settings() else {"alpha": "0.7", "alignment": "own"}
+    page = unfold(open_app(run="small", number="4", **query), PANEL)
+    assert not page.exception
+    run = open_run(root / "small")
+    scores = np.array([rauq.score(trace(run, row), settings).uncertainty for row in range(45)])
+    assert f"Less sure than {percentile_of(scores, scores[4]):.0f} % of 45 answers of the run small" in text(page)
+    assert "% [" in text(page)
+    assert "A ranking, not a probability" in text(page)
+    assert "reference_chart" in charts(page)
+
+
+def test_the_panel_says_why_it_is_empty(open_app):
+    assert "no run here is of this one" in interpreted(unfold(open_app(make_trace()), PANEL))
+    one_token = make_trace((b"a",), model="a", revision="0")
+    page = unfold(open_app(one_token), PANEL)
+    assert not page.exception
+    all_layers = unfold(open_app(make_trace(model="a", revision="0"), layers="all"), PANEL)
+    assert "keeps fewer layers" in text(all_layers)
+
+
+def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, tmp_path):
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "even"))
+    make(tmp_path / "even", quality=(1.0,) * 24)
+    page = unfold(open_app(run="small", number="4"), PANEL)
+    assert "not known: all 24 answers are correct" in text(page)
+    assert "Less sure than" in text(page)
+
+
+def test_the_panel_loads_nothing_before_it_is_opened():
+    code = (
+        "import sys\n"
+        "from streamlit.testing.v1 import AppTest\n"
+        "page = AppTest.from_file('app.py', default_timeout=60).run()\n"
+        "assert not page.exception and len(page.get('bidi_component')) == 1\n"
+        "names = ('torch', 'sklearn', 'analysis.runs', 'analysis.calibration', 'pyarrow.parquet')\n"
+        "import json\n"
+        "print(json.dumps([name for name in names if name in sys.modules]))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert json.loads(run.stdout.splitlines()[-1]) == []
