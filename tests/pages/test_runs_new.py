@@ -155,6 +155,14 @@ def test_a_file_that_cannot_be_read_leaves_the_rest_of_the_form(content, name, w
     assert page.text_input(key="new_run_name").value == "typed"
 
 
+def test_a_file_that_is_taken_out_leaves_nothing_behind():
+    page = upload(open_form(), CSV)
+    page.file_uploader("new_run_upload_answers").set_value(None).run()
+    assert not page.exception
+    assert "start_run" not in keys(page)
+    assert "places.csv" not in said(page)
+
+
 def test_columns_that_do_not_go_together_are_told():
     page = upload(open_form(), CSV)
     column(page, "quality").set_value("answer")

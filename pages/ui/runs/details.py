@@ -36,6 +36,8 @@ def _log(run: Listed) -> None:
 
 
 def _buttons(run: Listed) -> None:
+    if run.read_only:
+        st.caption("It came with the app, and stays.")
     state = run.status.state if run.status else None
     with st.container(horizontal=True):
         if state in _OPEN and not run.read_only:

@@ -33,13 +33,13 @@ def start_step(data: DataSet) -> None:
     suggested = free_name(slug(f"{data.name.rsplit('.', 1)[0]}-{chosen_model().name.rsplit('/', 1)[-1]}"))
     typed = st.text_input("Name of the run", key=NAME, placeholder=suggested, persist_state="session")
     if st.button("Start", key="start_run", type="primary", disabled=not data.examples):
-        try:
-            folder = write_down(data, typed.strip() or suggested)
-        except RauqError as error:
-            show_error(error)
-            return
-        place.choose(folder.name)
         with st.spinner("Starting its job"):
+            try:
+                folder = write_down(data, typed.strip() or suggested)
+            except RauqError as error:
+                show_error(error)
+                return
+            place.choose(folder.name)
             actions.begin(folder)
         st.rerun()
 
