@@ -1,0 +1,56 @@
+"""The researcher's journey, its second half: from a run to the paper's figures, to one generation, and back."""
+
+import re
+
+from playwright.sync_api import expect
+
+FIGURE = ".st-key-answers_correct_against_incorrect"
+
+
+def settled(page):
+    """Wait until a figure stands and the script rests, so that a click does not meet an element about to go."""
+    expect(page.locator(".js-plotly-plot .nsewdrag").first).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
+def hit(page, point):
+    """Click the middle of a point, once the pointer reads it."""
+    box = point.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    expect(page.locator(".hoverlayer .hovertext").first).to_be_visible()
+    page.mouse.click(x, y)
+
+
+def test_journey_from_a_run_to_one_generation_and_back(page, server):
+    page.goto(f"{server}/answer_sets?run=atlas&view=gap&group=places")
+    expect(page.get_by_role("heading", level=2)).to_contain_text("the picked head gives correct answers")
+    expect(page.get_by_text("n = 300 answers")).to_be_visible()
+    settled(page)
+    page.get_by_role("radio", name="Fact tokens").click()
+    expect(page).to_have_url(re.compile("tokens=fact"))
+    expect(page.get_by_text("Mean attention over the tokens that carry the fact")).to_be_visible()
+    settled(page)
+
+    headline = page.get_by_role("heading", level=2).first.inner_text()
+    hit(page, page.locator(f"{FIGURE} .boxlayer .point").nth(150))
+    expect(page).to_have_url(re.compile(r"/inspect\?.*number=\d+"))
+    expect(page.locator(".token.collapse")).to_have_count(1)
+    expect(page.locator(".views .source")).to_contain_text("of the run atlas; quality")
+    source = page.locator(".views .source").inner_text()
+    page.reload()
+    expect(page.locator(".views .source")).to_have_text(source)
+    page.get_by_text("How unusual is this score?").click()
+    expect(page.get_by_text(re.compile(r"Less sure than \d+ % of 900 answers of the run atlas"))).to_be_visible()
+
+    page.get_by_role("link", name="Back to its answer set").click()
+    expect(page).to_have_url(re.compile("/answer_sets.*tokens=fact"))
+    expect(page.get_by_role("heading", level=2).first).to_have_text(headline)
+    settled(page)
+    page.get_by_role("radio", name="Best and worst").click()
+    expect(page.locator(".st-key-answers_best_and_worst .nsewdrag")).to_be_visible()
+    settled(page)
+    hit(page, page.locator(".st-key-answers_best_and_worst .scatterlayer .trace .point").last)
+    expect(page.locator(".views .source")).to_contain_text("of the run atlas; quality 0.00")
+    page.go_back()
+    expect(page.locator(".st-key-answers_best_and_worst .nsewdrag")).to_be_visible()
