@@ -4,7 +4,7 @@ import argparse
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import FrameType
 
@@ -111,7 +111,14 @@ def _data(options: argparse.Namespace, model: str) -> DataSet:
         message = "Give either --data, or both --correct and --incorrect."
         raise InvalidInput(message)
     correct, incorrect = read_file(options.correct), read_file(options.incorrect)
-    return correct_and_incorrect(correct, incorrect, columns or guess_columns(correct))
+    return correct_and_incorrect(correct, incorrect, columns or _with_answer(guess_columns(correct)))
+
+
+def _with_answer(guessed: Columns) -> Columns:
+    """A column that was taken for the reference holds the answer, where nothing else does."""
+    if guessed.answer or not guessed.references:
+        return guessed
+    return replace(guessed, answer=guessed.references[0], references=guessed.references[1:])
 
 
 def _kind(options: argparse.Namespace, model: str) -> Kind:
