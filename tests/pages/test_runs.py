@@ -53,14 +53,16 @@ def test_without_a_run_the_page_says_how_one_comes_about():
 
 
 def test_a_finished_run_leads_to_its_figures(root):
-    made_run(root / MADE, quality=[1.0, 0.0])
+    made_run(root / MADE, quality=[1.0, 0.0], text="<b>a</b>")
     page = open_runs()
     assert not page.exception
+    assert "2 answers, 1 failed" in said(page)
     assert badges(page) == [":gray-badge[finished]"]
     assert links(page) == [f"run={MADE}"]
     page = page.button(key=f"details_{MADE}").click().run()
     assert page.query_params["run"] == MADE
-    assert "3 examples of a, asked on 2030-01-01 UTC" in said(page)
+    assert "3 examples of <b>a</b>, asked on 2030-01-01 UTC" in said(page)
+    assert page.dataframe[0].value.to_numpy().tolist() == [[2, "<b>a</b>?", "out of memory"]]
     assert "Quality of the data set" in said(page)
     assert {"delete"} <= keys(page)
     assert "resume" not in keys(page)

@@ -9,8 +9,10 @@ from analysis.runs.archive import export_zip
 from analysis.runs.library import Listed
 from analysis.runs.process import last_lines
 from analysis.runs.status import WORKING, State
+from pages.ui import cache
 from pages.ui.errors import printable
 from pages.ui.runs import actions, words
+from rauq.errors import RunError
 from rauq.labels import size
 
 _OPEN: tuple[State, ...] = ("new", "stopped", *words.WRONG)
@@ -23,6 +25,8 @@ def details(run: Listed) -> None:
         st.text(words.asked(run.manifest))
     if run.status is not None and run.status.state in words.WRONG:
         _log(run)
+    if run.status is not None and run.status.failed and run.status.state not in WORKING:
+        _failures(run)
     if actions.is_asked_to_delete(run.name):
         _question(run)
     else:
@@ -33,6 +37,22 @@ def _log(run: Listed) -> None:
     if lines := last_lines(run.folder, _LAST_LINES):
         st.caption("The last lines of its log")
         st.code(printable(lines), language=None, wrap_lines=True)
+
+
+def _failures(run: Listed) -> None:
+    try:
+        failures = cache.run(run.folder).failures
+    except RunError as error:
+        st.text(printable(str(error)))
+        return
+    st.caption("Examples without an answer, by their number in the data set, and why")
+    st.dataframe(
+        failures[["number", "prompt", "error"]].map(lambda cell: printable(cell) if isinstance(cell, str) else cell),
+        key="failures",
+        hide_index=True,
+        column_config={"number": st.column_config.NumberColumn(width="small")},
+        alt="The examples that failed, and why",
+    )
 
 
 def _buttons(run: Listed) -> None:
