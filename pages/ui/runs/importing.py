@@ -7,8 +7,7 @@ from analysis.runs.library import runs_folder, slug
 from pages.ui.runs import actions, place
 from pages.ui.runs.starting import free_name
 
-_MOST_MEGABYTES = 1024  # the server keeps an upload in memory
-_HELP = "A larger one is unpacked by hand: as a folder in the folder of runs, under the name it is to have."
+_HELP = "A larger archive is unpacked by hand, into a folder of its own beside the other runs."
 _OPEN, _UPLOAD, _UPLOADS = "import_run", "import_run_", "_import_runs"
 
 
@@ -23,7 +22,6 @@ def field() -> None:
         "zip",
         key=key,
         help=_HELP,
-        max_upload_size=_MOST_MEGABYTES,
         on_change=_import,
         args=(key,),
     )
