@@ -28,7 +28,7 @@ def examples():
 
 @pytest.fixture(scope="session")
 def data():
-    return DataSet(name="tiny set", examples=examples(), quality="given", max_new_tokens=6, stop=())
+    return DataSet(name="tiny set", examples=examples(), quality="given", max_new_tokens=4, stop=())
 
 
 @pytest.fixture(scope="session")

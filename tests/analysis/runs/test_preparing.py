@@ -28,7 +28,7 @@ def test_a_prepared_run_holds_its_request_and_its_examples(data, asked, tmp_path
 
 def test_a_request_follows_the_data_set_unless_it_is_told_otherwise(data):
     plain = request_for(data, model="atlas", quality=None, batch_size=None)
-    assert (plain.quality, plain.max_new_tokens, plain.batch_size, plain.count) == ("given", 6, 8, 13)
+    assert (plain.quality, plain.max_new_tokens, plain.batch_size, plain.count) == ("given", 4, 8, 13)
     told = request_for(data, model="atlas", quality="none", max_new_tokens=3, batch_size=20)
     assert (told.quality, told.max_new_tokens) == ("none", 3)
 
