@@ -32,7 +32,7 @@ def means(*gaps, spread=0.02):
 def test_a_clear_gap_is_said_with_its_numbers():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
     said = sentences.about_gap(found, 0, 5)
-    assert said.startswith("Layer 5: the picked head gives correct answers 0.70, incorrect 0.40: +0.30 [+0.")
+    assert said.startswith("Layer 5: the picked head gives correct answers 0.700, incorrect 0.400: +0.300 [+0.")
     assert said.endswith("n = 30 / 30")
     assert "noise" not in said
     effect = sentences.paper_effect(found, 0)
@@ -45,7 +45,7 @@ def test_noise_is_called_noise_and_the_opposite_the_opposite():
     assert "no difference beyond noise" in sentences.about_gap(found, 1, 6)
     assert "does not show in this layer" in sentences.paper_effect(found, 1)
     assert "other way round" in sentences.paper_effect(found, 2)
-    assert "−0.30" in sentences.about_gap(found, 2, 7)
+    assert "−0.300" in sentences.about_gap(found, 2, 7)
 
 
 def test_where_a_side_is_missing_nothing_is_claimed():
@@ -63,7 +63,7 @@ def test_where_a_side_is_missing_nothing_is_claimed():
 def test_offsets_beyond_noise_are_named():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
     said = sentences.about_further_back(found, (1, 2, 3), 5)
-    assert said.startswith("Layer 5, one token back: +0.30 [")
+    assert said.startswith("Layer 5, one token back: +0.300 [")
     assert said.endswith("beyond noise at 1 and 3")
     flat = head_gaps(means(0, 0, 0), PICKS, SIDES)
     assert sentences.about_further_back(flat, (1, 2, 3), 5).endswith("beyond noise at none")
@@ -75,7 +75,7 @@ def test_best_and_worst_are_compared_in_the_framed_head():
     said = sentences.about_best_and_worst(shown, 3)
     best, worst = attention[:10, 0].mean(), attention[-10:, 0].mean()
     assert said.startswith(
-        f"Head 0 of layer 3 looks back {best:.2f} in the 10 best answers, {worst:.2f} in the 10 worst"
+        f"Head 0 of layer 3 looks back {best:.3f} in the 10 best answers, {worst:.3f} in the 10 worst"
     )
     assert sentences.about_best_and_worst(best_and_worst(attention, np.ones(NUM), PICKS[:, 0]), 3).startswith(
         "There is"

@@ -29,8 +29,8 @@ def about_best_and_worst(shown: BestAndWorst, layer: int) -> str:
     best = np.arange(2 * shown.k) < shown.k
     own = gaps(shown.attention[:, [shown.head]], Sides(best, ~best))
     return (
-        f"Head {shown.head} of layer {layer} looks back {_short(own.correct.mean[0])} in the {shown.k} best answers, "
-        f"{_short(own.incorrect.mean[0])} in the {shown.k} worst: {difference(own, 0)}"
+        f"Head {shown.head} of layer {layer} looks back {number(own.correct.mean[0])} in the {shown.k} best answers, "
+        f"{number(own.incorrect.mean[0])} in the {shown.k} worst: {difference(own, 0)}"
     )
 
 
@@ -40,8 +40,8 @@ def about_gap(found: HeadGaps, column: int, layer: int) -> str:
     if np.isnan(own.absolute.value[column]):
         return f"Layer {layer}: nothing to compare, for there is {own.reasons[column]}"
     return (
-        f"Layer {layer}: the picked head gives correct answers {_short(own.correct.mean[column])}, incorrect "
-        f"{_short(own.incorrect.mean[column])}: {difference(own, column)}, n = {own.correct.count[column]:,} / "
+        f"Layer {layer}: the picked head gives correct answers {number(own.correct.mean[column])}, incorrect "
+        f"{number(own.incorrect.mean[column])}: {difference(own, column)}, n = {own.correct.count[column]:,} / "
         f"{own.incorrect.count[column]:,}"
     )
 
@@ -149,9 +149,9 @@ def difference(own: Gaps, column: int) -> str:
     """A difference of means with its interval, or that there is none."""
     value, low, high = (ends[column] for ends in (own.absolute.value, own.absolute.low, own.absolute.high))
     if np.isnan(low):
-        return f"{signed(value, places=2)}, {own.reasons[column]}"
+        return f"{signed(value)}, {own.reasons[column]}"
     noise = "" if low > 0 or high < 0 else ", no difference beyond noise"
-    return f"{signed(value, places=2)} [{signed(low, places=2)}, {signed(high, places=2)}]{noise}"
+    return f"{signed(value)} [{signed(low)}, {signed(high)}]{noise}"
 
 
 def _share(found: Calibration, score: float) -> str:
