@@ -1,10 +1,5 @@
 """An answer of a run in Inspect and in Compare: found by its name, with its rank among the answers of a run."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -20,7 +15,6 @@ from tests.pages.reading import charts, interpreted, views
 from tests.pages.sets import make
 from tests.traces import make_trace
 
-ROOT = Path(__file__).parents[2]
 PANEL = "folded_How"
 
 pytestmark = pytest.mark.usefixtures("no_model")
@@ -123,17 +117,3 @@ def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, t
     page = unfold(open_app(run="small", number="4"), PANEL)
     assert "not known: all 24 answers are correct" in text(page)
     assert "Less sure than" in text(page)
-
-
-def test_the_panel_loads_nothing_before_it_is_opened():
-    code = (
-        "import sys\n"
-        "from streamlit.testing.v1 import AppTest\n"
-        "page = AppTest.from_file('app.py', default_timeout=60).run()\n"
-        "assert not page.exception and len(page.get('bidi_component')) == 1\n"
-        "names = ('torch', 'sklearn', 'analysis.runs', 'analysis.calibration', 'pyarrow.parquet')\n"
-        "import json\n"
-        "print(json.dumps([name for name in names if name in sys.modules]))\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert json.loads(run.stdout.splitlines()[-1]) == []
