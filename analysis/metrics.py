@@ -44,7 +44,7 @@ def roc_auc(uncertainty: np.ndarray, correct: np.ndarray) -> float:
     right, wrong = (correct == 1).sum(), (correct == 0).sum()
     if right == 0 or wrong == 0:
         return math.nan
-    higher = _ranks(uncertainty)[correct == 0].sum() - wrong * (wrong + 1) / 2
+    higher = ranks(uncertainty)[correct == 0].sum() - wrong * (wrong + 1) / 2
     return float(higher / (right * wrong))
 
 
@@ -53,8 +53,14 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
     first, second = defined(first, second)
     if len(first) < 2 or is_constant(first) or is_constant(second):
         return math.nan
-    ranks = [_ranks(values) - (len(values) + 1) / 2 for values in (first, second)]
-    return float(ranks[0] @ ranks[1] / math.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
+    one, other = (ranks(values) - (len(values) + 1) / 2 for values in (first, second))
+    return float(one @ other / math.sqrt((one @ one) * (other @ other)))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks (A,) of the values from 1 on, ties at their mean."""
+    _, groups, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[groups]
 
 
 def check_correct(correct: np.ndarray) -> None:
@@ -92,9 +98,3 @@ def interval(values: np.ndarray, *, level: float = 0.95) -> tuple[float, float]:
     tail = (1 - level) / 2
     low, high = np.quantile(values, (tail, 1 - tail))
     return float(low), float(high)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks (A,) from 1 on, ties at their mean."""
-    _, groups, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(sizes) - (sizes - 1) / 2)[groups]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.answer_sets.sides import Sides
+from analysis.metrics import ranks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,41 +48,26 @@ def separation(means: np.ndarray, sides: Sides, *, permutations: int = 500, seed
         nothing = np.full(means.shape[1:], np.nan)
         reason = f"no {' and no '.join(missing)} answer with attention"
         return Separation(auc=nothing, **counts, best=None, chance=float("nan"), reason=reason)
-    ranks = average_ranks(means[kept].reshape(len(correct), -1).T)  # (L * H, A)
-    distance = _distances(ranks, correct[None])[0].reshape(means.shape[1:])
+    ranked = np.array([ranks(values) for values in means[kept].reshape(len(correct), -1).T])  # (L * H, A)
+    distance = _distances(ranked, correct[None])[0].reshape(means.shape[1:])
     best = np.unravel_index(int(np.abs(distance).argmax()), distance.shape)
     return Separation(
         auc=0.5 + distance,
         **counts,
         best=(int(best[0]), int(best[1])),
-        chance=_strongest_by_chance(ranks, correct, permutations, seed),
+        chance=_strongest_by_chance(ranked, correct, permutations, seed),
         reason="",
     )
 
 
-def average_ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks along the last axis of `values` (K, A), counted from 1; equal values share the mean of theirs."""
-    order = values.argsort(axis=-1)
-    ordered = np.take_along_axis(values, order, axis=-1)
-    places = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
-    step = ordered[:, 1:] != ordered[:, :-1]
-    edge = np.ones((len(values), 1), dtype=bool)
-    first = np.maximum.accumulate(np.where(np.hstack([edge, step]), places, 0), axis=-1)
-    last = np.where(np.hstack([step, edge]), places, values.shape[-1])
-    last = np.minimum.accumulate(last[:, ::-1], axis=-1)[:, ::-1]
-    ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
-    return ranks
-
-
-def _distances(ranks: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _distances(ranked: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Area under the curve minus 0.5 of each labelling (P, A) for each head's ranks (K, A): (P, K)."""
-    size, num_correct = ranks.shape[1], labels[0].sum()
-    centred = ranks - (size + 1) / 2
-    return labels.astype(ranks.dtype) @ centred.T / (num_correct * (size - num_correct))
+    size, num_correct = ranked.shape[1], labels[0].sum()
+    centred = ranked - (size + 1) / 2
+    return labels.astype(ranked.dtype) @ centred.T / (num_correct * (size - num_correct))
 
 
-def _strongest_by_chance(ranks: np.ndarray, correct: np.ndarray, permutations: int, seed: int) -> float:
+def _strongest_by_chance(ranked: np.ndarray, correct: np.ndarray, permutations: int, seed: int) -> float:
     labels = np.random.default_rng(seed).permuted(np.tile(correct, (permutations, 1)), axis=1)
-    half = ranks.astype(np.float32)  # twice as fast, and exact to a millionth
+    half = ranked.astype(np.float32)  # twice as fast, and exact to a millionth
     return float(np.quantile(np.abs(_distances(half, labels)).max(axis=1), 0.95))

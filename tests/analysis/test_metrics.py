@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc, spearman
+from analysis.metrics import bootstrap, interval, prr, ranks, resamples, roc_auc, spearman
 from rauq.errors import InvalidInput
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "golden.json").read_text(encoding="utf-8"))["prr_cases"]
@@ -116,6 +116,11 @@ def test_roc_auc_and_correlation_are_those_of_the_libraries(rows):
         assert spearman(uncertainty, quality) == pytest.approx(spearmanr(uncertainty, quality).statistic)
     else:
         assert math.isnan(spearman(uncertainty, quality))
+
+
+@given(st.lists(st.integers(-3, 3) | st.just(math.inf), min_size=1, max_size=20))
+def test_ranks_are_scipys(values):
+    np.testing.assert_array_equal(ranks(np.array(values, dtype=np.float32)), rankdata(values))
 
 
 def test_a_quality_between_0_and_1_is_neither_correct_nor_incorrect():

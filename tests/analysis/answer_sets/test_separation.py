@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from analysis.answer_sets.separation import average_ranks, separation
+from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
 from tests.analysis.answer_sets.made_up import HEADS, LAYERS, TELLING, made_up
@@ -15,13 +14,6 @@ from tests.analysis.answer_sets.made_up import HEADS, LAYERS, TELLING, made_up
 
 def found(means, quality, **options):
     return separation(means, sides(np.asarray(quality, dtype=float), Thresholds()), **options)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=20), st.integers(0, 9))
-def test_ranks_are_scipys(values, seed):
-    table = np.random.default_rng(seed).permuted(np.tile(values, (3, 1)), axis=1).astype(np.float32)
-    np.testing.assert_array_equal(average_ranks(table), stats.rankdata(table, axis=1))
 
 
 @pytest.mark.parametrize("places", [1, 12])
