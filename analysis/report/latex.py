@@ -14,6 +14,8 @@ _SPECIAL = str.maketrans(
         ">": r"\textgreater{}",
         "−": "$-$",
         "∞": r"$\infty$",
+        "[": "{[}",  # at the start of a row these two would be read as an option of the line break above
+        "*": "{*}",
         **{character: f"\\{character}" for character in "&%$#_{}"},
     }
 )

@@ -92,7 +92,8 @@ def answers_frame(found: Results) -> pd.DataFrame:
 def csv_table(frame: pd.DataFrame) -> str:
     """A frame as CSV, numbers in full; no text is taken for a formula."""
     harmless = frame.map(_cell).astype(frame.dtypes)
-    written: str = harmless.rename(columns=_cell).to_csv(index=False, lineterminator="\n")
+    # Lines end in both characters, since only what ends a line is quoted where it stands in a cell.
+    written: str = harmless.rename(columns=_cell).to_csv(index=False, lineterminator="\r\n")
     return written
 
 

@@ -6,11 +6,11 @@ import streamlit as st
 
 from analysis.answer_sets.quality_bins import quality_bins
 from analysis.estimate import estimate
-from analysis.exports.numbers import as_text
 from analysis.figures.calibration import calibration_chart
 from analysis.figures.quality_bins import quality_bins_chart
 from analysis.figures.style import UNCERTAINTY
 from analysis.metrics import prr, roc_auc
+from analysis.report.report_tables import csv_table
 from pages.ui import cache
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
@@ -65,7 +65,7 @@ def answers(chosen: Chosen) -> None:
     rows = [row for row in event["selection"]["rows"] if 0 <= row < len(table)]
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Open in Inspect", key=_OPEN, type="primary", disabled=not rows)
-        st.download_button("Table as CSV", lambda: _csv(table), "answers.csv", "text/csv", on_click="ignore")
+        st.download_button("Table as CSV", lambda: csv_table(table), "answers.csv", "text/csv", on_click="ignore")
         st.caption(f"Tick a row to open it. {_setting(chosen)} Higher is less sure; an undefined one stands last.")
     if pressed and rows:
         open_in_inspect(chosen, int(table.index[rows[0]]))
@@ -77,11 +77,6 @@ def _table(chosen: Chosen) -> pd.DataFrame:
     table["uncertainty"] = cache.scores(chosen.run, chosen.settings)[chosen.rows]
     said = [name for name in _SHOWN if table[name].dtype.kind in "if" or (table[name] != "").any()]
     return table[said].rename(columns={"num_tokens": "tokens"}).sort_values("uncertainty", ascending=False)
-
-
-def _csv(table: pd.DataFrame) -> str:
-    texts = table.select_dtypes(exclude="number").columns
-    return table.assign(**{name: table[name].map(as_text) for name in texts}).to_csv(index=False)
 
 
 def _setting(chosen: Chosen) -> str:

@@ -1,5 +1,8 @@
 """LaTeX prints what the table says."""
 
+import csv
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +19,7 @@ from analysis.report.report_tables import csv_table
         ("x^2 ~ $y$ #1", r"x\textasciicircum{}2 \textasciitilde{} \$y\$ \#1"),
         ("−1 <b>", r"$-$1 \textless{}b\textgreater{}"),
         ("two\nlines", "two↵lines"),
+        ("[3pt] *", "{[}3pt] {*}"),
     ],
 )
 def test_special_characters_are_printed(text, expected):
@@ -45,4 +49,13 @@ def test_a_table_by_hand():
 
 def test_csv_keeps_numbers_whole_and_texts_harmless():
     frame = pd.DataFrame({"text": ["=1+1", 'a,"b"\n', "é"], "value": [0.1 + 0.2, np.nan, 1.0], "n": [1, 2, 3]})
-    assert csv_table(frame) == 'text,value,n\n\'=1+1,0.30000000000000004,1\n"a,""b""\n",,2\né,1.0,3\n'
+    assert csv_table(frame).splitlines(keepends=True) == [
+        *("text,value,n\r\n", "'=1+1,0.30000000000000004,1\r\n"),
+        *('"a,""b""\n', '",,2\r\n', "é,1.0,3\r\n"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["a\rb", "a\nb", "a\r\nb", 'a,"b"'])
+def test_a_cell_of_several_lines_stays_one_cell(text):
+    written = csv_table(pd.DataFrame({"text": [text], "n": [1]}))
+    assert list(csv.reader(io.StringIO(written, newline=""))) == [["text", "n"], [text, "1"]]
