@@ -70,13 +70,6 @@ def load_judge(measure_id: str, *, weights: Path | None = None) -> Judge:
     return judge_all
 
 
-def judge_answers(
-    measure_id: str, examples: Sequence[Example], answers: Sequence[str], *, weights: Path | None = None
-) -> list[Judgement]:
-    """Judge one answer an example, in order, as `load_judge` says; raises as it does."""
-    return load_judge(measure_id, weights=weights)(examples, answers)
-
-
 def _lacking(chosen: Measure, example: Example) -> str:
     if "references" in chosen.needs and not _references(example):
         return f"{chosen.name} needs a reference, and the example has none"

@@ -10,7 +10,7 @@ from analysis.convert import convert
 from analysis.datasets.example import Example
 from analysis.quality.alignscore import load_alignscore
 from analysis.quality.judgement import Thresholds
-from analysis.quality.measures import MEASURES, judge_answers, load_judge, measure
+from analysis.quality.measures import MEASURES, load_judge, measure
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
 from rauq.errors import InvalidInput, ModelNotFound
 from tests.checkpoints import alignscore_checkpoint, comet_checkpoint, pair_tokenizer
@@ -33,6 +33,10 @@ def weights(tmp_path_factory):
     torch.save(comet_checkpoint(), place / "c.ckpt")
     align, comet = (convert(place / name, tokenizer=str(place / "tokenizer")) for name in ("a.ckpt", "c.ckpt"))
     return {"alignscore": align, "alignscore_source": align, "comet": comet}
+
+
+def judge_answers(name, examples, answers, *, weights=None):
+    return load_judge(name, weights=weights)(examples, answers)
 
 
 @EVERY

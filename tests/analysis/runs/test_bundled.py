@@ -5,7 +5,7 @@ import pytest
 
 import rauq
 from analysis.datasets.embedded import embedded_set
-from analysis.quality.measures import judge_answers
+from analysis.quality.measures import load_judge
 from analysis.runs.arrays import batch
 from analysis.runs.files import is_of_run, size_of
 from analysis.runs.library import bundled_folder
@@ -74,7 +74,7 @@ def test_the_model_gives_these_answers_again_with_the_same_numbers(run, lm):
 def test_quality_is_the_verdict_of_the_truth(run):
     rows = run.answers.iloc[list(SAMPLE)]
     examples = [run.examples[number] for number in rows["number"]]
-    judged = judge_answers("exact_truth", examples, list(rows["answer"]))
+    judged = load_judge("exact_truth")(examples, list(rows["answer"]))
     assert [judgement.quality for judgement in judged] == list(rows["quality"])
     assert 0.3 < run.answers["quality"].mean() < 0.9
 
