@@ -16,8 +16,8 @@ if place.is_new():
 else:
     runs = list_runs(runs_folder())
     head()
-    if error := actions.problem():
-        show_error(error)
+    if (problem := actions.problem()) and problem.name not in {run.name for run in runs}:
+        show_error(problem.error)
     if runs:
         run_list(runs, place.chosen([run.name for run in runs]))
     else:

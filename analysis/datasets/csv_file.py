@@ -77,7 +77,8 @@ def _reason(record: list[str] | _Broken, width: int) -> str:
         return record.reason
     if len(record) == width:
         return ""
-    return f"it has {len(record)} cells, and the header has {width}. Quote cells that hold the delimiter."
+    cells = f"{len(record)} cell{'' if len(record) == 1 else 's'}"
+    return f"it has {cells}, and the header has {width}. Quote cells that hold the delimiter."
 
 
 def _delimiter(content: bytes, encoding: str) -> str:

@@ -113,5 +113,6 @@ def _how_to_bring(paper_set: PaperSet) -> str:
     config = f", config {paper_set.config}" if paper_set.config else ""
     return (
         f"Where there is a network, load {paper_set.hub_id}{config} with the datasets library, save_to_disk its "
-        f"{splits} split{'s' if ' and ' in splits else ''}, and give that folder: {paper_set.id}=FOLDER."
+        f"{splits} split{'s' if ' and ' in splits else ''}, and give that folder as a copy, in a shell as "
+        f"{paper_set.id}=FOLDER."
     )

@@ -27,15 +27,14 @@ def start_job(folder: Path) -> None:
         RunError: the folder is no run, another job works on it, or the process ended at once; then in its own words.
     """
     read_manifest(folder)
-    if is_held(folder):
-        message = f"Another job works on {folder}. Wait for it, or stop it first."
-        raise RunError(message)
+    _refuse_second(folder)
     process = _started(folder)
     threading.Thread(target=process.wait, daemon=True).start()  # a dead child is a zombie until somebody waits for it
     deadline = time.monotonic() + _PATIENCE
     while process.returncode is None and read_status(folder).pid != process.pid and time.monotonic() < deadline:
         time.sleep(_LOOK)
     if process.returncode:
+        _refuse_second(folder)  # another one was begun at the same moment, and was faster
         message = f"The job ended at once: {last_lines(folder, 1) or 'it said nothing'}"
         raise RunError(message)
 
@@ -55,6 +54,11 @@ def request_stop(folder: Path) -> None:
         raise cannot_write(folder / STOP, error) from error
 
 
+def is_stopping(folder: Path) -> bool:
+    """Whether the job of a run was asked to end."""
+    return (folder / STOP).exists()
+
+
 def last_lines(folder: Path, count: int) -> str:
     """The last lines that the job of a run said; empty if there are none."""
     try:
@@ -64,11 +68,18 @@ def last_lines(folder: Path, count: int) -> str:
     return "\n".join(text.splitlines()[-count:])
 
 
+def _refuse_second(folder: Path) -> None:
+    if is_held(folder):
+        message = f"Another job works on {folder}. Wait for it, or stop it first."
+        raise RunError(message)
+
+
 def _started(folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "analysis", "score", "--out", str(folder.absolute()), "--resume"]
     paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     try:
-        with (folder / LOG).open("wb") as log:
+        with (folder / LOG).open("ab") as log:  # so that two at the same moment do not write over each other
+            log.truncate(0)
             return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """The list of runs: what is there, how far it is, and what can be done with it."""
 
 import io
+import os
 import shutil
 import zipfile
 
@@ -9,6 +10,7 @@ import pytest
 from analysis.runs import library
 from analysis.runs.archive import export_zip
 from analysis.runs.lock import only_job
+from analysis.runs.manifest import MANIFEST
 from analysis.runs.process import LOG
 from analysis.runs.status import Status, write_status
 from tests.analysis.report.made_run import made_run
@@ -65,7 +67,7 @@ def test_a_finished_run_leads_to_its_figures(root):
     assert page.dataframe[0].value.to_numpy().tolist() == [[2, "<b>a</b>?", "out of memory"]]
     assert "Quality of the data set" in said(page)
     assert {"delete"} <= keys(page)
-    assert "resume" not in keys(page)
+    assert f"resume_{MADE}" not in keys(page)
     assert "delete" not in keys(page.button(key=f"details_{MADE}").click().run())
 
 
@@ -74,7 +76,14 @@ def test_the_bundled_run_is_first_and_stays(root, tmp_path):
     made_run(tmp_path / "bundled", quality=[1.0])
     page = open_runs(run=library.BUNDLED)
     assert next(text.value for text in page.text) == library.BUNDLED
-    assert not {"delete", "resume"} & keys(page)
+    assert not {"delete", f"resume_{library.BUNDLED}"} & keys(page)
+
+
+def test_the_newest_run_is_first(root):
+    for since, name in enumerate("bca"):
+        manifest = new_run(root / name) / MANIFEST
+        os.utime(manifest, (since, since))
+    assert [text.value for text in open_runs().text if text.value in "abc"] == ["a", "c", "b"]
 
 
 def test_a_broken_run_is_listed_with_its_reason(root):
@@ -82,7 +91,7 @@ def test_a_broken_run_is_listed_with_its_reason(root):
     new_run(root / "whole")
     page = open_runs(run="broken")
     assert not page.exception
-    assert badges(page) == [":orange-badge[broken]", ":gray-badge[not begun]"]
+    assert badges(page) == [":gray-badge[not begun]", ":orange-badge[broken]"]
     assert "manifest.json cannot be read" in said(page)
     assert {"delete"} <= keys(page)
 
@@ -117,35 +126,40 @@ def test_a_job_at_work_is_shown_and_can_be_stopped(root):
         assert "9 of 40 answers, 1 failed, 50 tokens/s, about 18 s left" in said(page)
         assert badges(page) == [":blue-badge[answering]"]
         assert page.button(key="delete").disabled
-        assert "resume" not in keys(page)
+        assert "resume_works" not in keys(page)
         page.button(key="stop_works").click().run()
         assert (folder / "stop").exists()
         assert not page.error
+        assert badges(page) == [":blue-badge[stopping]"]
+        assert page.button(key="stop_works").disabled
 
 
 def test_a_job_that_was_killed_can_be_gone_on_with(root):
     folder = new_run(root / "killed")
     write_status(folder, Status(state="answering", total=3, saved=1))
-    page = open_runs(run="killed")
+    page = open_runs()
     assert badges(page) == [":orange-badge[interrupted]"]
     assert "killed perhaps" in said(page)
-    assert page.button(key="resume").label == "Resume"
+    assert page.button(key="resume_killed").label == "Resume"
 
 
 def test_a_second_job_on_a_run_is_refused(root):
     folder = new_run(root / "twice")
+    new_run(root / "another")
     page = open_runs(run="twice")
     with only_job(folder):  # as another tab has started it meanwhile
-        page.button(key="resume").click().run()
+        page.button(key="resume_twice").click().run()
     assert not page.exception
     assert [error.value for error in page.error] == ["This run cannot be used"]
-    assert "Another job works on" in said(page)
+    texts = [text.value for text in page.text]
+    (told_at,) = (place for place, text in enumerate(texts) if "Another job works on" in text)
+    assert texts.index("another") < texts.index("twice") < told_at  # beside the run, where the user looks
 
 
 def test_a_job_that_cannot_begin_is_told_in_its_own_words(root):
     folder = new_run(root / "lost")
     (folder / "examples.parquet").write_bytes(b"PAR1")
-    page = open_runs(run="lost").button(key="resume").click().run()
+    page = open_runs(run="lost").button(key="resume_lost").click().run()
     assert not page.exception
     assert "examples.parquet cannot be read" in said(page)
 
@@ -179,7 +193,7 @@ def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
     folder = new_run(root / "gone")
     page = open_runs(run="gone")
     shutil.rmtree(folder)
-    page.button(key="resume").click().run()
+    page.button(key="resume_gone").click().run()
     assert not page.exception
     assert "is no run" in said(page)
     assert "There is no run yet" in told(page)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -14,31 +15,38 @@ from rauq.errors import RauqError
 _PROBLEM, _DELETING = "_runs_problem", "_runs_deleting"
 
 
-def problem() -> RauqError | None:
+class Problem(NamedTuple):
+    """Why something was not done, and the name of the run that it was asked of, if any."""
+
+    error: RauqError
+    name: str | None
+
+
+def problem() -> Problem | None:
     """Why the last thing that was asked for was not done."""
-    found: RauqError | None = st.session_state.get(_PROBLEM)
+    found: Problem | None = st.session_state.get(_PROBLEM)
     return found
 
 
-def attempt(action: Callable[[], object]) -> bool:
-    """Do something, and keep what went wrong; whether it was done."""
+def attempt(action: Callable[[], object], name: str | None = None) -> bool:
+    """Do something, of the run of that name if any, and keep what went wrong; whether it was done."""
     try:
         action()
     except RauqError as error:
-        st.session_state[_PROBLEM] = error
+        st.session_state[_PROBLEM] = Problem(error, name)
         return False
     st.session_state[_PROBLEM] = None
     return True
 
 
-def begin(folder: Path) -> None:
+def begin(name: str, folder: Path) -> None:
     """Start the job of a run, or go on with it."""
-    attempt(lambda: start_job(folder))
+    attempt(lambda: start_job(folder), name)
 
 
-def stop(folder: Path) -> None:
+def stop(name: str, folder: Path) -> None:
     """Ask the job of a run to end; what is saved stays."""
-    attempt(lambda: request_stop(folder))
+    attempt(lambda: request_stop(folder), name)
 
 
 def ask_to_delete(name: str | None) -> None:
@@ -54,6 +62,6 @@ def is_asked_to_delete(name: str) -> bool:
 def delete(name: str) -> None:
     """Delete a run, after the user was asked."""
     ask_to_delete(None)
-    if attempt(lambda: delete_run(name, runs_folder())):
+    if attempt(lambda: delete_run(name, runs_folder()), name):
         place.choose(None)
         state.notify("The run is deleted.")

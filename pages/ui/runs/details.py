@@ -8,14 +8,13 @@ import streamlit as st
 from analysis.runs.archive import export_zip
 from analysis.runs.library import Listed
 from analysis.runs.process import last_lines
-from analysis.runs.status import WORKING, State
+from analysis.runs.status import WORKING
 from pages.ui import cache
 from pages.ui.errors import printable
 from pages.ui.runs import actions, words
 from rauq.errors import RunError
 from rauq.labels import size
 
-_OPEN: tuple[State, ...] = ("new", "stopped", *words.WRONG)
 _LAST_LINES = 12
 
 
@@ -35,8 +34,8 @@ def details(run: Listed) -> None:
 
 def _log(run: Listed) -> None:
     if lines := last_lines(run.folder, _LAST_LINES):
-        st.caption("The last lines of its log")
-        st.code(printable(lines), language=None, wrap_lines=True)
+        with st.expander("The last lines of its log"):
+            st.code(printable(lines), language=None, wrap_lines=True)
 
 
 def _failures(run: Listed) -> None:
@@ -60,14 +59,6 @@ def _buttons(run: Listed) -> None:
         st.caption("It came with the app, and stays.")
     state = run.status.state if run.status else None
     with st.container(horizontal=True):
-        if state in _OPEN and not run.read_only:
-            st.button(
-                "Start" if state == "new" else "Resume",
-                key="resume",
-                type="primary",
-                on_click=actions.begin,
-                args=(run.folder,),
-            )
         if run.manifest is not None:
             st.download_button(
                 "Export as zip",

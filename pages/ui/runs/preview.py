@@ -30,6 +30,8 @@ _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
         "source": lambda example: example.source,
     }
 )
+# Long texts leave room for what a row is judged by: it is looked at before a run.
+_WIDTHS = {"id": "small"} | dict.fromkeys(("prompt", "answer", "references", "source"), "medium")
 
 
 def preview(data: DataSet) -> None:
@@ -43,6 +45,7 @@ def preview(data: DataSet) -> None:
             key="preview",
             height=_height(min(len(data.examples), _FIRST), _SHOWN_ROWS),
             hide_index=True,
+            column_config=_WIDTHS,
             alt="The first accepted examples",
         )
         if len(data.examples) > _FIRST:

@@ -40,7 +40,7 @@ def start_step(data: DataSet) -> None:
                 show_error(error)
                 return
             place.choose(folder.name)
-            actions.begin(folder)
+            actions.begin(folder.name, folder)
         st.rerun()
 
 

@@ -20,7 +20,7 @@ def facts(run: Listed) -> str:
     if run.manifest is None:
         return size(run.num_bytes)
     request = run.manifest.request
-    return printable(f"{running(request.model)} on {running(request.data)}, {size(run.num_bytes)}")
+    return printable(f"model {running(request.model)}, data {running(request.data)}, {size(run.num_bytes)}")
 
 
 def what_is_wrong(run: Listed) -> str:

@@ -112,11 +112,17 @@ def test_what_cannot_be_read_is_said(content, name, said):
         read_table(content, name)
 
 
+@pytest.mark.parametrize("name", ["\\ud800", "a\\u0000"])
+def test_a_column_whose_name_is_no_text_is_refused(name):
+    with pytest.raises(InvalidInput, match="'header of column 2' "):
+        read_table(f'{{"a": "x", "{name}": "y"}}'.encode(), "a.jsonl")
+
+
 def test_ragged_rows_are_rejected_with_their_numbers():
     read = read_table(b"a,b\n1,2\n3\n\n4,5,6\n7,8\n", "a.csv")
     assert list(read.rows.index) == [1, 4]
     assert [(row.row, row.reason.partition(".")[0]) for row in read.rejected] == [
-        (2, "it has 1 cells, and the header has 2"),
+        (2, "it has 1 cell, and the header has 2"),
         (3, "it has 3 cells, and the header has 2"),
     ]
 
@@ -224,6 +230,8 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch):
     monkeypatch.setattr(parquet_file, "MOST_BYTES", 100_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet")
+    with pytest.raises(InvalidInput, match="unpacks to more than"):
+        read_table(parquet(pd.DataFrame({"a": pd.Categorical(["x" * 1000] * 1000)})), "a.parquet")
     monkeypatch.setattr(json_file, "LARGEST_LIST", 10)
     with pytest.raises(InvalidInput, match="Save it as JSONL"):
         read_table(WRITTEN["list.json"], "a.json")
