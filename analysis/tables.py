@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.answer_sets.gaps import Gaps, HeadGaps
+from analysis.answer_sets.groups import shown_groups
 from analysis.answer_sets.picked_heads import Agreement, PickedHeads
 from analysis.answer_sets.separation import Separation
 from analysis.answer_sets.sides import sides
@@ -26,12 +27,11 @@ METHODS = {
 
 def summary_table(answers: pd.DataFrame, failed: Sequence[str], thresholds: Thresholds) -> pd.DataFrame:
     """How many answers there are, in all and in each group; `failed` are the groups of examples without an answer."""
-    failures = pd.Series(failed, dtype=object)
-    groups = sorted({*answers["group"], *failed})
-    chosen = [(ALL, answers, len(failures))]
-    if len(groups) > 1:
-        chosen += [(name, answers[answers["group"] == name], int((failures == name).sum())) for name in groups]
-    return pd.DataFrame([_counts(name, rows, num_failed, thresholds) for name, rows, num_failed in chosen])
+    own = [
+        _counts(name, answers[answers["group"] == name], failed.count(name), thresholds)
+        for name in shown_groups([*answers["group"], *failed])
+    ]
+    return pd.DataFrame([_counts(ALL, answers, len(failed), thresholds), *own])
 
 
 def strata_table(answers: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
@@ -83,10 +83,8 @@ def picked_heads_table(picked: PickedHeads, *, most: int = 3) -> pd.DataFrame:
 
 def agreement_table(found: Agreement) -> pd.DataFrame:
     """A row for each layer: its most frequent head, and the percent of each group's answers that pick it."""
-    table = pd.DataFrame({"layer": found.layers, "most frequent head": found.heads})
-    for name, shares in zip(found.groups, found.shares, strict=True):
-        table[f"percent of {name}"] = 100 * shares
-    return table
+    shares = {f"percent of {name}": 100 * own for name, own in zip(found.groups, found.shares, strict=True)}
+    return pd.DataFrame({"layer": found.layers, "most frequent head": found.heads, **shares})
 
 
 def gap_table(gaps: HeadGaps, columns: Sequence[int], *, name: str) -> pd.DataFrame:
@@ -106,8 +104,7 @@ def separation_table(found: Separation, layers: Sequence[int]) -> pd.DataFrame:
 
 
 def _parts(answers: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    groups = sorted(set(answers["group"]))
-    own = [(name, answers[answers["group"] == name]) for name in groups] if len(groups) > 1 else []
+    own = [(name, answers[answers["group"] == name]) for name in shown_groups(answers["group"])]
     return [(ALL, answers), *own]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.answer_sets.groups import shown_groups
 from analysis.answer_sets.resampling import divided
 
 
@@ -28,17 +29,14 @@ class Agreement:
     """Whether G groups pick the same heads in L layers.
 
     `heads` (L,) are the most frequent of all answers, -1 in a layer where none is picked, and `shares` (G, L) how many
-    answers of a group pick them. `group_heads` (G, L) are the most frequent of each group, and `overlap` (G, G) the
-    share of layers in which two groups have the same one.
+    answers of a group pick them. `group_heads` (G, L) are the most frequent of each group.
     """
 
     groups: tuple[str, ...]
     layers: tuple[int, ...]
-    counts: np.ndarray
     heads: np.ndarray
     shares: np.ndarray
     group_heads: np.ndarray
-    overlap: np.ndarray
 
 
 def picked_heads(picks: np.ndarray, layers: Sequence[int], num_heads: int) -> PickedHeads:
@@ -49,21 +47,16 @@ def picked_heads(picks: np.ndarray, layers: Sequence[int], num_heads: int) -> Pi
 
 
 def agreement(picks: np.ndarray, groups: Sequence[str], layers: Sequence[int], num_heads: int) -> Agreement:
-    """Compare the picks (A, L) of the groups that the answers (A,) belong to, in the order of their names."""
-    names = sorted(set(groups))
-    members = np.array(groups)[None, :] == np.array(names)[:, None]  # (G, A)
-    each = [picked_heads(picks[mask], layers, num_heads) for mask in members]
+    """Compare the picks (A, L) of the largest groups that the answers (A,) belong to, in the order of their names."""
+    names = shown_groups(groups) or sorted(set(groups))
+    each = [picked_heads(picks[[group == name for group in groups]], layers, num_heads) for name in names]
     heads = _top(picked_heads(picks, layers, num_heads))
-    group_heads = np.array([_top(one) for one in each])
-    same = (group_heads[:, None] == group_heads[None]) & (group_heads[:, None] >= 0)
     return Agreement(
         groups=tuple(names),
         layers=tuple(layers),
-        counts=np.array([one.counts for one in each]),
         heads=heads,
         shares=np.array([one.shares[np.arange(len(layers)), heads] for one in each]),
-        group_heads=group_heads,
-        overlap=same.mean(axis=-1),
+        group_heads=np.array([_top(one) for one in each]),
     )
 
 

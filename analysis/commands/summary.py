@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from analysis.answer_sets.groups import groups_note
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run
@@ -24,6 +25,8 @@ def print_summary(console: Console, run: Run) -> None:
         console.print(_strata(strata, thresholds))
     if run.answers["quality"].notna().any():
         console.print(_ranking(ranking_table(run.answers, thresholds)))
+    if more := groups_note(run.answers["group"]):
+        console.print(more)
     for fault in run.faults:
         console.print(Text(running(fault)), soft_wrap=True)
 

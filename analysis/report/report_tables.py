@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from analysis import tables
+from analysis.answer_sets.groups import groups_note
 from analysis.exports.numbers import as_text
 from analysis.report.results import Results
 from analysis.runs.shard import OFFSETS
@@ -41,7 +42,8 @@ def report_tables(found: Results) -> tuple[Table, ...]:
         Table(
             "summary",
             "Answers",
-            f"Correct: quality above {limits.correct:g}; incorrect: below {limits.incorrect:g}.",
+            f"Correct: quality above {limits.correct:g}; incorrect: below {limits.incorrect:g}. "
+            f"{groups_note(run.answers['group'])}".rstrip(),
             tables.summary_table(run.answers, failed, limits),
         ),
         Table(

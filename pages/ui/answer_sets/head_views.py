@@ -8,6 +8,7 @@ from analysis.answer_sets.captions import (
     picked_heads_caption,
     separation_caption,
 )
+from analysis.answer_sets.groups import groups_note
 from analysis.answer_sets.picked_heads import Agreement, PickedHeads, agreement, picked_heads
 from analysis.answer_sets.picking import pick
 from analysis.answer_sets.separation import separation
@@ -19,6 +20,7 @@ from pages.ui.answer_sets.drawing import chart, dark, sentence
 from pages.ui.errors import printable
 
 _PLACES = ("most frequent", "second", "third")
+_HEAD, _ROW, _MOST_ROWS = 38, 35, 12  # pixels, pixels, layers
 
 
 def picked(chosen: Chosen) -> None:
@@ -32,7 +34,9 @@ def picked(chosen: Chosen) -> None:
         chart(picked_heads_map(found, dark=dark()), "picked_heads", "Share of the answers that pick each head")
         st.caption(_about_picking(chosen, found))
     with right:
-        st.dataframe(_top_three(found), hide_index=True, height=420, alt="The three most frequent heads of each layer")
+        st.dataframe(
+            _top_three(found), hide_index=True, height=_height(found), alt="The three most frequent heads of each layer"
+        )
     groups = [str(name) for name in chosen.column_of("group")]
     if len(set(groups)) > 1:
         together = agreement(picks, groups, chosen.layers, num_heads)
@@ -40,7 +44,8 @@ def picked(chosen: Chosen) -> None:
             _by_group(together, picks, groups), hide_index=True, alt="The most frequent head of each group and layer"
         )
         st.caption(
-            f"{agreement_caption(together)} Cells: the head that most answers of the group pick, and how many do."
+            f"{agreement_caption(together)} Cells: the head that most answers of the group pick, and how many do. "
+            f"{groups_note(groups)}"
         )
 
 
@@ -63,6 +68,11 @@ def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
     )
 
 
+def _height(found: PickedHeads) -> int:
+    """All layers at once where they fit beside the map and its caption."""
+    return _HEAD + _ROW * min(len(found.layers), _MOST_ROWS)
+
+
 def _top_three(found: PickedHeads) -> dict[str, list[object]]:
     columns: dict[str, list[object]] = {"layer": list(found.layers)}
     tops = [found.most_frequent(layer) for layer in found.layers]
@@ -74,7 +84,7 @@ def _top_three(found: PickedHeads) -> dict[str, list[object]]:
 def _by_group(together: Agreement, picks: np.ndarray, groups: list[str]) -> dict[str, list[object]]:
     """One row a group, one column a layer."""
     columns: dict[str, list[object]] = {"group": [printable(name) for name in together.groups]}
-    members = [np.array(groups) == name for name in together.groups]
+    members = [[group == name for group in groups] for name in together.groups]
     for place, layer in enumerate(together.layers):
         tops = zip(together.group_heads[:, place].tolist(), members, strict=True)
         columns[f"layer {layer}"] = [

@@ -33,12 +33,9 @@ def test_groups_agree_where_they_have_the_same_top_head():
     assert found.heads.tolist() == [2, 0]
     np.testing.assert_allclose(found.shares, [[0.5, 0], [2 / 3, 1]])
     assert found.group_heads.tolist() == [[0, 1], [2, 0]]
-    assert found.counts.tolist() == [[2, 1], [3, 1]]
-    assert found.overlap.tolist() == [[1, 0], [0, 1]]
 
 
-def test_a_group_without_picks_agrees_with_none_not_even_itself():
+def test_a_group_without_picks_has_no_head():
     found = agreement(np.array([[1], [-1]]), ["a", "b"], (0,), 2)
     assert found.group_heads.tolist() == [[1], [-1]]
-    assert found.overlap.tolist() == [[1, 0], [0, 0]]
     assert np.isnan(found.shares[1, 0])

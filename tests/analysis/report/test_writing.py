@@ -141,6 +141,14 @@ def test_whatever_was_answered_has_a_report(tmp_path, quality, lengths, tokens):
     assert "nan" not in page.texts
 
 
+def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path):
+    groups = tuple(f"g{number}" for number in range(60))
+    found = results(made_run(tmp_path / "run", quality=[1.0, 0.0] * 30, groups=groups), QUICK)
+    summary, ranking, _, agreement, *_ = report_tables(found)
+    assert (len(summary.frame), len(ranking.frame), len(agreement.frame.columns)) == (21, 21 * 4, 22)
+    assert summary.caption.endswith("Of 60 groups the 20 largest are shown.")
+
+
 def test_settings_decide_what_is_looked_at(run):
     usual = results(run, QUICK)
     assert (usual.layer, usual.thresholds) == (3, Thresholds())
