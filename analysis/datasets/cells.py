@@ -5,6 +5,7 @@ Each raises InvalidInput with the reason, beginning with the column's name, that
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 from rauq.errors import InvalidInput
@@ -13,14 +14,14 @@ LONGEST_TEXT = 100_000  # characters
 
 _RIGHT = {"true", "1", "1.0", "yes", "right", "correct"}
 _WRONG = {"false", "0", "0.0", "no", "wrong", "incorrect"}
-_SCALARS = str | bool | int | float
+_SCALARS = str | bool | int | float | Decimal
 
 
 def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a stranger's file
     """The cell as text, numbers as they are written; "" where there is none."""
     if cell is None:
         return ""
-    if not isinstance(cell, _SCALARS):
+    if not isinstance(cell, _SCALARS) or cell != cell:  # noqa: PLR0124 - nan is no number, and "nan" no answer
         message = f"{column!r} holds {_kind(cell)}; a text or a number is needed."
         raise InvalidInput(message)
     words = str(cell)
@@ -89,5 +90,5 @@ def _json_list(cell: Any) -> list[Any] | None:  # noqa: ANN401
 
 
 def _kind(cell: object) -> str:
-    kinds = ((dict, "an object"), (list, "a list"), (bytes, "raw bytes"))
+    kinds = ((dict, "an object"), (list, "a list"), (bytes, "raw bytes"), (float, "nan"))
     return next((name for kind, name in kinds if isinstance(cell, kind)), f"a {type(cell).__name__}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.datasets import cells
 from analysis.datasets.example import Rejected
 from rauq.errors import InvalidInput
 
@@ -44,7 +45,7 @@ def make_table(
     """A table of checked columns and at least one row; `rows` by their numbers.
 
     Raises:
-        InvalidInput: no row, a column that stands twice, or more than 200 columns.
+        InvalidInput: no row, a column that stands twice or whose name is no text, or more than 200 columns.
     """
     checked = _checked(name, columns)
     if not rows:
@@ -62,7 +63,10 @@ def cut_note(left_out: int) -> tuple[str, ...]:
 
 def _checked(name: str, columns: Sequence[str]) -> list[str]:
     # A header without a name is what tables written with their index have.
-    named = [column.strip() or f"column {place}" for place, column in enumerate(columns, 1)]
+    named = [
+        cells.text(column, f"header of column {place}").strip() or f"column {place}"
+        for place, column in enumerate(columns, 1)
+    ]
     if len(named) > MOST_COLUMNS:
         message = f"{name} has {len(named):,} columns; at most {MOST_COLUMNS} are read. Leave out what is not needed."
         raise InvalidInput(message)

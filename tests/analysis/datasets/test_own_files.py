@@ -1,11 +1,13 @@
 """Tables of the user as data sets: what each cell means, and why a row is rejected."""
 
 import json
+from decimal import Decimal
 
 import pytest
 
 from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns
 from analysis.datasets.reading import read_table
+from analysis.datasets.table import make_table
 from rauq.errors import InvalidInput
 
 PROMPT = Columns(prompt="prompt")
@@ -90,6 +92,12 @@ def test_a_quality_that_is_no_finite_number_is_rejected(cell):
     assert "number is needed" in data.rejected[0].reason
 
 
+def test_a_decimal_of_parquet_is_a_number():
+    table = make_table("a", ["prompt", "a", "q"], {1: ["Q", "A", Decimal("0.25")]})
+    data = examples_from(table, Columns(prompt="prompt", answer="a", quality="q"))
+    assert [example.quality for example in data.examples] == [0.25]
+
+
 @pytest.mark.parametrize("words", ["true false", "1 0", "yes no", "right wrong", "Correct INCORRECT", "1.0 0.0"])
 def test_right_and_wrong(words):
     rows = [{"prompt": "Q", "a": "A", "c": word} for word in words.split()]
@@ -106,6 +114,7 @@ def test_right_and_wrong(words):
         ({"a": "A"}, "'prompt' is empty"),
         ({"prompt": {"role": "user"}}, "'prompt' holds an object; a text or a number is needed"),
         ({"prompt": ["a", "b"]}, "'prompt' holds a list"),
+        ({"prompt": float("nan")}, "'prompt' holds nan"),
         ({"prompt": "a\ud800b"}, "not valid Unicode: it holds a lone surrogate"),
         ({"prompt": "a\0b"}, "zero byte"),
         ({"prompt": "x" * 100_001}, "100,001 characters; at most 100,000"),
