@@ -8,7 +8,7 @@ from analysis.figures.outcome import outcomes, words_instead
 from analysis.figures.style import QUIET, UNCERTAINTY, finish
 from rauq.labels import number
 
-HEIGHT = 300
+HEIGHT = 380  # as the bins beside it
 
 
 def calibration_chart(calibration: Calibration, *, score: float | None = None, dark: bool = False) -> go.Figure:

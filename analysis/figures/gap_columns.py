@@ -16,6 +16,7 @@ from analysis.figures.style import QUIET, finish, text_colour
 HEIGHT = 440
 _SHIFT = 0.14  # of a column
 _MOST_NAMED = 16
+_AIR = 0.06  # of the whole axis
 
 
 def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool = False) -> go.Figure:
@@ -30,8 +31,10 @@ def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool =
         for row, difference in enumerate((own.absolute, own.percent), start=1):
             line = _line(own, difference, look, columns, shift, name=name, percent=row == 2)
             figure.add_trace(line, row=row, col=1)
-    figure.update_yaxes(title="difference", tickformat="+~g", row=1, col=1)
-    figure.update_yaxes(title="in percent", ticksuffix=" %", tickformat="+~g", row=2, col=1)
+    absolute = _range(gaps.picked.absolute, gaps.mean.absolute)
+    percent = _range(gaps.picked.percent, gaps.mean.percent)
+    figure.update_yaxes(title="difference", tickformat="~g", range=absolute, row=1, col=1)
+    figure.update_yaxes(title="in percent", ticksuffix=" %", tickformat="~g", range=percent, row=2, col=1)
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
     _finish(figure, columns, name, dark=dark)
     return figure
@@ -39,6 +42,14 @@ def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool =
 
 def _reason(gaps: Gaps) -> str:
     return next(filter(None, gaps.reasons), "there is no layer to look at")
+
+
+def _range(*differences: Intervals) -> list[float]:
+    """Every interval with some air: one that ends at the edge looks cut off."""
+    ends = np.concatenate([[0.0], *((own.value, own.low, own.high) for own in differences)], axis=None)
+    low, high = np.nanmin(ends).item(), np.nanmax(ends).item()
+    air = _AIR * ((high - low) or 1.0)
+    return [low - air, high + air]
 
 
 def _line(

@@ -13,7 +13,7 @@ from analysis.figures.outcome import outcomes, series, words_instead
 from analysis.figures.pair import Look
 from analysis.figures.style import finish, text_colour
 
-HEIGHT = 380
+HEIGHT = 440  # as the lines beside it
 _MANY = 300  # points of a side: more are drawn small
 
 

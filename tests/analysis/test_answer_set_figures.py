@@ -119,6 +119,9 @@ def test_lines_hold_the_differences_and_their_intervals():
             np.testing.assert_allclose(line.y + line.error_y.array, difference.high)
             np.testing.assert_allclose(line.y - line.error_y.arrayminus, difference.low)
             assert line.text[ROW].endswith("40 correct, 20 incorrect")
+            bottom, top = figure.layout[line.yaxis.replace("y", "yaxis")].range
+            assert bottom < min(0, *difference.low)
+            assert max(0, *difference.high) < top
     assert list(figure.layout.xaxis.tickvals) == list(COLUMNS)
 
 

@@ -58,10 +58,7 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
     assert not page.error
     assert drawn(page) == CHARTS[view]
     assert len(page.header) == 1
-    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1), 0 between, 0 without" in said(
-        page
-    )
-    assert "0 filtered out, 1 failed" in said(page)
+    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
     assert page.query_params == {"run": "small", "view": view}
 
 
@@ -99,6 +96,17 @@ def test_a_broken_part_is_said_and_the_rest_is_shown(runs):
     assert not page.exception
     assert "1 of 3 parts of this run are missing or broken" in page.warning[0].value
     assert drawn(page) == CHARTS["bins"]
+
+
+def test_a_run_that_is_not_finished_is_no_broken_one(runs):
+    shutil.copytree(BUNDLED, runs / "atlas-copy")
+    for kind in ("answers-00001.parquet", "traces-00001.safetensors"):
+        (runs / "atlas-copy" / kind).unlink()
+    page = open_sets(run="atlas-copy", view="answers")
+    assert not page.exception
+    assert not page.warning
+    assert "This run is not finished: " in page.info[0].value
+    assert "of its 900 examples are answered so far" in page.info[0].value
 
 
 def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):

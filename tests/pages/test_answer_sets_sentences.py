@@ -1,5 +1,7 @@
 """What a view says of a run: numbers that are there, and a difference only where its interval leaves out none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,9 @@ from analysis.answer_sets.sides import Sides
 from analysis.calibration import calibrate
 from analysis.estimate import estimate
 from analysis.metrics import spearman
+from analysis.quality.judgement import Thresholds
 from pages.ui.answer_sets import sentences
+from pages.ui.answer_sets.chosen import Counts
 
 NUM = 60
 CORRECT = np.arange(NUM) < NUM // 2
@@ -101,8 +105,18 @@ def test_an_undefined_correlation_has_its_reason():
 def test_picked_heads_are_counted():
     picks = np.array([[1]] * 6 + [[0]] * 3 + [[-1]])
     found = picked_heads(picks, (7,), 2)
-    assert sentences.about_picked(found, 7) == "Layer 7: 67 % of 9 answers pick head 1; head 0 33 %"
+    assert sentences.about_picked(found, 7) == "Layer 7: 67 % of 9 answers pick head 1, 33 % head 0"
     assert sentences.about_picked(picked_heads(np.array([[-1]]), (7,), 2), 7) == "Layer 7: no answer picks a head"
+
+
+def test_what_does_not_occur_is_not_counted():
+    every = Counts(answers=10, correct=4, incorrect=0, between=3, undefined=2, filtered_out=1, failed=5)
+    said = "n = 10 answers: 4 correct (quality above 0.9), 0 incorrect (below 0.1)"
+    assert sentences.about_counts(every, Thresholds()) == (
+        f"{said}, 3 between, 2 without quality. Besides: 1 filtered out, 5 failed."
+    )
+    none = replace(every, between=0, undefined=0, filtered_out=0, failed=0)
+    assert sentences.about_counts(none, Thresholds()) == f"{said}."
 
 
 def test_the_best_of_many_heads_is_held_against_chance():

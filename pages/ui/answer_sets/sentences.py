@@ -3,7 +3,7 @@
 They are made of our own words and numbers alone, and claim a difference only where its interval leaves out none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def about_picked(found: PickedHeads, layer: int) -> str:
     if not (top := found.most_frequent(layer)):
         return f"Layer {layer}: no answer picks a head"
     head, share = top[0]
-    others = f"; {_listed([f'head {other} {_percent(part)}' for other, part in top[1:]])}" if top[1:] else ""
+    others = "".join(f", {_percent(part)} head {other}" for other, part in top[1:])
     count = int(found.counts[found.layers.index(layer)])
     return f"Layer {layer}: {_percent(share)} of {count:,} answers pick head {head}{others}"
 
@@ -135,14 +135,14 @@ def about_ranking(prr: Estimate, roc_auc: Estimate) -> str:
 
 def about_counts(found: Counts, thresholds: Thresholds) -> str:
     """How many answers are behind a view, and where the others are."""
-    parts = [
+    sides = [
         f"{found.correct:,} correct (quality above {thresholds.correct:g})",
         f"{found.incorrect:,} incorrect (below {thresholds.incorrect:g})",
-        f"{found.between:,} between",
-        f"{found.undefined:,} without quality",
     ]
-    others = [f"{found.filtered_out:,} filtered out", f"{found.failed:,} failed"]
-    return f"n = {found.answers:,} answers: {', '.join(parts)}. Besides: {', '.join(others)}."
+    rest = _if_any({"between": found.between, "without quality": found.undefined})
+    besides = _if_any({"filtered out": found.filtered_out, "failed": found.failed})
+    others = f" Besides: {', '.join(besides)}." if besides else ""
+    return f"n = {found.answers:,} answers: {', '.join([*sides, *rest])}.{others}"
 
 
 def difference(own: Gaps, column: int) -> str:
@@ -152,6 +152,11 @@ def difference(own: Gaps, column: int) -> str:
         return f"{signed(value)}, {own.reasons[column]}"
     noise = "" if low > 0 or high < 0 else ", no difference beyond noise"
     return f"{signed(value)} [{signed(low)}, {signed(high)}]{noise}"
+
+
+def _if_any(numbers: Mapping[str, int]) -> list[str]:
+    """Numbers with what they count; what does not occur is not said."""
+    return [f"{count:,} {name}" for name, count in numbers.items() if count]
 
 
 def _share(found: Calibration, score: float) -> str:

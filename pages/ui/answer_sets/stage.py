@@ -9,6 +9,7 @@ import streamlit as st
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run
+from analysis.runs.shard import answers_path
 from pages.ui import cache, runs_at_hand
 from pages.ui.answer_sets import attention_views, controls, head_views, place, score_views
 from pages.ui.answer_sets.asked import View
@@ -33,6 +34,7 @@ class _Sight:
     sides: bool = False
     rows: bool = False
     score: bool = False
+    figure: bool = True
 
 
 _SIGHTS = MappingProxyType[View, _Sight](
@@ -47,7 +49,13 @@ _SIGHTS = MappingProxyType[View, _Sight](
             name="What a score means", draw=score_views.meaning, tokens=False, layer=False, offset=False, score=True
         ),
         "answers": _Sight(
-            name="Answers", draw=score_views.answers, tokens=False, layer=False, offset=False, score=True
+            name="Answers",
+            draw=score_views.answers,
+            tokens=False,
+            layer=False,
+            offset=False,
+            score=True,
+            figure=False,
         ),
     }
 )
@@ -109,12 +117,20 @@ def _show(chosen: Chosen, sight: _Sight) -> None:
         sight.draw(chosen)
     except RauqError as error:
         show_error(error)
-    saved_as()
+    if sight.figure:
+        saved_as()
 
 
 def _faults(run: Run) -> None:
-    """Parts that are missing or broken; the rest is shown."""
+    """Parts that are not answered yet, or missing or broken; the rest is shown."""
     if not run.faults:
+        return
+    if _is_begun_only(run):
+        done = len(run.answers) + len(run.failures)
+        st.info(
+            f"This run is not finished: {done:,} of its {run.manifest.request.count:,} examples are answered so far, "
+            "and shown. On the page Runs it can be watched and resumed."
+        )
         return
     st.warning(
         f"{len(run.faults)} of {run.manifest.num_shards} parts of this run are missing or broken: the "
@@ -125,6 +141,12 @@ def _faults(run: Run) -> None:
     if details.open:
         with details:
             st.text("\n".join(map(printable, run.faults)))
+
+
+def _is_begun_only(run: Run) -> bool:
+    """Whether what it lacks was never written, and nothing is broken."""
+    there = sum(answers_path(run.folder, number).exists() for number in range(run.manifest.num_shards))
+    return there == len(run.shards)
 
 
 def _no_answers(run: Run) -> None:
