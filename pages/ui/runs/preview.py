@@ -30,8 +30,9 @@ _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
         "source": lambda example: example.source,
     }
 )
-# Long texts leave room for what a row is judged by: it is looked at before a run.
-_WIDTHS = {"id": "small"} | dict.fromkeys(("prompt", "answer", "references", "source"), "medium")
+# Long texts leave room for what a row is judged by, on a small screen too.
+_LONG = ("prompt", "answer", "references", "source", "facts")
+_WIDTHS = {name: st.column_config.Column(width=260 if name == "prompt" else 130) for name in _LONG}
 
 
 def preview(data: DataSet) -> None:
