@@ -41,15 +41,27 @@ class Page(HTMLParser):
         self.texts.append(data.strip())
 
 
-@pytest.fixture
-def run(tmp_path):
-    return made_run(tmp_path / "run", quality=[1.0, 0.0, 1.0, 0.5, 0.0] * 8)
-
-
-@pytest.fixture
-def no_pictures(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def _no_pictures():
     """Drawing SVG takes seconds, and has a test of its own."""
-    monkeypatch.setattr(writing, "write_pictures", lambda *_: "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "write_pictures", lambda *_: "")
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return made_run(tmp_path_factory.mktemp("made") / "run", quality=[1.0, 0.0, 1.0, 0.5, 0.0] * 8)
+
+
+@pytest.fixture(scope="module")
+def found(run):
+    return results(run, QUICK)
+
+
+@pytest.fixture(scope="module")
+def page(run, tmp_path_factory):
+    return write_report(run, tmp_path_factory.mktemp("report"), QUICK).page
 
 
 def read(path):
@@ -57,11 +69,8 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_its_tables_hold_the_numbers_of_the_run(run, tmp_path):
-    write_report(run, tmp_path / "out", QUICK)
-    found = results(run, QUICK)
-    tables = tmp_path / "out" / "tables"
+def test_its_tables_hold_the_numbers_of_the_run(run, found, page):
+    tables = page.parent / "tables"
     names = {path.stem for path in tables.glob("*.csv")}
     assert {path.stem for path in tables.glob("*.tex")} == names - {"answers"}
     rows = read(tables / "answers.csv")
@@ -77,41 +86,35 @@ def test_its_tables_hold_the_numbers_of_the_run(run, tmp_path):
     assert len(read(tables / "separation.csv")) == LAYERS * HEADS
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(run, tmp_path):
-    text = write_report(run, tmp_path / "out", QUICK).page.read_text(encoding="utf-8")
-    page = Page(text)
-    drawn = [values["id"] for tag, values in page.elements if values.get("class") == "plotly-graph-div"]
-    assert drawn == [drawing.name for drawing in drawings(results(run, QUICK))]
+def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(found, page):
+    text = page.read_text(encoding="utf-8")
+    read_page = Page(text)
+    figures = drawings(found)
+    drawn = [values["id"] for tag, values in read_page.elements if values.get("class") == "plotly-graph-div"]
+    assert drawn == [drawing.name for drawing in figures]
     assert len(drawn) == FIGURES
-    tables = {path.stem for path in (tmp_path / "out" / "tables").glob("*.tex")}
-    links = [values["href"] for tag, values in page.elements if tag == "a"]
+    tables = {path.stem for path in (page.parent / "tables").glob("*.tex")}
+    links = [values["href"] for tag, values in read_page.elements if tag == "a"]
     assert {link.removeprefix("tables/").partition(".")[0] for link in links} == tables
-    assert all((tmp_path / "out" / link).is_file() for link in links)
-    assert not any("src" in values for _, values in page.elements)
-    policy = next(values["content"] for tag, values in page.elements if tag == "meta" and "content" in values)
+    assert all((page.parent / link).is_file() for link in links)
+    assert not any("src" in values for _, values in read_page.elements)
+    policy = next(values["content"] for tag, values in read_page.elements if tag == "meta" and "content" in values)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert sum(len(script) > 1_000_000 for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)) == 1
-    found = results(run, QUICK)
-    assert number(found.gaps.mean.absolute.value[0]) in page.texts
-    for words in (*drawings(found), *report_tables(found)):
-        assert words.heading in page.texts
-        assert any(text.startswith(words.caption) for text in page.texts)
+    assert number(found.gaps.mean.absolute.value[0]) in read_page.texts
+    for words in (*figures, *report_tables(found)):
+        assert words.heading in read_page.texts
+        assert any(text.startswith(words.caption) for text in read_page.texts)
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_text_stays_text(tmp_path):
-    quality = [1.0, 0.0] * 6
-    plain = made_run(tmp_path / "plain", quality=quality)
-    hostile = made_run(tmp_path / "hostile", quality=quality, text=ATTACK, name=ATTACK, groups=(ATTACK, "=1+1"))
-    pages = []
-    for run in (plain, hostile):
-        out = tmp_path / f"{run.folder.name} report"
-        pages.append(Page(write_report(run, out, QUICK).page.read_text(encoding="utf-8")))
-    counts = [Counter(tag for tag, _ in page.elements) for page in pages]
-    assert counts[0] == counts[1]
-    assert ATTACK in pages[1].texts
-    figure = next(text for text in pages[1].texts if "Plotly.newPlot" in text)
+def test_text_stays_text(tmp_path, page):
+    quality = [1.0, 0.0, 1.0, 0.5, 0.0] * 8
+    run = made_run(tmp_path / "run", quality=quality, text=ATTACK, name=ATTACK, groups=(ATTACK, "=1+1"))
+    out = tmp_path / "out"
+    plain, hostile = (Page(one.read_text(encoding="utf-8")) for one in (page, write_report(run, out, QUICK).page))
+    assert Counter(tag for tag, _ in plain.elements) == Counter(tag for tag, _ in hostile.elements)
+    assert ATTACK in hostile.texts
+    figure = next(text for text in hostile.texts if "Plotly.newPlot" in text)
     assert "<img" not in figure
     assert "$x^2" not in figure
     tables = out / "tables"
@@ -120,7 +123,6 @@ def test_text_stays_text(tmp_path):
     assert r"\$x\textasciicircum{}2\$ \&lt; \textbackslash{}input\{x\}\_\%" in latex
 
 
-@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     ("quality", "lengths", "tokens"),
     [
@@ -143,19 +145,18 @@ def test_whatever_was_answered_has_a_report(tmp_path, quality, lengths, tokens):
 
 def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path):
     groups = tuple(f"g{number}" for number in range(60))
-    found = results(made_run(tmp_path / "run", quality=[1.0, 0.0] * 30, groups=groups), QUICK)
-    summary, ranking, _, agreement, *_ = report_tables(found)
+    run = made_run(tmp_path / "run", quality=[1.0, 0.0] * 30, groups=groups)
+    summary, ranking, _, agreement, *_ = report_tables(results(run, QUICK))
     assert (len(summary.frame), len(ranking.frame), len(agreement.frame.columns)) == (21, 21 * 4, 22)
     assert summary.caption.endswith("Of 60 groups the 20 largest are shown.")
 
 
-def test_settings_decide_what_is_looked_at(run):
-    usual = results(run, QUICK)
-    assert (usual.layer, usual.thresholds) == (3, Thresholds())
+def test_settings_decide_what_is_looked_at(run, found):
+    assert (found.layer, found.thresholds) == (3, Thresholds())
     other = results(run, replace(QUICK, layer=0, thresholds=Thresholds(0.4, 0.4), tokens="fact", k=2))
     assert (other.layer, other.row, other.shown.k) == (0, 0, 2)
     assert other.gaps.picked.correct.count[0] == 24
-    np.testing.assert_array_equal(other.picked.shares, usual.picked.shares)  # heads are picked on the whole answer
+    np.testing.assert_array_equal(other.picked.shares, found.picked.shares)  # heads are picked on the whole answer
     with pytest.raises(InvalidInput, match="Layer 9 has no attention in this run; choose one of 0, 1, 2, 3, 4, 5"):
         results(run, ReportSettings(layer=9))
 
@@ -169,15 +170,15 @@ def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_p
         write_report(run, tmp_path / "file", QUICK)
 
 
-def test_figures_are_drawn_as_svg_without_a_network(run, tmp_path):
-    chosen = drawings(results(run, QUICK))[:1]
+def test_figures_are_drawn_as_svg_without_a_network(found, tmp_path):
+    chosen = drawings(found)[:1]
     assert pictures.write_pictures(chosen, tmp_path / "figures") == ""
     for drawing in chosen:
         assert (tmp_path / "figures" / f"{drawing.name}.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_without_kaleido_or_a_browser_one_line_says_so(run, tmp_path, monkeypatch):
-    chosen = drawings(results(run, QUICK))[:1]
+def test_without_kaleido_or_a_browser_one_line_says_so(found, tmp_path, monkeypatch):
+    chosen = drawings(found)[:1]
     kaleido = importlib.import_module("kaleido")
 
     def none_found(*_, **__):
