@@ -33,7 +33,7 @@ def _heading(name: str) -> str:
     for known, words in _NAMES.items():
         if name.startswith(known):
             return f"{words}{name.removeprefix(known).replace('_', ' ')}"
-    return running(name.replace("_", " "))
+    return name.replace("_", " ") if name.isidentifier() else running(name)  # it may hold the name of a group
 
 
 def _cell(value: object, places: int) -> str:

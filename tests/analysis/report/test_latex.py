@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.report.cells import headings
 from analysis.report.latex import latex_table, latex_text
 from analysis.report.report_tables import csv_table
 
@@ -45,6 +46,11 @@ def test_a_table_by_hand():
         r"\end{tabular}",
         r"\end{table}",
     ]
+
+
+def test_headings_are_words_and_names_of_groups_are_left_as_they_are():
+    frame = pd.DataFrame(columns=["roc_auc_low", "mean_correct", "percent of my_group\n"])
+    assert headings(frame) == ["ROC-AUC low", "mean correct", "percent of my_group↵"]
 
 
 def test_csv_keeps_numbers_whole_and_texts_harmless():
