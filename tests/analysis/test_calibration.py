@@ -23,7 +23,7 @@ def answers(size=400, seed=0):
     return uncertainty, (rng.random(size) < chance(uncertainty)).astype(float)
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=LEAST, max_size=50))
 def test_the_share_is_the_isotonic_regression_and_never_rises(rows):
     uncertainty, correct = np.array(rows, dtype=float).T
@@ -50,12 +50,12 @@ def test_the_band_covers_the_truth_and_narrows_with_more_answers():
 def test_it_is_seeded_and_counts_what_it_leaves_out():
     uncertainty, correct = answers()
     plain, added = (
-        calibrate(uncertainty, correct, seed=5),
-        calibrate(np.append(uncertainty, [np.nan, 0]), np.append(correct, [1, np.nan]), seed=5),
+        calibrate(uncertainty, correct, seed=5, count=50),
+        calibrate(np.append(uncertainty, [np.nan, 0]), np.append(correct, [1, np.nan]), seed=5, count=50),
     )
     assert (plain.n, plain.excluded, added.n, added.excluded) == (400, 0, 400, 2)
     np.testing.assert_array_equal(plain.low, added.low)
-    assert not np.array_equal(plain.low, calibrate(uncertainty, correct, seed=6).low)
+    assert not np.array_equal(plain.low, calibrate(uncertainty, correct, seed=6, count=50).low)
 
 
 def test_too_few_answers_have_no_share():
