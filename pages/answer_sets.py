@@ -2,7 +2,7 @@
 
 from pages.ui import state
 from pages.ui.answer_sets import place
-from pages.ui.answer_sets.stage import empty_stage, show_run
+from pages.ui.answer_sets.stage import empty_stage, show_run, way_to_runs
 from pages.ui.errors import show_error
 from pages.ui.shell import require_shell
 from rauq.errors import RauqError
@@ -17,5 +17,7 @@ try:
         show_run(name)
 except RauqError as error:
     show_error(error)
+    if name is not None:
+        way_to_runs(name)
 state.tell_notices()
 place.remember_url()

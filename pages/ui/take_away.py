@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui import links, run_answers
+from pages.ui import links
 from pages.ui.errors import printable
-from pages.ui.links import LONGEST, RUN
+from pages.ui.links import LONGEST
 from pages.ui.reference import reference
 from pages.ui.state import Shown
 from rauq.score import Score
@@ -21,13 +21,6 @@ _WEIGHTS = "application/octet-stream"
 
 def take_away(shown: Shown, trace: Trace, score: Score) -> None:
     """Downloads and links of an answer; `trace` carries the marks of the user."""
-    if RUN in st.query_params:
-        st.page_link(
-            "pages/answer_sets.py",
-            label="Back to its answer set",
-            icon=":material/arrow_back:",
-            query_params=run_answers.way_back(st.query_params.to_dict()),
-        )
     _folded("How unusual is this score? Its rank in a run of the same model", lambda: reference(trace, score))
     st.page_link(
         "pages/compare.py",

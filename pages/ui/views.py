@@ -7,9 +7,10 @@ from typing import Any
 import streamlit as st
 
 import rauq
-from pages.ui import links, selection, state
+from pages.ui import links, run_answers, selection, state
 from pages.ui.errors import show_error
 from pages.ui.linked_views import payload, show_views
+from pages.ui.links import RUN
 from pages.ui.state import Shown
 from pages.ui.take_away import take_away
 from pages.ui.words import words
@@ -40,6 +41,8 @@ def show_answer(shown: Shown, settings: Settings) -> None:
 @st.fragment
 def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
     """Runs alone when something is selected; the views are given what they have already, so they draw nothing again."""
+    if RUN in st.query_params:
+        _way_back()
     show_views(
         dict(data),
         on_view=lambda told: _hear(shown, told),
@@ -51,6 +54,15 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
         st.switch_page("pages/compare.py", query_params=query)
     take_away(shown, marked, score)
     state.remember_url()
+
+
+def _way_back() -> None:
+    st.page_link(
+        "pages/answer_sets.py",
+        label="Back to its answer set",
+        icon=":material/arrow_back:",
+        query_params=run_answers.way_back(st.query_params.to_dict()),
+    )
 
 
 def _hear(shown: Shown, told: Mapping[str, Any]) -> None:

@@ -107,6 +107,7 @@ def test_a_run_that_is_not_finished_is_no_broken_one(runs):
     assert not page.warning
     assert "This run is not finished: " in page.info[0].value
     assert "of its 900 examples are answered so far" in page.info[0].value
+    assert [link.proto.query_string for link in page.get("page_link")] == ["run=atlas-copy"]
 
 
 def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):
@@ -116,6 +117,7 @@ def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):
     page = open_sets(run="torn")
     assert not page.exception
     assert page.error[0].value == "This run cannot be used"
+    assert [link.proto.query_string for link in page.get("page_link")] == ["run=torn"]
     page.selectbox(key="answer_set_run").set_value("small").run()
     assert not page.error
     assert page.query_params == {"run": "small"}

@@ -142,7 +142,9 @@ def about_counts(found: Counts, thresholds: Thresholds) -> str:
     rest = _if_any({"between": found.between, "without quality": found.undefined})
     besides = _if_any({"filtered out": found.filtered_out, "failed": found.failed})
     others = f" Besides: {', '.join(besides)}." if besides else ""
-    return f"n = {found.answers:,} answers: {', '.join([*sides, *rest])}.{others}"
+    one_sided = found.between and not (found.correct and found.incorrect)
+    what_to_do = " Other thresholds put more of them on either side." if one_sided else ""
+    return f"n = {found.answers:,} answers: {', '.join([*sides, *rest])}.{others}{what_to_do}"
 
 
 def difference(own: Gaps, column: int) -> str:

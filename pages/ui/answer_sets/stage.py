@@ -16,7 +16,7 @@ from pages.ui.answer_sets.asked import View
 from pages.ui.answer_sets.chosen import Chosen, choose
 from pages.ui.answer_sets.drawing import saved_as
 from pages.ui.errors import printable, show_error
-from pages.ui.links import FILTERS
+from pages.ui.links import FILTERS, RUN
 from rauq.errors import RauqError, RunError
 
 _MOST_ERRORS = 3
@@ -73,6 +73,16 @@ def empty_stage() -> None:
     st.code("python -m analysis score --model atlas --data atlas --out runs/first", language="bash")
 
 
+def way_to_runs(name: str) -> None:
+    """Lead to the run on the page Runs, where it is watched and resumed."""
+    st.page_link(
+        "pages/runs.py",
+        label="Watch it or resume it on the page Runs",
+        icon=":material/arrow_forward:",
+        query_params={RUN: name},
+    )
+
+
 def show_run(name: str) -> None:
     """Open a run, and show what the URL asks for."""
     columns = st.columns([3, 4, 1.3, 2, 2.4], gap="small", vertical_alignment="bottom")
@@ -84,9 +94,9 @@ def show_run(name: str) -> None:
         raise RunError(message)
     with st.spinner("Opening the run", show_time=False):
         run = cache.run(folder)
-    _faults(run)
+    _faults(name, run)
     if run.answers.empty:
-        _no_answers(run)
+        _no_answers(name, run)
         return
     chosen = choose(name, run, place.asked(run, usual := _usual(run)), place.settings(run), usual)
     sight = _SIGHTS[chosen.asked.view]
@@ -121,7 +131,7 @@ def _show(chosen: Chosen, sight: _Sight) -> None:
         saved_as()
 
 
-def _faults(run: Run) -> None:
+def _faults(name: str, run: Run) -> None:
     """Parts that are not answered yet, or missing or broken; the rest is shown."""
     if not run.faults:
         return
@@ -129,8 +139,9 @@ def _faults(run: Run) -> None:
         done = len(run.answers) + len(run.failures)
         st.info(
             f"This run is not finished: {done:,} of its {run.manifest.request.count:,} examples are answered so far, "
-            "and shown. On the page Runs it can be watched and resumed."
+            "and shown."
         )
+        way_to_runs(name)
         return
     st.warning(
         f"{len(run.faults)} of {run.manifest.num_shards} parts of this run are missing or broken: the "
@@ -149,8 +160,9 @@ def _is_begun_only(run: Run) -> bool:
     return there == len(run.shards)
 
 
-def _no_answers(run: Run) -> None:
-    st.info("This run has no answers yet. On the page Runs it can be started, watched and resumed.")
+def _no_answers(name: str, run: Run) -> None:
+    st.info("This run has no answers yet.")
+    way_to_runs(name)
     for error in run.failures["error"].head(_MOST_ERRORS):
         st.text(printable(str(error)))
 
