@@ -49,7 +49,6 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
 
 
 def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
-    job.tell()
     still_open = _still_open(job, manifest)
     if still_open:
         judge, lm = _judge(manifest.request), load_for(manifest.request)
@@ -72,6 +71,7 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
 def _still_open(job: Job, manifest: Manifest) -> list[int]:
     """The shards to answer; what is whole is counted, what is broken is said."""
     if manifest.answerer is None:
+        job.tell()
         return list(range(manifest.num_shards))
     saved, failed = 0, 0
     still_open: list[int] = []

@@ -173,6 +173,7 @@ def test_a_broken_shard_is_left_out_said_and_answered_again(broken, how, finishe
     assert len(run.answers) + len(run.failures) == 13 - 4
     told = []
     assert work(finished, on_progress=told.append).state == "finished"
+    assert told[0].saved == 13 - 4  # what is there is never told as less
     assert (how == "missing" and "answers" in broken) or any("is broken" in status.message for status in told)
     assert contents(finished) == contents(finished_run)
 
