@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import huggingface_hub
 import pytest
+import transformers.utils.hub
 
 from rauq.candidate import examine
 from rauq.errors import ModelNotFound
@@ -79,6 +80,7 @@ def point_to(monkeypatch):
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
         monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", url)
+        monkeypatch.setattr(transformers.utils.hub, "_hf_api", None)  # made once, of the endpoint at that time
 
     return point
 
