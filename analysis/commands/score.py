@@ -13,10 +13,11 @@ from rich.console import Console
 from analysis.commands.progress import shown
 from analysis.commands.summary import print_summary
 from analysis.datasets.example import DataSet
-from analysis.datasets.names import load
+from analysis.datasets.names import PER_GROUP, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns
 from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.reading import read_file
+from analysis.datasets.sampling import spread
 from analysis.pipeline import work
 from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
@@ -110,8 +111,11 @@ def _data(options: argparse.Namespace, model: str) -> DataSet:
     if options.data or not (options.correct and options.incorrect):
         message = "Give either --data, or both --correct and --incorrect."
         raise InvalidInput(message)
+    if options.per_group is not None:
+        raise InvalidInput(PER_GROUP)
     correct, incorrect = read_file(options.correct), read_file(options.incorrect)
-    return correct_and_incorrect(correct, incorrect, columns or _with_answer(guess_columns(correct)))
+    data = correct_and_incorrect(correct, incorrect, columns or _with_answer(guess_columns(correct)))
+    return replace(data, examples=spread(data.examples, options.limit, seed=options.seed))
 
 
 def _with_answer(guessed: Columns) -> Columns:

@@ -14,6 +14,8 @@ from analysis.datasets.sampling import spread
 from rauq.errors import DataSetNotFound, InvalidInput
 from rauq.trace import Kind
 
+PER_GROUP = f"So many of each group are chosen of {', '.join(EMBEDDED_SETS)} alone. Give a limit instead."
+
 
 def load(
     name: str,
@@ -31,11 +33,13 @@ def load(
 
     Raises:
         DataSetNotFound: no such name or file, or no network.
-        InvalidInput: a file, a column or a limit that cannot be used, or no row that can.
+        InvalidInput: a file, a column or a limit that cannot be used, `per_group` among them, or no row that can.
         MissingPackage: a set of the paper needs the `datasets` library.
     """
     if name in EMBEDDED_SETS:
         return embedded_set(name, limit=limit, per_group=per_group, seed=seed)
+    if per_group is not None:
+        raise InvalidInput(PER_GROUP)
     paper_name, _, folder = name.partition("=")
     if paper_name in PAPER_SETS:
         path = Path(folder) if folder else None

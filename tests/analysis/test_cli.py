@@ -59,6 +59,8 @@ def test_two_files_are_right_and_wrong_answers(model, tmp_path):
     files = ["--correct", str(tmp_path / "right.jsonl"), "--incorrect", str(tmp_path / "wrong.jsonl")]
     assert cli.main(["score", "--model", model, *files, "--out", str(tmp_path / "run")]) == 0
     assert open_run(tmp_path / "run").answers["quality"].tolist() == [1.0, 0.0]
+    assert cli.main(["score", "--model", model, *files, "--limit", "1", "--out", str(tmp_path / "less")]) == 0
+    assert len(open_run(tmp_path / "less").answers) == 1
 
 
 @pytest.fixture
@@ -74,6 +76,8 @@ def no_model(monkeypatch):
         (["--resume", "--model", "atlas"], "leave out --model"),
         (["--correct", "x.csv"], "both --correct and --incorrect"),
         (["--data", "atlas", "--correct", "x.csv"], "Give either --data"),
+        (["--correct", "x.csv", "--incorrect", "x.csv", "--per-group", "3"], "Give a limit instead"),
+        (["--data", "{table}", "--per-group", "3"], "Give a limit instead"),
         (["--data", "{table}", "--columns", "prompt"], "give NAME=COLUMN"),
         (["--data", "{table}", "--columns", "answer=answer"], "prompt among them"),
         (["--data", "{table}", "--columns", "prompt=question,luck=right"], "give NAME=COLUMN"),
