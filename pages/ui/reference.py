@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.ui import cache, runs_at_hand, settings_link
+from pages.ui.camera import is_dark
 from pages.ui.errors import printable
 from pages.ui.links import RUN
 from rauq.errors import InvalidInput, RauqError
@@ -80,7 +81,7 @@ def _compare(name: str, trace: Trace, score: Score) -> None:
     rank = f"Less sure than {percentile:.0f} % of {count:,} answers of the run {name}, scored in the same way."
     st.text(f"{rank} {_share(found, score.uncertainty, correct_above)} {_RANKING}")
     if not found.reason:
-        figure = calibration_chart(found, score=score.uncertainty, dark=st.context.theme.type == "dark")
+        figure = calibration_chart(found, score=score.uncertainty, dark=is_dark())
         st.plotly_chart(
             figure, key="reference_chart", alt="Share of correct answers over uncertainty; this score marked"
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui import links
+from pages.ui.camera import is_dark
 from pages.ui.errors import printable
 from pages.ui.links import LONGEST
 from pages.ui.reference import reference
@@ -79,7 +80,7 @@ def _heads(score: Score) -> str:
 def _report(trace: Trace, score: Score) -> str:
     from analysis.exports.html_report import html_report
 
-    return html_report(trace, score, dark=st.context.theme.type == "dark")
+    return html_report(trace, score, dark=is_dark())
 
 
 def _python(trace: Trace, score: Score) -> None:

@@ -210,7 +210,7 @@ def test_what_is_folded_away_is_not_drawn():
 def test_both_figures_are_saved_in_the_chosen_format():
     page = open_compare()
     for form in ("svg", "png"):
-        page = choose(page, "compare_figure_format", form)
+        page = choose(page, "figure_format", form)
         saved = [json.loads(chart.proto.config)["toImageButtonOptions"] for chart in page.get("plotly_chart")]
         assert [options["format"] for options in saved] == [form, form]
         assert len({options["filename"] for options in saved}) == 2

@@ -16,7 +16,8 @@ from analysis.figures.quality_bins import quality_bins_chart
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
-from pages.ui.answer_sets.drawing import chart, clickable, dark, sentence
+from pages.ui.answer_sets.drawing import chart, clickable, sentence
+from pages.ui.camera import is_dark
 
 _CLICK = "Click a point: the answer opens in Inspect."
 
@@ -28,7 +29,7 @@ def best(chosen: Chosen) -> None:
     )
     sentence(sentences.about_best_and_worst(shown, chosen.layer), chosen)
     texts = chosen.column_of("answer")[shown.rows].tolist()
-    figure = best_and_worst_map(shown, texts, dark=dark())
+    figure = best_and_worst_map(shown, texts, dark=is_dark())
     clickable(figure, "best_and_worst", "Heat map: the best and the worst answers by the heads of a layer", chosen)
     st.caption(
         f"{best_and_worst_caption(shown, chosen.layer, tokens=chosen.asked.tokens)} Click a row: the answer opens in "
@@ -44,20 +45,20 @@ def gap(chosen: Chosen) -> None:
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        figure = gap_distributions(found, chosen.column, dark=dark())
+        figure = gap_distributions(found, chosen.column, dark=is_dark())
         clickable(figure, "correct_against_incorrect", "Attention of correct and of incorrect answers", chosen)
         st.caption(
             f"Mean attention over {TOKENS[chosen.asked.tokens]}. Boxes hold the middle half; the dashed line is the "
             f"mean. {sides_sentence(found.picked, chosen.column, chosen.thresholds)} {_CLICK}"
         )
     with right:
-        figure = gap_lines(found, chosen.layers, name="layer", dark=dark())
+        figure = gap_lines(found, chosen.layers, name="layer", dark=is_dark())
         chart(figure, "difference_by_layer", "Difference between correct and incorrect answers in each layer")
         st.caption(
             "Correct minus incorrect in every layer, with 95 % intervals. They are as many looks at the same answers: "
             "about 1 in 20 leaves out zero by chance."
         )
-    figure = gap_grid(found.picked, chosen.layers, dark=dark())
+    figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
     st.caption(
         "The picked head in every layer, each on its own scale: boxes hold the middle half, whiskers nine of ten. "
@@ -71,7 +72,7 @@ def bins(chosen: Chosen) -> None:
     found, correlated = quality_bins(attention, chosen.quality), correlations(attention, chosen.quality)
     sentence(sentences.about_bins(correlated.spearman, chosen.layer), chosen)
     title = f"mean attention of the picked head, layer {chosen.layer}"
-    figure = quality_bins_chart(found, title=title, dark=dark())
+    figure = quality_bins_chart(found, title=title, dark=is_dark())
     clickable(figure, "quality_by_attention", "Quality of each answer over its attention, and means of bins", chosen)
     st.caption(
         f"{bins_caption(found, correlated)} Kinds of prompt differ in both, so a correlation over all groups may be "
@@ -85,7 +86,7 @@ def further(chosen: Chosen) -> None:
     picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
     found = head_gaps(means, picks, chosen.sides)
     sentence(sentences.about_further_back(found, OFFSETS, chosen.layer), chosen)
-    figure = gap_lines(found, OFFSETS, name="preceding token", dark=dark())
+    figure = gap_lines(found, OFFSETS, name="preceding token", dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(
         f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is the one picked by "

@@ -16,7 +16,8 @@ from analysis.figures.picked_heads_map import picked_heads_map
 from analysis.figures.separation_map import separation_map
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
-from pages.ui.answer_sets.drawing import chart, dark, sentence
+from pages.ui.answer_sets.drawing import chart, sentence
+from pages.ui.camera import is_dark
 from pages.ui.errors import printable
 
 _PLACES = ("most frequent", "second", "third")
@@ -31,7 +32,7 @@ def picked(chosen: Chosen) -> None:
     sentence(sentences.about_picked(found, chosen.layer), chosen)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        chart(picked_heads_map(found, dark=dark()), "picked_heads", "Share of the answers that pick each head")
+        chart(picked_heads_map(found, dark=is_dark()), "picked_heads", "Share of the answers that pick each head")
         st.caption(_about_picking(chosen, found))
     with right:
         st.dataframe(
@@ -53,7 +54,7 @@ def separating(chosen: Chosen) -> None:
     """Layer x head map of the area under the ROC curve."""
     found = separation(chosen.means(), chosen.sides)
     sentence(sentences.about_separation(found, chosen.layers), chosen)
-    figure = separation_map(found, chosen.layers, dark=dark())
+    figure = separation_map(found, chosen.layers, dark=is_dark())
     chart(figure, "which_heads_separate", "Layer by head map of the area under the ROC curve of mean attention")
     st.caption(separation_caption(found, chosen.layers))
 

@@ -14,7 +14,8 @@ from analysis.report.report_tables import csv_table
 from pages.ui import cache
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
-from pages.ui.answer_sets.drawing import chart, clickable, dark, open_in_inspect, sentence
+from pages.ui.answer_sets.drawing import chart, clickable, open_in_inspect, sentence
+from pages.ui.camera import is_dark
 from rauq.settings import is_paper_setting, resolve
 
 _SHOWN = ("number", "group", "stratum", "error_label", "quality", "uncertainty", "num_tokens", "answer", "prompt")
@@ -32,7 +33,9 @@ def meaning(chosen: Chosen) -> None:
     sentence(sentences.about_meaning(found, uncertainty), chosen, ranking)
     left, right = st.columns(2, gap="medium")
     with left:
-        chart(calibration_chart(found, dark=dark()), "what_a_score_means", "Share of correct answers over uncertainty")
+        chart(
+            calibration_chart(found, dark=is_dark()), "what_a_score_means", "Share of correct answers over uncertainty"
+        )
         st.caption(
             f"Share of correct answers (quality above {correct_above:g}) at each score, by isotonic regression, with "
             f"95 % bootstrap intervals, n = {found.n:,}. {_setting(chosen)} It is a ranking, not a probability: other "
@@ -40,7 +43,7 @@ def meaning(chosen: Chosen) -> None:
         )
     with right:
         bins = quality_bins(uncertainty, quality)
-        figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=dark())
+        figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
         clickable(figure, "quality_by_score", "Quality of each answer over its uncertainty, and means of bins", chosen)
         st.caption("Each answer, and the mean quality in tenths of the scores. Click a point: it opens in Inspect.")
 

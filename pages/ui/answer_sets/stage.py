@@ -14,7 +14,7 @@ from pages.ui import cache, runs_at_hand
 from pages.ui.answer_sets import attention_views, controls, head_views, place, score_views
 from pages.ui.answer_sets.asked import View
 from pages.ui.answer_sets.chosen import Chosen, choose
-from pages.ui.answer_sets.drawing import saved_as
+from pages.ui.camera import format_picker
 from pages.ui.errors import printable, show_error
 from pages.ui.links import FILTERS, RUN
 from rauq.errors import RauqError, RunError
@@ -128,7 +128,7 @@ def _show(chosen: Chosen, sight: _Sight) -> None:
     except RauqError as error:
         show_error(error)
     if sight.figure:
-        saved_as()
+        format_picker()
 
 
 def _faults(name: str, run: Run) -> None:

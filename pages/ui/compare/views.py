@@ -18,6 +18,7 @@ from analysis.comparison import (
 )
 from analysis.figures.difference_map import difference_map
 from analysis.figures.overlay import overlay
+from pages.ui.camera import buttons, format_picker, is_dark
 from pages.ui.compare import answers_at_hand, fields, making
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.compare.sentences import Scores, about_curves, about_heads, about_scales, settings_in_words
@@ -27,7 +28,6 @@ from rauq.settings import Settings
 from rauq.trace import Trace
 
 Pair = tuple[Answer, Answer]
-_FORMAT, _FORMATS = "compare_figure_format", ("svg", "png")
 _NUMBER = st.column_config.NumberColumn(format="%.3f")
 
 
@@ -60,7 +60,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
         _curves(pair, scores, columns, scales, first_difference=first_difference, token=token)
     with right:
         _heads(a, b, scores)
-    _format()
+    format_picker()
     _table(under_each_setting(a, b, [score.settings for score in scores]))
 
 
@@ -87,10 +87,10 @@ def _curves(
             (a.pieces, b.pieces),
             first_difference=first_difference,
             selected=places[0] if places else None,
-            dark=_dark(),
+            dark=is_dark(),
         ),
         key="overlay",
-        config=_saved_as("confidence-and-collapse"),
+        config=buttons("confidence-and-collapse"),
         alt="Confidence of one layer each along the aligned tokens, and the collapse of both underneath",
     )
     common = (first_difference or 0) if a.prompt == b.prompt else 0
@@ -109,34 +109,13 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
             attention_difference(a, b, of_a.settings, of_b.settings),
             a.layers,
             picked=(picked[0], picked[1]),
-            dark=_dark(),
+            dark=is_dark(),
         ),
         key="difference_map",
-        config=_saved_as("attention-a-minus-b"),
+        config=buttons("attention-a-minus-b"),
         alt="Layer by head map of the difference in attention to the previous token, A minus B",
     )
     st.caption(about_heads(scores))
-
-
-def _format() -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("The camera above each figure saves it, as", width="content")
-        st.segmented_control(
-            "Format of a saved figure",
-            _FORMATS,
-            default=_FORMATS[0],
-            key=_FORMAT,
-            required=True,
-            label_visibility="collapsed",
-            persist_state="session",
-        )
-
-
-def _saved_as(name: str) -> dict[str, object]:
-    """What a figure's own buttons are: its camera saves a file of this name."""
-    form = st.session_state.get(_FORMAT, _FORMATS[0])
-    options = {"format": form, "filename": name, "scale": 1 if form == "svg" else 3}
-    return {"displaylogo": False, "displayModeBar": True, "toImageButtonOptions": options}
 
 
 def _table(rows: Sequence[UnderOneSetting]) -> None:
@@ -161,7 +140,3 @@ def _table(rows: Sequence[UnderOneSetting]) -> None:
 def _head(score: Score) -> int | None:
     head = None if score.layer is None else int(score.heads[score.layers.index(score.layer)])
     return head if head is not None and head >= 0 else None
-
-
-def _dark() -> bool:
-    return st.context.theme.type == "dark"

@@ -9,6 +9,7 @@ import streamlit as st
 
 from analysis.comparison import Columns
 from analysis.figures.pair import looks
+from pages.ui.camera import is_dark
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.compare.sentences import layer_and_head
 from pages.ui.words import words
@@ -97,7 +98,7 @@ def _ignore(*_: int | None) -> None:
 
 
 def _with_looks(sides: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    dark = st.context.theme.type == "dark"
+    dark = is_dark()
     return [
         side | {"name": look.name, "colour": look.colour} for side, look in zip(sides, looks(dark=dark), strict=True)
     ]
