@@ -5,39 +5,21 @@ to standard output, progress and errors to standard error. What loads torch or p
 """
 
 import argparse
-import io
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from rauq.errors import InvalidInput, RauqError
+from rauq.commands import DONE, exit_code, say
 from rauq.labels import running
 from rauq.trace import Kind
-
-DONE, KNOWN_ERROR, BAD_INPUT, STOPPED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its escape
     options = _parser().parse_args(arguments)
-    try:
-        code: int = options.run(options)
-    except RauqError as error:
-        say(f"analysis: {error}")
-        return BAD_INPUT if isinstance(error, InvalidInput) else KNOWN_ERROR
-    except KeyboardInterrupt:
-        say("analysis: stopped.")
-        return STOPPED
-    return code
-
-
-def say(message: str) -> None:
-    """Write one line to standard error; nothing in it can move the cursor."""
-    sys.stderr.write(f"{running(message)}\n")
+    return exit_code(partial(options.run, options), name="analysis")
 
 
 def _parser() -> argparse.ArgumentParser:

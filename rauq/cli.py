@@ -5,40 +5,27 @@ output, progress and errors to standard error. Torch loads after the input was f
 """
 
 import argparse
-import io
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 from rich.console import Console
 
 from rauq import report, terminal
-from rauq.errors import InvalidInput, RauqError
-from rauq.labels import running
+from rauq.commands import DONE, exit_code, say
+from rauq.errors import InvalidInput
 from rauq.score import score
 from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Trace
 
-DONE, KNOWN_ERROR, BAD_INPUT, STOPPED = 0, 1, 2, 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its escape
     options = _parser().parse_args(arguments)
-    try:
-        _inspect(options)
-    except RauqError as error:
-        _say(f"rauq: {error}")
-        return BAD_INPUT if isinstance(error, InvalidInput) else KNOWN_ERROR
-    except KeyboardInterrupt:
-        _say("rauq: stopped.")
-        return STOPPED
-    return DONE
+    return exit_code(partial(_inspect, options), name="rauq")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _inspect(options: argparse.Namespace) -> None:
+def _inspect(options: argparse.Namespace) -> int:
     settings = Settings(alpha=options.alpha, signal=options.signal, alignment=options.alignment)
     _check(options)
     trace = _trace(options)
@@ -81,6 +68,7 @@ def _inspect(options: argparse.Namespace) -> None:
         sys.stdout.write(json.dumps(report.as_json(trace, result), allow_nan=False) + "\n")
     else:
         terminal.draw(Console(highlight=False), trace, result)
+    return DONE
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -98,11 +86,11 @@ def _check(options: argparse.Namespace) -> None:
 
 def _trace(options: argparse.Namespace) -> Trace:
     progress = Console(stderr=True, highlight=False)
-    _say(f"Loading {options.model} ...")
+    say(f"Loading {options.model} ...")
     from rauq.models import load_model
 
     lm = load_model(options.model)
-    _say(f"Loaded a {lm.kind} model of {lm.num_layers} layers with {lm.num_heads} heads.")
+    say(f"Loaded a {lm.kind} model of {lm.num_layers} layers with {lm.num_heads} heads.")
     if options.answer is not None:
         return lm.read(options.prompt, options.answer)
     with progress.status("Generating") as status:
@@ -111,7 +99,3 @@ def _trace(options: argparse.Namespace) -> Trace:
             status.update(f"Generating: {index + 1} tokens")
 
         return lm.generate(options.prompt, max_new_tokens=options.max_new_tokens, last_row=True, on_token=count)
-
-
-def _say(message: str) -> None:
-    sys.stderr.write(f"{running(message)}\n")

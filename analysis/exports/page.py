@@ -8,13 +8,14 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+_HERE = Path(__file__).parent
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 
 
 def template(path: Path) -> Template:
     """A template that escapes every text, and has no names that are not given to it."""
     environment = Environment(
-        loader=FileSystemLoader(path.parent),
+        loader=FileSystemLoader([path.parent, _HERE]),  # a part that pages share lies here
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -25,7 +26,7 @@ def template(path: Path) -> Template:
 
 def own(name: str) -> str:
     """The text of a style sheet or a script that lies beside this file."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return (_HERE / name).read_text(encoding="utf-8")
 
 
 def policy(pieces: Iterable[str]) -> str:

@@ -29,10 +29,11 @@ def start_job(folder: Path) -> None:
     read_manifest(folder)
     _refuse_second(folder)
     process = _started(folder)
-    threading.Thread(target=process.wait, daemon=True).start()  # a dead child is a zombie until somebody waits for it
+    waiting = threading.Thread(target=process.wait, daemon=True)  # a dead child is a zombie until somebody waits for it
+    waiting.start()
     deadline = time.monotonic() + _PATIENCE
     while process.returncode is None and read_status(folder).pid != process.pid and time.monotonic() < deadline:
-        time.sleep(_LOOK)
+        waiting.join(_LOOK)  # a process that ends at once is not waited for
     if process.returncode:
         _refuse_second(folder)  # another one was begun at the same moment, and was faster
         message = f"The job ended at once: {last_lines(folder, 1) or 'it said nothing'}"

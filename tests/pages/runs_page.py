@@ -1,16 +1,12 @@
 """The page Runs under AppTest: opened on a folder of runs of its own, and what it shows."""
 
-import time
-
 from streamlit.testing.v1 import AppTest
 
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.preparing import prepare, request_for
-from analysis.runs.status import WORKING, read_status
 from tests.pages.conftest import APP
 from tests.pages.reading import interpreted
 
-PATIENCE = 90  # seconds until a job on a busy machine has ended
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y] [a](http://evil.example)"
 
 
@@ -58,11 +54,3 @@ def column(page, name):
 def rejected(page):
     """The rejected rows; the accepted ones stand above them."""
     return page.dataframe[1].value
-
-
-def ended(folder):
-    """The status of a run once its job has ended."""
-    deadline = time.monotonic() + PATIENCE
-    while (status := read_status(folder)).state in WORKING and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return status

@@ -7,8 +7,9 @@ from analysis.runs.examples import read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
 from pages.ui import state
+from tests.jobs import ended
 from tests.pages.reading import choose, written
-from tests.pages.runs_page import HOSTILE, column, ended, keys, open_form, rejected, said, told, upload
+from tests.pages.runs_page import HOSTILE, column, keys, open_form, rejected, said, told, upload
 
 CSV = b"""question,answer,right,task
 Q: In which country is Lyon? A:,Lyon is in France.,yes,places

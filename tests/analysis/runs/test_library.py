@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 
 import pytest
 
@@ -13,6 +12,7 @@ from analysis.runs.lock import only_job
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.status import WORKING, read_status
 from rauq.errors import InvalidInput, RunError
+from tests.jobs import ended
 
 
 @pytest.fixture(autouse=True)
@@ -121,13 +121,6 @@ def test_of_two_jobs_begun_at_the_same_moment_one_is_refused_in_so_many_words(pr
     monkeypatch.setattr(process, "is_held", lambda _: next(held))
     with only_job(prepared), pytest.raises(RunError, match=r"^Another job works on"):
         process.start_job(prepared)
-
-
-def ended(folder):
-    deadline = time.monotonic() + 120
-    while read_status(folder).state in WORKING and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return read_status(folder)
 
 
 def test_a_job_that_cannot_begin_says_why(prepared):

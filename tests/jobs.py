@@ -1,0 +1,16 @@
+"""Waiting for the job of a run, which is a process of its own: its folder is all that tells how far it is."""
+
+import time
+
+from analysis.runs.status import WORKING, read_status
+
+PATIENCE = 120.0  # seconds
+LOOK = 0.05
+
+
+def ended(folder):
+    """The status of a run once its job has ended."""
+    deadline = time.monotonic() + PATIENCE
+    while (status := read_status(folder)).state in WORKING and time.monotonic() < deadline:
+        time.sleep(LOOK)
+    return status
