@@ -25,6 +25,11 @@ from rauq.trace import Alternative, Trace
 
 if TYPE_CHECKING:
     from rauq.candidate import Candidate, examine
+    from rauq.judges.idf import load_idf
+    from rauq.judges.loading import load_judges
+    from rauq.judges.nli import load_nli
+    from rauq.judges.similarity import load_similarity
+    from rauq.judges.tagger import load_tagger
     from rauq.language_model import LanguageModel
     from rauq.models import load_model
 
@@ -50,7 +55,12 @@ __all__ = [
     "batch",
     "cached_models",
     "examine",
+    "load_idf",
+    "load_judges",
     "load_model",
+    "load_nli",
+    "load_similarity",
+    "load_tagger",
     "local_models",
     "score",
     "score_arrays",
@@ -61,7 +71,12 @@ _LOADS_TORCH = {
     "Candidate": "rauq.candidate",
     "LanguageModel": "rauq.language_model",
     "examine": "rauq.candidate",
+    "load_idf": "rauq.judges.idf",
+    "load_judges": "rauq.judges.loading",
     "load_model": "rauq.models",
+    "load_nli": "rauq.judges.nli",
+    "load_similarity": "rauq.judges.similarity",
+    "load_tagger": "rauq.judges.tagger",
 }
 
 

@@ -30,8 +30,8 @@ def plain_errors(source: str | Path, part: str) -> Iterator[None]:
         raise _why_not(Path(source), part, error) from error
 
 
-def why_no_hub(source: str, error: Exception) -> str:
-    """Why the hub gave nothing: the name, or the network."""
+def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
+    """Why the hub gave nothing: the name, or the network; `otherwise` is what can be done without it."""
     if isinstance(error, HfHubHTTPError | HFValidationError):
         return (
             f"{source!r} is no folder here, and the hub gives no model of that name ({_short(error)}). "
@@ -39,7 +39,7 @@ def why_no_hub(source: str, error: Exception) -> str:
         )
     return (
         f"{source!r} is no folder here, and the hub cannot be reached: there is no network ({_short(error)}). "
-        'A folder works without it, and "atlas" is embedded.'
+        f"{otherwise}"
     )
 
 

@@ -60,14 +60,14 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
         ModelNotFound: nothing usable is there, or the network is missing.
         UnsupportedModel: it is no causal language model, or it needs its own code.
     """
-    where = {"revision": revision, "local_files_only": _is_here(source, revision), "trust_remote_code": False}
+    where = whereabouts(source, revision=revision, otherwise='A folder works without it, and "atlas" is embedded.')
     with plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
         _refuse_other_architectures(config)
     with plain_errors(source, "tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, **where)
     with plain_errors(source, "weights"):
-        _require_safetensors(source, where)
+        require_safetensors(source, where)
     with plain_errors(source, "config.json"), torch.device("meta"):
         skeleton = AutoModelForCausalLM.from_config(copy.deepcopy(config), trust_remote_code=False)
     return Checkpoint(source=source, where=where, config=config, tokenizer=tokenizer, skeleton=skeleton)
@@ -88,10 +88,56 @@ def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str, takes_less:
         options["attn_implementation"] = "eager"
     with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less):
         model = _with_weights(source, options)
-        _detach_from_files(model)
+        detach_from_files(model)
     model.requires_grad_(requires_grad=False)
     model.train(mode=False)
     return model
+
+
+def whereabouts(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
+    """What to tell transformers so that it finds a folder, a model of the hub, or one of the cache without network.
+
+    The hub is asked once with a short limit, since its own client goes on trying for half a minute.
+
+    Args:
+        source: A folder or the hub id of a model.
+        revision: Branch, tag or commit on the hub.
+        otherwise: What the error says can be done where there is no network.
+
+    Raises:
+        ModelNotFound: no such folder, nothing of that name on the hub, or no network and nothing in the cache.
+    """
+    return {
+        "revision": revision,
+        "local_files_only": _is_here(source, revision, otherwise),
+        "trust_remote_code": False,
+    }
+
+
+def require_safetensors(source: str, where: dict[str, Any]) -> None:
+    """Refuse a model whose weights are pickled, or not there.
+
+    Raises:
+        FileNotFoundError: it has no safetensors.
+    """
+    if _is_folder(source):
+        found = bool(list(Path(source).glob("*.safetensors")))
+    elif where["local_files_only"]:
+        found = any(
+            isinstance(try_to_load_from_cache(source, name, revision=where["revision"]), str) for name in _WEIGHTS
+        )
+    else:
+        found = any(_is_on_hub(source, name, where["revision"]) for name in _WEIGHTS)
+    if not found:
+        message = f"there is no {' or '.join(_WEIGHTS)}"
+        raise FileNotFoundError(message)
+
+
+def detach_from_files(model: PreTrainedModel) -> None:
+    """Copy weights that are views of a file: if it changed, they would too, and if it shrank, the process would end."""
+    for weights in (*model.parameters(), *model.buffers()):
+        if weights.device.type == "cpu":
+            weights.data = weights.data.clone()
 
 
 def find_device(name: str) -> torch.device:
@@ -155,11 +201,8 @@ def running_takes_less(model: PreTrainedModel) -> str:
     return f"Try a shorter prompt, a smaller batch, a smaller model{halves}."
 
 
-def _is_here(source: str, revision: str | None) -> bool:
-    """Whether to do without the network: a folder, or a model in the cache while the hub does not answer.
-
-    The hub is asked once with a short limit, since its own client goes on trying for half a minute.
-    """
+def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
+    """Whether to do without the network: a folder, or a model in the cache while the hub does not answer."""
     if _is_folder(source):
         return True
     if looks_like_path(source):
@@ -170,7 +213,7 @@ def _is_here(source: str, revision: str | None) -> bool:
     except Exception as error:  # the network, the hub and the name can each be at fault
         if not isinstance(error, HFValidationError) and _cached_commit(source, revision):
             return True
-        raise ModelNotFound(why_no_hub(source, error)) from error
+        raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
     return False
 
 
@@ -206,33 +249,12 @@ def _with_weights(source: str | Path, options: dict[str, Any]) -> PreTrainedMode
     return model
 
 
-def _require_safetensors(source: str, where: dict[str, Any]) -> None:
-    if _is_folder(source):
-        found = bool(list(Path(source).glob("*.safetensors")))
-    elif where["local_files_only"]:
-        found = any(
-            isinstance(try_to_load_from_cache(source, name, revision=where["revision"]), str) for name in _WEIGHTS
-        )
-    else:
-        found = any(_is_on_hub(source, name, where["revision"]) for name in _WEIGHTS)
-    if not found:
-        message = f"there is no {' or '.join(_WEIGHTS)}"
-        raise FileNotFoundError(message)
-
-
 def _is_on_hub(source: str, file: str, revision: str | None) -> bool:
     try:
         _ask_hub(source, file, revision)
     except EntryNotFoundError:
         return False
     return True
-
-
-def _detach_from_files(model: PreTrainedModel) -> None:
-    """Copy weights that are views of a file: if it changed, they would too, and if it shrank, the process would end."""
-    for weights in (*model.parameters(), *model.buffers()):
-        if weights.device.type == "cpu":
-            weights.data = weights.data.clone()
 
 
 def _free_on_gpu(gpu: torch.device | int) -> int:

@@ -71,6 +71,12 @@ def load_examples(family: Family) -> tuple[Example, ...]:
     return tuple(_example(json.loads(line)) for line in lines)
 
 
+@lru_cache(maxsize=1)
+def examples_by_prompt() -> dict[str, Example]:
+    """Every held-out prompt of every family, found by its text."""
+    return {example.prompt: example for family in FAMILIES for example in load_examples(family)}
+
+
 def _example(row: dict[str, Any]) -> Example:
     facts = tuple(Fact(fact["name"], tuple(fact["accepted"]), fact["required"]) for fact in row["facts"])
     return Example(**{**row, "facts": facts, "wordings": tuple(row["wordings"])})

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rauq.atlas.evaluation import FAMILIES, Example, Verdict, load_examples
+from rauq.atlas.evaluation import Example, Verdict, examples_by_prompt
 from rauq.errors import TraceFileError
 from rauq.spans import tokens_in
 from rauq.trace import Trace
@@ -112,7 +112,7 @@ def held_out(trace: Trace) -> Example:
     Raises:
         TraceFileError: the trace's prompt is none of them.
     """
-    example = _by_prompt().get(trace.prompt)
+    example = examples_by_prompt().get(trace.prompt)
     if example is None:
         message = (
             f"{trace.prompt!r} is no held-out prompt, so its answer cannot be judged. "
@@ -133,11 +133,6 @@ def _loaded(path: Path) -> Trace:
 @lru_cache(maxsize=MOST_KEPT)
 def _loaded_at(path: Path, _changed: int) -> Trace:
     return Trace.load(path)
-
-
-@lru_cache(maxsize=1)
-def _by_prompt() -> dict[str, Example]:
-    return {example.prompt: example for family in FAMILIES for example in load_examples(family)}
 
 
 def _read(index: Path, make: Callable[[Any], Row]) -> tuple[Row, ...]:
