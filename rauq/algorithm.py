@@ -37,7 +37,7 @@ def algorithm(answers: Batch, settings: Settings) -> Steps:
     Raises:
         InvalidInput: settings that do not fit the batch.
     """
-    _check_alignment(answers, settings)
+    check_alignment(answers, settings)
     signal_name, alpha = signal_and_alpha(settings, answers.kind)
     settings = resolve(settings, answers.kind)
     layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
@@ -61,7 +61,12 @@ def algorithm(answers: Batch, settings: Settings) -> Steps:
     return Steps(settings, layers, head_means, picked, attention, signal, confidence, scores, uncertainty)
 
 
-def _check_alignment(answers: Batch, settings: Settings) -> None:
+def check_alignment(answers: Batch, settings: Settings) -> None:
+    """Require the alignment that the batch was made with.
+
+    Raises:
+        InvalidInput: the settings ask for the other one.
+    """
     if settings.alignment != answers.alignment:
         message = (
             f"The batch holds attention of alignment {answers.alignment!r}, the settings ask for "

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,11 @@ class Batch:
     def rows(self, layers: tuple[int, ...]) -> np.ndarray:
         """Where absolute layer indices lie on the layer axis of `attention`."""
         return np.array([self.layers.index(layer) for layer in layers])
+
+    def take(self, rows: np.ndarray | slice) -> "Batch":
+        """The answers at these places alone; a slice copies nothing."""
+        chosen = {name: getattr(self, name)[rows] for name in ("attention", "logprobs", "entropies", "lengths")}
+        return replace(self, **chosen)
 
     def head_means(self, layers: tuple[int, ...]) -> np.ndarray:
         """Mean weight of each head of these layers on the previous token: (A, Lw, H), nan for one token.

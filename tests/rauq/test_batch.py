@@ -74,3 +74,14 @@ def test_models_of_one_shape_are_told_apart_by_name():
         batch(
             [random_trace(3, model=name, revision=revision) for name, revision in (("first", "r1"), ("second", "r2"))]
         )
+
+
+@pytest.mark.parametrize("rows", [np.array([2, 0]), slice(1, 3)])
+def test_taking_answers_keeps_theirs_alone(rows):
+    answers = batch(TRACES)
+    answers.head_means((0, 1))
+    taken, chosen = answers.take(rows), np.arange(3)[rows]
+    assert taken.lengths.tolist() == answers.lengths[chosen].tolist()
+    for name in ("attention", "logprobs", "entropies"):
+        np.testing.assert_array_equal(getattr(taken, name), getattr(answers, name)[chosen])
+    np.testing.assert_array_equal(taken.head_means((0, 1)), answers.head_means((0, 1))[chosen])
