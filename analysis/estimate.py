@@ -43,13 +43,14 @@ def estimate(
     n = len(quality)
     value = metric(uncertainty, quality) if n else math.nan
     if math.isnan(value):
-        return Estimate(value, math.nan, math.nan, n, given - n, _why_undefined(uncertainty, quality))
+        return Estimate(value, math.nan, math.nan, n, given - n, why_undefined(uncertainty, quality))
     drawn = resamples(n, count=count, seed=seed)
     low, high = interval(bootstrap(metric, uncertainty, quality, drawn), level=level)
     return Estimate(value, low, high, n, given - n)
 
 
-def _why_undefined(uncertainty: np.ndarray, quality: np.ndarray) -> str:
+def why_undefined(uncertainty: np.ndarray, quality: np.ndarray) -> str:
+    """Say why these answers, which have both values, are not ranked by a metric."""
     n = len(quality)
     if n < 2:
         return f"{n or 'no'} answer{'s' * (n == 0)} with both an uncertainty and a quality: at least 2 are needed"

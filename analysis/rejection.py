@@ -54,10 +54,15 @@ def rejection_curve(uncertainty: np.ndarray, quality: np.ndarray, *, max_rejecti
 
 
 def defined(uncertainty: np.ndarray, quality: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs that can be ranked and averaged: no nan, and no infinite quality; infinite uncertainty ranks."""
+    """Return the pairs that can be ranked and averaged, as floats."""
     uncertainty, quality = np.asarray(uncertainty, dtype=float), np.asarray(quality, dtype=float)
-    kept = ~np.isnan(uncertainty) & np.isfinite(quality)
+    kept = is_defined(uncertainty, quality)
     return uncertainty[kept], quality[kept]
+
+
+def is_defined(uncertainty: np.ndarray, quality: np.ndarray) -> np.ndarray:
+    """Which pairs (A,) can be ranked and averaged: no nan, and no infinite quality; infinite uncertainty ranks."""
+    return ~np.isnan(uncertainty) & np.isfinite(quality)
 
 
 def _tied_quality(uncertainty: np.ndarray, quality: np.ndarray) -> np.ndarray:

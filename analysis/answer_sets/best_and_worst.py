@@ -56,13 +56,14 @@ def best_and_worst(
         quality=quality[rows],
         picks=picks[rows],
         head=int(attention[rows].mean(axis=0).argmax()) if size else None,
-        drawn=_cuts_a_tie(ranked, size) or _cuts_a_tie(ranked, len(ranked) - size),
+        drawn=cuts_a_tie(ranked, size) or cuts_a_tie(ranked, len(ranked) - size),
         excluded=len(quality) - len(kept),
         reason=_reason(len(kept), size, k),
     )
 
 
-def _cuts_a_tie(ranked: np.ndarray, place: int) -> bool:
+def cuts_a_tie(ranked: np.ndarray, place: int) -> bool:
+    """Whether answers of one value stand on both sides of a place in a ranking."""
     return 0 < place < len(ranked) and bool(ranked[place - 1] == ranked[place])
 
 
