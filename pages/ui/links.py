@@ -1,18 +1,19 @@
 """What a URL says besides settings: which answer, or what to ask which model; what is selected, what is marked."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 from rauq.trace import Kind, Trace
 
 EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
 RUN, NUMBER = "run", "number"  # an answer of a run: the run's name, and the number of its example
+FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
 FILTERS = GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
-OF_RUN = (RUN, NUMBER, VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, *FILTERS)  # and the view that led to it
+OF_RUN = (RUN, NUMBER, FROM, VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, *FILTERS)  # and the view that led to it
 PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"
 ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT)
 LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
@@ -34,6 +35,25 @@ class Asked:
     model: str = "atlas"
     kind: Kind | None = None
     max_new_tokens: int = USUAL_TOKENS
+
+
+class Read(NamedTuple):
+    """What parameters of a URL say, by their names, and the names of those that cannot be used."""
+
+    values: dict[str, Any]
+    wrong: tuple[str, ...]
+
+
+def read(query: Mapping[str, str], parsers: Mapping[str, Callable[[str], Any]]) -> Read:
+    """Read the parameters that have a parser, which returns None for a text that cannot be used."""
+    found = {name: parse(query[name]) for name, parse in parsers.items() if name in query}
+    usable = {name: value for name, value in found.items() if value is not None}
+    return Read(usable, tuple(name for name in found if name not in usable))
+
+
+def one_of(allowed: Iterable[Any]) -> Callable[[str], Any]:
+    """A parser that lets these values through."""
+    return {str(value): value for value in allowed}.get
 
 
 def read_asked(query: Mapping[str, str]) -> Asked | None:

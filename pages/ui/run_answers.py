@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pages.ui import cache, links, runs_at_hand
-from pages.ui.links import COLOUR, HEAD, NUMBER, RUN, TOKEN, WRONG
+from pages.ui.links import COLOUR, FROM, HEAD, NUMBER, RUN, TOKEN, WRONG
 from rauq.labels import number as written
 from rauq.trace import Trace
 
 _PREFIX = f"{RUN}:"
-_OF_ONE_ANSWER = (NUMBER, HEAD, TOKEN, COLOUR, WRONG)
+_OF_ONE_ANSWER = (NUMBER, FROM, HEAD, TOKEN, COLOUR, WRONG)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def find_by_ref(ref: str) -> RunAnswer | None:
 
 
 def way_back(query: Mapping[str, str]) -> dict[str, str]:
-    """URL parameters of the view of the page Answer sets that led to an answer, out of those of Inspect."""
+    """URL parameters of the view of a run that led to an answer, out of those of Inspect."""
     return {name: value for name, value in query.items() if name not in _OF_ONE_ANSWER}
 
 

@@ -10,7 +10,7 @@ import rauq
 from pages.ui import links, run_answers, selection, state
 from pages.ui.errors import show_error
 from pages.ui.linked_views import payload, show_views
-from pages.ui.links import RUN
+from pages.ui.links import FROM, RUN
 from pages.ui.state import Shown
 from pages.ui.take_away import take_away
 from pages.ui.words import words
@@ -18,6 +18,10 @@ from rauq.score import Score
 from rauq.settings import Settings
 
 _BRANCH = "_branch"
+_WAYS_BACK = {
+    "answer_sets": ("pages/answer_sets.py", "Back to its answer set"),
+    "methods": ("pages/methods.py", "Back to the methods on its run"),
+}
 
 
 def show_answer(shown: Shown, settings: Settings) -> None:
@@ -57,9 +61,10 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
 
 
 def _way_back() -> None:
+    page, label = _WAYS_BACK.get(st.query_params.get(FROM, ""), _WAYS_BACK["answer_sets"])
     st.page_link(
-        "pages/answer_sets.py",
-        label="Back to its answer set",
+        page,
+        label=label,
         icon=":material/arrow_back:",
         query_params=run_answers.way_back(st.query_params.to_dict()),
     )

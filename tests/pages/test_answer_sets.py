@@ -118,7 +118,7 @@ def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):
     assert not page.exception
     assert page.error[0].value == "This run cannot be used"
     assert [link.proto.query_string for link in page.get("page_link")] == ["run=torn"]
-    page.selectbox(key="answer_set_run").set_value("small").run()
+    page.selectbox(key="answer_sets_run").set_value("small").run()
     assert not page.error
     assert page.query_params == {"run": "small"}
     assert drawn(page) == CHARTS["gap"]
@@ -217,7 +217,7 @@ def test_a_click_opens_the_answer_in_inspect(view, key):
     query = {"run": "small", "view": view, "group": "two", "layer": "3", "alpha": "0.5"}
     page = seeded(query, key, clicked(3))
     assert not page.exception
-    assert page.query_params == query | {"number": "7"}
+    assert page.query_params == query | {"number": "7", "from": "answer_sets"}
     assert [area.value for area in page.text_area if area.key == "prompt"] == ["a?"]
     assert len(page.get("bidi_component")) == 1
 

@@ -8,8 +8,10 @@ import pytest
 
 from analysis.quality.judgement import Thresholds
 from analysis.runs.shard import OFFSETS
-from pages.ui.answer_sets.asked import Asked, Filters, Span, fitted, read_asked, thresholds, written_span
-from pages.ui.answer_sets.chosen import choose, counts, passing
+from pages.ui.answer_sets.asked import Asked, fitted, read_asked, thresholds
+from pages.ui.answer_sets.chosen import choose
+from pages.ui.of_run.chosen import counts
+from pages.ui.of_run.filters import Filters, Span, passing, written_span
 from rauq import Settings
 from tests.pages.sets import make
 

@@ -15,7 +15,7 @@ from analysis.estimate import estimate
 from analysis.metrics import spearman
 from analysis.quality.judgement import Thresholds
 from pages.ui.answer_sets import sentences
-from pages.ui.answer_sets.chosen import Counts
+from pages.ui.of_run.chosen import Counts, about_counts
 
 NUM = 60
 CORRECT = np.arange(NUM) < NUM // 2
@@ -112,18 +112,18 @@ def test_picked_heads_are_counted():
 def test_what_does_not_occur_is_not_counted():
     every = Counts(answers=10, correct=4, incorrect=1, between=3, undefined=2, filtered_out=1, failed=5)
     said = "n = 10 answers: 4 correct (quality above 0.9), 1 incorrect (below 0.1)"
-    assert sentences.about_counts(every, Thresholds()) == (
+    assert about_counts(every, Thresholds()) == (
         f"{said}, 3 between, 2 without quality. Besides: 1 filtered out, 5 failed."
     )
     none = replace(every, between=0, undefined=0, filtered_out=0, failed=0)
-    assert sentences.about_counts(none, Thresholds()) == f"{said}."
+    assert about_counts(none, Thresholds()) == f"{said}."
 
 
 def test_thresholds_are_named_where_they_leave_a_side_empty():
     one_sided = Counts(answers=40, correct=22, incorrect=0, between=18, undefined=0, filtered_out=0, failed=0)
-    assert "Other thresholds put" in sentences.about_counts(one_sided, Thresholds())
+    assert "Other thresholds put" in about_counts(one_sided, Thresholds())
     for other in ({"incorrect": 1}, {"between": 0}):
-        assert "Other thresholds" not in sentences.about_counts(replace(one_sided, **other), Thresholds())
+        assert "Other thresholds" not in about_counts(replace(one_sided, **other), Thresholds())
 
 
 def test_the_best_of_many_heads_is_held_against_chance():

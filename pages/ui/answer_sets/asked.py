@@ -1,6 +1,5 @@
 """What a link to the page Answer sets asks for: which run, which view of it, of which answers, tokens and layer."""
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,45 +13,13 @@ from analysis.runs.arrays import TokenChoice
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
 from pages.ui import links
-from pages.ui.links import (
-    CORRECT,
-    COUNT,
-    FILTERS,
-    GROUP,
-    INCORRECT,
-    LAYER,
-    LENGTH,
-    OFFSET,
-    QUALITY,
-    TEXT,
-    TOKENS,
-    VIEW,
-)
+from pages.ui.links import CORRECT, COUNT, FILTERS, GROUP, INCORRECT, LAYER, OFFSET, TOKENS, VIEW
+from pages.ui.of_run.filters import NUMBER, PARSERS, Filters, groups
 
 View = Literal["best", "gap", "bins", "further", "picked", "separation", "meaning", "answers"]
 MOST_ROWS = 50  # best and worst answers, of each
-LONGEST_TEXT = 200
 
-_NUMBER = r"-?\d{1,9}(?:\.\d{1,6})?"
-_RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})", re.ASCII)
-_QUALITY = re.compile(_NUMBER, re.ASCII)
-
-
-class Span(NamedTuple):
-    """A range of numbers, both ends included."""
-
-    low: float = -math.inf
-    high: float = math.inf
-
-
-@dataclass(frozen=True, kw_only=True)
-class Filters:
-    """Which answers are looked at; a group of None and an empty text leave all in."""
-
-    group: str | None = None
-    quality: Span = field(default_factory=Span)
-    length: Span = field(default_factory=Span)
-    text: str = ""
+_QUALITY = re.compile(NUMBER, re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +45,7 @@ class ReadAsked(NamedTuple):
 
 def read_asked(query: Mapping[str, str]) -> ReadAsked:
     """What the parameters of a URL ask for, whatever run it is of."""
-    found = {name: parse(query[name]) for name, parse in _PARSERS.items() if name in query}
-    wrong = tuple(name for name, value in found.items() if value is None)
-    usable = {name: value for name, value in found.items() if value is not None}
+    usable, wrong = links.read(query, _PARSERS)
     filters = Filters(**{name: usable.pop(name) for name in FILTERS if name in usable})
     return ReadAsked(Asked(**usable, filters=filters), wrong)
 
@@ -113,52 +78,24 @@ def thresholds(asked: Asked, usual: Thresholds) -> Thresholds:
     )
 
 
-def groups(run: Run) -> tuple[str, ...]:
-    """The groups of the run's answers, in the order of their names."""
-    return tuple(sorted(set(run.answers["group"])))
-
-
 def marks_facts(run: Run) -> bool:
     """Whether it is known of any answer which tokens carry the fact."""
     return bool(np.asarray(run.answers["num_fact_tokens"] > 0).any())
-
-
-def written_span(span: Span) -> str:
-    """A range as it stands in a URL."""
-    return f"{span.low:.6g}..{span.high:.6g}"
-
-
-def _one_of(allowed: tuple[Any, ...]) -> Callable[[str], Any]:
-    return {str(value): value for value in allowed}.get
 
 
 def _threshold(text: str) -> float | None:
     return float(text) if _QUALITY.fullmatch(text) else None
 
 
-def _span(text: str) -> Span | None:
-    ends = _RANGE.fullmatch(text)
-    if ends is None or float(ends[1]) > float(ends[2]):
-        return None
-    return Span(float(ends[1]), float(ends[2]))
-
-
-def _text(text: str) -> str | None:
-    return text if 0 < len(text) <= LONGEST_TEXT else None
-
-
 _PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
     {
-        VIEW: _one_of(get_args(View)),
+        VIEW: links.one_of(get_args(View)),
         LAYER: links.number,
-        TOKENS: _one_of(get_args(TokenChoice)),
-        OFFSET: _one_of(OFFSETS),
-        COUNT: _one_of(tuple(range(1, MOST_ROWS + 1))),
+        TOKENS: links.one_of(get_args(TokenChoice)),
+        OFFSET: links.one_of(OFFSETS),
+        COUNT: links.one_of(tuple(range(1, MOST_ROWS + 1))),
         CORRECT: _threshold,
         INCORRECT: _threshold,
-        GROUP: str,
-        QUALITY: _span,
-        LENGTH: _span,
-        TEXT: _text,
+        **PARSERS,
     }
 )

@@ -16,8 +16,8 @@ from analysis.figures.quality_bins import quality_bins_chart
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
-from pages.ui.answer_sets.drawing import chart, clickable, sentence
 from pages.ui.camera import is_dark
+from pages.ui.of_run.drawing import chart, clickable, sentence
 
 _CLICK = "Click a point: the answer opens in Inspect."
 

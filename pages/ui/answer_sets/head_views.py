@@ -16,9 +16,9 @@ from analysis.figures.picked_heads_map import picked_heads_map
 from analysis.figures.separation_map import separation_map
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
-from pages.ui.answer_sets.drawing import chart, sentence
 from pages.ui.camera import is_dark
 from pages.ui.errors import printable
+from pages.ui.of_run.drawing import chart, sentence
 
 _PLACES = ("most frequent", "second", "third")
 _HEAD, _ROW, _MOST_ROWS = 38, 35, 12  # pixels, pixels, layers

@@ -14,8 +14,8 @@ from analysis.report.report_tables import csv_table
 from pages.ui import cache
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
-from pages.ui.answer_sets.drawing import chart, clickable, open_in_inspect, sentence
 from pages.ui.camera import is_dark
+from pages.ui.of_run.drawing import chart, clickable, open_in_inspect, sentence
 from rauq.settings import is_paper_setting, resolve
 
 _SHOWN = ("number", "group", "stratum", "error_label", "quality", "uncertainty", "num_tokens", "answer", "prompt")

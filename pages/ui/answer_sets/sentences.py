@@ -3,7 +3,7 @@
 They are made of our own words and numbers alone, and claim a difference only where its interval leaves out none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from analysis.answer_sets.separation import Separation
 from analysis.answer_sets.sides import Sides
 from analysis.calibration import Calibration, share_at
 from analysis.estimate import Estimate
-from analysis.quality.judgement import Thresholds
-from pages.ui.answer_sets.chosen import Counts
 from rauq.labels import number
 
 _TENTHS = (0.1, 0.5, 0.9)
@@ -133,20 +131,6 @@ def about_ranking(prr: Estimate, roc_auc: Estimate) -> str:
     return f"It ranks {prr.n:,} answers with PRR {in_words(prr)} and ROC-AUC {in_words(roc_auc)}."
 
 
-def about_counts(found: Counts, thresholds: Thresholds) -> str:
-    """How many answers are behind a view, and where the others are."""
-    sides = [
-        f"{found.correct:,} correct (quality above {thresholds.correct:g})",
-        f"{found.incorrect:,} incorrect (below {thresholds.incorrect:g})",
-    ]
-    rest = _if_any({"between": found.between, "without quality": found.undefined})
-    besides = _if_any({"filtered out": found.filtered_out, "failed": found.failed})
-    others = f" Besides: {', '.join(besides)}." if besides else ""
-    one_sided = found.between and not (found.correct and found.incorrect)
-    what_to_do = " Other thresholds put more of them on either side." if one_sided else ""
-    return f"n = {found.answers:,} answers: {', '.join([*sides, *rest])}.{others}{what_to_do}"
-
-
 def difference(own: Gaps, column: int) -> str:
     """A difference of means with its interval, or that there is none."""
     value, low, high = (ends[column] for ends in (own.absolute.value, own.absolute.low, own.absolute.high))
@@ -154,11 +138,6 @@ def difference(own: Gaps, column: int) -> str:
         return f"{signed(value)}, {own.reasons[column]}"
     noise = "" if low > 0 or high < 0 else ", no difference beyond noise"
     return f"{signed(value)} [{signed(low)}, {signed(high)}]{noise}"
-
-
-def _if_any(numbers: Mapping[str, int]) -> list[str]:
-    """Numbers with what they count; what does not occur is not said."""
-    return [f"{count:,} {name}" for name, count in numbers.items() if count]
 
 
 def _share(found: Calibration, score: float) -> str:

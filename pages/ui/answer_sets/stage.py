@@ -6,20 +6,11 @@ from types import MappingProxyType
 
 import streamlit as st
 
-from analysis.quality.judgement import Thresholds
-from analysis.quality.measures import measure
-from analysis.runs.opened import Run
-from analysis.runs.shard import answers_path
-from pages.ui import cache, runs_at_hand
 from pages.ui.answer_sets import attention_views, controls, head_views, place, score_views
-from pages.ui.answer_sets.asked import View
-from pages.ui.answer_sets.chosen import Chosen, choose
-from pages.ui.camera import format_picker
-from pages.ui.errors import printable, show_error
-from pages.ui.links import FILTERS, RUN
-from rauq.errors import RauqError, RunError
-
-_MOST_ERRORS = 3
+from pages.ui.answer_sets.asked import Asked, View
+from pages.ui.answer_sets.chosen import PAGE, Chosen, choose
+from pages.ui.of_run.controls import filters, run_picker, view_picker
+from pages.ui.of_run.stage import draw_view, open_run, usual_thresholds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,41 +59,21 @@ def empty_stage() -> None:
         "This page shows the paper's figures for a set of answers that was scored, a run, and every point opens the "
         "answer behind it. There is no run here yet."
     )
-    st.page_link("pages/runs.py", label="Score a data set, or import a run", icon=":material/playlist_add:")
-    st.write("Or, in a shell:")
-    st.code("python -m analysis score --model atlas --data atlas --out runs/first", language="bash")
-
-
-def way_to_runs(name: str) -> None:
-    """Lead to the run on the page Runs, where it is watched and resumed."""
-    st.page_link(
-        "pages/runs.py",
-        label="Watch it or resume it on the page Runs",
-        icon=":material/arrow_forward:",
-        query_params={RUN: name},
-    )
 
 
 def show_run(name: str) -> None:
     """Open a run, and show what the URL asks for."""
     columns = st.columns([3, 4, 1.3, 2, 2.4], gap="small", vertical_alignment="bottom")
     with columns[0]:
-        controls.run_picker(name)
-    folder = runs_at_hand.folder(name)
-    if folder is None:
-        message = f"The run {name} is no longer there. Choose another one."
-        raise RunError(message)
-    with st.spinner("Opening the run", show_time=False):
-        run = cache.run(folder)
-    _faults(name, run)
-    if run.answers.empty:
-        _no_answers(name, run)
+        run_picker(PAGE, name, of_one_run=place.OF_ONE_RUN)
+    if (run := open_run(name)) is None:
         return
-    chosen = choose(name, run, place.asked(run, usual := _usual(run)), place.settings(run), usual)
+    usual = usual_thresholds(run)
+    chosen = choose(name, run, place.asked(run, usual), place.settings(run), usual)
     sight = _SIGHTS[chosen.asked.view]
     _controls(columns[1:], chosen, sight)
-    controls.view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view)
-    _show(chosen, sight)
+    view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view, usual=Asked().view)
+    draw_view(lambda: sight.draw(chosen), chosen, figure=sight.figure)
 
 
 def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, sight: _Sight) -> None:
@@ -113,60 +84,6 @@ def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, 
         if sight.layer:
             controls.layer_picker(chosen)
     with columns[2]:
-        controls.filters(chosen)
+        filters(chosen, chosen.asked.filters)
     with columns[3]:
         controls.reading(chosen, offset=sight.offset, sides=sight.sides, rows=sight.rows, score=sight.score)
-
-
-def _show(chosen: Chosen, sight: _Sight) -> None:
-    if not len(chosen.rows):
-        st.info("No answer passes the filters.")
-        st.button("Look at all answers", key="no_filters", on_click=place.forget, args=(FILTERS,))
-        return
-    try:
-        sight.draw(chosen)
-    except RauqError as error:
-        show_error(error)
-    if sight.figure:
-        format_picker()
-
-
-def _faults(name: str, run: Run) -> None:
-    """Parts that are not answered yet, or missing or broken; the rest is shown."""
-    if not run.faults:
-        return
-    if _is_begun_only(run):
-        done = len(run.answers) + len(run.failures)
-        st.info(
-            f"This run is not finished: {done:,} of its {run.manifest.request.count:,} examples are answered so far, "
-            "and shown."
-        )
-        way_to_runs(name)
-        return
-    st.warning(
-        f"{len(run.faults)} of {run.manifest.num_shards} parts of this run are missing or broken: the "
-        f"{len(run.answers):,} answers of the others are shown.",
-        icon="⚠️",
-    )
-    details = st.expander("Which parts, and why", key="answer_set_faults", on_change="rerun")
-    if details.open:
-        with details:
-            st.text("\n".join(map(printable, run.faults)))
-
-
-def _is_begun_only(run: Run) -> bool:
-    """Whether what it lacks was never written, and nothing is broken."""
-    there = sum(answers_path(run.folder, number).exists() for number in range(run.manifest.num_shards))
-    return there == len(run.shards)
-
-
-def _no_answers(name: str, run: Run) -> None:
-    st.info("This run has no answers yet.")
-    way_to_runs(name)
-    for error in run.failures["error"].head(_MOST_ERRORS):
-        st.text(printable(str(error)))
-
-
-def _usual(run: Run) -> Thresholds:
-    """The thresholds of the run's measure of quality."""
-    return measure(run.manifest.request.quality).thresholds
