@@ -1,0 +1,158 @@
+"""The numbers that the paper published, of its models on its data sets: to stand beside a run's, never among them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import pandas as pd
+
+from rauq.errors import InvalidInput
+
+Kind = Literal["methods", "ablation", "supervised"]
+
+_FOLDER = Path(__file__).parent / "paper_numbers"
+_OVER_MODELS = "(mean)"
+
+PAPER_ROWS = MappingProxyType(
+    {
+        "rauq": "RAUQ",
+        "msp": "MSP",
+        "perplexity": "Perplexity",
+        "mean_token_entropy": "MTE",
+        "ccp": "CCP",
+        "attention_score": "Attention Score",
+        "attention_score_answer": "Attention Score (Gen. Tokens)",
+        "attention_score_answer_head": "Attention Score (Gen. Tokens, Selected Head)",
+        "focus": "Focus",
+        "simple_focus": "Simple Focus",
+        "degmat": "DegMat NLI Score entail.",
+        "eccentricity": "Ecc. NLI Score entail.",
+        "eigval_laplacian": "EVL NLI Score entail.",
+        "lexical_similarity": "Lexical Similarity Rouge-L",
+        "eigen_score": "EigenScore",
+        "luq": "LUQ",
+        "semantic_entropy": "Semantic Entropy",
+        "sar": "SAR",
+        "semantic_density": "Semantic Density",
+        "token_mean": "token mean",
+        "token_median": "token median",
+        "token_sum_log": "token sum of logs",
+        "layer_mean": "layer mean",
+        "layer_median": "layer median",
+        "no_attention": "no attention",
+        "no_recurrence": "no recurrence",
+        "previous_probability": "previous probability instead of confidence",
+        "product": "probability times attention",
+        "minus_mean": "attention minus running mean",
+        "minus_recent_mean": "attention minus rolling mean of 5",
+        "ratio_to_mean": "attention over running mean",
+        "rauq_entropy": "RAUQ (Entropy)",
+        "single_head": "RAUQ (Single Head)",
+        "middle_five": "RAUQ (5 middle layers, 14–18)",
+        "all_layers": "RAUQ (All layers)",
+    }
+)
+"""Ids of methods, and the names of their rows in the paper; what asks another judge than the paper's has none."""
+
+_METHODS = {
+    **{name: method for method, name in PAPER_ROWS.items()},
+    **dict.fromkeys(("token mean of logs (RAUQ)", "layer max (RAUQ)"), "rauq"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A table of the paper about one model: `table` is its label there, `metric` prr or roc_auc."""
+
+    table: str
+    model: str
+    metric: str
+    kind: Kind
+    topic: str
+
+    @property
+    def title(self) -> str:
+        """What it shows, for a reader: that it is published is always said."""
+        metric = "ROC-AUC" if self.metric == "roc_auc" else "PRR"
+        return f"Published {metric}, {self.model}: {self.topic}"
+
+
+_TABLES: tuple[tuple[str, Kind, str], ...] = (
+    ("overall_results", "methods", "methods by task"),
+    ("overall_results_roc_auc", "methods", "methods by task"),
+    ("overall_results_small_large", "methods", "methods by task"),
+    ("instruction_results", "methods", "methods by task"),
+    ("llama_detailed", "methods", "methods by data set"),
+    ("qwen_detailed", "methods", "methods by data set"),
+    ("gemma_detailed", "methods", "methods by data set"),
+    ("falcon_detailed", "methods", "methods by data set"),
+    ("attention_score_selected_head", "ablation", "attention score with parts of RAUQ"),
+    ("llama_token_agg", "ablation", "over tokens"),
+    ("llama_layer_agg", "ablation", "over layers"),
+    ("llama_functions", "ablation", "update rules"),
+    ("llama_delta_functions", "ablation", "change-point rules"),
+    ("llama_prob_entropy", "ablation", "probability or entropy"),
+    ("llama_instruct_prob_entropy", "ablation", "probability or entropy"),
+    ("llama_single_head", "ablation", "one head of each layer for all answers"),
+    ("llama_layer_selection", "ablation", "layers"),
+    ("llama_lig", "ablation", "integrated gradients in place of attention"),
+    ("llama_supervised_id", "supervised", "supervised methods, trained on the same data set"),
+    ("llama_supervised_ood", "supervised", "supervised methods, trained on other data sets"),
+)
+
+
+def published_tables() -> tuple[Published, ...]:
+    """Every table that ranks methods, once for each of its models, in this file's order."""
+    known = _numbers()[["table", "model", "metric"]].drop_duplicates()
+    return tuple(
+        Published(table=table, model=row.model, metric=row.metric, kind=kind, topic=topic)
+        for table, kind, topic in _TABLES
+        for row in known[(known["table"] == table) & (known["model"] != _OVER_MODELS)].itertuples()
+    )
+
+
+def published_models(metric: str = "prr") -> tuple[str, ...]:
+    """The models whose comparison of all methods was published."""
+    found = [one.model for one in published_tables() if (one.kind, one.metric) == ("methods", metric)]
+    return tuple(dict.fromkeys(found))
+
+
+def published(table: str, model: str) -> pd.DataFrame:
+    """The published numbers of a table about a model: a row for each method, a column for each data set or task.
+
+    The first two columns are `method`, the id or "" where there is none here, and `published`, the paper's own name of
+    the row; the mean is last, where the paper states one.
+
+    Raises:
+        InvalidInput: no such table, or not about this model.
+    """
+    numbers = _numbers()
+    own = numbers[(numbers["table"] == table) & (numbers["model"] == model)]
+    if own.empty:
+        there = "; ".join(f"{one.table} of {one.model}" for one in published_tables())
+        message = f"The paper has no table {table!r} about {model!r}. It has: {there}."
+        raise InvalidInput(message)
+    wide = own.pivot_table(index="row", columns="column", values="value", sort=False, observed=True)
+    wide = wide.reindex(index=own["row"].unique(), columns=own["column"].unique())
+    frame = wide.reset_index(names="published").rename_axis(columns=None)
+    frame.insert(0, "method", [method_of(name, table) for name in frame["published"]])
+    return frame
+
+
+def published_runtime() -> pd.DataFrame:
+    """The published cost with Llama-3.1 8B: `method` and `published` as above, seconds an answer, overhead percent."""
+    frame = pd.read_csv(_FOLDER / "runtime.csv").rename(columns={"method": "published"})
+    frame.insert(0, "method", [method_of(name) for name in frame["published"]])
+    return frame
+
+
+def method_of(name: str, table: str = "") -> str:
+    """The id of the method that a row of the paper is about, "" where there is none here."""
+    if name == PAPER_ROWS["rauq"] and table.endswith("prob_entropy"):
+        return "rauq_probability"
+    return _METHODS.get(name, "")
+
+
+def _numbers() -> pd.DataFrame:
+    return pd.read_csv(_FOLDER / "results.csv")
