@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import rauq
-from analysis.control import Control, control
+from analysis.methods.control import Control, control
 from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc
 from rauq.atlas.evaluation import FAMILIES, Example, Family, judge, load_examples
 from rauq.language_model import LanguageModel

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.control import control
+from analysis.methods.control import control
 from rauq.settings import Settings
 from tests.traces import make_trace
 

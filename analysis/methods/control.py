@@ -1,0 +1,150 @@
+"""Does attention matter here? RAUQ computed again with the picked heads' attention exchanged, all else unchanged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analysis.answer_sets.resampling import divided
+from rauq.aggregation import combine_layers
+from rauq.algorithm import algorithm
+from rauq.batch import Batch
+from rauq.errors import InvalidInput
+from rauq.settings import MEAN_UPDATES, Settings
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Control:
+    """Uncertainties of the same A answers under real attention (A,) and under what was put in its place.
+
+    `shuffled` (S, A): the weights of another answer, in each of S seeded derangements; nan for the only answer of two
+    or more tokens, which has no other. `constant`: the mean weight of each layer. `random_head`: a head drawn for each
+    answer and layer. `mean_of_heads`: the mean over all heads.
+    """
+
+    real: np.ndarray
+    shuffled: np.ndarray
+    constant: np.ndarray
+    random_head: np.ndarray
+    mean_of_heads: np.ndarray
+
+
+def control(
+    answers: Batch,
+    settings: Settings,
+    *,
+    tokens: np.ndarray | None = None,
+    derangements: int = 20,
+    seed: int = 0,
+) -> Control:
+    """Score one group of answers under each exchange; the maximum over layers is taken after it.
+
+    `tokens` (A, N) restricts the score to some tokens of each answer: confidence flows through all of them, but the
+    mean of -log c is over these alone, nan where an answer has none.
+
+    Raises:
+        InvalidInput: settings that do not pick the head of largest mean, or restricted ones without a mean of logs.
+    """
+    _check(settings, restricted=tokens is not None)
+    steps = algorithm(answers, settings)
+    rng = np.random.default_rng(seed)
+    weights = _weights(answers, steps.layers, steps.picked[..., 0])
+    drawn = rng.integers(answers.attention.shape[2], size=weights.shape[:2])
+
+    def rescored(exchanged: np.ndarray) -> np.ndarray:
+        single = replace(answers, attention=exchanged[:, :, None, :], layers=steps.layers)
+        return _uncertainty(single, replace(settings, layers=steps.layers), tokens)
+
+    return Control(
+        real=_uncertainty(answers, settings, tokens),
+        shuffled=np.stack([rescored(_shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
+        constant=rescored(_constant(weights)),
+        random_head=rescored(_weights(answers, steps.layers, drawn)),
+        mean_of_heads=_uncertainty(answers, replace(settings, heads="mean"), tokens),
+    )
+
+
+def control_of_groups(
+    answers: Batch,
+    settings: Settings,
+    names: Sequence[str],
+    *,
+    tokens: np.ndarray | None = None,
+    derangements: int = 20,
+    seed: int = 0,
+) -> Control:
+    """The control of every group, given the group of each answer (A,): what is exchanged stays within it.
+
+    Raises:
+        InvalidInput: as `control`.
+    """
+    real, constant, random_head, mean_of_heads = np.full((4, len(names)), np.nan)
+    shuffled = np.full((derangements, len(names)), np.nan)
+    for name in np.unique(names):
+        rows = np.flatnonzero(np.asarray(names) == name)
+        chosen = None if tokens is None else tokens[rows]
+        found = control(answers.take(rows), settings, tokens=chosen, derangements=derangements, seed=seed)
+        real[rows], constant[rows], random_head[rows] = found.real, found.constant, found.random_head
+        mean_of_heads[rows], shuffled[:, rows] = found.mean_of_heads, found.shuffled
+    return Control(
+        real=real, shuffled=shuffled, constant=constant, random_head=random_head, mean_of_heads=mean_of_heads
+    )
+
+
+def _check(settings: Settings, *, restricted: bool) -> None:
+    if settings.heads != "max":
+        message = f"heads is {settings.heads!r}: the control exchanges the attention of the picked head, heads='max'."
+        raise InvalidInput(message)
+    if restricted and (settings.token_aggregation != "mean_log" or settings.update in MEAN_UPDATES):
+        message = (
+            f"Some tokens alone have a score of token_aggregation='mean_log' and an update with confidence; "
+            f"got {settings.token_aggregation!r} and {settings.update!r}."
+        )
+        raise InvalidInput(message)
+
+
+def _uncertainty(answers: Batch, settings: Settings, tokens: np.ndarray | None) -> np.ndarray:
+    steps = algorithm(answers, settings)
+    if tokens is None:
+        return steps.uncertainty
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; log of a negative confidence = nan
+        sums = np.log(steps.confidence, out=np.zeros_like(steps.confidence), where=tokens[:, None]).sum(axis=-1)
+    counts = np.broadcast_to(tokens.sum(axis=-1)[:, None], sums.shape)
+    return combine_layers(0.0 - divided(sums, counts), settings.layer_aggregation)
+
+
+def _weights(answers: Batch, layers: tuple[int, ...], heads: np.ndarray) -> np.ndarray:
+    """Return the weights of one head for each answer and layer: (A, Lw, N - 1); `heads` (A, Lw)."""
+    number = np.arange(len(answers.attention))[:, None]
+    return answers.attention[number, answers.rows(layers)[None, :], heads].astype(np.float64)  # runs keep halves
+
+
+def _shuffled(weights: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Give each answer the weights of another of nearest length, cut or repeated to its own; nan if there is none."""
+    exchanged = np.full_like(weights, np.nan)
+    columns = np.arange(weights.shape[-1])
+    for taker, donor in _donors(lengths, rng):
+        repeated = weights[donor][:, columns % (lengths[donor] - 1)]
+        exchanged[taker] = np.where(columns < lengths[taker] - 1, repeated, np.nan)
+    return exchanged
+
+
+def _donors(lengths: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Pairs of an answer and another to take weights from: neighbours by length swap theirs, in twos and threes.
+
+    An answer of one token has no weights to give or take.
+    """
+    order = np.lexsort((rng.random(len(lengths)), lengths))
+    order = order[lengths[order] > 1]
+    pairs: list[tuple[int, int]] = []
+    while len(order) > 1:
+        size = len(order) if len(order) <= 3 else rng.integers(2, min(4, len(order) - 1))  # never one left over
+        pairs += zip(order[:size], np.roll(order[:size], rng.choice((-1, 1))), strict=True)
+        order = order[size:]
+    return pairs
+
+
+def _constant(weights: np.ndarray) -> np.ndarray:
+    known = np.isfinite(weights)
+    means = divided(np.where(known, weights, 0.0).sum(axis=(0, 2)), known.sum(axis=(0, 2)))
+    return np.where(np.isnan(weights), np.nan, means[:, None])
