@@ -18,9 +18,11 @@ def ask(page, address, prompt=PROMPT):
 
 
 def rested(page):
-    """Wait until the script rests, and a chart is drawn."""
+    """Wait until the script rests, a chart is drawn, and the sidebar has its buttons: they are drawn a little later."""
     expect(page.locator("canvas.confidence[aria-label]")).to_be_visible()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.locator(".st-key-run button")).to_be_visible()
+    expect(page.locator(".st-key-settings_alpha")).to_be_visible()
 
 
 def click_cell(page, layer, head, *, layers=12, heads=8):

@@ -49,7 +49,7 @@ def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     page.goto(f"{cold_server}/inspect?example=known-words&layer=1&head=3&alpha=0.5")
     rested(page)
     expect(page).to_have_title("RAUQ")
-    expect(page.locator(".source")).to_contain_text("Every word of the sentence was common")
+    expect(page.locator(".source", has_text="Every word of the sentence was common")).to_be_visible()
     expect(page.get_by_text("not the paper's setting")).to_be_visible()
     expect_selected(page, 1, 3)
     expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))

@@ -18,7 +18,7 @@ def test_hostile_input_is_drawn_as_text(page, server):
     page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
     page.get_by_label("Prompt").fill(f"Q:{HOSTILE}\nA:")
     page.get_by_role("button", name="Score it").click()
-    expect(page.locator(".source")).to_contain_text("as given")
+    expect(page.locator(".source", has_text="as given")).to_be_visible()
     rested(page)
     drawn = page.locator(".token .text").all_inner_texts()
     assert "".join(drawn) == HOSTILE.replace(" ", "·")
