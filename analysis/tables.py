@@ -14,15 +14,9 @@ from analysis.answer_sets.sides import sides
 from analysis.estimate import Estimate, estimate
 from analysis.metrics import prr, roc_auc
 from analysis.quality.judgement import Thresholds
+from analysis.runs.uncertainties import NAMES
 
 ALL = "all"
-METHODS = {
-    "uncertainty": "RAUQ",
-    "msp": "MSP",
-    "perplexity": "perplexity",
-    "mean_token_entropy": "mean token entropy",
-}
-"""Columns of a run's table that hold an uncertainty, and their names for a reader."""
 
 
 def summary_table(answers: pd.DataFrame, failed: Sequence[str], thresholds: Thresholds) -> pd.DataFrame:
@@ -44,24 +38,24 @@ def strata_table(answers: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
     for (group, stratum), part in judged.groupby(["group", "stratum"], sort=False):
         correct = part["quality"] > thresholds.roc
         cells = {"share correct": float(correct.mean())}
-        cells |= {"mean MSP of correct": part["msp"][correct].mean(), "of incorrect": part["msp"][~correct].mean()}
+        msp = part.get("msp", pd.Series(np.nan, part.index))
+        cells |= {"mean MSP of correct": msp[correct].mean(), "of incorrect": msp[~correct].mean()}
         rows.append({"group": group, "stratum": stratum, "answers": len(part), **cells})
     return pd.DataFrame(rows)
 
 
 def ranking_table(
-    answers: pd.DataFrame, thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
+    answers: pd.DataFrame, methods: Sequence[str], thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """PRR and ROC-AUC with their intervals, of each uncertainty in all answers and in each group.
+    """PRR and ROC-AUC with their intervals, of each method (column of `answers`) in all answers and in each group.
 
-    For ROC-AUC an answer is correct if its quality is above `thresholds.roc`. Uncertainties that no answer has are
-    left out.
+    For ROC-AUC an answer is correct if its quality is above `thresholds.roc`. Methods that no answer has are left out.
     """
     rows = [
-        {"group": name, "method": words, **_ranking(part[column], part["quality"], thresholds, resamples, seed)}
+        {"group": name, "method": NAMES[method], **_ranking(part[method], part["quality"], thresholds, resamples, seed)}
         for name, part in _parts(answers)
-        for column, words in METHODS.items()
-        if answers[column].notna().any()
+        for method in methods
+        if answers[method].notna().any()
     ]
     return pd.DataFrame(rows)
 

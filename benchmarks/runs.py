@@ -31,6 +31,7 @@ from analysis.runs.shard import Answered, write_shard
 from benchmarks.capture import memory_mib
 from benchmarks.paired import cpu_seconds
 from rauq import Alternative, Batch, Settings, Trace, score_many
+from rauq.methods.method import Uncertainty
 
 ANSWERS, LAYERS, HEADS, TOKENS, VOCABULARY = 2_000, 32, 32, 60, 128_256
 ROUNDS = 5
@@ -70,9 +71,14 @@ def outcomes(numbers: range, traces: list[Trace]) -> Iterator[Answered]:
     rng = np.random.default_rng(numbers.start)
     for number, trace in zip(numbers, traces, strict=False):
         quality, *uncertainties = (float(value) for value in rng.random(5))
-        names = ("uncertainty", "msp", "perplexity", "mean_token_entropy")
-        numbers_of = dict(zip(names, uncertainties, strict=True))
-        yield Answered(number=number, trace=trace, fact=fact, quality=round(quality), quality_reason="", **numbers_of)
+        yield Answered(
+            number=number,
+            trace=trace,
+            fact=fact,
+            quality=round(quality),
+            quality_reason="",
+            uncertainties=tuple(map(Uncertainty, uncertainties)),
+        )
 
 
 def write_run(folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from analysis.datasets.embedded import embedded_set
 from analysis.pipeline import work
-from analysis.runs.files import is_of_run
+from analysis.runs.files import goes_along
 from analysis.runs.preparing import prepare, request_for
 
 NAME = "atlas"
@@ -21,7 +21,7 @@ def make(build: Path, target: Path) -> int:
     work(build)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    files = sorted(path for path in build.iterdir() if is_of_run(path.name))
+    files = sorted(path for path in build.iterdir() if goes_along(path.name))
     for path in files:
         shutil.copyfile(path, target / path.name)
     return len(files)

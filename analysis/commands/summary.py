@@ -24,7 +24,7 @@ def print_summary(console: Console, run: Run) -> None:
     if len(strata := strata_table(run.answers, thresholds)):
         console.print(_strata(strata, thresholds))
     if run.answers["quality"].notna().any():
-        console.print(_ranking(ranking_table(run.answers, thresholds)))
+        console.print(_ranking(ranking_table(run.answers, run.methods, thresholds)))
     if more := groups_note(run.answers["group"]):
         console.print(more)
     for fault in run.faults:

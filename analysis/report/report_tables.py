@@ -13,7 +13,7 @@ from analysis.runs.shard import OFFSETS
 _MOST_SHOWN = 10
 _OF_ANSWERS = [
     *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
-    *("num_tokens", "num_fact_tokens", "stop_reason", *tables.METHODS),
+    *("num_tokens", "num_fact_tokens", "stop_reason"),
 ]
 
 
@@ -50,7 +50,9 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             "ranking",
             "How well each uncertainty ranks",
             f"PRR: 1 is the best ranking, 0 a random one. ROC-AUC: correct is quality above {limits.roc:g}. {brackets}",
-            tables.ranking_table(run.answers, limits, resamples=found.settings.resamples, seed=found.settings.seed),
+            tables.ranking_table(
+                run.answers, run.methods, limits, resamples=found.settings.resamples, seed=found.settings.seed
+            ),
         ),
         Table(
             "picked_heads",
@@ -88,7 +90,7 @@ def report_tables(found: Results) -> tuple[Table, ...]:
 
 def answers_frame(found: Results) -> pd.DataFrame:
     """A row for each answer, with its texts."""
-    return found.run.answers[_OF_ANSWERS]
+    return found.run.answers[[*_OF_ANSWERS, *found.run.methods]]
 
 
 def csv_table(frame: pd.DataFrame) -> str:

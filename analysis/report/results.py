@@ -95,9 +95,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         picked=picked_heads(picks, layers, run.answerer.num_heads),
         agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
         separation=separation(looked_at, outcome, seed=seed),
-        calibration=calibrate(
-            run.answers["uncertainty"].to_numpy(dtype=float), correct, count=settings.resamples, seed=seed
-        ),
+        calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),
     )
 
 

@@ -10,6 +10,7 @@ from analysis.quality.measures import Judge
 from analysis.runs.manifest import Request
 from analysis.runs.shard import Answered, Failed
 from analysis.runs.uncertainties import uncertainties
+from rauq.methods.method import Uncertainty
 from rauq.spans import tokens_in
 from rauq.trace import Trace
 
@@ -120,8 +121,5 @@ def _answered(
             fact=tokens_in(trace.answer_tokens, judgement.facts),
             quality=judgement.quality,
             quality_reason=judgement.reason,
-            uncertainty=float(found["rauq"][place]),
-            msp=float(found["msp"][place]),
-            perplexity=float(found["perplexity"][place]),
-            mean_token_entropy=float(found["mean_token_entropy"][place]),
+            uncertainties=tuple(Uncertainty(found[method][place]) for method in methods),
         )

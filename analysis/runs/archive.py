@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from analysis.runs.files import is_of_run
+from analysis.runs.files import goes_along
 from analysis.runs.library import folder_of
 from analysis.runs.manifest import MANIFEST, cannot_write, read_manifest
 from analysis.runs.validation import validate
@@ -23,9 +23,9 @@ _ENCRYPTED = 0x1
 
 
 def export_zip(folder: Path) -> IO[bytes]:
-    """The files of a run as an archive in a temporary file, open at its start; status, times and log stay here.
+    """The files of a run as an archive in a temporary file, open at its start; status and log stay here.
 
-    Equal runs give equal archives.
+    Equal files give equal archives.
 
     Raises:
         RunError: the folder is no run, cannot be read, or the disk is full.
@@ -34,7 +34,7 @@ def export_zip(folder: Path) -> IO[bytes]:
     archive = tempfile.TemporaryFile()  # noqa: SIM115 - the caller's to close
     try:
         with ZipFile(archive, "w", ZIP_STORED) as files:
-            for path in sorted(path for path in folder.iterdir() if is_of_run(path.name)):
+            for path in sorted(path for path in folder.iterdir() if goes_along(path.name)):
                 with path.open("rb") as source, files.open(ZipInfo(path.name), "w", force_zip64=True) as target:
                     shutil.copyfileobj(source, target, _BLOCK)
     except OSError as error:
@@ -107,7 +107,7 @@ def _check_entries(entries: list[ZipInfo]) -> None:
 def _is_plain_file(entry: ZipInfo) -> bool:
     kind = stat.S_IFMT(entry.external_attr >> 16)
     return (
-        is_of_run(entry.filename)
+        goes_along(entry.filename)
         and kind in (0, stat.S_IFREG)
         and not entry.flag_bits & _ENCRYPTED
         and entry.compress_type in (ZIP_STORED, ZIP_DEFLATED)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+TIMINGS = "timings.jsonl"
+
 _OF_A_RUN = re.compile(r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors")
 _BESIDE_IT = re.compile(r"status\.json|timings\.jsonl|run\.lock|log\.txt|stop|report|\..+\.tmp")
 
@@ -10,6 +12,11 @@ _BESIDE_IT = re.compile(r"status\.json|timings\.jsonl|run\.lock|log\.txt|stop|re
 def is_of_run(name: str) -> bool:
     """Whether a file of this name is a part of what a run is."""
     return _OF_A_RUN.fullmatch(name) is not None
+
+
+def goes_along(name: str) -> bool:
+    """Whether a file of this name is exported with a run: what it is, and how long its answers took."""
+    return is_of_run(name) or name == TIMINGS
 
 
 def foreign(folder: Path) -> list[str]:

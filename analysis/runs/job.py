@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.runs.answering import Done
+from analysis.runs.files import TIMINGS
 from analysis.runs.manifest import cannot_write
 from analysis.runs.status import State, Status, write_status
 from rauq.errors import RunError
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from rauq.generation import Cancel
 
 STOP = "stop"
-TIMINGS = "timings.jsonl"
 OnProgress = Callable[[Status], None]
 
 

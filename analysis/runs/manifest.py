@@ -12,9 +12,10 @@ from rauq.errors import RunError
 from rauq.trace import Kind
 from rauq.trace_limits import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 
-SCHEMA = 1
+SCHEMA = 2
 MOST_EXAMPLES = 1_000_000
 MOST_IN_A_BATCH = 1024
+MOST_SAMPLES = 100
 MANIFEST = "manifest.json"
 StoredLayers = Literal["middle", "all"]
 
@@ -25,7 +26,9 @@ class Request:
 
     `model`: atlas, a hub id or a folder. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
     the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
-    token. Shards hold `shard_size` examples each, by their number; batches do not cross shards.
+    token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
+    `rauq.METHODS`; those that compare samples are given `samples` of them, drawn by `seed`. `nli`, `similarity`,
+    `tagger`, `idf`: the models and the file that others ask, by name or path; "" where there is none.
     """
 
     model: str
@@ -44,6 +47,12 @@ class Request:
     shard_size: int = 32
     stored_layers: StoredLayers = "middle"
     methods: tuple[str, ...] = ("rauq", "msp", "perplexity", "mean_token_entropy")
+    samples: int = 5
+    seed: int = 0
+    nli: str = ""
+    similarity: str = ""
+    tagger: str = ""
+    idf: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +174,7 @@ def _check(manifest: Manifest) -> None:
         batch_size=(request.batch_size, MOST_IN_A_BATCH),
         shard_size=(request.shard_size, MOST_EXAMPLES),
         max_new_tokens=(request.max_new_tokens, MOST_ANSWER_TOKENS),
+        samples=(request.samples, MOST_SAMPLES),
     )
     if answerer is not None:
         _check_sizes(

@@ -34,7 +34,8 @@ class Run:
     """The answers of a run, A of them, in the order of its data set.
 
     `answers` has a row for each answered example, `failures` one for each that failed; the columns are those of a
-    shard and of the examples. `shards` are those that are whole, and `faults` say what is wrong with others.
+    shard and of the examples, and one of each method of the run, by its id. `reasons` (A x methods) say why one is nan,
+    "" where it is not. `shards` are those that are whole, and `faults` say what is wrong with others.
     """
 
     folder: Path
@@ -42,14 +43,24 @@ class Run:
     answerer: Answerer
     examples: tuple[Example, ...]
     answers: pd.DataFrame
+    reasons: pd.DataFrame
     failures: pd.DataFrame
     shards: tuple[Shard, ...]
     faults: tuple[str, ...]
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """The ids of the methods whose uncertainties were stored with the answers."""
+        return self.manifest.request.methods
+
+    @property
     def stored_layers(self) -> tuple[int, ...]:
         """The layers whose weights are kept token by token."""
         return layers_to_store(self.manifest, self.answerer)
+
+    def uncertainty(self, method: str) -> np.ndarray:
+        """What a method gave of each answer (A,); nan where the run was not asked for it."""
+        return self.answers.get(method, pd.Series(np.nan, self.answers.index)).to_numpy(dtype=float)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -93,12 +104,15 @@ def open_run(folder: Path) -> Run:
     rows = pd.concat([LIGHT.empty_table().to_pandas(), *tables], ignore_index=True)
     joined = rows.join(_of_examples(examples), on="number")
     answered = joined["error"] == ""
+    answers = joined[answered].reset_index(drop=True)
+    values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
     return Run(
         folder=folder,
         manifest=manifest,
         answerer=manifest.answerer,
         examples=examples,
-        answers=joined[answered].reset_index(drop=True),
+        answers=answers.join(values.astype(float)),
+        reasons=reasons,
         failures=joined.loc[~answered, ["number", "id", "prompt", "error"]].reset_index(drop=True),
         shards=tuple(shards),
         faults=tuple(faults),
@@ -118,7 +132,7 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
         raise RunError(message)
     try:
         table = pq.read_table(path, columns=LIGHT.names).cast(LIGHT).to_pandas()
-        _check_rows(table, numbers)
+        _check_rows(table, numbers, manifest.request.methods)
         lengths = table.loc[table["error"] == "", "num_tokens"]
         with safe_open(traces_path(folder, shard), framework="np") as arrays:
             _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), layers_to_store(manifest, answerer), answerer)
@@ -131,12 +145,16 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
     return table
 
 
-def _check_rows(table: pd.DataFrame, numbers: range) -> None:
+def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -> None:
     if table["number"].tolist() != list(numbers):
         message = f"it has other examples than {numbers.start} to {numbers.stop - 1}"
         raise ValueError(message)
     if table["error"].isna().any() or (table.loc[table["error"] == "", "num_tokens"] < 1).any():
         message = "it has an answer without a token"
+        raise ValueError(message)
+    answered = table[table["error"] == ""]
+    if any(len(row) != len(methods) for name in ("values", "reasons") for row in answered[name]):
+        message = f"it has other uncertainties than {', '.join(methods)}"
         raise ValueError(message)
 
 
@@ -163,6 +181,11 @@ def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], ans
     if ("fact_means" in there) != ("fact_counts" in there):
         message = "it has only one of fact_means and fact_counts"
         raise ValueError(message)
+
+
+def _by_method(column: pd.Series, methods: tuple[str, ...]) -> pd.DataFrame:
+    """A column for each method out of one of lists (A,)."""
+    return pd.DataFrame(column.tolist(), columns=methods, index=column.index)
 
 
 def _of_examples(examples: tuple[Example, ...]) -> pd.DataFrame:

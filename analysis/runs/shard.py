@@ -1,6 +1,7 @@
 """A shard of a run: a table of answers, and beside it their attention in half precision.
 
-`answers-00000.parquet` has a row for each example of the shard, failed ones too. `traces-00000.safetensors` has arrays
+`answers-00000.parquet` has a row for each example of the shard, failed ones too; `values` and `reasons` are its
+uncertainties, in the order of the run's methods, and why one is nan. `traces-00000.safetensors` has arrays
 over the n answered ones:
 
 - `bands`, flat: for each answer in turn (2, L', H, N + 1), the weights 0 and 1 keys back, of the stored layers;
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 from safetensors.numpy import save
 
 from analysis.runs.manifest import write_whole
+from rauq.methods.method import Uncertainty
 from rauq.trace import Alignment, Trace
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
@@ -39,10 +41,8 @@ LIGHT = pa.schema(
         ("stop_reason", pa.string()),
         ("quality", pa.float64()),
         ("quality_reason", pa.string()),
-        ("uncertainty", pa.float64()),
-        ("msp", pa.float64()),
-        ("perplexity", pa.float64()),
-        ("mean_token_entropy", pa.float64()),
+        ("values", pa.list_(pa.float64())),
+        ("reasons", _TEXTS),
     ]
 )
 HEAVY = pa.schema(
@@ -63,17 +63,17 @@ SCHEMA = pa.schema([*LIGHT, *HEAVY])
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answered:
-    """An example's answer: its trace, the tokens that carry the fact (N,), its quality and its uncertainties."""
+    """An example's answer: its trace, the tokens that carry the fact (N,), its quality and its uncertainties.
+
+    `uncertainties` are in the order of the run's methods.
+    """
 
     number: int
     trace: Trace
     fact: np.ndarray
     quality: float
     quality_reason: str
-    uncertainty: float
-    msp: float
-    perplexity: float
-    mean_token_entropy: float
+    uncertainties: tuple[Uncertainty, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,10 +159,8 @@ def _row(outcome: Answered | Failed) -> dict[str, Any]:
         "stop_reason": trace.stop_reason,
         "quality": outcome.quality,
         "quality_reason": outcome.quality_reason,
-        "uncertainty": outcome.uncertainty,
-        "msp": outcome.msp,
-        "perplexity": outcome.perplexity,
-        "mean_token_entropy": outcome.mean_token_entropy,
+        "values": outcome.uncertainties,
+        "reasons": [uncertainty.reason for uncertainty in outcome.uncertainties],
         "chat_applied": trace.chat_applied,
         "prompt_ids": trace.prompt_ids,
         "answer_ids": trace.answer_ids,

@@ -32,6 +32,11 @@ UNCERTAINTIES: Mapping[str, Callable[[Sequence[Trace]], np.ndarray]] = MappingPr
 )
 
 
+NAMES: Mapping[str, str] = MappingProxyType(
+    {"rauq": "RAUQ", "msp": "MSP", "perplexity": "Perplexity", "mean_token_entropy": "Mean Token Entropy"}
+)
+
+
 def uncertainties(traces: Sequence[Trace], methods: Sequence[str]) -> dict[str, np.ndarray]:
     """Each method's uncertainty (A,) of answers of one model, at the paper's settings; nan where it was not asked for.
 

@@ -19,6 +19,7 @@ from rauq.trace import Trace
 from rauq.trace_limits import faults
 
 LARGEST_TABLE = 2**30  # bytes of one table, unpacked
+LONGEST_REASON = 1_000  # characters
 
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 _CHOICES: tuple[TokenChoice, ...] = ("all", "fact")
@@ -43,6 +44,7 @@ def validate(folder: Path) -> None:
         whole = {shard.number for shard in run.shards}
         _refuse(f"shard {number} is broken" for number in shards if number not in whole)
         _refuse(fault for shard in run.shards for fault in _shard_faults(run, shard))
+        _refuse(_uncertainty_faults(run))
         _refuse(_mean_faults(run))
 
 
@@ -81,6 +83,17 @@ def _answer_faults(row: Any, trace: Trace, fact: np.ndarray) -> Iterator[str]:  
         yield "the tokens that carry the fact are not those of the table"
     if np.isinf(row.quality):
         yield "its quality is infinite"
+
+
+def _uncertainty_faults(run: Run) -> Iterator[str]:
+    """A number is finite, and what is undefined has a reason that can be read."""
+    values, reasons = run.answers[list(run.methods)], run.reasons
+    if np.isinf(values.to_numpy()).any():
+        yield "an uncertainty is infinite"
+    if reasons.isna().any(axis=None) or (values.isna() != (reasons != "")).any(axis=None):
+        yield "an uncertainty is undefined without a reason, or has one and is defined"
+    elif reasons.size and reasons.map(len).max(axis=None) > LONGEST_REASON:
+        yield f"the reason for an undefined uncertainty has more than {LONGEST_REASON:,} characters"
 
 
 def _mean_faults(run: Run) -> Iterator[str]:

@@ -24,6 +24,9 @@ from analysis.tables import (
 from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
 
 
+METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy")
+
+
 def answers_of(quality, groups):
     rng = np.random.default_rng(0)
     return pd.DataFrame(
@@ -31,7 +34,7 @@ def answers_of(quality, groups):
             "group": groups,
             "quality": np.array(quality, dtype=float),
             "num_tokens": 4,
-            "uncertainty": rng.uniform(size=len(quality)),
+            "rauq": rng.uniform(size=len(quality)),
             "msp": rng.uniform(size=len(quality)),
             "perplexity": np.nan,
             "mean_token_entropy": rng.uniform(size=len(quality)),
@@ -63,9 +66,9 @@ def test_strata_count_what_has_a_quality():
 def test_rankings_are_those_of_the_metrics_in_each_group():
     quality = np.random.default_rng(1).uniform(size=60)
     answers = answers_of(quality, ["one", "two"] * 30)
-    table = ranking_table(answers, Thresholds(roc=0.3), resamples=50)
+    table = ranking_table(answers, METHODS, Thresholds(roc=0.3), resamples=50)
     assert table["group"].tolist() == ["all"] * 3 + ["one"] * 3 + ["two"] * 3
-    assert table["method"].tolist() == ["RAUQ", "MSP", "mean token entropy"] * 3  # perplexity was not asked for
+    assert table["method"].tolist() == ["RAUQ", "MSP", "Mean Token Entropy"] * 3  # perplexity was not asked for
     row, part = table.iloc[4], answers[answers["group"] == "one"]
     assert row["prr"] == pytest.approx(prr(part["msp"].to_numpy(), part["quality"].to_numpy()))
     assert row["roc_auc"] == pytest.approx(roc_auc_score(part["quality"] <= 0.3, part["msp"]))
@@ -73,7 +76,7 @@ def test_rankings_are_those_of_the_metrics_in_each_group():
 
 
 def test_what_ranks_nothing_has_a_reason():
-    table = ranking_table(answers_of([1, 1, 1, np.nan], ["a"] * 4), Thresholds(), resamples=10)
+    table = ranking_table(answers_of([1, 1, 1, np.nan], ["a"] * 4), METHODS, Thresholds(), resamples=10)
     assert table["group"].tolist() == ["all"] * 3
     assert table[["prr", "roc_auc", "prr_low"]].isna().all(axis=None)
     assert table["excluded"].tolist() == [1] * 3

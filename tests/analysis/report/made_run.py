@@ -7,6 +7,7 @@ from analysis.runs.examples import write_examples
 from analysis.runs.manifest import Answerer, Manifest, Request, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import Answered, Failed, write_shard
+from rauq.methods.method import Uncertainty
 from tests.answers import VOCAB_SIZE, random_trace
 
 LAYERS, HEADS = 6, 4
@@ -50,7 +51,12 @@ def _answered(number, length, quality, text, *, facts):
     trace = random_trace(length, seed=number, num_layers=LAYERS, num_heads=HEADS, answer_tokens=(text,) * length)
     fact = (np.arange(length) == length - 1) & facts
     scores = np.random.default_rng(number).uniform(0, 2, 4) - (0 if np.isnan(quality) else quality)
-    names = ("uncertainty", "msp", "perplexity", "mean_token_entropy")
-    values = dict(zip(names, scores.tolist(), strict=True))
     reason = "no reference" if np.isnan(quality) else ""
-    return Answered(number=number, trace=trace, fact=fact, quality=quality, quality_reason=reason, **values)
+    return Answered(
+        number=number,
+        trace=trace,
+        fact=fact,
+        quality=quality,
+        quality_reason=reason,
+        uncertainties=tuple(map(Uncertainty, scores)),
+    )

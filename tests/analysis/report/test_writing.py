@@ -75,7 +75,7 @@ def test_its_tables_hold_the_numbers_of_the_run(run, found, page):
     assert {path.stem for path in tables.glob("*.tex")} == names - {"answers"}
     rows = read(tables / "answers.csv")
     assert [float(row["quality"]) for row in rows] == run.answers["quality"].tolist()
-    assert [float(row["uncertainty"]) for row in rows] == run.answers["uncertainty"].tolist()
+    assert [float(row["rauq"]) for row in rows] == run.answers["rauq"].tolist()
     first, *groups = read(tables / "summary.csv")
     assert (first["group"], first["answers"], first["correct"], first["incorrect"]) == ("all", "40", "16", "16")
     assert (first["neither"], first["failed"]) == ("8", "1")

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from analysis.runs import archive
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.files import is_of_run
+from analysis.runs.files import goes_along
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
 from analysis.runs.status import read_status
 from rauq.errors import InvalidInput, RunError
@@ -46,7 +46,7 @@ def test_a_run_comes_in_as_it_went_out(packed, finished_run, tmp_path):
     folder = import_zip(io.BytesIO(packed), tmp_path / "runs", "other-name")
     assert folder == tmp_path / "runs" / "other-name"
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        path.name: path.read_bytes() for path in finished_run.iterdir() if is_of_run(path.name)
+        path.name: path.read_bytes() for path in finished_run.iterdir() if goes_along(path.name)
     }
     status = read_status(folder)
     assert (status.state, status.saved, status.failed) == ("finished", 13, 1)
@@ -201,5 +201,5 @@ def test_tables_that_no_run_has_are_refused(column, value, said, finished, tmp_p
 def test_manifests_that_no_run_has_are_refused(part, change, finished, tmp_path):
     manifest = read_manifest(finished)
     write_manifest(finished, replace(manifest, **{part: replace(getattr(manifest, part), **change)}))
-    packed = zipped({path.name: path.read_bytes() for path in finished.iterdir() if is_of_run(path.name)})
+    packed = zipped({path.name: path.read_bytes() for path in finished.iterdir() if goes_along(path.name)})
     refused(packed, tmp_path / "runs", "damaged|12 rows|manifest")

@@ -11,6 +11,7 @@ from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, wri
 from analysis.runs.traces import fact_tokens, trace, traces_in
 from rauq.batch import batch as batch_of
 from rauq.errors import InvalidInput, RunError
+from rauq.methods.method import Uncertainty
 from rauq.score import score_many
 from rauq.settings import Settings
 from tests.traces import make_trace
@@ -23,10 +24,10 @@ def test_means_are_those_of_the_whole_traces(alignment, offset, finished):
     pieces = [tuple(b" w" for _ in range(length)) for length in (1, 2, 5, 9)]
     made = [make_trace(own, num_layers=3, seed=seed) for seed, own in enumerate(pieces)]
     facts = [np.arange(len(own)) % 3 == 2 for own in pieces]
-    numbers = dict.fromkeys(("quality", "uncertainty", "msp", "perplexity", "mean_token_entropy"), 0.0)
+    uncertainties = (Uncertainty(0),) * 4
     rows = zip(made, facts, strict=True)
     outcomes = [
-        Answered(number=number, trace=own, fact=fact, quality_reason="", **numbers)
+        Answered(number=number, trace=own, fact=fact, quality=0.0, quality_reason="", uncertainties=uncertainties)
         for number, (own, fact) in enumerate(rows)
     ]
     write_shard(finished, 0, outcomes, stored=open_run(finished).stored_layers)
@@ -52,7 +53,7 @@ def test_a_batch_scores_as_the_traces_do(alignment, run):
 
 
 def test_scores_of_a_stored_run_are_the_exact_ones_to_a_thousandth(run):
-    assert score_many(batch(run)).uncertainty == pytest.approx(run.answers["uncertainty"].to_numpy(), abs=1e-3)
+    assert score_many(batch(run)).uncertainty == pytest.approx(run.answers["rauq"].to_numpy(), abs=1e-3)
 
 
 @pytest.mark.parametrize("options", [{"alignment": "sideways"}, {"tokens": "some"}, {"offset": 0}, {"offset": 7}])

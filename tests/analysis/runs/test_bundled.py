@@ -7,7 +7,7 @@ import rauq
 from analysis.datasets.embedded import embedded_set
 from analysis.quality.measures import load_judge
 from analysis.runs.arrays import batch
-from analysis.runs.files import is_of_run, size_of
+from analysis.runs.files import goes_along, size_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.traces import fact_tokens, trace
@@ -31,7 +31,7 @@ def test_it_is_whole_and_small(run):
     assert run.faults == ()
     assert len(run.failures) == 0
     assert size_of(bundled_folder()) <= MOST_BYTES
-    assert all(is_of_run(path.name) for path in bundled_folder().iterdir())
+    assert all(goes_along(path.name) for path in bundled_folder().iterdir())
 
 
 def test_it_answers_about_300_examples_of_each_family(run):
@@ -50,7 +50,7 @@ def test_stored_attention_gives_the_score_of_the_answer(run, alignment):
     settings = rauq.Settings(alignment=alignment)
     again = rauq.score_many(batch(run, alignment), settings).uncertainty
     if alignment == "predicting":
-        np.testing.assert_allclose(again, run.answers["uncertainty"], atol=1e-3)
+        np.testing.assert_allclose(again, run.answers["rauq"], atol=1e-3)
     one_by_one = [rauq.score(trace(run, row), settings).uncertainty for row in SAMPLE]
     np.testing.assert_allclose(again[list(SAMPLE)], one_by_one, atol=1e-9)
 
@@ -67,7 +67,7 @@ def test_the_model_gives_these_answers_again_with_the_same_numbers(run, lm):
             rauq.score(kept, rauq.Settings(alignment="own")).uncertainty,
             atol=1e-3,
         )
-        assert abs(rauq.score(now).uncertainty - stored["uncertainty"]) < 1e-4
+        assert abs(rauq.score(now).uncertainty - stored["rauq"]) < 1e-4
         assert abs(now.logprobs.sum(dtype=float) + stored["msp"]) < 1e-4
 
 

@@ -103,8 +103,8 @@ def test_a_text_that_is_no_unicode_is_refused(tmp_path):
 
 def test_another_schema_and_no_manifest_are_said(prepared):
     text = (prepared / MANIFEST).read_text()
-    (prepared / MANIFEST).write_text(text.replace('"schema": 1', '"schema": 99'))
-    with pytest.raises(RunError, match="schema 99, and this version reads schema 1"):
+    (prepared / MANIFEST).write_text(text.replace('"schema": 2', '"schema": 99'))
+    with pytest.raises(RunError, match="schema 99, and this version reads schema 2"):
         read_manifest(prepared)
     (prepared / MANIFEST).write_text(text[:-9])
     with pytest.raises(RunError, match="cannot be read"):

@@ -15,8 +15,8 @@ import pytest
 
 from analysis.pipeline import work
 from analysis.runs.examples import write_examples
-from analysis.runs.files import is_of_run
-from analysis.runs.job import STOP, TIMINGS
+from analysis.runs.files import TIMINGS, is_of_run
+from analysis.runs.job import STOP
 from analysis.runs.loaded import load_for
 from analysis.runs.lock import only_job
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
@@ -77,18 +77,20 @@ def test_tokens_of_the_fact_are_those_that_share_a_character_with_it(run):
 def test_scores_are_those_of_the_traces(run):
     for row in range(len(run.answers)):
         kept, found = trace(run, row), run.answers.iloc[row]
-        assert score(kept).uncertainty == pytest.approx(found["uncertainty"], abs=1e-3)
+        assert score(kept).uncertainty == pytest.approx(found["rauq"], abs=1e-3)
         assert found["msp"] == pytest.approx(-kept.logprobs.sum(dtype=float))
         assert found["perplexity"] == pytest.approx(-kept.logprobs.mean(dtype=float))
         assert found["mean_token_entropy"] == pytest.approx(kept.entropies.mean(dtype=float))
 
 
-def test_methods_that_were_not_asked_for_are_nan(data, model, tmp_path):
+def test_methods_that_were_not_asked_for_have_no_column(data, model, tmp_path):
     prepare(tmp_path / "run", data, request_for(data, model=model, methods=("msp",)))
     work(tmp_path / "run")
-    answers = open_run(tmp_path / "run").answers
-    assert answers["msp"].notna().all()
-    assert answers[["uncertainty", "perplexity", "mean_token_entropy"]].isna().all(axis=None)
+    run = open_run(tmp_path / "run")
+    assert run.answers["msp"].notna().all()
+    assert run.methods == tuple(run.reasons.columns) == ("msp",)
+    assert "rauq" not in run.answers
+    assert np.isnan(run.uncertainty("rauq")).all()
 
 
 @pytest.mark.parametrize("batch_size", [1, 8])
