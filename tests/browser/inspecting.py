@@ -12,7 +12,9 @@ def ask(page, address, prompt=PROMPT):
     rested(page)
     page.get_by_label("Prompt").fill(prompt)
     page.get_by_role("button", name="Generate").click()
-    expect(page.locator(".source")).to_contain_text("Gliwice")  # not the recorded answer that the page opens on
+    expect(
+        page.locator(".source", has_text="Gliwice")
+    ).to_be_visible()  # not the recorded answer that the page opens on
     expect(page.locator(".token.collapse")).to_have_count(1)
     rested(page)
 

@@ -12,6 +12,7 @@ import pytest
 
 from rauq import Settings, score_arrays, score_many
 from rauq.batch import batch_of_arrays
+from rauq.grid import score_grid
 from rauq.settings import MEAN_UPDATES
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -26,6 +27,7 @@ UPDATES = (
     *("minus_mean", "ratio_to_mean", "minus_recent_mean", "mean_product", "mean_sum"),
 )
 SIGNALS = ("probability", "entropy")
+ONE_BY_ONE = 150  # cells of each case, drawn
 HEADS = ("max", "mean", "top5")
 
 
@@ -73,11 +75,20 @@ def test_every_setting_equals_the_reference(golden, case):
     answers = batch_of_arrays(**inputs(golden, case), alignment="predicting", layer_ids=None, num_layers=None)
     single = fixed_heads(golden, case)
     cells = [cell for cell in itertools.product(*map(range, wanted.shape)) if not raised[cell]]
-    got = [
-        score_many(answers, cell_settings(cell, single)).uncertainty[0] + constant(UPDATES[cell[3]]) for cell in cells
-    ]
+    scores = score_grid(answers, [cell_settings(cell, single) for cell in cells])[:, 0]
+    got = scores + [constant(UPDATES[cell[3]]) for cell in cells]
     np.testing.assert_allclose(got, [wanted[cell] for cell in cells], rtol=1e-9, atol=1e-15)  # atol: 1 - 1 is 0
     assert len(cells) >= 6000
+
+
+def test_one_setting_at_a_time_equals_the_reference_too(golden, case):
+    wanted, raised = golden["rauq"][case["i"]], golden["rauq_raised"][case["i"]]
+    answers = batch_of_arrays(**inputs(golden, case), alignment="predicting", layer_ids=None, num_layers=None)
+    single = fixed_heads(golden, case)
+    rng = np.random.default_rng(case["i"])
+    for cell in rng.permutation([cell for cell in np.ndindex(wanted.shape) if not raised[cell]])[:ONE_BY_ONE]:
+        got = score_many(answers, cell_settings(cell, single)).uncertainty[0] + constant(UPDATES[cell[3]])
+        np.testing.assert_allclose(got, wanted[tuple(cell)], rtol=1e-9, atol=1e-15)
 
 
 def cell_settings(cell, single):
