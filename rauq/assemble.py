@@ -1,6 +1,6 @@
 """From what was captured to a trace, or to the error that the model's logits were not finite."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +21,10 @@ def build_trace(
     statistics: "TokenStatistics",
     *,
     attention: np.ndarray,
+    extras: Mapping[str, np.ndarray],
     stop_reason: StopReason,
 ) -> Trace | NonFiniteLogits:
-    """One answer's trace, from its statistics (N,) and its rows of attention (L, H, n, K), n <= N + 1."""
+    """One answer's trace, from its statistics (N,), its rows of attention (L, H, n, K), n <= N + 1, and its extras."""
     undefined = (statistics.logprobs.isnan() | statistics.entropies.isnan()).nonzero()
     if len(undefined):
         message = (
@@ -49,6 +50,7 @@ def build_trace(
         entropies=statistics.entropies.numpy().copy(),
         alternatives=_alternatives(lm, statistics),
         attention=_attention_of(attention, len(prompt.ids), len(answer)),
+        extras={**extras, **({"focus": statistics.focus.numpy().copy()} if statistics.focus.shape[1] else {})},
     )
 
 

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import TypeVar
 
 from rauq.errors import InvalidInput, OutOfMemory, RauqError
-from rauq.generation import Cancel, is_whole
+from rauq.generation import Cancel
+from rauq.numbers import is_whole
 from rauq.trace import Trace
 
 Item = TypeVar("Item")

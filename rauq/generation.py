@@ -3,25 +3,25 @@
 Everything here works on a batch; a single prompt is a batch of one.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
-from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from rauq.assemble import build_trace
+from rauq.capture.extras import Layout
 from rauq.capture.feed import Feed
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
 from rauq.errors import InvalidInput, NonFiniteLogits
+from rauq.extras import Wanted
+from rauq.numbers import is_whole
 from rauq.prompts import Prompt
+from rauq.sampling import Sampling, chooser
 from rauq.tokens import TextStream, check_unicode
-from rauq.trace import StopReason, Trace
+from rauq.trace import Kind, StopReason, Trace
 
 if TYPE_CHECKING:
     from rauq.language_model import LanguageModel
@@ -35,28 +35,6 @@ class Cancel(Protocol):
 
     def is_set(self) -> bool:
         """Whether to stop after the current token."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """How the next token is drawn; `None` in its place means greedy."""
-
-    temperature: float = 1.0
-    top_p: float = 1.0
-    top_k: int = 50
-    seed: int | None = None
-
-    def __post_init__(self) -> None:
-        whole = is_whole(self.top_k) and is_whole(0 if self.seed is None else self.seed)
-        numbers = whole and _is_number(self.temperature) and _is_number(self.top_p)
-        ranges = numbers and 0 < self.temperature < math.inf and 0 < self.top_p <= 1
-        if not (ranges and self.top_k >= 0 and 0 <= (self.seed or 0) < 2**64):
-            message = (
-                f"Got temperature={self.temperature!r}, top_p={self.top_p!r}, top_k={self.top_k!r}, "
-                f"seed={self.seed!r}; allowed are temperature > 0, 0 < top_p <= 1, and whole numbers "
-                "top_k >= 0 (0 keeps all tokens) and 0 <= seed < 2^64."
-            )
-            raise InvalidInput(message)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +54,12 @@ class Limits:
             _check_stop(stop)
 
 
-def is_whole(number: object) -> bool:
-    """Whether something is a whole number, of whatever type."""
-    return isinstance(number, Real) and number % 1 == 0
-
-
-def _is_number(number: object) -> bool:
-    return isinstance(number, Real)
+def stop_strings(given: str | Sequence[str] | None, kind: Kind) -> tuple[str, ...]:
+    """The strings that were given, or those of this kind of model: newline for base, none for instruct."""
+    if given is None:
+        return ("\n",) if kind == "base" else ()
+    several: Any = given
+    return tuple(several) if isinstance(several, Iterable) and not isinstance(several, str | bytes) else (several,)
 
 
 def _check_stop(stop: object) -> None:
@@ -110,6 +87,7 @@ def generate(
     prompts: Sequence[Prompt],
     *,
     limits: Limits,
+    wanted: Wanted,
     sampling: Sampling | None = None,
     prefix: Sequence[int] = (),
     on_token: OnToken | None = None,
@@ -119,29 +97,31 @@ def generate(
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
     ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], lm.device)
-    feed = lm.new_feed(padding)
+    feed = lm.new_feed(_layout(padding, prompts), wanted.names)
     logits = feed.feed(ids, tail=len(prefix) + 1)
-    return _decoded(lm, feed, logits, prompts, limits=limits, sampling=sampling, prefix=prefix, on_token=on_token)
+    decode = partial(_decoded, limits=limits, wanted=wanted, sampling=sampling, prefix=prefix, on_token=on_token)
+    return decode(lm, feed, logits, prompts)
 
 
 def sample(
-    lm: "LanguageModel", prompt: Prompt, *, k: int, limits: Limits, sampling: Sampling
+    lm: "LanguageModel", prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
 ) -> list[Trace | NonFiniteLogits]:
-    """Draw k answers to one prompt, which is fed once."""
-    feed = lm.new_feed([0])
+    """Draw k answers to one prompt, which is fed once; each draws from a stream of its own."""
+    feed = lm.new_feed(_layout([0], [prompt]), wanted.names)
     logits = feed.feed(torch.tensor([prompt.ids], device=lm.device), tail=1)
     feed.repeat(k)
-    return _decoded(lm, feed, logits.repeat_interleave(k, dim=0), [prompt] * k, limits=limits, sampling=sampling)
+    logits = logits.repeat_interleave(k, dim=0)
+    return _decoded(lm, feed, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
 
 
 def read(
-    lm: "LanguageModel", prompts: Sequence[Prompt], answers: Sequence[Sequence[int]]
+    lm: "LanguageModel", prompts: Sequence[Prompt], answers: Sequence[Sequence[int]], *, wanted: Wanted
 ) -> list[Trace | NonFiniteLogits]:
     """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
     ids, padding = _left_padded(sequences, lm.device)
-    feed = lm.new_feed(padding)
-    statistics = _read_statistics(lm, feed, ids, max(map(len, answers)))
+    feed = lm.new_feed(_layout(padding, prompts), wanted.names)
+    statistics = _read_statistics(lm, feed, ids, max(map(len, answers)), idf=_idf(lm, wanted))
     attention = feed.band().numpy()
     return [
         build_trace(
@@ -150,6 +130,7 @@ def read(
             answer,
             TokenStatistics(*(column[item, -len(answer) :] for column in statistics)),
             attention=attention[item, :, :, -len(answer) - 1 :],
+            extras=feed.kept.cut(item, len(answer)),
             stop_reason="eos" if answer[-1] in lm.end_ids else "given",
         )
         for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True))
@@ -163,6 +144,7 @@ def _decoded(
     prompts: Sequence[Prompt],
     *,
     limits: Limits,
+    wanted: Wanted,
     sampling: Sampling | None,
     prefix: Sequence[int] = (),
     on_token: OnToken | None = None,
@@ -170,19 +152,20 @@ def _decoded(
     """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended."""
     answers = [_Answer(TextStream(lm.tokens, lm.end_ids)) for _ in prompts]
     extend = partial(_extend, lm, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
-    buffer = LogitsBuffer()
+    buffer = LogitsBuffer(_idf(lm, wanted))
     for place, token in enumerate(prefix):
         forced = torch.full((len(prompts),), token, device=logits.device)
         buffer.add(logits[:, place], forced)
         extend(forced)
-    choose = _chooser(sampling, logits.device)
+    choose = chooser(sampling, len(prompts), logits.device)
+    last_row = limits.last_row or "diagonal" in wanted.names
     while any(answer.stop_reason is None for answer in answers):
         chosen = choose(logits[:, -1])
         buffer.add(logits[:, -1], chosen)
         extend(chosen)
-        if limits.last_row or any(answer.stop_reason is None for answer in answers):
+        if last_row or any(answer.stop_reason is None for answer in answers):
             logits = feed.feed(chosen[:, None], tail=1)
-    return _traces(lm, prompts, answers, buffer.statistics(), feed.band().numpy(), last_row=limits.last_row)
+    return _traces(lm, prompts, answers, buffer.statistics(), feed, last_row=limits.last_row)
 
 
 def _traces(
@@ -190,18 +173,18 @@ def _traces(
     prompts: Sequence[Prompt],
     answers: Sequence[_Answer],
     statistics: TokenStatistics,
-    attention: np.ndarray,
+    feed: Feed,
     *,
     last_row: bool,
 ) -> list[Trace | NonFiniteLogits]:
-    traces = []
+    attention, traces = feed.band().numpy(), []
     for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         num_tokens = len(answer.ids)
         own = TokenStatistics(*(column[item, :num_tokens] for column in statistics))
         # A longer neighbour in the batch may have fed this answer's last token: drop that row unless it was asked for.
         rows = attention[item, :, :, : num_tokens + last_row]
-        reason = answer.stop_reason or "length"
-        traces.append(build_trace(lm, prompt, answer.ids, own, attention=rows, stop_reason=reason))
+        extras, reason = feed.kept.cut(item, num_tokens), answer.stop_reason or "length"
+        traces.append(build_trace(lm, prompt, answer.ids, own, attention=rows, extras=extras, stop_reason=reason))
     return traces
 
 
@@ -240,35 +223,6 @@ def _reason_to_stop(lm: "LanguageModel", answer: _Answer, limits: Limits, num_ch
     return "length" if num_chosen >= limits.max_new_tokens else None
 
 
-def _chooser(sampling: Sampling | None, device: torch.device) -> Callable[[Tensor], Tensor]:
-    """Logits (B, V) to the next tokens (B,)."""
-    if sampling is None:
-        return lambda logits: logits.argmax(dim=-1)
-    generator = torch.Generator(device)
-    if sampling.seed is None:
-        generator.seed()
-    else:
-        generator.manual_seed(int(sampling.seed))
-    temperature = max(float(sampling.temperature), torch.finfo(torch.float32).tiny)
-    warp = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
-    if sampling.top_k:
-        warp.append(TopKLogitsWarper(int(sampling.top_k)))
-    if sampling.top_p < 1:
-        warp.append(TopPLogitsWarper(float(sampling.top_p)))
-
-    no_ids: Any = None  # these three look at the scores alone
-
-    def draw(logits: Tensor) -> Tensor:
-        # An undefined row draws token 0 here, and is reported with its place when the statistics are in.
-        scores = logits.float() - logits.max(dim=-1, keepdim=True).values  # a low temperature must not overflow
-        probabilities = warp(no_ids, scores).softmax(dim=-1)
-        undefined = probabilities.isnan().any(dim=-1, keepdim=True)
-        probabilities = probabilities.masked_fill(undefined, 1.0)
-        return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
-
-    return draw
-
-
 def _left_padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, list[int]]:
     """Ids (B, T), and how many places stand empty before each; what fills them is masked."""
     length = max(map(len, sequences))
@@ -277,7 +231,18 @@ def _left_padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tu
     return torch.tensor(rows, device=device), padding
 
 
-def _read_statistics(lm: "LanguageModel", feed: Feed, ids: Tensor, num_tokens: int) -> TokenStatistics:
+def _layout(padding: Sequence[int], prompts: Sequence[Prompt]) -> Layout:
+    answers = tuple(empty + len(prompt.ids) for empty, prompt in zip(padding, prompts, strict=True))
+    return Layout(tuple(padding), answers)
+
+
+def _idf(lm: "LanguageModel", wanted: Wanted) -> Tensor | None:
+    return None if wanted.idf is None else torch.tensor(wanted.idf, device=lm.device)
+
+
+def _read_statistics(
+    lm: "LanguageModel", feed: Feed, ids: Tensor, num_tokens: int, *, idf: Tensor | None
+) -> TokenStatistics:
     """Statistics (B, num_tokens) of the last tokens of ids (B, T), fed with as many logits at a time as fit."""
     batch, length = ids.shape
     first_row = length - num_tokens - 1
@@ -287,6 +252,6 @@ def _read_statistics(lm: "LanguageModel", feed: Feed, ids: Tensor, num_tokens: i
         end = min(begin + size, length)
         logits = feed.feed(ids[:, (0 if begin == first_row else begin) : end], tail=end - begin)
         targets = ids[:, begin + 1 : end + 1]  # the very last row predicts nothing that was given
-        flat = token_statistics(logits[:, : targets.shape[1]].flatten(0, 1), targets.flatten())
+        flat = token_statistics(logits[:, : targets.shape[1]].flatten(0, 1), targets.flatten(), idf)
         blocks.append(TokenStatistics(*(column.unflatten(0, targets.shape) for column in flat)))
     return TokenStatistics(*(torch.cat(column, dim=1) for column in zip(*blocks, strict=True)))

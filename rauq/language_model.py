@@ -1,30 +1,30 @@
 """A language model whose attention is captured exactly: generate, read, sample, check."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
-import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
 from rauq import generation
 from rauq.batches import Failure, in_batches
-from rauq.capture.check import Check, compare_in_float32, compare_with_eager
+from rauq.capture.check import Check, check_capture
+from rauq.capture.extras import Kept, Layout
 from rauq.capture.feed import Feed, StepwiseFeed, TappedFeed
+from rauq.capture.tap import middle_block
 from rauq.errors import InvalidInput, NonFiniteLogits
-from rauq.generation import Cancel, Limits, OnToken, Sampling, is_whole
+from rauq.extras import EXTRAS, wanted
+from rauq.generation import Cancel, Limits, OnToken, stop_strings
 from rauq.loading import memory_errors, running_takes_less
+from rauq.numbers import is_whole
 from rauq.prompts import Prompt, TokensOrText, encode_answer, encode_prompt, two_of
+from rauq.sampling import Sampling
 from rauq.tokens import Tokens
-from rauq.trace import Kind, Trace
-
-_CHECK_PROMPT_TOKENS = 16
-_CHECK_ANSWER_TOKENS = 8
-_MOST_CHECK_TOKENS = 1024
+from rauq.trace import Extra, Kind, Trace
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,9 +60,17 @@ class LanguageModel:
         """Name of the dtype that the model computes in."""
         return str(self.model.dtype).removeprefix("torch.")
 
-    def new_feed(self, padding: Sequence[int]) -> Feed:
-        """A fresh cache and recorder for one batch, with so many empty places before each sequence."""
-        return self.feed_type(self.model, padding)
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """The extras of a trace that this model can capture (`rauq.extras`)."""
+        lacking: set[Extra] = set() if self.num_layers // 2 in self.layers else {"diagonal"}
+        if middle_block(self.model) is None:
+            lacking.add("hidden")
+        return tuple(name for name in EXTRAS if name not in lacking)
+
+    def new_feed(self, layout: Layout, extras: Collection[Extra]) -> Feed:
+        """A fresh cache and recorder for one batch."""
+        return self.feed_type(self.model, layout.begins, Kept(extras, layout))
 
     def encode(self, prompt: TokensOrText, *, chat: bool | None = None) -> Prompt:
         """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens.
@@ -84,6 +92,7 @@ class LanguageModel:
         answer_prefix: TokensOrText | None = None,
         last_row: bool = False,
         extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
         on_token: OnToken | None = None,
         cancel: Cancel | None = None,
         do_sample: bool = False,
@@ -101,7 +110,8 @@ class LanguageModel:
             chat: Whether to apply the chat template; None: for plain text to an instruct model.
             answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
             last_row: Feed the last token once more, which alignment "own" needs.
-            extras: Optional arrays to capture; this version has none.
+            extras: Arrays to capture besides the band, by the names in `rauq.extras`.
+            idf: Inverse document frequencies (V,) of the vocabulary's tokens, for the extra "focus".
             on_token: Called at once with index, id and text of each answer token.
             cancel: Asked after each token; the partial trace is returned.
             do_sample: Draw tokens, in the way that the following four say.
@@ -111,9 +121,9 @@ class LanguageModel:
             seed: Same seed, same answer; None: another answer each time.
 
         Raises:
-            InvalidInput, NonFiniteLogits, OutOfMemory.
+            InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        _refuse_extras(extras)
+        request = wanted(self, extras, idf)
         encoded = self.encode(prompt, chat=chat)
         prefix = () if answer_prefix is None else self._answer_ids(answer_prefix, what="answer prefix")
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed) if do_sample else None
@@ -121,22 +131,28 @@ class LanguageModel:
         limits = self._within_context(limits, len(encoded.ids) + len(prefix))
         with self._running("generating"):
             result = generation.generate(
-                self, [encoded], limits=limits, sampling=sampling, prefix=prefix, on_token=on_token
+                self, [encoded], limits=limits, wanted=request, sampling=sampling, prefix=prefix, on_token=on_token
             )
         return _or_raise(result[0])
 
     def read(
-        self, prompt: TokensOrText, answer: TokensOrText, *, chat: bool | None = None, extras: Sequence[str] = ()
+        self,
+        prompt: TokensOrText,
+        answer: TokensOrText,
+        *,
+        chat: bool | None = None,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
     ) -> Trace:
         """Score an answer that is already there (teacher forcing), in one forward pass.
 
         Raises:
-            InvalidInput, NonFiniteLogits, OutOfMemory.
+            InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        _refuse_extras(extras)
+        request = wanted(self, extras, idf)
         encoded, ids = self._pair(prompt, answer, chat=chat)
         with self._running("reading"):
-            return _or_raise(generation.read(self, [encoded], [ids])[0])
+            return _or_raise(generation.read(self, [encoded], [ids], wanted=request)[0])
 
     def generate_batch(
         self,
@@ -147,12 +163,15 @@ class LanguageModel:
         stop: str | Sequence[str] | None = None,
         chat: bool | None = None,
         last_row: bool = False,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
         cancel: Cancel | None = None,
     ) -> Iterator[Trace | Failure]:
         """Answer prompts greedily, with left padding: a trace or a failure each, in order.
 
         Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
         """
+        request = wanted(self, extras, idf)
         limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
 
         def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
@@ -160,7 +179,7 @@ class LanguageModel:
             if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten its neighbours' answers
                 return [run([prompt])[0] for prompt in batch]
             with self._running("generating a batch"):
-                return generation.generate(self, batch, limits=shortened)
+                return generation.generate(self, batch, limits=shortened, wanted=request)
 
         return in_batches(prompts, encode=partial(self.encode, chat=chat), run=run, size=batch_size, cancel=cancel)
 
@@ -170,13 +189,16 @@ class LanguageModel:
         *,
         batch_size: int = 8,
         chat: bool | None = None,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
     ) -> Iterator[Trace | Failure]:
         """Score pairs of prompt and answer, with left padding: a trace or a failure each, in order."""
+        request = wanted(self, extras, idf)
 
         def run(batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[Trace | NonFiniteLogits]:
             prompts, answers = zip(*batch, strict=True)
             with self._running("reading a batch"):
-                return generation.read(self, prompts, answers)
+                return generation.read(self, prompts, answers, wanted=request)
 
         return in_batches(pairs, encode=lambda pair: self._pair(*two_of(pair), chat=chat), run=run, size=batch_size)
 
@@ -193,13 +215,18 @@ class LanguageModel:
         stop: str | Sequence[str] | None = None,
         chat: bool | None = None,
         last_row: bool = False,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
         cancel: Cancel | None = None,
     ) -> list[Trace]:
-        """Draw k answers to one prompt, which is fed once.
+        """Draw k answers to one prompt, which is fed once; with more of them, the first ones stay the same.
+
+        The first is what `generate` draws with the same seed.
 
         Raises:
-            InvalidInput, NonFiniteLogits, OutOfMemory.
+            InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
+        request = wanted(self, extras, idf)
         if not (is_whole(k) and k >= 1):
             message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
             raise InvalidInput(message)
@@ -208,7 +235,7 @@ class LanguageModel:
         limits = self._within_context(limits, len(encoded.ids))
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         with self._running("sampling"):
-            results = generation.sample(self, encoded, k=int(k), limits=limits, sampling=sampling)
+            results = generation.sample(self, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling)
         return [_or_raise(result) for result in results]
 
     def check(self, prompt: TokensOrText | None = None) -> Check:
@@ -223,15 +250,8 @@ class LanguageModel:
             InvalidInput: the prompt is too long for eager attention.
             UnsupportedModel: the model does not return its attention.
         """
-        ids = _random_ids(self.vocab_size) if prompt is None else self.encode(prompt).ids
-        if len(ids) > _MOST_CHECK_TOKENS:
-            message = f"Eager attention is quadratic: check up to {_MOST_CHECK_TOKENS} tokens, not {len(ids)}."
-            raise InvalidInput(message)
         with self._running("checking the capture"):
-            if self.dtype != "float32" and self.feed_type is TappedFeed:
-                return compare_in_float32(self.model, ids)
-            trace = self.generate(ids, max_new_tokens=_CHECK_ANSWER_TOKENS, stop=(), last_row=True)
-            return compare_with_eager(self.model, trace)
+            return check_capture(self, None if prompt is None else self.encode(prompt).ids)
 
     def _pair(self, prompt: TokensOrText, answer: TokensOrText, *, chat: bool | None) -> tuple[Prompt, tuple[int, ...]]:
         encoded, ids = self._encode(prompt, chat=chat), self._answer_ids(answer)
@@ -261,8 +281,7 @@ class LanguageModel:
     def _limits(
         self, max_new_tokens: int, stop: str | Sequence[str] | None, *, last_row: bool, cancel: Cancel | None
     ) -> Limits:
-        default = ("\n",) if self.kind == "base" else ()
-        strings = default if stop is None else _listed(stop)
+        strings = stop_strings(stop, self.kind)
         return Limits(max_new_tokens=max_new_tokens, stop=strings, last_row=last_row, cancel=cancel)
 
     def _within_context(self, limits: Limits, num_tokens: int) -> Limits:
@@ -275,22 +294,7 @@ class LanguageModel:
             yield
 
 
-def _listed(given: Any) -> tuple[Any, ...]:
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
-
-
-def _refuse_extras(extras: Sequence[str]) -> None:
-    if extras:
-        message = f"Unknown extras {', '.join(map(repr, extras))}; this version captures none."
-        raise InvalidInput(message)
-
-
 def _or_raise(result: Trace | NonFiniteLogits) -> Trace:
     if isinstance(result, NonFiniteLogits):
         raise result
     return result
-
-
-def _random_ids(vocab_size: int) -> list[int]:
-    ids: list[int] = np.random.default_rng(0).integers(vocab_size, size=_CHECK_PROMPT_TOKENS).tolist()
-    return ids

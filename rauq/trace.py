@@ -24,6 +24,7 @@ NUM_ALTERNATIVES = 10
 Kind = Literal["base", "instruct"]
 StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
 Alignment = Literal["predicting", "own"]
+Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus"]
 
 
 class Alternative(NamedTuple):
@@ -41,6 +42,7 @@ class Trace:
     M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
     0 where the model masks the key, nan before the sequence and in rows that were not captured.
+    `extras` are arrays that were asked for by name (`rauq.extras`); a file may hold others.
     `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
     """

@@ -3,8 +3,8 @@
 score = query . key * scaling, softcap, mask, softmax with the sink in its normaliser: in this order, in float32.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +17,19 @@ _CHUNK_BYTES = {"cpu": 4 << 20}  # scores that stay in the cache are 1.5 times a
 _CHUNK_BYTES_ELSEWHERE = 256 << 20
 
 MaskCache = dict[tuple[tuple[int, int, int], ...], Tensor]
+
+
+class Scored(NamedTuple):
+    """Masked scores (B, H, n, T) of the queries at `positions` (n,), and the log of their normalisers (B, H, n, 1)."""
+
+    scores: Tensor
+    log_total: Tensor
+    positions: Tensor
+    first_key: int
+
+    def weights(self) -> Tensor:
+        """The weights (B, H, n, T); nan where a query sees no key at all."""
+        return (self.scores - self.log_total).exp()
 
 
 def band(
@@ -33,27 +46,70 @@ def band(
     A key that the model masks weighs 0, a position before the sequence is nan.
     `cache` shares the mask between layers of one kind.
     """
+    chunks = _chunks(queries, keys, rows, options, last_position=last_position, cache=cache)
+    return torch.cat([_nearest(chunk) for chunk in chunks], dim=2)
+
+
+def reduced(
+    queries: Tensor,
+    keys: Keys,
+    rows: Sequence[Rows],
+    options: Mapping[str, Any],
+    *,
+    last_position: int,
+    cache: MaskCache,
+    reduce: Callable[[Tensor, int], Tensor],
+) -> Tensor:
+    """What `reduce` makes of the weights (B, H, n, T) and the first key's position, a few rows at a time."""
+    chunks = _chunks(queries, keys, rows, options, last_position=last_position, cache=cache)
+    return torch.cat([reduce(chunk.weights(), chunk.first_key) for chunk in chunks], dim=2)
+
+
+def own_weights(queries: Tensor, keys: Keys, mask: Tensor | None, options: Mapping[str, Any]) -> Tensor:
+    """Weights (B, H, n) of the queries from `keys.start` on, each on its own key; no mask is built for all of them."""
+    keys = Keys(keys.start, keys.tensor.float())
+    pieces = []
+    for chunk in _slices(queries, keys):
+        some = queries[:, :, chunk]
+        rows = [Rows(some.shape[2], mask if mask is None else mask[:, :, chunk], keys.start)]
+        last = keys.start + chunk.start + some.shape[2] - 1
+        pieces.append(band(some, keys, rows, options, last_position=last, cache={})[..., 0])
+    return torch.cat(pieces, dim=2)
+
+
+def _chunks(
+    queries: Tensor,
+    keys: Keys,
+    rows: Sequence[Rows],
+    options: Mapping[str, Any],
+    *,
+    last_position: int,
+    cache: MaskCache,
+) -> Iterator[Scored]:
     _refuse_unknown(options)
     keys = Keys(keys.start, keys.tensor.float())
     num_rows = queries.shape[2]
     positions = torch.arange(last_position - num_rows + 1, last_position + 1, device=queries.device)
     mask = _mask(keys, rows, positions, options.get("sliding_window"), cache)
-    pieces = [
-        _weights(queries[:, :, chunk], keys, positions[chunk], mask[:, :, chunk], options)
-        for chunk in _chunks(queries, keys)
-    ]
-    return torch.cat(pieces, dim=2)
+    for chunk in _slices(queries, keys):
+        scores = _scores(queries[:, :, chunk], keys.tensor, options) + mask[:, :, chunk]
+        yield Scored(scores, _log_total(scores, options), positions[chunk], keys.start)
 
 
-def _weights(queries: Tensor, keys: Keys, positions: Tensor, mask: Tensor, options: Mapping[str, Any]) -> Tensor:
-    scores = _scores(queries, keys.tensor, options) + mask
+def _log_total(scores: Tensor, options: Mapping[str, Any]) -> Tensor:
     log_total = scores.logsumexp(dim=-1, keepdim=True)
     if (sinks := options.get("s_aux")) is not None:
         log_total = torch.logaddexp(log_total, sinks.float().view(1, -1, 1, 1))
+    return log_total
+
+
+def _nearest(scored: Scored) -> Tensor:
+    """Weights (B, H, n, K) on the K nearest keys: all that is exponentiated of the scores."""
+    positions, start = scored.positions, scored.first_key
     wanted = positions[:, None] - torch.arange(NUM_BANDS, device=positions.device)  # (n, K)
-    columns = (wanted - keys.start).clamp(min=0).expand(*scores.shape[:3], NUM_BANDS)
-    weights = (scores.gather(-1, columns) - log_total).exp()
-    weights = weights.masked_fill(wanted < keys.start, 0.0)
+    columns = (wanted - start).clamp(min=0).expand(*scored.scores.shape[:3], NUM_BANDS)
+    weights = (scored.scores.gather(-1, columns) - scored.log_total).exp()
+    weights = weights.masked_fill(wanted < start, 0.0)
     return weights.masked_fill(wanted < 0, torch.nan)
 
 
@@ -104,7 +160,7 @@ def _additive(mask: Tensor) -> Tensor:
     return mask.float().masked_fill(mask <= torch.finfo(mask.dtype).min / 2, -torch.inf)
 
 
-def _chunks(queries: Tensor, keys: Keys) -> Iterator[slice]:
+def _slices(queries: Tensor, keys: Keys) -> Iterator[slice]:
     batch, num_heads, num_rows = queries.shape[:3]
     budget = _CHUNK_BYTES.get(queries.device.type, _CHUNK_BYTES_ELSEWHERE)
     size = max(1, budget // (4 * batch * num_heads * keys.tensor.shape[2]))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,10 +12,16 @@ from transformers import PreTrainedModel
 
 from rauq.capture import tap
 from rauq.capture.feed import TappedFeed
-from rauq.errors import UnsupportedModel
+from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.trace import NUM_BANDS, Trace
 
+if TYPE_CHECKING:
+    from rauq.language_model import LanguageModel
+
 EXACT = 1e-5
+_PROMPT_TOKENS = 16
+_ANSWER_TOKENS = 8
+_MOST_TOKENS = 1024
 _STEPS = 6
 LOW_PRECISION = 2e-2  # eager rounds its scores to the low precision before the softmax, other kernels do not
 
@@ -45,6 +51,23 @@ class Check:
             f"{verdict}: {len(self.layers)} layers, largest difference to eager attention {worst:.1e} "
             f"(tolerated {self.tolerance:.0e})"
         )
+
+
+def check_capture(lm: "LanguageModel", ids: Sequence[int] | None) -> Check:
+    """What `LanguageModel.check` finds for these prompt tokens, or for seeded random ones.
+
+    Raises:
+        InvalidInput: too many of them for eager attention.
+        UnsupportedModel: the model does not return its attention.
+    """
+    if ids is None:
+        ids = np.random.default_rng(0).integers(lm.vocab_size, size=_PROMPT_TOKENS).tolist()
+    if len(ids) > _MOST_TOKENS:
+        message = f"Eager attention is quadratic: check up to {_MOST_TOKENS} tokens, not {len(ids)}."
+        raise InvalidInput(message)
+    if lm.dtype != "float32" and lm.feed_type is TappedFeed:
+        return compare_in_float32(lm.model, ids)
+    return compare_with_eager(lm.model, lm.generate(ids, max_new_tokens=_ANSWER_TOKENS, stop=(), last_row=True))
 
 
 def compare_with_eager(model: PreTrainedModel, trace: Trace) -> Check:

@@ -5,7 +5,7 @@ outside it, which return the weights of one query at a time. Neither ever holds 
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
 from rauq.capture import tap
-from rauq.capture.band import MaskCache, band
-from rauq.capture.record import LayerRecord, Step
+from rauq.capture.band import MaskCache, band, own_weights, reduced
+from rauq.capture.extras import NOTHING, Diagonal, Kept
+from rauq.capture.record import Keys, LayerRecord, Step
 from rauq.errors import UnsupportedModel
 from rauq.trace import NUM_BANDS
 
@@ -22,7 +23,9 @@ _FLUSH_BYTES = 16 << 20  # queries that may wait; the band made of them is a hun
 
 
 class Feed(Protocol):
-    """What generation needs of a model: tokens in, logits out, and in the end the band."""
+    """What generation needs of a model: tokens in, logits out, and in the end the band and the extras."""
+
+    kept: Kept
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """Feed ids (B, n); logits (B, tail, V) of the last `tail` positions, whose rows are kept."""
@@ -61,6 +64,17 @@ class CachedModel:
         if self.padding is not None:
             self.padding = self.padding.repeat_interleave(times)
 
+    def states_recorder(self, kept: Kept) -> dict[nn.Module, tap.StatesRecorder]:
+        """Who is told the hidden states that enter the middle block, if anyone wants them."""
+        hidden, block = kept.hidden, tap.middle_block(self.model)
+        return {} if hidden is None or block is None else {block: lambda states: hidden.note(states, end=self.seen)}
+
+    @property
+    def middle(self) -> int:
+        """Number of the middle layer, floor(L / 2)."""
+        num_layers: int = self.model.config.get_text_config(decoder=True).num_hidden_layers
+        return num_layers // 2
+
     def _mask_and_positions(self, num_new: int) -> dict[str, Tensor]:
         if self.padding is None:  # models skip the mask altogether then
             places = torch.arange(self.seen + num_new, device=self.model.device)[None]
@@ -76,12 +90,19 @@ class CachedModel:
 class TappedFeed:
     """Records queries and keys of the attention interface; the band is computed in blocks."""
 
-    def __init__(self, model: PreTrainedModel, padding: Sequence[int]) -> None:
+    def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
         self.cached = CachedModel(model, padding)
+        self.kept = kept
         self.step = Step()
         modules = tap.attention_modules(model)
         self.records = {layer: LayerRecord(self.step) for layer in sorted(modules)}
-        self.recorders: dict[nn.Module, tap.Recorder] = {modules[layer]: self.records[layer] for layer in self.records}
+        self.recorders: dict[nn.Module, tap.Recorder | tap.StatesRecorder] = {
+            **{modules[layer]: record for layer, record in self.records.items()},
+            **self.cached.states_recorder(kept),
+        }
+        if kept.diagonal is not None:
+            middle = self.cached.middle
+            self.recorders[modules[middle]] = _with_prompt(self.records[middle], kept.diagonal)
         self.active: list[LayerRecord] = []
         self.blocks: list[Tensor] = []
 
@@ -100,6 +121,7 @@ class TappedFeed:
         """See `Feed`."""
         self._flush()
         self.blocks = [block.repeat_interleave(times, dim=0) for block in self.blocks]
+        self.kept.repeat(times)
         self.cached.repeat(times)
         for record in self.active:
             record.repeat(times)
@@ -127,33 +149,60 @@ class TappedFeed:
         if not (self.active and self.active[0].queries):
             return
         masks: dict[torch.device, MaskCache] = {}
-        layers = []
-        for record in self.active:
-            queries, keys, rows = record.take()
-            cache = masks.setdefault(queries.device, {})
-            layers.append(band(queries, keys, rows, record.options, last_position=record.seen - 1, cache=cache))
+        layers = [self._finished(record, masks) for record in self.active]
         if len({block.shape for block in layers}) > 1:
             message = "The layers of this model have different numbers of heads, which one trace cannot hold."
             raise UnsupportedModel(message)
+        if self.kept.diagonal is not None:
+            self.kept.diagonal.add(layers[self.layers.index(self.cached.middle)][..., 0])
         self.blocks.append(torch.stack([block.to(layers[0].device) for block in layers], dim=1).cpu())
+        for keeper in self.kept.rows:
+            keeper.close()
+
+    def _finished(self, record: LayerRecord, masks: dict[torch.device, MaskCache]) -> Tensor:
+        """The band of one layer's pending rows, which go through the keepers, too."""
+        queries, keys, rows = record.take()
+        cache, last = masks.setdefault(queries.device, {}), record.seen - 1
+        for keeper in self.kept.rows:
+            keeper.add(
+                reduced(queries, keys, rows, record.options, last_position=last, cache=cache, reduce=keeper.reduce)
+            )
+        return band(queries, keys, rows, record.options, last_position=last, cache=cache)
+
+
+def _with_prompt(record: LayerRecord, diagonal: Diagonal) -> tap.Recorder:
+    """A recorder of the middle layer that finishes the tokens which are no rows at once, while their mask is there."""
+
+    def note(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> None:
+        record(query, key, mask, options)
+        before = record.step.fed - record.step.tail
+        if before > 0 and query.shape[2] < record.step.fed:  # the model skips tokens of the prompt in this layer
+            diagonal.add(query.new_full((*query.shape[:2], before), torch.nan))
+        elif before > 0:
+            diagonal.add(own_weights(query[:, :, :before], Keys(record.seen - key.shape[2], key), mask, options))
+
+    return note
 
 
 class StepwiseFeed:
     """One query at a time with `output_attentions`, after a plain prefill: (B, H, 1, T) is the largest tensor."""
 
-    def __init__(self, model: PreTrainedModel, padding: Sequence[int]) -> None:
+    def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
         self.cached = CachedModel(model, padding)
+        self.kept = kept
+        self.recorders = self.cached.states_recorder(kept)
         self.rows: list[Tensor] = []
         self.layers: tuple[int, ...] = ()
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """See `Feed`."""
-        if ids.shape[1] > tail:
-            self.cached.forward(ids[:, :-tail], tail=1)
-        return torch.cat([self._one(column) for column in ids[:, -tail:].split(1, dim=1)], dim=1)
+        with tap.recording(self.recorders):
+            self._feed_before(ids[:, :-tail])
+            return torch.cat([self._row(column) for column in ids[:, -tail:].split(1, dim=1)], dim=1)
 
     def repeat(self, times: int) -> None:
         """See `Feed`."""
+        self.kept.repeat(times)
         self.cached.repeat(times)
         self.rows = [row.repeat_interleave(times, dim=0) for row in self.rows]
 
@@ -161,14 +210,34 @@ class StepwiseFeed:
         """See `Feed`."""
         return torch.stack(self.rows, dim=3)
 
-    def _one(self, ids: Tensor) -> Tensor:
+    def _feed_before(self, ids: Tensor) -> None:
+        """Feed what is no row: at once, unless the weight of every token on itself is wanted."""
+        if self.kept.diagonal is None:
+            if ids.shape[1]:
+                self.cached.forward(ids, tail=1)
+            return
+        for column in ids.split(1, dim=1):
+            self._one(column)
+
+    def _row(self, ids: Tensor) -> Tensor:
+        output, weights = self._one(ids)
+        if self.layers:
+            self.rows.append(torch.stack([_nearest(layer) for layer in weights], dim=1))
+        for keeper in self.kept.rows:
+            for layer in weights:
+                keeper.add(keeper.reduce(layer.float(), self.cached.seen - layer.shape[-1]))
+            keeper.close()
+        logits: Tensor = output.logits
+        return logits
+
+    def _one(self, ids: Tensor) -> tuple[Any, list[Tensor]]:
+        """What the model puts out for one token, and the weights (B, H, 1, T) of each layer that has attention."""
         output = self.cached.forward(ids, tail=1, output_attentions=True)
         attentions = getattr(output, "attentions", None) or ()
         self.layers = tuple(layer for layer, weights in enumerate(attentions) if weights is not None)
-        if self.layers:
-            self.rows.append(torch.stack([_nearest(attentions[layer]) for layer in self.layers], dim=1))
-        logits: Tensor = output.logits
-        return logits
+        if self.kept.diagonal is not None:
+            self.kept.diagonal.add(attentions[self.cached.middle][:, :, :, -1].float())
+        return output, [attentions[layer] for layer in self.layers]
 
 
 def _nearest(weights: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """From raw logits to what a trace keeps of them: log-probability, entropy, the most probable tokens."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -8,30 +9,43 @@ from torch import Tensor
 from rauq.trace import NUM_ALTERNATIVES
 
 _BLOCK_ROWS = 32
+_LEAST_IN_FOCUS = 0.01
 
 
 class TokenStatistics(NamedTuple):
-    """Per row: log-probability and entropy (R,) in nats, ids and log-probabilities (R, 10) of the most probable."""
+    """Per row: log-probability and entropy (R,) in nats, ids and log-probabilities (R, 10) of the most probable.
+
+    `focus` (R, 2) as in `rauq.extras`, or (R, 0) where no inverse document frequencies were given.
+    """
 
     logprobs: Tensor
     entropies: Tensor
     top_ids: Tensor
     top_logprobs: Tensor
+    focus: Tensor
 
 
-def token_statistics(logits: Tensor, ids: Tensor) -> TokenStatistics:
-    """Statistics of the chosen `ids` (R,) under `logits` (R, V), in float32, on the CPU."""
-    blocks = [
-        _of_block(rows, chosen) for rows, chosen in zip(logits.split(_BLOCK_ROWS), ids.split(_BLOCK_ROWS), strict=True)
-    ]
+def token_statistics(logits: Tensor, ids: Tensor, idf: Tensor | None = None) -> TokenStatistics:
+    """Statistics of the chosen `ids` (R,) under `logits` (R, V), in float32, on the CPU; `idf` (V,) is for `focus`."""
+    rows = zip(logits.split(_BLOCK_ROWS), ids.split(_BLOCK_ROWS), strict=True)
+    blocks = [_of_block(some, chosen, idf) for some, chosen in rows]
     return TokenStatistics(*(torch.cat(column).cpu() for column in zip(*blocks, strict=True)))
 
 
-def _of_block(logits: Tensor, ids: Tensor) -> TokenStatistics:
+def _of_block(logits: Tensor, ids: Tensor, idf: Tensor | None) -> TokenStatistics:
     logprobs = logits.float().log_softmax(dim=-1)
     top = logprobs.topk(min(NUM_ALTERNATIVES, logprobs.shape[-1]), dim=-1)
-    entropies = torch.special.entr(logprobs.exp()).sum(dim=-1)
-    return TokenStatistics(logprobs.gather(1, ids[:, None])[:, 0], entropies, top.indices, top.values)
+    probabilities = logprobs.exp()
+    entropies = torch.special.entr(probabilities).sum(dim=-1)
+    focus = logprobs.new_empty(len(ids), 0) if idf is None else _focus(probabilities, ids, idf)
+    return TokenStatistics(logprobs.gather(1, ids[:, None])[:, 0], entropies, top.indices, top.values, focus)
+
+
+def _focus(probabilities: Tensor, ids: Tensor, idf: Tensor) -> Tensor:
+    weighed = probabilities.masked_fill(probabilities < _LEAST_IN_FOCUS, 0.0) * idf.to(probabilities.device)
+    focused = weighed / weighed.sum(dim=-1, keepdim=True)
+    bits = -torch.xlogy(focused, focused).sum(dim=-1) / math.log(2)  # nan where a probability is below 0
+    return torch.stack([focused.gather(1, ids[:, None])[:, 0], bits], dim=-1)
 
 
 class LogitsBuffer:
@@ -41,7 +55,8 @@ class LogitsBuffer:
     fragment the heap.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, idf: Tensor | None = None) -> None:
+        self.idf = idf
         self.logits: Tensor | None = None  # (B, S, V)
         self.ids: list[Tensor] = []
         self.blocks: list[TokenStatistics] = []
@@ -57,7 +72,7 @@ class LogitsBuffer:
             self._reduce()
 
     def statistics(self) -> TokenStatistics:
-        """Everything noted so far: (B, N), (B, N), (B, N, 10), (B, N, 10)."""
+        """Everything noted so far: (B, N), (B, N), (B, N, 10), (B, N, 10), (B, N, 2 or 0)."""
         if self.ids:
             self._reduce()
         return TokenStatistics(*(torch.cat(column, dim=1) for column in zip(*self.blocks, strict=True)))
@@ -65,6 +80,6 @@ class LogitsBuffer:
     def _reduce(self) -> None:
         assert self.logits is not None  # noqa: S101 - ids were added with logits
         ids = torch.stack(self.ids, dim=1)
-        flat = token_statistics(self.logits[:, : len(self.ids)].flatten(0, 1), ids.flatten())
+        flat = token_statistics(self.logits[:, : len(self.ids)].flatten(0, 1), ids.flatten(), self.idf)
         self.blocks.append(TokenStatistics(*(column.unflatten(0, ids.shape) for column in flat)))
         self.ids = []

@@ -33,20 +33,21 @@ class Keys(NamedTuple):
 
 @dataclass(eq=False)
 class Step:
-    """How many of the fed tokens are wanted as rows, and how many were fed so far.
+    """How many tokens were fed, how many of them are wanted as rows, and where they end.
 
     The mask rows cut for one layer serve all layers of its kind. Layers that share keys may skip tokens of the prompt,
     so none of them counts for itself.
     """
 
     tail: int = 1
+    fed: int = 0
     end: int = 0
     mask: Tensor | None = None
     mask_rows: Tensor | None = None
 
     def begin(self, tail: int, num_new: int) -> None:
         """Go on to the next tokens, and forget the masks of those before."""
-        self.tail, self.mask, self.mask_rows = tail, None, None
+        self.tail, self.fed, self.mask, self.mask_rows = tail, num_new, None, None
         self.end += num_new
 
     def cut(self, mask: Tensor | None) -> Tensor | None:

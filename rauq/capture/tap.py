@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, PreTrainedModel
 
 Recorder = Callable[[Tensor, Tensor, Tensor | None, Mapping[str, Any]], None]
+StatesRecorder = Callable[[Tensor], None]
 AttentionFunction = Callable[..., Any]
 
 _EAGER = "eager_attention_forward"
@@ -23,10 +24,10 @@ _install_lock = threading.Lock()
 
 
 class _Recorders(threading.local):
-    """The recorders of this thread, by attention module: another thread's generation never lands in them."""
+    """The recorders of this thread, by attention module or block: another thread's generation never lands in them."""
 
     def __init__(self) -> None:
-        self.by_module: Mapping[nn.Module, Recorder] = {}
+        self.by_module: Mapping[nn.Module, Recorder | StatesRecorder] = {}
 
 
 _recorders = _Recorders()
@@ -44,19 +45,30 @@ def attention_modules(model: PreTrainedModel) -> dict[int, nn.Module]:
     }
 
 
+def middle_block(model: PreTrainedModel) -> nn.Module | None:
+    """The block of the decoder that floor(L / 2) of its L blocks stand before; None where it has no list of blocks."""
+    num_layers = model.config.get_text_config(decoder=True).num_hidden_layers
+    parts = (model.get_decoder() or model).modules()  # outer lists come first
+    blocks = next((part for part in parts if isinstance(part, nn.ModuleList) and len(part) == num_layers), None)
+    return None if blocks is None else blocks[num_layers // 2]
+
+
 def install(model: PreTrainedModel) -> None:
-    """Wrap the attention functions that this model can reach; a second call changes nothing."""
+    """Wrap the attention functions that this model can reach, and watch its middle block; once is enough."""
     with _install_lock:
         for name in {config._attn_implementation for config in _configs(model)} - {None, "eager"}:  # noqa: SLF001
             AttentionInterface.register(name, _tapped(AttentionInterface()[name]))
         for module in {sys.modules[type(part).__module__] for part in model.modules()}:
             if hasattr(module, _EAGER):
                 setattr(module, _EAGER, _tapped(getattr(module, _EAGER)))
+        block = middle_block(model)
+        if block is not None and _note_states not in block._forward_pre_hooks.values():  # noqa: SLF001 - no public list
+            block.register_forward_pre_hook(_note_states, with_kwargs=True)
 
 
 @contextmanager
-def recording(recorders: Mapping[nn.Module, Recorder]) -> Iterator[None]:
-    """Send the attention calls of these modules, made by this thread, to their recorders."""
+def recording(recorders: Mapping[nn.Module, Recorder | StatesRecorder]) -> Iterator[None]:
+    """Send what this thread hands to these modules, attention calls or hidden states, to their recorders."""
     outer = _recorders.by_module
     _recorders.by_module = recorders
     try:
@@ -76,6 +88,12 @@ def _configs(model: PreTrainedModel) -> list[Any]:
     return [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
 
 
+def _note_states(block: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    record: Any = _recorders.by_module.get(block)
+    if record is not None:
+        record(args[0] if args else kwargs["hidden_states"])
+
+
 def _tapped(attend: AttentionFunction) -> AttentionFunction:
     if getattr(attend, "is_tapped", False):
         return attend
@@ -84,7 +102,7 @@ def _tapped(attend: AttentionFunction) -> AttentionFunction:
     def tapped(
         module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
     ) -> Any:
-        record = _recorders.by_module.get(module)
+        record: Any = _recorders.by_module.get(module)
         if record is not None:
             record(query, key, attention_mask, kwargs)
         return attend(module, query, key, value, attention_mask, **kwargs)

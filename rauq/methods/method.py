@@ -6,10 +6,9 @@ from typing import Literal, Self
 
 from rauq.judges.judges import Judges
 from rauq.settings import Settings
-from rauq.trace import Trace
+from rauq.trace import Extra, Trace
 
 Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
-Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus"]
 Family = Literal["one generation", "samples", "ablation"]
 Direction = Literal["higher is less sure"]
 

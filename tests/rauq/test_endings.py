@@ -104,10 +104,3 @@ def test_a_number_of_tokens_that_makes_no_answer_is_refused(lm, most):
 def test_a_stop_string_that_cannot_occur_is_refused(lm, stop, says):
     with pytest.raises(InvalidInput, match=says):
         lm.generate(PROMPT, stop=stop)
-
-
-def test_extras_that_do_not_exist_are_refused(lm):
-    with pytest.raises(InvalidInput, match="'hidden'"):
-        lm.generate(PROMPT, extras=("hidden",))
-    with pytest.raises(InvalidInput, match="'hidden'"):
-        lm.read(PROMPT, "a", extras=("hidden",))

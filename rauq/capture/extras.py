@@ -1,0 +1,195 @@
+"""What a feed keeps for the extras of a trace (`rauq.extras`), until each answer's share is cut out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from rauq.trace import Extra
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each sequence of a left-padded batch begins, and where its answer does: positions (B,)."""
+
+    begins: tuple[int, ...]
+    answers: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The earliest position of an answer."""
+        return min(self.answers)
+
+    def repeat(self, times: int) -> "Layout":
+        """The layout of a batch whose sequences are each repeated."""
+        return Layout(*(tuple(np.repeat(places, times).tolist()) for places in (self.begins, self.answers)))
+
+
+class Keeper(ABC):
+    """Tensors with the batch in front, one block after another."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.blocks: list[Tensor] = []
+
+    def repeat(self, times: int) -> None:
+        """Follow a batch that was repeated."""
+        self.layout = self.layout.repeat(times)
+        self.blocks = [block.repeat_interleave(times, dim=0) for block in self.blocks]
+
+    @abstractmethod
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """What belongs to one answer."""
+
+
+class RowKeeper(Keeper):
+    """Something of every row of attention, gathered layer by layer."""
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.layers: list[Tensor] = []
+
+    @abstractmethod
+    def reduce(self, weights: Tensor, first_key: int) -> Tensor:
+        """What to keep of the weights (B, H, n, T) of one layer on the keys from `first_key` on."""
+
+    def add(self, layer: Tensor) -> None:
+        """Note what `reduce` gave of the next layer."""
+        self.layers.append(layer.cpu())
+
+    def close(self) -> None:
+        """All layers have given these rows."""
+        self.blocks.append(torch.stack(self.layers, dim=1))
+        self.layers = []
+
+    def rows(self, item: int, num_tokens: int) -> slice:
+        """The rows that predict the tokens of one answer."""
+        first = self.layout.answers[item] - self.layout.first
+        return slice(first, first + num_tokens)
+
+
+class Lookback(RowKeeper):
+    """Sums of the weights on the prompt's keys and on the answer's: blocks (B, L, H, n, 2)."""
+
+    def reduce(self, weights: Tensor, first_key: int) -> Tensor:
+        """See `RowKeeper`."""
+        answers = torch.tensor(self.layout.answers, device=weights.device)
+        of_answer = first_key + torch.arange(weights.shape[-1], device=weights.device) >= answers[:, None]
+        sides = torch.stack([~of_answer, of_answer], dim=-1).to(weights.dtype)
+        return weights @ sides[:, None]  # (B, H, n, T) @ (B, 1, T, 2)
+
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """Means a key, (L, H, N, 2)."""
+        sums = torch.cat([block[item] for block in self.blocks], dim=2)[:, :, self.rows(item, num_tokens)].numpy()
+        num_prompt = self.layout.answers[item] - self.layout.begins[item]
+        counts = np.stack([np.full(num_tokens, num_prompt), np.arange(num_tokens)], axis=-1, dtype=np.float32)
+        with np.errstate(invalid="ignore"):  # row 0 has no key of the answer
+            means: np.ndarray = sums / counts
+        return means
+
+
+class MaxAttention(RowKeeper):
+    """The largest weights on the answer's keys: blocks (B, 1, 1, n, keys so far)."""
+
+    def reduce(self, weights: Tensor, first_key: int) -> Tensor:
+        """See `RowKeeper`."""
+        first = self.layout.first - first_key  # negative where a window has dropped keys of the answer
+        return pad(weights[..., max(0, first) :].amax(dim=1, keepdim=True), (max(0, -first), 0))
+
+    def add(self, layer: Tensor) -> None:
+        """Keep only what is larger than in the layers before."""
+        self.layers = [torch.maximum(self.layers[0], layer.cpu()) if self.layers else layer.cpu()]
+
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """The largest weights (N, N)."""
+        own = self.rows(item, num_tokens)
+        width = max(own.stop, self.blocks[-1].shape[-1])
+        rows = torch.cat([pad(block[item, 0, 0], (0, width - block.shape[-1])) for block in self.blocks])
+        return rows[own, own].numpy().copy()
+
+
+class Diagonal(Keeper):
+    """The weights of the tokens on themselves at the middle layer: blocks (B, H, n)."""
+
+    def add(self, weights: Tensor) -> None:
+        """Note the next tokens."""
+        self.blocks.append(weights.cpu())
+
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """The weights (H, M + N) of one sequence."""
+        own = slice(self.layout.begins[item], self.layout.answers[item] + num_tokens)
+        return torch.cat([block[item] for block in self.blocks], dim=1)[:, own].numpy().copy()
+
+
+class Hidden(Keeper):
+    """Hidden states before the middle block: those of the answer, blocks (B, n, d), and the prompt's sum (B, d)."""
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.end = 0
+        self.skips = False
+        self.prompt = torch.zeros(())
+
+    def note(self, states: Tensor, *, end: int) -> None:
+        """Note the states (B, n, d) of the last n positions before `end`, by reference while decoding."""
+        begin = end - states.shape[1]
+        self.skips, self.end = self.skips or begin > self.end, end
+        if begin < max(self.layout.answers):
+            self.prompt = self.prompt.to(states.device) + self._sum_of_prompt(states, begin)
+        if begin >= self.layout.first:
+            self.blocks.append(states)
+        elif end > self.layout.first:
+            self.blocks.append(states[:, self.layout.first - begin :].clone())  # a view would keep the whole prompt
+
+    def repeat(self, times: int) -> None:
+        """See `Keeper`."""
+        super().repeat(times)
+        self.prompt = self.prompt.repeat_interleave(times, dim=0)
+
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """The state (d,) that predicted the last token; of an answer of one token, the mean over the prompt."""
+        if num_tokens > 1:
+            states = torch.cat([block[item] for block in self.blocks])
+            return states[self.layout.answers[item] - self.layout.first + num_tokens - 2].float().cpu().numpy()
+        mean = self.prompt[item] / (self.layout.answers[item] - self.layout.begins[item])
+        return (mean * torch.nan if self.skips else mean).cpu().numpy()
+
+    def _sum_of_prompt(self, states: Tensor, begin: int) -> Tensor:
+        positions = begin + torch.arange(states.shape[1], device=states.device)
+        begins, answers = torch.tensor([self.layout.begins, self.layout.answers], device=states.device)[..., None]
+        others = (positions < begins) | (positions >= answers)
+        return states.float().masked_fill(others[..., None], 0.0).sum(dim=1)
+
+
+class Kept:
+    """The keepers of one feed, as far as their extras are wanted."""
+
+    def __init__(self, names: Collection[Extra], layout: Layout) -> None:
+        self.max_attention = MaxAttention(layout) if "max_attention" in names else None
+        self.lookback = Lookback(layout) if "lookback" in names else None
+        self.diagonal = Diagonal(layout) if "diagonal" in names else None
+        self.hidden = Hidden(layout) if "hidden" in names else None
+
+    @property
+    def rows(self) -> tuple[RowKeeper, ...]:
+        """Those that look at every row of attention."""
+        return tuple(keeper for keeper in (self.max_attention, self.lookback) if keeper is not None)
+
+    def repeat(self, times: int) -> None:
+        """Follow a batch that was repeated."""
+        for keeper in self._all().values():
+            keeper.repeat(times)
+
+    def cut(self, item: int, num_tokens: int) -> dict[str, np.ndarray]:
+        """The extras of one answer."""
+        return {name: keeper.cut(item, num_tokens) for name, keeper in self._all().items()}
+
+    def _all(self) -> Mapping[str, Keeper]:
+        return {name: keeper for name, keeper in vars(self).items() if keeper is not None}
+
+
+NOTHING = Kept((), Layout((), ()))
