@@ -23,7 +23,6 @@ from analysis.tables import (
 )
 from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
 
-
 METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy")
 
 
