@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_score(commands.add_parser("score", help="answer a data set, and score every answer"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_convert(commands.add_parser("convert", help="make a model that judges answers from its published checkpoint"))
+    _add_idf(commands.add_parser("idf", help="count in how many documents each token of a model is"))
     return parser
 
 
@@ -90,6 +91,21 @@ def _add_convert(convert: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_idf(idf: argparse.ArgumentParser) -> None:
+    idf.description = "Make the file by which Focus weighs a model's tokens: their inverse document frequencies."
+    idf.set_defaults(run=_idf)
+    idf.add_argument("--model", default="atlas", metavar="M", help="whose tokenizer is used; default: atlas (embedded)")
+    idf.add_argument(
+        "--documents",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="a .txt file of one document a line, or a CSV, JSONL or Parquet file of one a row",
+    )
+    idf.add_argument("--column", default="text", metavar="C", help="where a row has its document; default: text")
+    idf.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write, .safetensors")
+
+
 def _score(options: argparse.Namespace) -> int:
     from analysis.commands.score import score
 
@@ -112,3 +128,9 @@ def _convert(options: argparse.Namespace) -> int:
 
     sys.stdout.write(f"{running(str(convert(options.file, options.out, tokenizer=options.tokenizer)))}\n")
     return DONE
+
+
+def _idf(options: argparse.Namespace) -> int:
+    from analysis.commands.idf import count
+
+    return count(options)

@@ -57,6 +57,16 @@ def make_model(seed: int) -> None:
     tokenizer.save(tokenizer.load(BUILD / "tokenizer"), ATLAS)
 
 
+def make_idf(_seed: int) -> None:
+    """Count in how many documents of the corpus each token of the model is."""
+    from rauq.judges.idf import save_idf
+    from training import corpus, idf, tokenizer
+
+    documents = corpus.read(BUILD / "corpus.jsonl")
+    save_idf(idf.frequencies(tokenizer.load(ATLAS), documents), ATLAS / "idf.safetensors")
+    _say(f"idf: {len(documents):,} documents")
+
+
 def make_recordings(_seed: int) -> None:
     """Record the generations that the app opens on, and the answers of the game."""
     import rauq
@@ -89,6 +99,7 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "corpus": make_corpus,
     "tokenizer": make_tokenizer,
     "train": make_model,
+    "idf": make_idf,
     "record": make_recordings,
     "run": make_run,
     "evaluate": evaluate,

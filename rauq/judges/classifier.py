@@ -92,12 +92,15 @@ def logits(classifier: Classifier, firsts: Texts, seconds: Texts) -> np.ndarray:
 
 def _batches(classifier: Classifier, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[list[int], Any]]:
     """Pairs of similar length: their places, and what the model is fed."""
-    read = [classifier.tokenizer(*pair, truncation=True, max_length=classifier.longest) for pair in pairs]
-    order = sorted(range(len(pairs)), key=lambda place: len(read[place]["input_ids"]))
+    if not pairs:
+        return
+    # As lists: a second text that is empty would else be taken for none.
+    read = classifier.tokenizer(*map(list, zip(*pairs, strict=True)), truncation=True, max_length=classifier.longest)
+    order = sorted(range(len(pairs)), key=lambda place: len(read["input_ids"][place]))
     for start in range(0, len(order), _BATCH):
         places = order[start : start + _BATCH]
-        padded = classifier.tokenizer.pad([read[place] for place in places], return_tensors="pt")
-        yield places, padded.to(classifier.model.device)
+        part = {name: [rows[place] for place in places] for name, rows in read.items()}
+        yield places, classifier.tokenizer.pad(part, return_tensors="pt").to(classifier.model.device)
 
 
 def _refuse_other_architectures(name: str, names: Sequence[str]) -> None:

@@ -1,10 +1,12 @@
 """Models of the hub, against a small hub on this machine: nothing here reaches the network."""
 
 import hashlib
+import json
 import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 import huggingface_hub
 import pytest
@@ -12,15 +14,17 @@ import transformers.utils.hub
 
 from rauq.candidate import examine
 from rauq.errors import ModelNotFound
+from rauq.judges.nli import load_nli
 from rauq.models import load_model
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
+from tests.rauq.judges.classifiers import save_classifier
 from tests.tiny import PROMPT, assert_close
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Serves folders below `root` as organisation/name, in the way of the hub."""
+    """Serves folders below `root` as organisation/name, in the way of the hub; other revisions lie below them."""
 
     def do_HEAD(self):
         self.answer(with_content=False)
@@ -31,17 +35,18 @@ class Hub(BaseHTTPRequestHandler):
     def answer(self, *, with_content):
         owner, name, *rest = self.path.split("?")[0].removeprefix("/api/models").strip("/").split("/")
         repository = self.server.root / owner / name
-        path = repository / rest[-1] if rest[:1] == ["resolve"] else None
-        found = path is not None and path.is_file() and rest[1] in {"main", COMMIT}
+        revision = unquote(rest[1]) if rest[:1] == ["resolve"] else "main"
+        folder = repository if revision in {"main", COMMIT} else repository / revision
+        path = folder / ("discussions.json" if rest == ["discussions"] else rest[-1])
+        found = rest[:1] in (["resolve"], ["discussions"]) and path.is_file()
         content = path.read_bytes() if found else b""
         self.send_response(200 if found else 404)
-        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("X-Repo-Commit", COMMIT if folder == repository else COMMIT[::-1])
         self.send_header("Content-Length", str(len(content)))
         if found:
             self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
         else:
-            known = rest[:1] != ["resolve"] or rest[1] in {"main", COMMIT}
-            missing = "Repo" if not repository.is_dir() else "Entry" if known else "Revision"
+            missing = "Repo" if not repository.is_dir() else "Entry" if folder.is_dir() else "Revision"
             self.send_header("X-Error-Code", f"{missing}NotFound")
         self.end_headers()
         if with_content:
@@ -159,6 +164,29 @@ def test_pickled_weights_of_the_hub_are_not_taken(hub):
     for look in (examine, load_model):
         with pytest.raises(ModelNotFound, match="The weights of tiny/pickled cannot be loaded"):
             look("tiny/pickled")
+
+
+def publish_judge(hub, name, *, author):
+    """Its weights are pickled, and this account offers them as safetensors."""
+    save_classifier(hub.root / name)
+    (hub.root / name / "model.safetensors").rename(hub.root / name / "pytorch_model.bin")
+    save_classifier(hub.root / name / "refs/pr/7")
+    offer = {"title": "", "num": 7, "status": "open", "isPullRequest": True, "createdAt": "2024-01-01T00:00:00.000Z"}
+    offer |= {"author": {"name": author}, "repo": {"name": name, "type": "model"}}
+    listed = {"discussions": [offer], "count": 1, "start": 0}
+    (hub.root / name / "discussions.json").write_text(json.dumps(listed))
+
+
+def test_a_judge_with_pickled_weights_is_taken_as_the_hubs_own_conversion(hub):
+    publish_judge(hub, "tiny/judge", author="SFconvertbot")
+    judge = load_nli("tiny/judge")
+    assert (judge(["yes"], ["no"]) == load_nli(str(hub.root / "tiny/judge/refs/pr/7"))(["yes"], ["no"])).all()
+
+
+def test_what_a_stranger_offers_in_place_of_pickled_weights_is_not_taken(hub):
+    publish_judge(hub, "tiny/offered", author="stranger")
+    with pytest.raises(ModelNotFound, match="only pickled, which are never read, and offers no conversion"):
+        load_nli("tiny/offered")
 
 
 @pytest.mark.usefixtures("no_hub")
