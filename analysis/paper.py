@@ -7,6 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
+from analysis.methods.names import METRICS
 from rauq.errors import InvalidInput
 
 Kind = Literal["methods", "ablation", "supervised"]
@@ -74,8 +75,7 @@ class Published:
     @property
     def title(self) -> str:
         """What it shows, for a reader: that it is published is always said."""
-        metric = "ROC-AUC" if self.metric == "roc_auc" else "PRR"
-        return f"Published {metric}, {self.model}: {self.topic}"
+        return f"Published {METRICS[self.metric]}, {self.model}: {self.topic}"
 
 
 _TABLES: tuple[tuple[str, Kind, str], ...] = (

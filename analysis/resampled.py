@@ -16,6 +16,13 @@ from analysis.rejection import is_defined
 _BLOCK = 100
 
 
+class Bounds(NamedTuple):
+    """Areas (R,) under the rejection curves of a random order and of the oracle; equal where a PRR is undefined."""
+
+    random: np.ndarray
+    oracle: np.ndarray
+
+
 class _Ranked(NamedTuple):
     """T values of a ranking key, the lowest first: how many answers (T, R) of each are drawn, and their sum (T, R)."""
 
@@ -31,15 +38,29 @@ def counts_of(drawn: np.ndarray) -> np.ndarray:
 
 
 def resampled_prr(
-    uncertainty: np.ndarray, quality: np.ndarray, counts: np.ndarray, *, max_rejection: float = 0.5
+    uncertainty: np.ndarray,
+    quality: np.ndarray,
+    counts: np.ndarray,
+    *,
+    max_rejection: float = 0.5,
+    bounds: Bounds | None = None,
 ) -> np.ndarray:
     """`analysis.metrics.prr` of each resample (R,), nan where that is undefined.
 
-    An area under a rejection curve is a sum over the places of a ranking: the quality there, times a weight that the
-    place alone decides. Answers of equal uncertainty share the weights of their places.
+    `bounds` of all these answers save half of the time where no uncertainty is nan. An area under a rejection curve is
+    a sum over the places of a ranking: the quality there, times a weight that the place alone decides. Answers of equal
+    uncertainty share the weights of their places.
     """
     kept = is_defined(uncertainty, quality)
-    return _in_blocks(_prr, uncertainty[kept], quality[kept], counts[kept], share=max_rejection)
+    if bounds is None or not kept.all():
+        bounds = bounds_of(quality[kept], counts[kept], max_rejection=max_rejection)
+    area = _in_blocks(_areas, uncertainty[kept], quality[kept], counts[kept], share=max_rejection)
+    return divided(area - bounds.random, bounds.oracle - bounds.random)
+
+
+def bounds_of(quality: np.ndarray, counts: np.ndarray, *, max_rejection: float = 0.5) -> Bounds:
+    """The areas that a PRR lies between, of answers that all have a quality (A,)."""
+    return Bounds(*_in_blocks(_bounds, quality, counts, share=max_rejection))
 
 
 def resampled_roc_auc(uncertainty: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -55,20 +76,21 @@ def resampled_roc_auc(uncertainty: np.ndarray, correct: np.ndarray, counts: np.n
 
 def _in_blocks(metric: Callable[..., np.ndarray], *values: np.ndarray, **options: float) -> np.ndarray:
     """The metric of each resample; a few at a time, since what fits the processor's cache is much faster."""
-    *pair, counts = values
-    return np.concatenate(
-        [metric(*pair, counts[:, at : at + _BLOCK], **options) for at in range(0, counts.shape[1], _BLOCK)]
-    )
+    *of_answers, counts = values
+    blocks = [counts[:, at : at + _BLOCK] for at in range(0, counts.shape[1], _BLOCK)]
+    return np.concatenate([metric(*of_answers, block, **options) for block in blocks], axis=-1)
 
 
-def _prr(uncertainty: np.ndarray, quality: np.ndarray, counts: np.ndarray, *, share: float) -> np.ndarray:
-    sizes = counts.sum(axis=0)
+def _bounds(quality: np.ndarray, counts: np.ndarray, *, share: float) -> np.ndarray:
     best = _ranked(-quality, quality, counts)
-    weights, row = _place_weights(sizes, share)
-    area, oracle = (_area(one, weights, row) for one in (_ranked(uncertainty, quality, counts), best))
+    sizes = counts.sum(axis=0)
     random = divided(best.total.sum(axis=0), sizes)
     is_undefined = (sizes * share < 2) | _is_constant(best)
-    return divided(area - random, np.where(is_undefined, 0.0, oracle - random))
+    return np.stack([random, np.where(is_undefined, random, _area(best, *_place_weights(sizes, share)))])
+
+
+def _areas(uncertainty: np.ndarray, quality: np.ndarray, counts: np.ndarray, *, share: float) -> np.ndarray:
+    return _area(_ranked(uncertainty, quality, counts), *_place_weights(counts.sum(axis=0), share))
 
 
 def _roc_auc(uncertainty: np.ndarray, correct: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from analysis.methods.groups import Group
 from analysis.metrics import interval, prr, resamples, roc_auc
 from analysis.quality.judgement import Thresholds
 from analysis.rejection import is_defined
-from analysis.resampled import counts_of, resampled_prr, resampled_roc_auc
+from analysis.resampled import Bounds, bounds_of, counts_of, resampled_prr, resampled_roc_auc
 
 Metric = Literal["prr", "roc_auc"]
 
@@ -21,7 +21,8 @@ class Judged:
     """The answers of a group, n of which can be judged, and R bootstrap resamples of those.
 
     `rows` (n,) are theirs in the run's table. `truth` (n,): their quality, or for ROC-AUC 1 where it is above the
-    threshold, else 0. `counts` (n, R): how often each resample draws each. `size`: all answers of the group.
+    threshold, else 0. `counts` (n, R): how often each resample draws each; `bounds`: what a PRR of a resample lies
+    between. `size`: all answers of the group.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Judged:
     rows: np.ndarray
     truth: np.ndarray
     counts: np.ndarray
+    bounds: Bounds | None
     size: int
 
 
@@ -47,29 +49,46 @@ def judged(
     rows = group.rows[np.isfinite(quality[group.rows])]
     truth = quality[rows] if metric == "prr" else (quality[rows] > thresholds.roc).astype(float)
     counts = counts_of(resamples(len(rows), count=count, seed=seed)) if len(rows) else np.zeros((0, count), np.int32)
-    return Judged(name=group.name, metric=metric, rows=rows, truth=truth, counts=counts, size=len(group.rows))
+    return Judged(
+        name=group.name,
+        metric=metric,
+        rows=rows,
+        truth=truth,
+        counts=counts,
+        bounds=bounds_of(truth, counts) if metric == "prr" else None,
+        size=len(group.rows),
+    )
 
 
 def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
     """Rank the judged answers by their uncertainty (n,); those without one are left out, of every resample too."""
     kept = is_defined(uncertainty, among.truth)
-    plain, resampled = (prr, resampled_prr) if among.metric == "prr" else (roc_auc, resampled_roc_auc)
-    value = plain(uncertainty, among.truth) if kept.any() else np.nan
-    num_kept = int(kept.sum())
+    value, resampled = _prr(uncertainty, among) if among.metric == "prr" else _roc_auc(uncertainty, among)
     if np.isnan(value):
-        reason = why_undefined(uncertainty[kept], among.truth[kept])
-        nothing = np.full(among.counts.shape[1], np.nan)
-        return Ranking(Estimate(np.nan, np.nan, np.nan, num_kept, among.size - num_kept, reason), nothing)
-    values = resampled(uncertainty, among.truth, among.counts)
-    return Ranking(Estimate(value, *interval(values), num_kept, among.size - num_kept), values)
+        resampled = np.full_like(resampled, np.nan)  # a resample may hold enough answers where the group does not
+    reason = why_undefined(uncertainty[kept], among.truth[kept]) if np.isnan(value) else ""
+    n = int(kept.sum())
+    return Ranking(Estimate(value, *interval(resampled), n, among.size - n, reason), resampled)
 
 
 def mean_ranking(rankings: Sequence[Ranking]) -> Ranking:
     """The mean over groups, nan where it is undefined in one of them."""
+    if len(rankings) == 1:
+        return rankings[0]
     found = [one.estimate for one in rankings]
     n, excluded = sum(one.n for one in found), sum(one.excluded for one in found)
     # Groups of one size have been drawn by the same indices: put out of step, they are independent again.
     values = np.mean([np.roll(one.resampled, step) for step, one in enumerate(rankings)], axis=0)
-    reason = next((one.reason for one in found if one.reason), "")
+    undefined = sum(one.reason != "" for one in found)
+    reason = f"undefined in {undefined} of {len(found)} groups" if undefined else ""
     value = float(np.mean([one.value for one in found]))
     return Ranking(Estimate(value, *interval(values), n, excluded, reason), values)
+
+
+def _prr(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
+    resampled = resampled_prr(uncertainty, among.truth, among.counts, bounds=among.bounds)
+    return prr(uncertainty, among.truth), resampled
+
+
+def _roc_auc(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
+    return roc_auc(uncertainty, among.truth), resampled_roc_auc(uncertainty, among.truth, among.counts)

@@ -1,0 +1,37 @@
+"""RAUQ minus every other method, on the same answers: a dot and its interval each."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from analysis.estimate import Estimate
+from analysis.figures.interval_rows import Row, interval_rows
+from analysis.figures.pair import looks
+from analysis.figures.style import QUIET
+from analysis.methods.names import METRICS, name_of
+from analysis.methods.ranking import Metric
+
+
+def paired_differences(
+    base: str, methods: Sequence[str], differences: Sequence[Estimate], *, metric: Metric, dark: bool = False
+) -> go.Figure:
+    """The differences (M,) of `base` and the methods, by id, the largest on top; 0 is marked.
+
+    Teal, a circle: `base` ranks better; violet, a diamond: worse; grey, an open circle: the interval holds 0. Undefined
+    differences have no row.
+    """
+    order = np.argsort([-found.value for found in differences], kind="stable")
+    rows = [_row(methods[place], differences[place], dark=dark) for place in order if not differences[place].reason]
+    title = f"{METRICS[metric]} of {name_of(base)} minus that of the method"
+    reason = next((found.reason for found in differences), "there is no other method")
+    return interval_rows(rows, title=title, reference=0.0, reason=reason, dark=dark)
+
+
+def _row(method: str, found: Estimate, *, dark: bool) -> Row:
+    better, worse = looks(dark=dark)
+    if found.low > 0:
+        return Row(name_of(method), found, better.colour, better.symbol)
+    if found.high < 0:
+        return Row(name_of(method), found, worse.colour, worse.symbol)
+    return Row(name_of(method), found, QUIET, "circle-open")

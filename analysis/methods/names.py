@@ -1,0 +1,12 @@
+"""What methods and their metrics are called."""
+
+from types import MappingProxyType
+
+import rauq
+
+METRICS = MappingProxyType({"prr": "PRR", "roc_auc": "ROC-AUC"})
+
+
+def name_of(method: str) -> str:
+    """The name of a method for a reader, by its id; a variant outside the table is called by its id."""
+    return rauq.METHODS[method].name if method in rauq.METHODS else method.replace("_", " ")

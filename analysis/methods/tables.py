@@ -1,0 +1,132 @@
+"""Methods compared, as tidy tables: one row a finding, numbers in full, nan where undefined."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+import rauq
+from analysis.estimate import Estimate
+from analysis.methods.agreement import MethodAgreement
+from analysis.methods.comparison import Comparison
+from analysis.methods.disagreement import Disagreement, Distrusted
+from analysis.methods.errors import End, ErrorAnalysis
+from analysis.methods.names import METRICS, name_of
+from analysis.methods.paired import Paired
+from analysis.methods.rejections import Rejections
+from analysis.runs.costs import Cost
+
+MEAN = "mean of groups"
+
+
+def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame:
+    """As the paper lays it out: a row for each method; its metric in each group, their mean, its mean rank, its cost.
+
+    Cost: forward passes beyond the generation in words, and as measured on the run seconds an answer and the overhead
+    in percent of the generation.
+    """
+    metric = METRICS[found.metric]
+    measured = {cost.method: cost for cost in costs}
+    rows = []
+    for method, row, mean, rank in zip(found.methods, found.estimates, found.means, found.mean_ranks, strict=True):
+        values = {f"{metric} of {group}": one.value for group, one in zip(found.groups, row, strict=True)}
+        ends = {f"mean {metric}": mean.value, "mean rank": rank}
+        rows.append({"method": name_of(method), **values, **ends, **_cost(method, measured.get(method))})
+    return pd.DataFrame(rows)
+
+
+def comparison_table(found: Comparison) -> pd.DataFrame:
+    """A row for each method in each group and for its mean over groups, with the interval."""
+    return pd.DataFrame(_grid(found.methods, found.groups, found.estimates, found.means, name=found.metric))
+
+
+def paired_table(found: Paired) -> pd.DataFrame:
+    """A row for each method in each group and for the mean over groups: RAUQ minus it, with the interval."""
+    rows = _grid(found.methods, found.groups, found.differences, found.means, name="difference")
+    return pd.DataFrame([{"base": name_of(found.base), **row} for row in rows])
+
+
+def rejections_table(found: Rejections) -> pd.DataFrame:
+    """A row for each share of answers that is rejected: mean quality of the rest under each method."""
+    if not found.curves:
+        return pd.DataFrame()
+    first = found.curves[0]
+    kept = {name_of(method): curve.kept_quality for method, curve in zip(found.methods, found.curves, strict=True)}
+    return pd.DataFrame({"rejected": first.rejected, **kept, "oracle": first.oracle, "random": first.random})
+
+
+def agreement_table(found: MethodAgreement) -> pd.DataFrame:
+    """A row for each two methods: Spearman's correlation of their uncertainties, and the answers that have both."""
+    pairs = [(row, column) for column in range(len(found.methods)) for row in range(column)]
+    return pd.DataFrame(
+        [
+            {
+                "method": name_of(found.methods[row]),
+                "other": name_of(found.methods[column]),
+                "spearman": found.correlations[row, column],
+                "answers": int(found.counts[row, column]),
+            }
+            for row, column in pairs
+        ]
+    )
+
+
+def disagreement_table(found: Disagreement, answers: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """A row for each answer on either side; `answers` are those that the methods `first` and `second` were ranked on.
+
+    The index is the answer's position among them.
+    """
+    sides = ((first, found.first_less_sure), (second, found.second_less_sure))
+    return pd.concat([_distrusted(side, answers, method, (first, second)) for method, side in sides])
+
+
+def errors_table(found: ErrorAnalysis, method: str) -> pd.DataFrame:
+    """A row for each end of the ranking and for all answers, as in the paper's table: percent erroneous, and of what."""
+    ends = (("highest", found.highest), ("lowest", found.lowest), ("all", found.all))
+    kinds = [label for label, _ in found.all.labels if label]
+    return pd.DataFrame([{"method": name_of(method), "uncertainty": name, **_shares(end, kinds)} for name, end in ends])
+
+
+def _grid(
+    methods: Sequence[str],
+    groups: Sequence[str],
+    grid: Sequence[Sequence[Estimate]],
+    means: Sequence[Estimate],
+    *,
+    name: str,
+) -> list[dict[str, object]]:
+    return [
+        {
+            "method": name_of(method),
+            "group": group,
+            name: one.value,
+            "low": one.low,
+            "high": one.high,
+            "answers": one.n,
+            "excluded": one.excluded,
+            "undefined": one.reason,
+        }
+        for method, row, mean in zip(methods, grid, means, strict=True)
+        for group, one in zip([*groups, MEAN], [*row, mean], strict=True)
+    ]
+
+
+def _cost(method: str, measured: Cost | None) -> dict[str, object]:
+    return {
+        "forward passes": rauq.METHODS[method].cost if method in rauq.METHODS else "",
+        "seconds an answer": measured.seconds if measured else float("nan"),
+        "overhead percent": 100 * measured.overhead if measured else float("nan"),
+    }
+
+
+def _distrusted(side: Distrusted, answers: pd.DataFrame, method: str, both: tuple[str, str]) -> pd.DataFrame:
+    chosen = answers.iloc[side.rows][["number", "group", "quality", "answer", "prompt"]]
+    chosen.insert(0, "less sure", name_of(method))
+    for place, (name, share) in enumerate(zip(both, (side.first, side.second), strict=True), start=1):
+        chosen.insert(place, f"percentile of {name_of(name)}", 100 * share)
+    return chosen.set_index(side.rows)
+
+
+def _shares(end: End, kinds: Sequence[str]) -> dict[str, object]:
+    counts = dict(end.labels)
+    shares = {f"percent {kind}": 100 * counts.get(kind, 0) / end.n if end.n else float("nan") for kind in kinds}
+    return {"answers": end.n, "erroneous": end.erroneous, "percent erroneous": 100 * end.share, **shares}
