@@ -71,9 +71,9 @@ def own_weights(queries: Tensor, keys: Keys, mask: Tensor | None, options: Mappi
     pieces = []
     for chunk in _slices(queries, keys):
         some = queries[:, :, chunk]
-        rows = [Rows(some.shape[2], mask if mask is None else mask[:, :, chunk], keys.start)]
-        last = keys.start + chunk.start + some.shape[2] - 1
-        pieces.append(band(some, keys, rows, options, last_position=last, cache={})[..., 0])
+        end = chunk.start + some.shape[2]
+        rows = [Rows(some.shape[2], mask if mask is None else mask[:, :, chunk.start : end], keys.start)]
+        pieces.append(band(some, keys, rows, options, last_position=keys.start + end - 1, cache={})[..., 0])
     return torch.cat(pieces, dim=2)
 
 

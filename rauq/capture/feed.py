@@ -197,7 +197,8 @@ class StepwiseFeed:
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """See `Feed`."""
         with tap.recording(self.recorders):
-            self._feed_before(ids[:, :-tail])
+            if ids.shape[1] > tail:
+                self._feed_before(ids[:, :-tail])
             return torch.cat([self._row(column) for column in ids[:, -tail:].split(1, dim=1)], dim=1)
 
     def repeat(self, times: int) -> None:
@@ -213,8 +214,7 @@ class StepwiseFeed:
     def _feed_before(self, ids: Tensor) -> None:
         """Feed what is no row: at once, unless the weight of every token on itself is wanted."""
         if self.kept.diagonal is None:
-            if ids.shape[1]:
-                self.cached.forward(ids, tail=1)
+            self.cached.forward(ids, tail=1)
             return
         for column in ids.split(1, dim=1):
             self._one(column)
