@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from rauq.trace import Trace
+    from rauq.trace import Extra, Trace
 
 # Above every model there is, and small enough to loop over.
 MOST_LAYERS = 10_000
@@ -26,6 +26,7 @@ MOST_UPLOADED_ANSWER_TOKENS = 4096
 MOST_UPLOADED_PROMPT_TOKENS = 2**17  # the context of today's models
 LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
 
+_WEIGHTS = ("max_attention", "diagonal", "lookback")
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
 
@@ -35,6 +36,7 @@ def faults(fields: Mapping[str, Any]) -> Iterator[str]:
         values = np.asarray(given)
         if np.any((values < lowest) | (values > highest)):  # nan is no bad value: it stays nan
             yield f"{name} must lie in [{_bound(lowest)}, {_bound(highest)}]"
+    yield from _wrong_extras(fields)
     if not _is_unicode(fields):
         yield "a text is not valid Unicode (it holds a lone surrogate)"
     if not _spell(fields["pieces"], fields["answer_tokens"]):
@@ -73,6 +75,7 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
     """The values of the arrays, with the lowest and the highest that is allowed."""
     alternatives = [entry for row in fields["alternatives"] for entry in row]
     vocabulary = max(1, fields["vocab_size"])
+    weights = {name: fields["extras"][name] for name in _WEIGHTS if name in fields["extras"]}
     return {
         "prompt_ids": (fields["prompt_ids"], 0, vocabulary - 1),
         "answer_ids": (fields["answer_ids"], 0, vocabulary - 1),
@@ -80,8 +83,26 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
         "logprobs": (fields["logprobs"], -np.inf, _ROUNDING),
         "logprobs of alternatives": ([entry[2] for entry in alternatives], -np.inf, _ROUNDING),
         "entropies": (fields["entropies"], -_ROUNDING, math.log(vocabulary) + _ROUNDING),
+        **{name: (given, -_ROUNDING, 1 + _ROUNDING) for name, given in weights.items()},
         "attention": (fields["attention"], -_ROUNDING, 1 + _ROUNDING),
     }
+
+
+def _wrong_extras(fields: Mapping[str, Any]) -> Iterator[str]:
+    """The extras that methods read must be what they take them for; others are kept as they are."""
+    num_prompt, num_answer = fields["prompt_ids"].size, fields["answer_ids"].size
+    layers_and_heads = fields["attention"].shape[:2]
+    shapes: dict[Extra, tuple[int, ...]] = {
+        "max_attention": (num_answer, num_answer),
+        "diagonal": (*layers_and_heads[1:], num_prompt + num_answer),
+        "lookback": (*layers_and_heads, num_answer, 2),
+        "focus": (num_answer, 2),
+        "hidden": (fields["extras"].get("hidden", np.zeros(0)).size,),
+    }
+    for name, shape in shapes.items():
+        given = fields["extras"].get(name)
+        if given is not None and (given.shape != shape or given.dtype.kind != "f"):
+            yield f"the extra {name} has shape {given.shape} of {given.dtype}, not {shape} of numbers"
 
 
 def _bound(value: float) -> str:

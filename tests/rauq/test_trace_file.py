@@ -34,7 +34,7 @@ def rich_trace():
         alternatives=((Alternative(1, "é", -0.5), Alternative(2, "", -np.inf)), (), (Alternative(0, "\x00", -2.0),)),
         attention=attention,
         extras={
-            "max_attention": np.array([[0.5, np.nan]], np.float16),
+            "max_attention": np.array([[0, 0, 0], [0.5, 0, 0], [1, np.nan, 0]], np.float16),
             "from the future": np.arange(3),
             "one number": np.array(2.5),
             "nothing": np.zeros((0, 4)),

@@ -126,6 +126,11 @@ ARRAYS = {
     "entropy beyond the vocabulary": {"entropies": THREE + np.float32(np.log(100)) + 0.02},
     "answer id overflows": {"answer_ids": np.array([1, 2**64 - 1, 3], np.uint64)},
     "too many prompt tokens": {"prompt_ids": np.zeros(2**22 + 1, np.int8)},
+    "an extra of another shape": {"extra.diagonal": THREE},
+    "an extra of another answer": {"extra.focus": np.ones((4, 2))},
+    "an extra of whole numbers": {"extra.max_attention": np.eye(3, dtype=int)},
+    "an extra that is no vector": {"extra.hidden": np.ones((2, 2))},
+    "a weight of an extra above 1": {"extra.max_attention": np.tril(np.full((3, 3), 1.5), -1)},
     "too many extras": {f"extra.{number}": ONE for number in range(200)},
 }
 
@@ -214,7 +219,7 @@ def test_the_text_of_an_upload_is_bounded():
     [
         (make_trace((b"a",) * 4097, num_layers=1, num_heads=1), "4,097 answer tokens, and at most 4,096"),
         (make_trace(prompt_ids=np.zeros(2**17 + 1, np.int32)), "131,073 prompt tokens, and at most 131,072"),
-        (make_trace(extras={"diagonal": np.zeros(2**24 + 1, np.int8)}), "16,777,217 bytes of extras, and at most"),
+        (make_trace(extras={"another": np.zeros(2**24 + 1, np.int8)}), "16,777,217 bytes of extras, and at most"),
     ],
     ids=["answer", "prompt", "extras"],
 )
@@ -255,7 +260,7 @@ def mutated(content, rng):
 
 def test_a_damaged_file_is_refused_or_can_be_scored():
     rng = np.random.default_rng(20261121)
-    content = replace(make_trace(extras={"diagonal": np.ones(3)}), wrong=(1,)).to_bytes()
+    content = replace(make_trace(extras={"diagonal": np.ones((4, 6))}), wrong=(1,)).to_bytes()
     read = 0
     for _ in range(300):
         try:
