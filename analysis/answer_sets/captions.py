@@ -22,21 +22,21 @@ TOKENS = {"all": "the whole answer", "fact": "the tokens that carry the fact", "
 def best_and_worst_caption(shown: BestAndWorst, layer: int, *, tokens: str = "all") -> str:
     """Which rows of figure 2 are shown and which head is framed."""
     if shown.head is None:
-        return _joined(f"No answers to show: {shown.reason}.", _left_out(shown.excluded))
-    return _joined(
+        return joined(f"No answers to show: {shown.reason}.", left_out(shown.excluded))
+    return joined(
         f"Mean attention to the previous token over {TOKENS[tokens]}, layer {layer}: the {shown.k} answers of highest "
         f"quality, and the {shown.k} of lowest. Ringed: the head that the answer picked. Framed: head {shown.head}, "
         "the highest mean of these rows.",
         "Among answers of equal quality a seeded draw chose." if shown.drawn else "",
         f"Fewer rows than asked for: {shown.reason}." if shown.reason else "",
-        _left_out(shown.excluded),
+        left_out(shown.excluded),
     )
 
 
 def gap_caption(gaps: HeadGaps, column: int, thresholds: Thresholds, *, tokens: str = "all") -> str:
     """Both differences of one column of figure 3a, and how many answers are behind them."""
     picked, mean = (_difference(own, column) for own in (gaps.picked, gaps.mean))
-    return _joined(
+    return joined(
         f"Mean attention over {TOKENS[tokens]}, correct minus incorrect.",
         f"Picked head: {picked}. Mean over heads: {mean}.",
         sides_sentence(gaps.picked, column, thresholds),
@@ -48,7 +48,7 @@ def sides_sentence(gaps: Gaps, column: int, thresholds: Thresholds) -> str:
     """How many answers are on either side, how many on none, and what the percentage is of."""
     num_correct, num_incorrect = int(gaps.correct.count[column]), int(gaps.incorrect.count[column])
     rest = len(gaps.values) - num_correct - num_incorrect
-    return _joined(
+    return joined(
         f"{num_correct:,} correct answers (quality above {thresholds.correct:g}), {num_incorrect:,} incorrect (below "
         f"{thresholds.incorrect:g})" + (f", {rest:,} neither or without such tokens." if rest else "."),
         "Percent: of the mean of incorrect answers. Brackets: 95 % bootstrap intervals.",
@@ -59,11 +59,11 @@ def bins_caption(bins: QualityBins, found: Correlations) -> str:
     """The correlations of figure 3b, and what its bins are."""
     if bins.reason:
         return f"Nothing to show: {bins.reason}."
-    return _joined(
+    return joined(
         f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % bootstrap "
         "interval; a bin of one quality has none.",
         f"Spearman {in_words(found.spearman)}, Pearson {in_words(found.pearson)}.",
-        _left_out(bins.excluded),
+        left_out(bins.excluded),
     )
 
 
@@ -74,14 +74,14 @@ def separation_caption(result: Separation, layers: Sequence[int]) -> str:
     row, head = result.best
     verdict = "beyond chance" if result.beyond_chance else "not beyond chance"
     more = "correct" if result.auc[result.best] > 0.5 else "incorrect"
-    return _joined(
+    return joined(
         f"Chance that a correct answer has more attention than an incorrect one, {result.num_correct:,} against "
         f"{result.num_incorrect:,}. Framed: layer {layers[row]} head {head}, {number(result.auc[result.best])}: {more} "
         "answers have more.",
         f"The best of {result.auc.size:,} heads looks good by chance too: with labels shuffled it is further than "
         f"{number(result.chance)} from 0.5 in 1 of 20 cases, and here it is {number(result.strength)}: {verdict}.",
         "An answer's prompt also decides where heads look: compare within a group before believing it.",
-        _left_out(result.excluded),
+        left_out(result.excluded),
     )
 
 
@@ -106,10 +106,10 @@ def calibration_caption(found: Calibration) -> str:
     """What the share of correct answers is of, and that it is no probability."""
     if found.reason:
         return f"Undefined: {found.reason}."
-    return _joined(
+    return joined(
         f"Share of correct answers among {found.n:,}, never rising with uncertainty (isotonic), with 95 % bootstrap "
         "band: an observation on this set, and not a probability elsewhere.",
-        _left_out(found.excluded, lacking="a score"),
+        left_out(found.excluded, lacking="a score"),
     )
 
 
@@ -134,10 +134,12 @@ def _difference(gaps: Gaps, column: int) -> str:
     return f"{value} [{signed(difference.low[column])}, {signed(difference.high[column])}]"
 
 
-def _left_out(excluded: int, *, lacking: str = "such tokens") -> str:
+def left_out(excluded: int, *, lacking: str = "such tokens") -> str:
+    """How many answers do not count; "" where all do."""
     answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
     return f"{answers} left out, for want of a quality or of {lacking}." if excluded else ""
 
 
-def _joined(*sentences: str) -> str:
+def joined(*sentences: str) -> str:
+    """The sentences that are not empty, in a row."""
     return " ".join(filter(None, sentences))

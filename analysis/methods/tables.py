@@ -80,7 +80,7 @@ def disagreement_table(found: Disagreement, answers: pd.DataFrame, first: str, s
 
 
 def errors_table(found: ErrorAnalysis, method: str) -> pd.DataFrame:
-    """A row for each end of the ranking and for all answers, as in the paper's table: percent erroneous, and of what."""
+    """A row for each end of the ranking and for all answers: percent erroneous, in all and of each kind."""
     ends = (("highest", found.highest), ("lowest", found.lowest), ("all", found.all))
     kinds = [label for label, _ in found.all.labels if label]
     return pd.DataFrame([{"method": name_of(method), "uncertainty": name, **_shares(end, kinds)} for name, end in ends])
@@ -128,5 +128,7 @@ def _distrusted(side: Distrusted, answers: pd.DataFrame, method: str, both: tupl
 
 def _shares(end: End, kinds: Sequence[str]) -> dict[str, object]:
     counts = dict(end.labels)
-    shares = {f"percent {kind}": 100 * counts.get(kind, 0) / end.n if end.n else float("nan") for kind in kinds}
+    shares = {
+        f"percent erroneous, {kind}": 100 * counts.get(kind, 0) / end.n if end.n else float("nan") for kind in kinds
+    }
     return {"answers": end.n, "erroneous": end.erroneous, "percent erroneous": 100 * end.share, **shares}

@@ -1,0 +1,151 @@
+"""What came out of a comparison of methods, in sentences of numbers that are honest either way.
+
+They are made of our own words and numbers alone: nothing in them has to be quoted.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.answer_sets.captions import in_words, joined, left_out
+from analysis.estimate import Estimate
+from analysis.methods.agreement import MethodAgreement
+from analysis.methods.comparison import RAUQ, Comparison
+from analysis.methods.disagreement import Disagreement
+from analysis.methods.errors import End, ErrorAnalysis
+from analysis.methods.names import METRICS, name_of
+from analysis.methods.paired import Paired
+from analysis.methods.ranking import Metric
+from analysis.methods.rejections import Rejections
+from rauq.labels import number
+
+
+def comparison_sentence(methods: Sequence[str], estimates: Sequence[Estimate], *, metric: Metric) -> str:
+    """RAUQ's place among the methods of one column, and the best."""
+    values = np.array([found.value for found in estimates])
+    there = np.flatnonzero(~np.isnan(values))
+    if not len(there):
+        return f"No method has a {METRICS[metric]}: {next((one.reason for one in estimates), 'none was chosen')}."
+    best = int(there[values[there].argmax()])
+    leader = f"{name_of(methods[best])} ranks best of {len(there)} methods by {METRICS[metric]}"
+    own = list(methods).index(RAUQ) if RAUQ in methods else best
+    if own == best or np.isnan(values[own]):
+        return f"{leader}, {in_words(estimates[best])}."
+    place = int((values[there] > values[own]).sum()) + 1
+    return f"{leader}, {in_words(estimates[best])}; RAUQ is {_ordinal(place)}, {in_words(estimates[own])}."
+
+
+def paired_sentence(found: Sequence[Estimate], base: str) -> str:
+    """How many methods `base` is better than, and worse, beyond what the resamples leave open."""
+    defined = [one for one in found if not one.reason]
+    better = sum(one.low > 0 for one in defined)
+    worse = sum(one.high < 0 for one in defined)
+    return (
+        f"{name_of(base)} ranks better than {better} of {len(defined)} other methods and worse than {worse}; "
+        f"the 95 % interval of the difference holds 0 for {len(defined) - better - worse}."
+    )
+
+
+def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) -> str:
+    """Which methods of a column are undefined, and why; "" where all are defined."""
+    lacking = [f"{name_of(m)}: {one.reason}" for m, one in zip(methods, estimates, strict=True) if one.reason]
+    return f"Undefined and not ranked: {'; '.join(lacking)}." if lacking else ""
+
+
+def intervals_caption(found: Comparison) -> str:
+    """What a row of the picture and of the table is."""
+    scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
+    return (
+        f"{METRICS[found.metric]}, {scale}, with 95 % bootstrap intervals: every method is ranked on the same "
+        "resamples of the answers. Mean: over groups."
+    )
+
+
+def paired_caption(found: Paired) -> str:
+    """What a difference is of."""
+    return (
+        f"{name_of(found.base)} minus the other on the same resamples of the answers that have both: above 0 it ranks "
+        "better. 95 % bootstrap intervals, one by one: among many, 1 of 20 leaves out 0 by chance."
+    )
+
+
+def rejections_caption(found: Rejections, *, at: float = 0.2) -> str:
+    """What is gained by rejecting a share of the answers, under each of the methods."""
+    if not found.n:
+        return "No answer has a quality and an uncertainty of each of these methods."
+    place = min(int(at * found.n), len(found.curves[0].rejected) - 1)
+    first = found.curves[0]
+    gains = [
+        f"{name_of(method)} {number(curve.kept_quality[place], places=2)}"
+        for method, curve in zip(found.methods, found.curves, strict=True)
+    ]
+    return joined(
+        f"Without the {100 * first.rejected[place]:.0f} % least sure of {found.n:,} answers the mean quality of the "
+        f"rest is: {', '.join(gains)}; oracle {number(first.oracle[place], places=2)}, random "
+        f"{number(first.random[place], places=2)}.",
+        left_out(found.excluded, lacking="one of the uncertainties"),
+    )
+
+
+def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
+    """Which method orders the answers most as `base` does, and which least."""
+    if base not in found.methods:
+        return f"{name_of(base)} is not among these methods."
+    own = found.methods.index(base)
+    others = {
+        method: value
+        for method, value in zip(found.methods, found.correlations[own], strict=True)
+        if method != base and not math.isnan(value)
+    }
+    if not others:
+        return "There is nothing to correlate."
+    most, least = max(others, key=others.__getitem__), min(others, key=others.__getitem__)
+    near, far = (f"{name_of(method)} ({number(others[method], places=2)})" for method in (most, least))
+    if len(others) == 1:
+        return f"Spearman's correlation of {name_of(base)} with {near}."
+    return f"{name_of(base)} orders the answers most as {near} and least as {far}, by Spearman's correlation."
+
+
+def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, second: str) -> str:
+    """Which of the two was right where they disagree most, by the mean quality of what they distrust."""
+    if not len(found.first_less_sure.rows):
+        return f"{name_of(first)} and {name_of(second)} order all {found.n:,} answers alike."
+    sides = ((first, found.first_less_sure), (second, found.second_less_sure))
+    words = [
+        f"of the {len(side.rows)} that {name_of(method)} distrusts most beyond the other the mean quality is "
+        f"{number(_mean(quality[side.rows]), places=2)}"
+        for method, side in sides
+    ]
+    return joined(
+        f"By ranks among {found.n:,} answers: {words[0]}; {words[1]}; of all it is {number(_mean(quality), places=2)}. "
+        "The lower, the better was the distrust.",
+        left_out(found.excluded, lacking="one of the uncertainties"),
+    )
+
+
+def errors_sentence(found: ErrorAnalysis, method: str) -> str:
+    """The two rows of the paper's error analysis, beside the share among all answers."""
+    if not found.highest.n:
+        return f"No ends to compare: {found.reason}."
+    return joined(
+        f"Erroneous are {_erroneous(found.highest)} that {name_of(method)} is least sure of, {_erroneous(found.lowest)} "
+        f"that it is surest of, and {_erroneous(found.all)} in all.",
+        "Among answers of equal uncertainty a seeded draw chose." if found.drawn else "",
+        f"Fewer than asked for: {found.reason}." if found.reason else "",
+        left_out(found.excluded, lacking="an uncertainty"),
+    )
+
+
+def _erroneous(end: End) -> str:
+    return f"{end.erroneous:,} of {end.n:,} ({100 * end.share:.0f} %)"
+
+
+def _mean(quality: np.ndarray) -> float:
+    there = quality[np.isfinite(quality)]
+    return float(there.mean()) if len(there) else math.nan
+
+
+def _ordinal(place: int) -> str:
+    ending = "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
