@@ -124,16 +124,17 @@ def main() -> int:
 
     difference = largest_difference(answers)
     met = [
-        _bound(f"one setting <= {MOST_SETTING} s, head means included", met=seconds(setting.ours).low <= MOST_SETTING),
-        _bound(f"11 alphas <= {MOST_SWEEP} s, head means included", met=seconds(sweep.ours).low <= MOST_SWEEP),
-        _bound(f"one setting >= {LEAST_RATIO} times", met=ratio(setting.loop, setting.ours).high >= LEAST_RATIO),
-        _bound(f"11 alphas >= {LEAST_RATIO} times", met=ratio(sweep.loop, sweep.ours).high >= LEAST_RATIO),
-        _bound(f"largest difference {difference:.1e} <= {MOST_DIFFERENCE}", met=difference <= MOST_DIFFERENCE),
+        bound(f"one setting <= {MOST_SETTING} s, head means included", met=seconds(setting.ours).low <= MOST_SETTING),
+        bound(f"11 alphas <= {MOST_SWEEP} s, head means included", met=seconds(sweep.ours).low <= MOST_SWEEP),
+        bound(f"one setting >= {LEAST_RATIO} times", met=ratio(setting.loop, setting.ours).high >= LEAST_RATIO),
+        bound(f"11 alphas >= {LEAST_RATIO} times", met=ratio(sweep.loop, sweep.ours).high >= LEAST_RATIO),
+        bound(f"largest difference {difference:.1e} <= {MOST_DIFFERENCE}", met=difference <= MOST_DIFFERENCE),
     ]
     return 0 if all(met) else 1
 
 
-def _bound(text: str, *, met: bool) -> bool:
+def bound(text: str, *, met: bool) -> bool:
+    """Print whether a bound is met, and return it."""
     print(f"{'met' if met else 'MISSED':8}{text}")
     return met
 
