@@ -4,12 +4,15 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from hashlib import sha256
+from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
+import rauq
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
-from training import corpus, exposures, places, summaries, translation
+from training import corpus, exposures, idf, places, summaries, tokenizer, translation
 from training.task import answer
 
 
@@ -128,3 +131,14 @@ def test_exposures_fall_from_the_most_to_never_without_a_jump():
     assert scale[-1] == 0
     assert scale == sorted(scale, reverse=True)
     assert {exposures.stratum(times) for times in scale} == {name for _, name in exposures.EDGES} | {exposures.OFTEN}
+
+
+def test_the_committed_frequencies_are_those_of_the_corpus(documents):
+    """On the first of its shuffled documents each token is as frequent as in all, but for chance."""
+    part, number = documents[:4000], len(documents)
+    trained = tokenizer.load(Path(rauq.__file__).parent / "atlas")
+    shares = (number / np.exp(rauq.load_idf()) - 1).round() / number  # of all documents that have the token
+    found = (len(part) / np.exp(idf.frequencies(trained, part)) - 1) / len(part)
+    chance = np.sqrt(shares * (1 - shares) / len(part))
+    assert (abs(found - shares) <= 5 * chance + 2 / len(part)).all()
+    assert np.corrcoef(found, shares)[0, 1] > 0.999
