@@ -85,10 +85,10 @@ class Lookback(RowKeeper):
     def cut(self, item: int, num_tokens: int) -> np.ndarray:
         """Means a key, (L, H, N, 2)."""
         sums = torch.cat([block[item] for block in self.blocks], dim=2)[:, :, self.rows(item, num_tokens)].numpy()
-        num_prompt = self.layout.answers[item] - self.layout.begins[item]
-        counts = np.stack([np.full(num_tokens, num_prompt), np.arange(num_tokens)], axis=-1, dtype=np.float32)
-        with np.errstate(invalid="ignore"):  # row 0 has no key of the answer
-            means: np.ndarray = sums / counts
+        counts = np.empty((num_tokens, 2), dtype=np.float32)
+        counts[:, 0] = self.layout.answers[item] - self.layout.begins[item]
+        counts[:, 1] = [np.nan, *range(1, num_tokens)]  # row 0 has no key of the answer
+        means: np.ndarray = sums / counts
         return means
 
 

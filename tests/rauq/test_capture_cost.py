@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rauq.capture.extras import Kept, Layout
 from rauq.capture.feed import CachedModel, TappedFeed
+from rauq.extras import EXTRAS
 from rauq.language_model import LanguageModel
 from rauq.trace import Trace
 from tests.architectures import named, seeded_prompts, tiny_language_model, tiny_model
@@ -34,10 +36,12 @@ class _Observed(TorchDispatchMode):
         return result
 
 
+@pytest.mark.parametrize("extras", [(), EXTRAS], ids=["plain", "extras"])
 @pytest.mark.parametrize("padding", [(0,), (3, 0)])
-def test_nothing_is_computed_inside_the_decoding_loop(padding):
+def test_nothing_is_computed_inside_the_decoding_loop(padding, extras):
     model = tiny_model(named("llama"))
-    tapped, plain = TappedFeed(model, padding), CachedModel(model, padding)
+    kept = Kept(extras, Layout(padding, (30,) * len(padding)))
+    tapped, plain = TappedFeed(model, padding, kept), CachedModel(model, padding)
     ids = torch.tensor(seeded_prompts(*[30] * len(padding)))
     step = ids[:, :1]
     with torch.inference_mode():
@@ -52,14 +56,15 @@ def test_nothing_is_computed_inside_the_decoding_loop(padding):
     assert len(with_capture.names) <= len(without.names) + 1
 
 
-def test_no_tensor_grows_with_the_square_of_the_prompt():
+@pytest.mark.parametrize("extras", [(), ("max_attention", "diagonal", "hidden", "lookback")], ids=["plain", "extras"])
+def test_no_tensor_grows_with_the_square_of_the_prompt(extras):
     length = 1200
     lm = tiny_language_model(named("llama"), max_position_embeddings=2 * length)
     with _Observed() as observed:
-        lm.generate(seeded_prompts(length)[0], max_new_tokens=4, stop=(), last_row=True)
+        lm.generate(seeded_prompts(length)[0], max_new_tokens=4, stop=(), last_row=True, extras=extras)
     assert observed.largest < length * length
     with _Observed() as read:
-        lm.read(seeded_prompts(length)[0], seeded_prompts(4)[0])
+        lm.read(seeded_prompts(length)[0], seeded_prompts(4)[0], extras=extras)
     assert read.largest < length * length
 
 

@@ -35,7 +35,7 @@ def test_greedy_is_what_the_prompt_alone_leads_to():
 
 
 def test_nothing_in_a_trace_can_change(tmp_path):
-    made = make_trace(extras={"diagonal": np.ones(3)})
+    made = make_trace(extras={"another": np.ones(3)})
     made.save(tmp_path / "t")
     for trace in (made, Trace.load(tmp_path / "t")):
         for array in (*(getattr(trace, name) for name in ARRAYS), *trace.extras.values()):
@@ -128,9 +128,9 @@ def test_previous_token_attention_is_a_copy():
 
 def test_the_arrays_that_a_trace_is_made_of_stay_writeable():
     given = {"attention": numbered_trace(3, 5).attention.copy(), "logprobs": np.array([-1.0, -2.0, -3.0])}
-    given["extras"] = {"diagonal": np.ones(3)}
+    given["extras"] = {"another": np.ones(3)}
     trace = make_trace(**given, num_layers=2, num_heads=3)
-    for array in (given["attention"], given["logprobs"], given["extras"]["diagonal"]):
+    for array in (given["attention"], given["logprobs"], given["extras"]["another"]):
         assert array.flags.writeable
     assert np.shares_memory(trace.attention, given["attention"])
 
