@@ -26,21 +26,28 @@ from rauq.trace import Alternative, Trace
 if TYPE_CHECKING:
     from rauq.candidate import Candidate, examine
     from rauq.judges.idf import load_idf
+    from rauq.judges.judges import Judges
     from rauq.judges.loading import load_judges
     from rauq.judges.nli import load_nli
     from rauq.judges.similarity import load_similarity
     from rauq.judges.tagger import load_tagger
     from rauq.language_model import LanguageModel
+    from rauq.methods.evaluate import evaluate
+    from rauq.methods.method import Method, Uncertainty
+    from rauq.methods.table import METHODS
     from rauq.models import load_model
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "METHODS",
     "Alternative",
     "Batch",
     "Candidate",
     "InvalidInput",
+    "Judges",
     "LanguageModel",
+    "Method",
     "ModelNotFound",
     "NonFiniteLogits",
     "NotCaptured",
@@ -51,9 +58,11 @@ __all__ = [
     "Settings",
     "Trace",
     "TraceFileError",
+    "Uncertainty",
     "UnsupportedModel",
     "batch",
     "cached_models",
+    "evaluate",
     "examine",
     "load_idf",
     "load_judges",
@@ -67,9 +76,14 @@ __all__ = [
     "score_many",
 ]
 
-_LOADS_TORCH = {
+_AT_FIRST_USE = {
+    "METHODS": "rauq.methods.table",
     "Candidate": "rauq.candidate",
+    "Judges": "rauq.judges.judges",
     "LanguageModel": "rauq.language_model",
+    "Method": "rauq.methods.method",
+    "Uncertainty": "rauq.methods.method",
+    "evaluate": "rauq.methods.evaluate",
     "examine": "rauq.candidate",
     "load_idf": "rauq.judges.idf",
     "load_judges": "rauq.judges.loading",
@@ -81,10 +95,10 @@ _LOADS_TORCH = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LOADS_TORCH:
+    if name not in _AT_FIRST_USE:
         message = f"module 'rauq' has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(_LOADS_TORCH[name]), name)
+    return getattr(import_module(_AT_FIRST_USE[name]), name)
 
 
 def __dir__() -> list[str]:

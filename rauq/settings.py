@@ -23,6 +23,7 @@ Update = Literal[
     "mean_product",
     "mean_sum",
 ]
+LayerRule = Literal["middle", "middle_five", "all"]
 TokenAggregation = Literal["mean_log", "sum_log", "mean", "median"]
 LayerAggregation = Literal["max", "mean", "median"]
 
@@ -51,7 +52,7 @@ class Settings:
 
     alpha: float | None = None
     signal: Signal | None = None
-    layers: Literal["middle", "all"] | tuple[int, ...] = "middle"
+    layers: LayerRule | tuple[int, ...] = "middle"
     alignment: Alignment = "predicting"
     heads: HeadRule | tuple[tuple[int, int], ...] = "max"
     update: Update = "rauq"
@@ -113,7 +114,8 @@ def window(settings: Settings, *, captured: Sequence[int], num_layers: int | Non
     """The layers that a score looks at: absolute indices, ascending.
 
     "middle" is floor(L/3) to ceil(2L/3) inclusive, counted over all `num_layers` layers of the model, kept where
-    the model has attention (paper, section 5.1). "all" is every captured layer.
+    the model has attention (paper, section 5.1). "middle_five" is the five layers around floor(L/2), counted and
+    kept in the same way. "all" is every captured layer.
 
     Raises:
         InvalidInput: a layer that was not captured, no attention in the middle layers, or no `num_layers` for them.
@@ -123,9 +125,11 @@ def window(settings: Settings, *, captured: Sequence[int], num_layers: int | Non
     if settings.layers == "all":
         return tuple(sorted(captured))
     if num_layers is None:
-        message = "layers='middle' counts over all layers of the model: give num_layers along with layer_ids."
+        message = (
+            f"layers={settings.layers!r} counts over all layers of the model: give num_layers along with layer_ids."
+        )
         raise InvalidInput(message)
-    first, last = num_layers // 3, -(-2 * num_layers // 3)
+    first, last = _middle_five(num_layers) if settings.layers == "middle_five" else _middle(num_layers)
     middle = tuple(sorted(layer for layer in captured if first <= layer <= last))
     if not middle:
         message = (
@@ -134,6 +138,15 @@ def window(settings: Settings, *, captured: Sequence[int], num_layers: int | Non
         )
         raise InvalidInput(message)
     return middle
+
+
+def _middle(num_layers: int) -> tuple[int, int]:
+    return num_layers // 3, -(-2 * num_layers // 3)
+
+
+def _middle_five(num_layers: int) -> tuple[int, int]:
+    centre = num_layers // 2  # (L - 1) / 2, rounded up
+    return max(0, centre - 2), min(num_layers - 1, centre + 2)
 
 
 def _captured_only(layers: tuple[int, ...], captured: Sequence[int]) -> tuple[int, ...]:
@@ -161,9 +174,9 @@ def _checked_alpha(alpha: object) -> float:
 
 def _checked_layers(layers: Any) -> Any:  # noqa: ANN401 - whatever a caller gave
     if isinstance(layers, str):
-        _check_name("layers", layers, ("middle", "all"))
+        _check_name("layers", layers, get_args(LayerRule))
         return layers
-    indices = _indices(layers, "layers", "middle, all or a tuple of layer indices")
+    indices = _indices(layers, "layers", f"{', '.join(get_args(LayerRule))} or a tuple of layer indices")
     if not indices or len(set(indices)) < len(indices):
         message = f"layers is {layers!r}; name at least one layer, and each one once."
         raise InvalidInput(message)

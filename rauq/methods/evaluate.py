@@ -1,0 +1,91 @@
+"""Any methods of the table on one answer."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rauq.errors import InvalidInput, RauqError
+from rauq.judges.judges import Judges
+from rauq.methods.answers import text_of
+from rauq.methods.method import Evidence, Method, Uncertainty
+from rauq.methods.needs import needs_met, what_lacks
+from rauq.methods.pairs import remembering
+from rauq.methods.table import METHODS
+from rauq.trace import Trace
+
+_NO_JUDGES = Judges()
+_UNDEFINED = "a log-probability, an attention weight or what a judge said is nan, or infinite terms cancel"
+
+
+def evaluate(
+    trace: Trace,
+    methods: Iterable[str],
+    *,
+    samples: Sequence[Trace] | None = None,
+    judges: Judges = _NO_JUDGES,
+    question: str = "",
+) -> dict[str, Uncertainty]:
+    """The uncertainty of an answer by each of these methods of `rauq.METHODS`: higher is less sure.
+
+    What cannot be computed is nan with a `reason` that says what to do; one method never fails for another.
+    `samples` are drawn from the same prompt; those without text are left out. `question` is the prompt without its
+    worked examples, by default all of it. Judges are asked once about each pair of texts.
+
+    Raises:
+        InvalidInput: an unknown method, or a sample of another prompt or model.
+    """
+    chosen = _chosen(methods)
+    samples = tuple(samples or ())
+    _check_samples(trace, samples)
+    evidence = Evidence(
+        trace=trace,
+        samples=tuple(sample for sample in samples if text_of(sample)),
+        judges=_remembering(judges),
+        question=question or trace.prompt,
+    )
+    return {method.id: _computed(method, evidence, len(samples)) for method in chosen}
+
+
+def _chosen(methods: Iterable[str]) -> list[Method]:
+    names = [methods] if isinstance(methods, str) else list(methods)
+    unknown = [name for name in names if name not in METHODS]
+    if unknown or isinstance(methods, str):
+        message = f"Got methods {', '.join(map(repr, unknown or names))}; give a list of some of {', '.join(METHODS)}."
+        raise InvalidInput(message)
+    return [METHODS[name] for name in names]
+
+
+def _check_samples(trace: Trace, samples: Sequence[Trace]) -> None:
+    for number, sample in enumerate(samples):
+        if (sample.model, sample.revision) != (trace.model, trace.revision):
+            message = f"Sample {number} is of {sample.model}, the answer of {trace.model}. Draw samples from one model."
+            raise InvalidInput(message)
+        if not np.array_equal(sample.prompt_ids, trace.prompt_ids):
+            message = f"Sample {number} answers another prompt. Draw samples from the prompt of the answer."
+            raise InvalidInput(message)
+
+
+def _remembering(judges: Judges) -> Judges:
+    return replace(
+        judges,
+        nli=judges.nli and remembering(judges.nli),
+        similarity=judges.similarity and remembering(judges.similarity),
+    )
+
+
+def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
+    given = needs_met(evidence.judges, samples=bool(drawn))
+    if "focus" in evidence.trace.extras:  # document frequencies have done their part
+        given |= {"idf"}
+    if lacking := what_lacks(method, given):
+        return Uncertainty(math.nan, lacking)
+    if "samples" in method.needs and not evidence.samples:
+        return Uncertainty(math.nan, f"all samples ({drawn}) are without text")
+    try:
+        with np.errstate(all="ignore"):  # what comes of it is infinite, or nan with a reason
+            found = method.compute(evidence)
+    except RauqError as error:
+        return Uncertainty(math.nan, str(error))
+    return Uncertainty(found, found.reason or _UNDEFINED) if math.isnan(found) else found

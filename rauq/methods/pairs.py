@@ -1,0 +1,37 @@
+"""Judges of pairs of texts, asked economically: all pairs at once, and none of them twice."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rauq.judges.judges import Texts
+
+PairJudge = Callable[[Texts, Texts], np.ndarray]
+
+
+def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:
+    """What the judge says of all K x K ordered pairs, each of a text with itself too: (K, K, ...).
+
+    Equal texts are one text to the judge, which is called once.
+    """
+    unique = list(dict.fromkeys(texts))
+    count = len(unique)
+    firsts, seconds = [text for text in unique for _ in unique], unique * count
+    judged = judge(firsts, seconds)
+    places = [unique.index(text) for text in texts]
+    return judged.reshape(count, count, *judged.shape[1:])[np.ix_(places, places)]
+
+
+def remembering(judge: PairJudge) -> PairJudge:
+    """The judge, which is asked about each pair of texts once, however many methods look at it."""
+    known: dict[tuple[str, str], np.ndarray] = {}
+
+    def ask(firsts: Texts, seconds: Texts) -> np.ndarray:
+        pairs = list(zip(firsts, seconds, strict=True))
+        new = list(dict.fromkeys(pair for pair in pairs if pair not in known))
+        if new:
+            judged = judge([first for first, _ in new], [second for _, second in new])
+            known.update(zip(new, judged, strict=True))
+        return np.array([known[pair] for pair in pairs])
+
+    return ask
