@@ -147,6 +147,11 @@ def published_runtime() -> pd.DataFrame:
     return frame
 
 
+def published_errors() -> pd.DataFrame:
+    """The published error analysis of RAUQ, Llama-3.1 8B on TruthfulQA: percent of the answers at each end."""
+    return pd.read_csv(_FOLDER / "errors.csv")
+
+
 def method_of(name: str, table: str = "") -> str:
     """The id of the method that a row of the paper is about, "" where there is none here."""
     if name == PAPER_ROWS["rauq"] and table.endswith("prob_entropy"):

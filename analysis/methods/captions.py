@@ -129,8 +129,8 @@ def errors_sentence(found: ErrorAnalysis, method: str) -> str:
     if not found.highest.n:
         return f"No ends to compare: {found.reason}."
     return joined(
-        f"Erroneous are {_erroneous(found.highest)} that {name_of(method)} is least sure of, {_erroneous(found.lowest)} "
-        f"that it is surest of, and {_erroneous(found.all)} in all.",
+        f"Erroneous, ordered by {name_of(method)}: {_erroneous(found.highest)} of the least sure, "
+        f"{_erroneous(found.lowest)} of the surest, {_erroneous(found.all)} in all.",
         "Among answers of equal uncertainty a seeded draw chose." if found.drawn else "",
         f"Fewer than asked for: {found.reason}." if found.reason else "",
         left_out(found.excluded, lacking="an uncertainty"),

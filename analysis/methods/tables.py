@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-import rauq
 from analysis.estimate import Estimate
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.comparison import Comparison
@@ -14,6 +13,7 @@ from analysis.methods.names import METRICS, name_of
 from analysis.methods.paired import Paired
 from analysis.methods.rejections import Rejections
 from analysis.runs.costs import Cost
+from rauq.methods.table import METHODS
 
 MEAN = "mean of groups"
 
@@ -112,7 +112,7 @@ def _grid(
 
 def _cost(method: str, measured: Cost | None) -> dict[str, object]:
     return {
-        "forward passes": rauq.METHODS[method].cost if method in rauq.METHODS else "",
+        "forward passes": METHODS[method].cost if method in METHODS else "",
         "seconds an answer": measured.seconds if measured else float("nan"),
         "overhead percent": 100 * measured.overhead if measured else float("nan"),
     }

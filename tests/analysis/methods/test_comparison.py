@@ -1,0 +1,112 @@
+"""Methods side by side: each as if it were alone, undefined ones named and never ranked, means over groups."""
+
+import numpy as np
+import pytest
+
+from analysis.estimate import estimate
+from analysis.methods.comparison import compare, marks
+from analysis.methods.groups import groups_of
+from analysis.metrics import prr, roc_auc
+from analysis.quality.judgement import Thresholds
+from rauq.errors import InvalidInput
+from tests.analysis.methods.made_up import SKILL, made_up
+
+METRICS = pytest.mark.parametrize("metric", ["prr", "roc_auc"])
+
+
+def compared(answers, *, metric="prr", methods=tuple(SKILL), resamples=60, **options):
+    groups = groups_of(list(answers["group"]))
+    return compare(
+        answers, methods, groups, metric=metric, thresholds=Thresholds(roc=0.4), resamples=resamples, **options
+    )
+
+
+def values_of(estimates):
+    return np.array([one.value for one in estimates])
+
+
+@METRICS
+def test_every_method_is_estimated_as_if_it_were_alone(metric):
+    answers = made_up()
+    found = compared(answers, metric=metric, seed=5)
+    assert (found.groups, found.methods) == (("all", "a", "b"), tuple(SKILL))
+    for group in found.groups:
+        own = answers if group == "all" else answers[answers["group"] == group]
+        truth = own["quality"] if metric == "prr" else own["quality"] > 0.4
+        for method, got in zip(found.methods, found.of_group(group), strict=True):
+            alone = estimate(
+                prr if metric == "prr" else roc_auc, own[method].to_numpy(), truth.to_numpy(), count=60, seed=5
+            )
+            assert (got.n, got.excluded, got.reason) == (alone.n, 0, "")
+            assert (got.value, got.low, got.high) == pytest.approx((alone.value, alone.low, alone.high))
+
+
+@METRICS
+def test_the_mean_is_over_groups_and_its_interval_narrower_than_theirs(metric):
+    found = compared(made_up(400), metric=metric, resamples=200)
+    for mean, (_, *own) in zip(found.means, found.estimates, strict=True):
+        assert mean.value == pytest.approx(values_of(own).mean())
+        assert mean.low < mean.value < mean.high
+        assert mean.high - mean.low < min(one.high - one.low for one in own)
+    assert values_of(found.means).argmax() == 0
+    assert (found.mean_ranks[0], found.mean_ranks[-1]) == (1, 4)
+
+
+def test_a_single_group_is_its_own_mean():
+    found = compared(made_up(groups=("a",)))
+    assert found.groups == ("all",)
+    assert found.means == found.of_group("all")
+
+
+def test_an_undefined_method_is_named_never_ranked_and_changes_no_other():
+    answers = made_up()
+    plain = compared(answers)
+    answers.loc[answers["group"] == "a", "msp"] = np.nan
+    found = compared(answers)
+    place = found.methods.index("msp")
+    undefined = found.of_group("a")[place]
+    assert np.isnan([undefined.value, undefined.low, undefined.high, found.mean_ranks[place]]).all()
+    assert "at least 2 are needed" in undefined.reason
+    assert found.means[place].reason == "undefined in 1 of 2 groups"
+    assert marks(found.of_group("a"))[place] == 0
+    assert found.of_group("b") == plain.of_group("b")
+    assert found.estimates[0] == plain.estimates[0]
+    assert (found.of_group("all")[place].n, found.of_group("all")[place].excluded) == (60, 60)
+
+
+@METRICS
+def test_too_few_answers_are_undefined_however_often_a_resample_draws_them(metric):
+    answers = made_up(40)
+    answers.loc[1:, "msp"] = np.nan
+    found = compared(answers, metric=metric).of_group("all")[2]
+    assert np.isnan([found.value, found.low, found.high]).all()
+    assert found.reason
+
+
+def test_no_quality_is_no_ranking():
+    found = compared(made_up().assign(quality=np.nan))
+    assert all(one.reason.startswith("no answers with both") and one.excluded == 120 for one in found.of_group("all"))
+    assert np.isnan(found.mean_ranks).all()
+    assert not marks(found.means).any()
+
+
+@METRICS
+def test_the_order_of_answers_and_of_methods_does_not_count(metric):
+    answers = made_up()
+    plain = compared(answers, metric=metric)
+    shuffled = compared(answers.sample(frac=1, random_state=0).reset_index(drop=True), metric=metric)
+    np.testing.assert_allclose(values_of(shuffled.means), values_of(plain.means))
+    assert compared(answers, metric=metric, methods=tuple(SKILL)[::-1]).means == plain.means[::-1]
+
+
+def test_the_best_and_the_second_are_marked_equal_ones_alike():
+    answers = made_up()
+    answers["msp"] = answers["rauq"]
+    found = compared(answers)
+    np.testing.assert_array_equal(marks(found.of_group("all")), [1, 2, 1, 0])
+    np.testing.assert_array_equal(found.mean_ranks, [1.5, 3, 1.5, 4])
+
+
+def test_a_method_without_a_column_is_refused():
+    with pytest.raises(InvalidInput, match=r"have no sar; their columns are quality, group, rauq"):
+        compared(made_up(), methods=("rauq", "sar"))
