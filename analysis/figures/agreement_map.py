@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.figures.attention_cells import cells
+from analysis.figures.outcome import words_instead
 from analysis.figures.pair import difference_scale
 from analysis.figures.style import finish
 from analysis.methods.agreement import MethodAgreement
@@ -16,6 +17,8 @@ _MOST_WRITTEN = 14  # methods: the numbers of more do not fit into the cells
 
 def agreement_map(found: MethodAgreement, *, dark: bool = False) -> go.Figure:
     """Heatmap of Spearman's correlation, from -1 in violet to 1 in teal; undefined ones stay empty."""
+    if not found.methods:
+        return words_instead("no method was chosen", height=200, dark=dark)
     names = [name_of(method) for method in found.methods]
     scale = difference_scale(dark=dark)
     heat = cells(found.correlations, title="Spearman", low=-1, high=1, scale=scale, dark=dark)

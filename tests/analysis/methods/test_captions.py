@@ -1,0 +1,93 @@
+"""Sentences about methods: the numbers of the result, whichever way it came out."""
+
+import numpy as np
+
+from analysis.estimate import Estimate
+from analysis.methods import captions
+from analysis.methods.agreement import method_agreement
+from analysis.methods.comparison import compare
+from analysis.methods.disagreement import disagreement
+from analysis.methods.errors import error_analysis
+from analysis.methods.groups import groups_of
+from analysis.methods.rejections import rejections
+from analysis.quality.judgement import Thresholds
+from tests.analysis.methods.made_up import SKILL, made_up
+
+
+def estimates(*values):
+    return [
+        Estimate(value, value - 0.1, value + 0.1, 9, 0, "no quality" if np.isnan(value) else "") for value in values
+    ]
+
+
+def test_raugs_place_is_said_first_or_not():
+    methods = ("rauq", "msp", "perplexity")
+    best = captions.comparison_sentence(methods, estimates(0.5, 0.25, 0.1), metric="prr")
+    assert best == "RAUQ ranks best of 3 methods by PRR, 0.50 [0.40, 0.60]."
+    second = captions.comparison_sentence(methods, estimates(0.25, 0.5, 0.1), metric="prr")
+    assert second == "MSP ranks best of 3 methods by PRR, 0.50 [0.40, 0.60]; RAUQ is 2nd, 0.25 [0.15, 0.35]."
+    undefined = captions.comparison_sentence(methods, estimates(np.nan, 0.5, np.nan), metric="roc_auc")
+    assert undefined == "MSP ranks best of 1 methods by ROC-AUC, 0.50 [0.40, 0.60]."
+    assert captions.comparison_sentence(methods, estimates(*[np.nan] * 3), metric="prr").endswith("PRR: no quality.")
+    assert captions.comparison_sentence((), (), metric="prr") == "No method has a PRR: none was chosen."
+    assert captions.undefined_sentence(methods, estimates(np.nan, 0.5, 0.1)).endswith("ranked: RAUQ: no quality.")
+    assert captions.undefined_sentence(methods, estimates(0, 0.5, 0.1)) == ""
+
+
+def test_places_are_ordinals():
+    many = [f"method {place}" for place in range(22)]
+    for place, words in ((10, "11th"), (20, "21st"), (21, "22nd"), (2, "3rd")):
+        methods = [*many[:place], "rauq", *many[place:]]
+        assert f"RAUQ is {words}" in captions.comparison_sentence(methods, estimates(*range(23, 0, -1)), metric="prr")
+
+
+def test_a_difference_counts_only_where_its_interval_leaves_out_zero():
+    found = estimates(0.2, 0.05, -0.05, -0.2, -0.3, np.nan)
+    words = captions.paired_sentence(found, "rauq")
+    assert words.startswith("RAUQ ranks better than 1 of 5 other methods and worse than 2;")
+    assert words.endswith("holds 0 for 2.")
+
+
+def test_the_other_sentences_have_the_numbers_of_their_results():
+    answers = made_up(100)
+    uncertainties = {method: answers[method].to_numpy() for method in SKILL}
+    quality = answers["quality"].to_numpy()
+    curves = rejections(uncertainties, quality)
+    words = captions.rejections_caption(curves)
+    assert words.startswith("Without the 20 % least sure of 100 answers")
+    assert f"RAUQ {curves.curves[0].kept_quality[20]:.2f}" in words
+    found = method_agreement(uncertainties)
+    agreed = captions.agreement_sentence(found)
+    assert f"({found.correlations[0, 1]:.2f})" in agreed
+    assert captions.agreement_sentence(method_agreement({"rauq": quality})) == "There is nothing to correlate."
+    assert "not among" in captions.agreement_sentence(method_agreement({"msp": quality}))
+    sides = disagreement(uncertainties["rauq"], uncertainties["msp"], most=7)
+    low = quality[sides.first_less_sure.rows].mean()
+    assert f"of the 7 that RAUQ distrusts most beyond the other the mean quality is {low:.2f}" in (
+        captions.disagreement_sentence(sides, quality, "rauq", "msp")
+    )
+    same = disagreement(quality, quality)
+    assert captions.disagreement_sentence(same, quality, "rauq", "msp").endswith("order all 100 answers alike.")
+
+
+def test_erroneous_shares_are_said_with_their_counts():
+    quality = np.array([1.0, 1, 0, 0, np.nan])
+    found = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds(), most=2)
+    assert captions.errors_sentence(found, "rauq") == (
+        "Erroneous, ordered by RAUQ: 2 of 2 (100 %) of the least sure, 0 of 2 (0 %) of the surest, 2 of 4 (50 %) in "
+        "all. 1 answer is left out, for want of a quality or of an uncertainty."
+    )
+    nothing = error_analysis(np.full(2, np.nan), np.ones(2), ["", ""], thresholds=Thresholds())
+    assert captions.errors_sentence(nothing, "rauq").startswith("No ends to compare: 0 answers")
+
+
+def test_captions_say_what_a_metric_means():
+    answers = made_up(40)
+    groups = groups_of(list(answers["group"]))
+    by_prr, by_auc = (
+        compare(answers, tuple(SKILL), groups, metric=metric, thresholds=Thresholds(), resamples=9)
+        for metric in ("prr", "roc_auc")
+    )
+    assert "0 a random one" in captions.intervals_caption(by_prr)
+    assert "0.5 is a random ranking" in captions.intervals_caption(by_auc)
+    assert captions.paired_caption(by_prr.paired).startswith("RAUQ minus the other")
