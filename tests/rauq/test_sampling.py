@@ -92,3 +92,28 @@ def test_samples_share_one_pass_over_the_prompt_and_equal_reading(fresh_lm):
     assert [sample.answer for sample in again] == [sample.answer for sample in samples]
     with pytest.raises(InvalidInput, match="k=0"):
         fresh_lm.sample(PROMPT, k=0)
+
+
+def test_more_samples_leave_the_first_ones_as_they_are(lm):
+    def drawn(k, seed=7, **options):
+        options = {"max_new_tokens": 10, "stop": (), "temperature": 2.0, "top_k": 0} | options
+        return [sample.answer_ids.tolist() for sample in lm.sample(PROMPT, k=k, seed=seed, **options)]
+
+    five = drawn(5)
+    assert drawn(3) == five[:3]
+    assert drawn(1) == five[:1]
+    assert drawn(5, max_new_tokens=4) == [ids[:4] for ids in five]
+    alone = lm.generate(PROMPT, do_sample=True, seed=7, max_new_tokens=10, stop=(), temperature=2.0, top_k=0)
+    assert alone.answer_ids.tolist() == five[0]
+    others = [tuple(ids) for seed in (6, 8) for ids in drawn(5, seed=seed)]
+    assert len({*map(tuple, five), *others}) == 15
+
+
+def test_an_answer_that_ended_takes_no_numbers_from_the_others(lm):
+    options = {"max_new_tokens": 12, "temperature": 2.0, "seed": 3, "k": 6}
+    whole = lm.sample(PROMPT, stop=(), **options)
+    letter = next(text for text in whole[0].answer_tokens if text.isascii() and text)
+    cut = lm.sample(PROMPT, stop=letter, **options)
+    assert len({len(sample.answer_ids) for sample in cut}) > 1
+    for short, long in zip(cut, whole, strict=True):
+        assert short.answer_ids.tolist() == long.answer_ids.tolist()[: len(short.answer_ids)]
