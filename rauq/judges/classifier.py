@@ -60,6 +60,9 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         _refuse_other_architectures(name, config.architectures or [])
     with plain_errors(name, "tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(name, **where)
+    if tokenizer.pad_token is None:
+        message = f"The tokenizer of {name} has no padding token, which comparing texts needs. Choose another model."
+        raise UnsupportedModel(message)
     with plain_errors(name, "weights"):
         where = _with_safetensors(name, where)
         with memory_errors(f"loading {name}", takes_less="Try a smaller model, or device='cpu'."):

@@ -54,6 +54,15 @@ def test_the_batch_and_the_order_do_not_matter(nli):
     assert nli([], []).shape == (0, 3)
 
 
+def test_equal_pairs_are_read_once(nli):
+    read = []
+    model = nli.args[0].model
+    handle = model.register_forward_hook(lambda *given: read.append(len(given[-1].logits)))
+    nli(["yes", "no", "yes", "no"], ["no", "no", "no", "yes"])
+    handle.remove()
+    assert read == [3]
+
+
 def test_texts_that_are_too_long_are_cut_at_the_end_of_the_longer_one(nli, state):
     room = LONGEST - 4 - len("no")
     np.testing.assert_allclose(
@@ -141,6 +150,15 @@ def test_a_model_that_answers_is_no_judge(tmp_path):
     save_tiny(tmp_path)
     with pytest.raises(UnsupportedModel, match="LlamaForCausalLM: a model ending in ForSequenceClassification"):
         load_similarity(str(tmp_path))
+
+
+def test_a_tokenizer_that_cannot_pad_is_refused(tmp_path):
+    save_classifier(tmp_path)
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    del settings["pad_token"]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(UnsupportedModel, match="has no padding token"):
+        load_nli(str(tmp_path))
 
 
 def test_code_of_the_model_is_never_run(tmp_path):
