@@ -58,13 +58,25 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     )
     asked.add_argument("--limit", type=int, metavar="N", help="at most so many examples")
     asked.add_argument("--per-group", type=int, metavar="N", help="at most so many of each family, for atlas")
-    asked.add_argument("--seed", type=int, default=0, metavar="N", help="which examples a limit chooses; default 0")
+    asked.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="which examples a limit chooses, and which samples; default 0"
+    )
     how = score.add_argument_group("how")
     how.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the run")
     how.add_argument("--resume", action="store_true", help="go on with the run in --out, as it was asked for")
     how.add_argument("--batch-size", type=int, metavar="B", help="default 8")
     how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: as the data set has it, else 128")
-    how.add_argument("--methods", nargs="+", metavar="ID", help="default: rauq msp perplexity mean_token_entropy")
+    how.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="ID",
+        help="ids of methods; default: rauq msp perplexity mean_token_entropy; no-download: all without another model",
+    )
+    how.add_argument("--samples", type=int, metavar="K", help="for methods that compare samples; default 5")
+    how.add_argument("--nli", metavar="M", help="hub id or folder of a model for natural-language inference")
+    how.add_argument("--similarity", metavar="M", help="hub id or folder of a model of sentence similarity")
+    how.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
+    how.add_argument("--idf", type=Path, metavar="FILE", help="document frequencies that python -m analysis idf made")
     how.add_argument("--quality", metavar="ID", help="how answers are judged; default: as suits the data set")
     how.add_argument("--weights", type=Path, metavar="DIR", help="the model that judges, where --quality needs one")
     how.add_argument("--layers", choices=("middle", "all"), help="whose attention is kept; default: the paper's window")

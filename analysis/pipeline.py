@@ -1,12 +1,12 @@
 """Work on a run: answer what is still open, shard by shard. Killed at any time, it can be gone on with."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.datasets.example import Example
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.answering import answer_shard
+from analysis.runs.evaluating import Evaluation
 from analysis.runs.examples import check_examples, read_examples
 from analysis.runs.job import STOP, Job, OnProgress, Stop, new_job
 from analysis.runs.loaded import load_for, with_answerer
@@ -15,6 +15,7 @@ from analysis.runs.manifest import Manifest, Request, read_manifest
 from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.shard import Failed, answers_path, write_shard
 from analysis.runs.status import Status
+from analysis.runs.timings import add_timings
 from rauq.errors import RauqError, RunError
 
 if TYPE_CHECKING:
@@ -51,20 +52,20 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
 def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
     still_open = _still_open(job, manifest)
     if still_open:
-        judge, lm = _judge(manifest.request), load_for(manifest.request)
-        answerer = with_answerer(job.folder, manifest, lm)
+        judge, evaluation = _judge(manifest.request), _evaluation(manifest.request)
+        answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
         for shard in still_open:
-            numbers, on_batch = manifest.numbers(shard), partial(job.count, shard)
             outcomes = answer_shard(
-                lm, numbers, examples, manifest.request, judge=judge, cancel=stop, on_batch=on_batch
+                evaluation, manifest.numbers(shard), examples, judge=judge, cancel=stop, on_done=job.count
             )
             if outcomes is None:
                 job.end("stopped", how_to_resume(job.folder))
                 return
-            write_shard(job.folder, shard, outcomes, stored=stored)
-            job.save(examples=len(outcomes), failed=sum(isinstance(outcome, Failed) for outcome in outcomes))
+            write_shard(job.folder, shard, outcomes.rows, stored=stored)
+            add_timings(job.folder, shard, outcomes.timings)
+            job.save(examples=len(outcomes.rows), failed=sum(isinstance(row, Failed) for row in outcomes.rows))
     job.tell(state="finished", message="")
 
 
@@ -90,6 +91,16 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
 def _judge(request: Request) -> Judge:
     """Loaded before the model, since it tells at once what it lacks."""
     return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
+
+
+def _evaluation(request: Request) -> Evaluation:
+    """The judges come first: they are smaller than the model, as a rule, and may be missing."""
+    from rauq.judges.loading import load_judges
+
+    judges = load_judges(
+        nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
+    )
+    return Evaluation(lm=load_for(request), request=request, judges=judges)
 
 
 def _tidy(folder: Path) -> None:

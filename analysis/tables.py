@@ -14,7 +14,7 @@ from analysis.answer_sets.sides import sides
 from analysis.estimate import Estimate, estimate
 from analysis.metrics import prr, roc_auc
 from analysis.quality.judgement import Thresholds
-from analysis.runs.uncertainties import NAMES
+from rauq.methods.table import METHODS
 
 ALL = "all"
 
@@ -52,7 +52,11 @@ def ranking_table(
     For ROC-AUC an answer is correct if its quality is above `thresholds.roc`. Methods that no answer has are left out.
     """
     rows = [
-        {"group": name, "method": NAMES[method], **_ranking(part[method], part["quality"], thresholds, resamples, seed)}
+        {
+            "group": name,
+            "method": METHODS[method].name,
+            **_ranking(part[method], part["quality"], thresholds, resamples, seed),
+        }
         for name, part in _parts(answers)
         for method in methods
         if answers[method].notna().any()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from analysis.datasets.embedded import embedded_set
 from analysis.pipeline import work
+from analysis.runs.choosing import without_download
 from analysis.runs.files import goes_along
 from analysis.runs.preparing import prepare, request_for
 
@@ -17,7 +18,9 @@ def make(build: Path, target: Path) -> int:
     shutil.rmtree(build, ignore_errors=True)
     data = embedded_set(NAME, per_group=PER_FAMILY)
     # Few files are opened faster than many, and the attention of every layer is small here.
-    prepare(build, data, request_for(data, model=NAME, stored_layers="all", batch_size=30, shard_size=300), name=NAME)
+    options = {"stored_layers": "all", "batch_size": 30, "shard_size": 300}
+    request = request_for(data, model=NAME, methods=without_download(NAME, data), **options)
+    prepare(build, data, request, name=NAME)
     work(build)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()

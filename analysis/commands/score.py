@@ -19,6 +19,7 @@ from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.reading import read_file
 from analysis.datasets.sampling import spread
 from analysis.pipeline import work
+from analysis.runs.choosing import named
 from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
 from rauq.errors import InvalidInput
@@ -27,7 +28,8 @@ from rauq.model_folders import looks_like_path
 from rauq.trace import Kind
 
 _ASKED = ("model", "kind", "columns", "limit", "per_group", "batch_size", "max_new_tokens")
-_HOW = ("methods", "quality", "weights", "layers")
+_JUDGES = ("nli", "similarity", "tagger")
+_HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers")
 _MOST_REJECTED = 5
 
 
@@ -86,7 +88,11 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         batch_size=options.batch_size,
         max_new_tokens=options.max_new_tokens,
         stored_layers=options.layers,
-        methods=tuple(options.methods) if options.methods else None,
+        methods=named(options.methods, model=model, data=data) if options.methods else None,
+        samples=options.samples,
+        seed=options.seed,
+        **{name: _whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
+        idf=str(options.idf.resolve()) if options.idf else None,
     )
     prepare(options.out, data, request)
 

@@ -1,31 +1,33 @@
-"""The examples of one shard: answered in batches, judged, and scored while their attention is still exact."""
+"""The examples of one shard: answered in batches, evaluated while their attention is still exact, and judged."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from analysis.datasets.example import Example
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge
-from analysis.runs.manifest import Request
+from analysis.runs.evaluating import Evaluated, Evaluation, evaluated
 from analysis.runs.shard import Answered, Failed
-from analysis.runs.uncertainties import uncertainties
-from rauq.methods.method import Uncertainty
+from analysis.runs.timings import Timing
 from rauq.spans import tokens_in
 from rauq.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.batches import Failure
     from rauq.generation import Cancel
-    from rauq.language_model import LanguageModel
+
+OnDone = Callable[[int, int], None]
+"""Told of how many examples more are done, and how many tokens were put out for them."""
 
 
-class Done(NamedTuple):
-    """A batch that is done: how many examples and answer tokens, and in how many seconds."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcomes:
+    """What became of each example of a shard, in order, and how long that took."""
 
-    examples: int
-    tokens: int
-    seconds: float
+    rows: tuple[Answered | Failed, ...]
+    timings: tuple[Timing, ...]
 
 
 def batches_of(examples: Sequence[Example], size: int) -> list[list[int]]:
@@ -45,58 +47,87 @@ def batches_of(examples: Sequence[Example], size: int) -> list[list[int]]:
 
 
 def answer_shard(
-    lm: "LanguageModel",
+    evaluation: Evaluation,
     numbers: range,
     examples: Sequence[Example],
-    request: Request,
     *,
     judge: Judge,
     cancel: "Cancel",
-    on_batch: Callable[[Done], None],
-) -> list[Answered | Failed] | None:
+    on_done: OnDone,
+) -> Outcomes | None:
     """Answer the examples of these numbers, or read the answers they have, one outcome each; None once cancelled."""
     chosen = examples[numbers.start : numbers.stop]
-    results: dict[int, Trace | Failure] = {}
-    for places in batches_of(chosen, request.batch_size):
+    results: dict[int, Evaluated | Failure] = {}
+    timings: list[Timing] = []
+    for places in batches_of(chosen, evaluation.request.batch_size):
         begun = time.perf_counter()
-        found = [] if cancel.is_set() else _run(lm, [chosen[place] for place in places], request, cancel)
+        found = [] if cancel.is_set() else _run(evaluation, [chosen[place] for place in places], cancel)
         if cancel.is_set():
             return None
-        results.update(zip(places, found, strict=True))
-        tokens = sum(len(result.answer_ids) for result in found if isinstance(result, Trace))
-        on_batch(Done(len(places), tokens, time.perf_counter() - begun))
-    return _outcomes(numbers, chosen, [results[place] for place in range(len(chosen))], judge, request.methods)
+        timings.append(_generating(found, time.perf_counter() - begun))
+        batch = dict(zip(places, found, strict=True))
+        for part in _parts(places, evaluation):
+            own = {place: _evaluated(evaluation, numbers[place], chosen[place], batch[place], cancel) for place in part}
+            if cancel.is_set():
+                return None
+            results |= own
+            on_done(len(part), sum(each.tokens for each in own.values() if isinstance(each, Evaluated)))
+    ordered = [results[place] for place in range(len(chosen))]
+    timings += [timing for each in ordered if isinstance(each, Evaluated) for timing in each.timings]
+    return Outcomes(rows=_rows(numbers, chosen, ordered, judge), timings=tuple(timings))
 
 
-def _outcomes(
-    numbers: range,
-    examples: Sequence[Example],
-    results: "Sequence[Trace | Failure]",
-    judge: Judge,
-    methods: Sequence[str],
-) -> list[Answered | Failed]:
-    """What is kept of each: with quality, the tokens that carry the fact, and the uncertainties asked for."""
-    failed = [
-        Failed(number=number, error=str(result.error))
+def _parts(places: Sequence[int], evaluation: Evaluation) -> list[Sequence[int]]:
+    """What is told as done at once: a batch, or where samples are drawn, which takes longest, each of its examples."""
+    return [[place] for place in places] if evaluation.draws_samples else [places]
+
+
+def _evaluated(
+    evaluation: Evaluation, number: int, example: Example, result: "Trace | Failure", cancel: "Cancel"
+) -> "Evaluated | Failure":
+    return evaluated(evaluation, number, example, result, cancel=cancel) if isinstance(result, Trace) else result
+
+
+def _generating(found: "Sequence[Trace | Failure]", seconds: float) -> Timing:
+    tokens = sum(len(result.answer_ids) for result in found if isinstance(result, Trace))
+    return Timing(stage="generate", examples=len(found), seconds=seconds, tokens=tokens)
+
+
+def _rows(
+    numbers: range, examples: Sequence[Example], results: "Sequence[Evaluated | Failure]", judge: Judge
+) -> tuple[Answered | Failed, ...]:
+    """What is kept of each: with quality, and the tokens that carry the fact."""
+    answered = [example for example, result in zip(examples, results, strict=True) if isinstance(result, Evaluated)]
+    answers = [result.trace.answer for result in results if isinstance(result, Evaluated)]
+    judgements = iter(judge(answered, answers))
+    return tuple(
+        _answered(number, result, next(judgements))
+        if isinstance(result, Evaluated)
+        else Failed(number=number, error=str(result.error))
         for number, result in zip(numbers, results, strict=True)
-        if not isinstance(result, Trace)
-    ]
-    rows = [row for row in zip(numbers, examples, results, strict=True) if isinstance(row[2], Trace)]
-    traces = [result for result in results if isinstance(result, Trace)]
-    judgements = judge([example for _, example, _ in rows], [trace.answer for trace in traces])
-    answered = _answered([number for number, _, _ in rows], traces, judgements, methods)
-    return sorted([*failed, *answered], key=lambda outcome: outcome.number)
+    )
 
 
-def _run(
-    lm: "LanguageModel", examples: Sequence[Example], request: Request, cancel: "Cancel"
-) -> "list[Trace | Failure]":
+def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
+    return Answered(
+        number=number,
+        trace=result.trace,
+        fact=tokens_in(result.trace.answer_tokens, judgement.facts),
+        quality=judgement.quality,
+        quality_reason=judgement.reason,
+        uncertainties=result.uncertainties,
+    )
+
+
+def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":
     """One batch, of examples that all have an answer or all have none."""
+    lm, request, idf = evaluation.lm, evaluation.request, evaluation.judges.idf
     prompts = [example.prompt for example in examples]
     answers = [example.answer for example in examples if example.answer is not None]
     if answers:
         pairs = list(zip(prompts, answers, strict=True))
-        return list(lm.read_batch(pairs, batch_size=len(pairs), chat=request.chat))
+        found = lm.read_batch(pairs, batch_size=len(pairs), chat=request.chat, extras=evaluation.extras, idf=idf)
+        return list(found)
     return list(
         lm.generate_batch(
             prompts,
@@ -105,21 +136,8 @@ def _run(
             stop=request.stop,
             chat=request.chat,
             last_row=True,
+            extras=evaluation.extras,
+            idf=idf,
             cancel=cancel,
         )
     )
-
-
-def _answered(
-    numbers: Sequence[int], traces: Sequence[Trace], judgements: Sequence[Judgement], methods: Sequence[str]
-) -> Iterator[Answered]:
-    found = uncertainties(traces, methods)
-    for place, (number, trace, judgement) in enumerate(zip(numbers, traces, judgements, strict=True)):
-        yield Answered(
-            number=number,
-            trace=trace,
-            fact=tokens_in(trace.answer_tokens, judgement.facts),
-            quality=judgement.quality,
-            quality_reason=judgement.reason,
-            uncertainties=tuple(Uncertainty(found[method][place]) for method in methods),
-        )

@@ -1,6 +1,5 @@
-"""The job that works on a run, as the others see it: how far it is, when it is to stop, and how long batches took."""
+"""The job that works on a run, as the others see it: how far it is, and when it is to stop."""
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -9,9 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.runs.answering import Done
-from analysis.runs.files import TIMINGS
-from analysis.runs.manifest import cannot_write
 from analysis.runs.status import State, Status, write_status
 from rauq.errors import RunError
 
@@ -62,13 +58,12 @@ class Job:
         self.begun = time.monotonic()
         self.tell(state="answering")
 
-    def count(self, shard: int, done: Done) -> None:
-        """A batch is done, and not saved yet."""
-        self._keep_time(shard, done)
+    def count(self, examples: int, tokens: int) -> None:
+        """So many examples more are done, and not saved yet."""
         self.tell(
-            in_works=self.status.in_works + done.examples,
-            answered=self.status.answered + done.examples,
-            tokens=self.status.tokens + done.tokens,
+            in_works=self.status.in_works + examples,
+            answered=self.status.answered + examples,
+            tokens=self.status.tokens + tokens,
             seconds=time.monotonic() - self.begun,
         )
 
@@ -80,15 +75,6 @@ class Job:
         """The job is over; where even this cannot be written, the free lock says so."""
         with suppress(RunError):
             self.tell(state=state, message=message, in_works=0)
-
-    def _keep_time(self, shard: int, done: Done) -> None:
-        line = json.dumps({"shard": shard, **done._asdict(), "at": time.time()})
-        path = self.folder / TIMINGS
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
-        except OSError as error:
-            raise cannot_write(path, error) from error
 
 
 def new_job(folder: Path, *, total: int, on_progress: OnProgress | None) -> Job:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from analysis.runs.typed import typed
 from rauq.errors import RunError
+from rauq.methods.table import METHODS
 from rauq.trace import Kind
 from rauq.trace_limits import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 
@@ -16,6 +17,7 @@ SCHEMA = 2
 MOST_EXAMPLES = 1_000_000
 MOST_IN_A_BATCH = 1024
 MOST_SAMPLES = 100
+LONGEST_REASON = 1_000  # characters
 MANIFEST = "manifest.json"
 StoredLayers = Literal["middle", "all"]
 
@@ -176,6 +178,10 @@ def _check(manifest: Manifest) -> None:
         max_new_tokens=(request.max_new_tokens, MOST_ANSWER_TOKENS),
         samples=(request.samples, MOST_SAMPLES),
     )
+    methods = request.methods
+    if not methods or len(set(methods)) < len(methods) or not set(methods) <= set(METHODS):
+        message = f"methods is {methods}"  # each is a column of the answers
+        raise ValueError(message)
     if answerer is not None:
         _check_sizes(
             num_layers=(answerer.num_layers, MOST_LAYERS),

@@ -7,19 +7,20 @@ from typing import Any, get_args
 
 from analysis.datasets.example import DataSet
 from analysis.quality.measures import measure
+from analysis.runs.choosing import check_methods, lacking, own_idf
 from analysis.runs.examples import EXAMPLES, write_examples
 from analysis.runs.lock import LOCK, only_job
 from analysis.runs.manifest import (
     MANIFEST,
     MOST_EXAMPLES,
     MOST_IN_A_BATCH,
+    MOST_SAMPLES,
     Manifest,
     Request,
     StoredLayers,
     read_manifest,
     write_manifest,
 )
-from analysis.runs.uncertainties import UNCERTAINTIES
 from rauq.errors import InvalidInput, RunError
 from rauq.trace_limits import MOST_ANSWER_TOKENS
 
@@ -43,6 +44,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
     )
     request = replace(meant, **{name: value for name, value in changes.items() if value is not None})
     _check(request)
+    request = replace(request, idf=request.idf or own_idf(request))
     batches = max(1, round(request.shard_size / request.batch_size))
     return replace(request, shard_size=batches * request.batch_size)
 
@@ -80,9 +82,9 @@ def _write(folder: Path, data: DataSet, request: Request, name: str) -> Manifest
 
 def _check(request: Request) -> None:
     measure(request.quality)  # says which there are
-    if unknown := [method for method in request.methods if method not in UNCERTAINTIES]:
-        message = f"Unknown method {unknown[0]!r}; choose from {', '.join(UNCERTAINTIES)}."
-        raise InvalidInput(message)
+    check_methods(request.methods)
+    if reason := next(filter(None, (lacking(method, request) for method in request.methods)), ""):
+        raise InvalidInput(reason)
     if request.stored_layers not in get_args(StoredLayers):
         message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
         raise InvalidInput(message)
@@ -91,6 +93,7 @@ def _check(request: Request) -> None:
         ("examples in a batch", request.batch_size, MOST_IN_A_BATCH),
         ("examples in a shard", request.shard_size, MOST_EXAMPLES),
         ("new tokens", request.max_new_tokens, MOST_ANSWER_TOKENS),
+        ("samples of an answer", request.samples, MOST_SAMPLES),
     )
     for what, number, most in sizes:
         if not 1 <= number <= most:

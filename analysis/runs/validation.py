@@ -10,16 +10,17 @@ import pyarrow.parquet as pq
 
 from analysis.runs.arrays import TokenChoice, means
 from analysis.runs.examples import EXAMPLES, check_examples, read_examples
-from analysis.runs.manifest import read_manifest
+from analysis.runs.files import TIMINGS
+from analysis.runs.manifest import LONGEST_REASON, read_manifest
 from analysis.runs.opened import UNREADABLE, Run, Shard, open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path
+from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
 from rauq.errors import InvalidInput, RunError
 from rauq.trace import Trace
 from rauq.trace_limits import faults
 
 LARGEST_TABLE = 2**30  # bytes of one table, unpacked
-LONGEST_REASON = 1_000  # characters
 
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 _CHOICES: tuple[TokenChoice, ...] = ("all", "fact")
@@ -35,6 +36,8 @@ def validate(folder: Path) -> None:
     """
     manifest = read_manifest(folder)
     shards = [number for number in range(manifest.num_shards) if answers_path(folder, number).exists()]
+    if (folder / TIMINGS).exists() and (folder / TIMINGS).stat().st_size > LARGEST_TIMINGS:
+        _refuse(iter([f"{TIMINGS} has more than {LARGEST_TIMINGS:,} bytes"]))
     sizes = {folder / EXAMPLES: manifest.request.count}
     sizes |= {answers_path(folder, number): len(manifest.numbers(number)) for number in shards}
     _refuse(fault for path, num_rows in sizes.items() for fault in _size_faults(path, num_rows))

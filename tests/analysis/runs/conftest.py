@@ -8,6 +8,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
 from tests.architectures import save_tiny
 
+METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy", "attention_score", "degmat_jaccard", "eigen_score")
 TOO_LONG = "x" * 300  # the tiny model takes 256 tokens, and a character is one
 
 
@@ -38,7 +39,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def request_tiny(data, model):
-    return request_for(data, model=model, batch_size=2, shard_size=4)
+    return request_for(data, model=model, batch_size=2, shard_size=4, methods=METHODS, samples=2)
 
 
 @pytest.fixture(scope="session")

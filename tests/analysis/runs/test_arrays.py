@@ -14,6 +14,7 @@ from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Uncertainty
 from rauq.score import score_many
 from rauq.settings import Settings
+from tests.analysis.runs.conftest import METHODS
 from tests.traces import make_trace
 
 HALF = 1e-3  # half precision has three digits
@@ -24,7 +25,7 @@ def test_means_are_those_of_the_whole_traces(alignment, offset, finished):
     pieces = [tuple(b" w" for _ in range(length)) for length in (1, 2, 5, 9)]
     made = [make_trace(own, num_layers=3, seed=seed) for seed, own in enumerate(pieces)]
     facts = [np.arange(len(own)) % 3 == 2 for own in pieces]
-    uncertainties = (Uncertainty(0),) * 4
+    uncertainties = (Uncertainty(0),) * len(METHODS)
     rows = zip(made, facts, strict=True)
     outcomes = [
         Answered(number=number, trace=own, fact=fact, quality=0.0, quality_reason="", uncertainties=uncertainties)

@@ -1,0 +1,82 @@
+"""Which methods a run may be asked for, and what each of them needs beside the model."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from analysis.datasets.example import DataSet
+from analysis.runs.manifest import Request
+from rauq.errors import InvalidInput
+from rauq.judges.facts import facts_for_prompt
+from rauq.methods.method import Need
+from rauq.methods.table import METHODS
+
+DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
+ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "ablation")
+"""Ablations are other settings of RAUQ: a run is scored under any of them at any time."""
+
+EMBEDDED = "atlas"
+_WORDS = ("default", "no-download")
+_HOW: Mapping[Need, str] = MappingProxyType(
+    {
+        "nli": "a model for natural-language inference: --nli microsoft/deberta-large-mnli",
+        "similarity": "a model of sentence similarity: --similarity cross-encoder/stsb-roberta-large",
+        "keywords": "a spaCy model that finds keywords: --tagger en_core_web_sm",
+        "idf": "document frequencies of the model's tokens: --idf FILE, made with python -m analysis idf",
+    }
+)
+
+
+def named(words: Sequence[str], *, model: str, data: DataSet) -> tuple[str, ...]:
+    """The methods that ids and the words `default` and `no-download` stand for, each once.
+
+    Raises:
+        InvalidInput: a word that is neither.
+    """
+    meant = {"default": DEFAULT, "no-download": without_download(model, data)}
+    chosen = tuple(dict.fromkeys(method for word in words for method in meant.get(word, (word,))))
+    check_methods(chosen)
+    return chosen
+
+
+def check_methods(methods: Sequence[str]) -> None:
+    """See that a run may be asked for all of them.
+
+    Raises:
+        InvalidInput: one that is unknown or an ablation, one that is named twice, or none at all.
+    """
+    if unknown := [method for method in methods if method not in ASKABLE]:
+        message = f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}."
+        raise InvalidInput(message)
+    if not methods or len(set(methods)) < len(methods):
+        message = f"Got the methods {', '.join(methods) or '(none)'}; name one or more, each once."
+        raise InvalidInput(message)
+
+
+def without_download(model: str, data: DataSet) -> tuple[str, ...]:
+    """The methods that ask no model or file from elsewhere, and look at what is known of some prompt."""
+    return tuple(method for method in ASKABLE if METHODS[method].needs <= at_hand(model, data))
+
+
+def at_hand(model: str, data: DataSet) -> frozenset[Need]:
+    """What methods may need and is there: for any run, for one of the embedded model, for prompts of known truth."""
+    known = any(facts_for_prompt(example.prompt) is not None for example in data.examples)
+    there: dict[Need, bool] = {"samples": True, "facts": known, "idf": model == EMBEDDED}
+    return frozenset(need for need, is_there in there.items() if is_there)
+
+
+def own_idf(request: Request) -> str:
+    """The document frequencies that come with the embedded model, where a method weighs its tokens by them."""
+    weighed = any("idf" in METHODS[method].needs for method in request.methods)
+    return EMBEDDED if weighed and request.model == EMBEDDED else ""
+
+
+def lacking(method: str, request: Request) -> str:
+    """What a method asks that the request does not name, and how to name it; empty where nothing is lacking."""
+    given: Mapping[Need, str] = {
+        "nli": request.nli,
+        "similarity": request.similarity,
+        "keywords": request.tagger,
+        "idf": request.idf or own_idf(request),
+    }
+    wanted = [how for need, how in _HOW.items() if need in METHODS[method].needs and not given[need]]
+    return f"{METHODS[method].name} needs {'; and '.join(wanted)}." if wanted else ""

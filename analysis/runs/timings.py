@@ -1,0 +1,81 @@
+"""How long the answers of a run took, stage by stage: measured while they are made, and outside of every comparison."""
+
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from analysis.runs.files import TIMINGS
+from analysis.runs.manifest import cannot_write
+from analysis.runs.typed import typed
+
+LARGEST_TIMINGS = 64 * 2**20  # bytes
+
+Stage = Literal["generate", "sample", "method"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """So many seconds for a stage of so many examples; `tokens` were put out in it, and `method` names the last one's.
+
+    "generate": the answers, read where they were given, with what their methods look at. "sample": the samples of
+    them. "method": one method on all of them, whatever other methods had asked the judges before.
+    """
+
+    stage: Stage
+    examples: int
+    seconds: float
+    tokens: int = 0
+    method: str = ""
+
+
+def summed(timings: Iterable[Timing]) -> Iterator[Timing]:
+    """One timing for each stage and method, in the order in which they come first."""
+    found: dict[tuple[Stage, str], list[Timing]] = {}
+    for timing in timings:
+        found.setdefault((timing.stage, timing.method), []).append(timing)
+    for (stage, method), parts in found.items():
+        yield Timing(
+            stage=stage,
+            examples=sum(part.examples for part in parts),
+            seconds=round(math.fsum(part.seconds for part in parts), 6),
+            tokens=sum(part.tokens for part in parts),
+            method=method,
+        )
+
+
+def add_timings(folder: Path, shard: int, timings: Iterable[Timing]) -> None:
+    """Add how long a shard took to the file of a run, a line for each stage and method.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    path, at = folder / TIMINGS, time.time()
+    lines = [json.dumps({"shard": shard, **asdict(timing), "at": at}) for timing in summed(timings)]
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def read_timings(folder: Path) -> tuple[Timing, ...]:
+    """What a run keeps of its times; a line that is none is left out, such as the half one that a kill leaves."""
+    try:
+        lines = (folder / TIMINGS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    return tuple(timing for line in lines if (timing := _timing(line)) is not None)
+
+
+def _timing(line: str) -> Timing | None:
+    try:
+        row = json.loads(line)
+        timing = typed(Timing, {name: value for name, value in row.items() if name not in ("shard", "at")})
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    whole = timing.examples >= 1 and timing.tokens >= 0 and 0 <= timing.seconds < math.inf
+    return timing if whole else None

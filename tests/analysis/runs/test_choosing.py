@@ -1,0 +1,57 @@
+"""What a run may be asked for: methods by id or by word, and none without what it needs."""
+
+import re
+
+import pytest
+
+from analysis.datasets.embedded import embedded_set
+from analysis.runs.choosing import ASKABLE, DEFAULT, named, without_download
+from analysis.runs.preparing import request_for
+from rauq.errors import InvalidInput
+from rauq.methods.table import METHODS
+
+JUDGES = {"nli": "nli", "similarity": "similarity", "keywords": "tagger", "idf": "idf"}
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    return embedded_set("atlas", per_group=1)
+
+
+def test_words_and_ids_are_named_once_in_their_order(data):
+    assert named(["default"], model="m", data=data) == DEFAULT
+    assert named(["ccp", "default", "msp"], model="m", data=data) == ("ccp", *DEFAULT)
+    with pytest.raises(InvalidInput, match="Unknown method 'luck'; choose from default, no-download, rauq"):
+        named(["luck"], model="m", data=data)
+
+
+def test_no_download_asks_nothing_from_elsewhere(data, embedded):
+    plain = named(["no-download"], model="m", data=data)
+    assert {need for method in plain for need in METHODS[method].needs} == {"samples"}
+    facts_known = without_download("m", embedded)
+    assert {need for method in facts_known for need in METHODS[method].needs} == {"samples", "facts"}
+    own = without_download("atlas", embedded)
+    assert set(plain) < set(facts_known) < set(own)
+    assert {need for method in own for need in METHODS[method].needs} == {"samples", "facts", "idf"}
+    request = request_for(embedded, model="atlas", methods=own)
+    assert request.idf == "atlas"
+    assert request_for(embedded, model="atlas").idf == ""
+
+
+@pytest.mark.parametrize("method", ASKABLE)
+def test_a_method_without_its_judge_is_refused_with_what_to_add(method, data):
+    wanted = [JUDGES[need] for need in METHODS[method].needs if need in JUDGES]
+    given = dict.fromkeys(wanted, "one")
+    assert request_for(data, model="m", methods=(method,), **given).methods == (method,)
+    for name in wanted:
+        with pytest.raises(InvalidInput, match=f"{re.escape(METHODS[method].name)} needs .*--{name}"):
+            request_for(data, model="m", methods=(method,), **{**given, name: ""})
+
+
+@pytest.mark.parametrize(
+    ("methods", "said"),
+    [(("rauq_entropy",), "Unknown method 'rauq_entropy'"), ((), "name one or more"), (("msp", "msp"), "each once")],
+)
+def test_what_no_run_has_as_methods_is_refused(methods, said, data):
+    with pytest.raises(InvalidInput, match=said):
+        request_for(data, model="m", methods=methods)

@@ -1,0 +1,152 @@
+"""Every answer is evaluated by every method that was asked for, and what cannot be is nan with the reason."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from analysis.pipeline import work
+from analysis.runs.asked_once import AskedOnce
+from analysis.runs.costs import costs, generation_seconds
+from analysis.runs.files import TIMINGS
+from analysis.runs.loaded import load_for
+from analysis.runs.opened import open_run
+from analysis.runs.preparing import prepare, request_for
+from analysis.runs.timings import read_timings
+from rauq.errors import OutOfMemory
+from rauq.judges.judges import Judges
+from rauq.language_model import LanguageModel
+from rauq.methods.table import METHODS
+
+LOAD_ONCE = cache(load_for)
+
+
+@pytest.fixture(autouse=True)
+def one_model(monkeypatch):
+    monkeypatch.setattr("analysis.pipeline.load_for", LOAD_ONCE)
+
+
+def scored(folder, data, **options):
+    prepare(folder, data, request_for(data, **options))
+    work(folder)
+    return open_run(folder)
+
+
+@pytest.fixture(scope="module")
+def short(data):
+    return replace(data, examples=data.examples[:3])
+
+
+def test_every_method_gives_a_number_or_a_reason(run):
+    values = run.answers[list(run.methods)]
+    assert ((run.reasons == "") == values.notna()).all(axis=None)
+    assert values[["rauq", "attention_score", "degmat_jaccard"]].notna().all(axis=None)
+    assert values["eigen_score"].nunique() > 1
+
+
+def test_samples_are_those_of_the_seed_and_the_example(short, model, tmp_path):
+    of_one, of_three, of_another_seed = (
+        scored(tmp_path / name, short, model=model, methods=("eigen_score",), samples=3, **options).answers
+        for name, options in {
+            "one": {"batch_size": 1},
+            "three": {"batch_size": 3},
+            "seed": {"batch_size": 3, "seed": 1},
+        }.items()
+    )
+    np.testing.assert_array_equal(of_one["eigen_score"], of_three["eigen_score"])
+    assert (of_one["eigen_score"] != of_another_seed["eigen_score"]).any()
+
+
+def test_samples_that_cannot_be_drawn_cost_no_answer(short, model, tmp_path, monkeypatch):
+    def fail(*_args, **_options):
+        message = "No room for samples."
+        raise OutOfMemory(message)
+
+    monkeypatch.setattr(LanguageModel, "sample", fail)
+    run = scored(tmp_path / "run", short, model=model, methods=("msp", "degmat_jaccard"))
+    assert run.answers["msp"].notna().all()
+    assert run.answers["degmat_jaccard"].isna().all()
+    assert (run.reasons["degmat_jaccard"] == "Its samples could not be drawn. No room for samples.").all()
+
+
+def test_what_is_known_of_no_prompt_is_undefined_with_the_reason(short, model, tmp_path):
+    run = scored(tmp_path / "run", short, model=model, methods=("degmat_facts",), samples=2)
+    assert run.answers["degmat_facts"].isna().all()
+    assert run.reasons["degmat_facts"].str.contains("held-out prompts").all()
+
+
+def test_a_judge_is_asked_about_a_pair_once_and_its_time_is_kept():
+    asked = []
+
+    def judge(premises, hypotheses):
+        asked.extend(zip(premises, hypotheses, strict=True))
+        return np.array([[len(premise), 1, 0] for premise in premises])
+
+    once = AskedOnce(judge)
+    first = once(["a", "bb", "a"], ["c", "c", "c"])
+    assert (asked, once.spared) == ([("a", "c"), ("bb", "c")], 0)
+    np.testing.assert_array_equal(first, [[1, 1, 0], [2, 1, 0], [1, 1, 0]])
+    again = once(["bb", "d"], ["c", "c"])
+    assert asked[2:] == [("d", "c")]
+    assert once.spared > 0
+    np.testing.assert_array_equal(again, [[2, 1, 0], [1, 1, 0]])
+
+
+def test_methods_share_one_judge_of_entailment(short, model, tmp_path, monkeypatch):
+    asked = []
+
+    def judge(premises, hypotheses):
+        asked.extend(zip(premises, hypotheses, strict=True))
+        return np.tile([0.1, 0.2, 0.7], (len(premises), 1))
+
+    monkeypatch.setattr("rauq.judges.loading.load_judges", lambda **_names: Judges(nli=judge))
+    one = replace(short, examples=short.examples[:1])
+    run = scored(tmp_path / "run", one, model=model, methods=("degmat", "luq", "eccentricity"), nli="a judge")
+    assert run.answers[["degmat", "luq"]].notna().all(axis=None)
+    assert len(asked) == len(set(asked)) > 0
+
+
+def test_a_method_costs_what_it_took_and_its_samples(run):
+    found = {cost.method: cost for cost in costs(run)}
+    assert tuple(found) == run.methods
+    each = {(row.stage, row.method): 0.0 for row in read_timings(run.folder)}
+    counts = dict(each)
+    for row in read_timings(run.folder):
+        each[row.stage, row.method] += row.seconds
+        counts[row.stage, row.method] += row.examples
+    mean = {key: each[key] / counts[key] for key in each}
+    assert generation_seconds(run) == pytest.approx(mean["generate", ""])
+    for method, cost in found.items():
+        sampling = mean["sample", ""] if "samples" in METHODS[method].needs else 0
+        assert cost.seconds == pytest.approx(mean["method", method] + sampling)
+        assert cost.overhead == pytest.approx(cost.seconds / generation_seconds(run))
+    assert counts["generate", ""] == 13
+    assert counts["sample", ""] == counts["method", "rauq"] == 12
+
+
+def test_without_times_costs_are_unknown_with_the_reason(finished):
+    (finished / TIMINGS).unlink()
+    run = open_run(finished)
+    assert np.isnan(generation_seconds(run))
+    assert all(np.isnan([cost.seconds, cost.overhead]).all() and "no times" in cost.reason for cost in costs(run))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"stage": "generate", "examp',
+        "7",
+        json.dumps({"stage": "rest", "examples": 1, "seconds": 1.0}),
+        json.dumps({"stage": "generate", "examples": 0, "seconds": 1.0}),
+        json.dumps({"stage": "generate", "examples": 1, "seconds": float("inf")}),
+        json.dumps({"stage": "generate", "examples": 1, "seconds": "1"}),
+        "[" * 100_000,
+    ],
+)
+def test_a_line_that_is_no_time_is_left_out(line, finished):
+    before = read_timings(finished)
+    with (finished / TIMINGS).open("a") as file:
+        file.write(f"{line}\n")
+    assert read_timings(finished) == before != ()
