@@ -9,9 +9,9 @@ from plotly.subplots import make_subplots
 from analysis.answer_sets.captions import in_words
 from analysis.estimate import Estimate
 from analysis.figures.labels import plotly_text
-from analysis.figures.method_intervals import AXES
 from analysis.figures.outcome import words_instead
 from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY, VEIL, finish, text_colour
+from analysis.methods.names import METRICS
 from analysis.methods.sweep import Sweep
 
 _MOST_COLUMNS = 4
@@ -44,7 +44,7 @@ def alpha_sweep(found: Sweep, *, dark: bool = False) -> go.Figure:
             figure.add_trace(trace, row=row + 1, col=column + 1)
     figure.add_vline(x=found.paper_alpha, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
     figure.update_xaxes(title="alpha", tickvals=[0, 0.5, 1], row=num_rows)
-    figure.update_yaxes(title=AXES[found.metric], nticks=6, col=1)
+    figure.update_yaxes(title=METRICS[found.metric], nticks=6, col=1)
     finish(figure, height=num_rows * _PANEL_HEIGHT + _REST, dark=dark)
     figure.update_annotations(font={"size": 13, "color": text_colour(dark=dark)})
     figure.update_layout(showlegend=False, margin={"t": 30})
@@ -89,4 +89,4 @@ def _values(estimates: Sequence[Estimate]) -> np.ndarray:
 def _hover(found: Sweep, place: int, one: Estimate) -> str:
     alpha = found.alphas[place]
     paper = ", the paper's" if alpha == found.paper_alpha else ""
-    return f"alpha {alpha:g}{paper}<br>{AXES[found.metric]} {in_words(one)}<br>n = {one.n:,}"
+    return f"alpha {alpha:g}{paper}<br>{METRICS[found.metric]} {in_words(one)}<br>n = {one.n:,}"

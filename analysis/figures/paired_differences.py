@@ -22,16 +22,18 @@ def paired_differences(
     differences have no row.
     """
     order = np.argsort([-found.value for found in differences], kind="stable")
-    rows = [_row(methods[place], differences[place], dark=dark) for place in order if not differences[place].reason]
+    there = [place for place in order if not differences[place].reason]
+    rows = [difference_row(name_of(methods[place]), differences[place], dark=dark) for place in there]
     title = f"{METRICS[metric]} of {name_of(base)} minus that of the method"
     reason = next((found.reason for found in differences), "there is no other method")
     return interval_rows(rows, title=title, reference=0.0, reason=reason, dark=dark)
 
 
-def _row(method: str, found: Estimate, *, dark: bool) -> Row:
+def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
+    """A row of a difference, whose look says whether its interval leaves out 0, and on which side."""
     better, worse = looks(dark=dark)
     if found.low > 0:
-        return Row(name_of(method), found, better.colour, better.symbol)
+        return Row(name, found, better.colour, better.symbol)
     if found.high < 0:
-        return Row(name_of(method), found, worse.colour, worse.symbol)
-    return Row(name_of(method), found, QUIET, "circle-open")
+        return Row(name, found, worse.colour, worse.symbol)
+    return Row(name, found, QUIET, "circle-open")

@@ -55,7 +55,6 @@ class Variant:
     """RAUQ with something changed: a row of a table."""
 
     id: str
-    name: str
     settings: Settings
 
 
@@ -69,33 +68,22 @@ class Ablation:
     published: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Missing:
-    """A row that a run cannot have, and why."""
-
-    variant: Variant
-    reason: str
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ablated:
-    """A table computed: its rows compared, each by the id of its variant, and those that the run cannot have.
+    """A table computed: its rows compared by their ids, and the ids of those that look at layers which are not kept.
 
     `chosen_on` answers chose the heads of a single-head row and are in no number of the table; 0 in other tables.
     """
 
     ablation: Ablation
     comparison: Comparison
-    missing: tuple[Missing, ...]
+    missing: tuple[str, ...]
     chosen_on: int = 0
 
 
 def ablations(layers: Sequence[int]) -> tuple[Ablation, ...]:
     """The tables of a model with attention in these layers: each of them alone is a row of the table of layers."""
-    alone = tuple(
-        Variant(id=f"layer_{layer}", name=f"Layer {layer} alone", settings=Settings(layers=(layer,)))
-        for layer in layers
-    )
+    alone = tuple(Variant(id=f"layer_{layer}", settings=Settings(layers=(layer,))) for layer in layers)
     return tuple(
         Ablation(
             id=name,
@@ -122,11 +110,10 @@ def ablate(
 ) -> Ablated:
     """Compute one table for A answers with their quality (A,) and the names of their groups (A,).
 
-    `layers` are all that the model has attention in: a run may keep fewer, and rows that need others are missing.
+    `layers` are all that the model has attention in: a run may keep fewer, and then rows are missing.
     """
     chosen = held_out(names, seed=seed) if ablation.id == SINGLE_HEAD else np.zeros(len(names), dtype=bool)
-    missing = [Missing(variant=one, reason=_why_missing(one, answers, layers)) for one in ablation.variants]
-    there = [one.variant for one in missing if not one.reason]
+    there = [variant for variant in ablation.variants if _is_kept(variant, answers, layers)]
     columns = {"quality": quality} | _uncertainties(there, answers, names, chosen)
     return Ablated(
         ablation=ablation,
@@ -139,25 +126,19 @@ def ablate(
             resamples=resamples,
             seed=seed,
         ),
-        missing=tuple(one for one in missing if one.reason),
+        missing=tuple(variant.id for variant in ablation.variants if variant not in there),
         chosen_on=int(chosen.sum()),
     )
 
 
 def _variant(method: str) -> Variant:
-    row = METHODS[method]
-    return Variant(id=row.id, name=row.name, settings=row.settings or Settings())
+    return Variant(id=method, settings=METHODS[method].settings or Settings())
 
 
-def _why_missing(variant: Variant, answers: Batch, layers: Sequence[int]) -> str:
-    """Which layers a row needs that are not in the batch; "" if none."""
+def _is_kept(variant: Variant, answers: Batch, layers: Sequence[int]) -> bool:
+    """Whether the batch has every layer that the variant looks at in the model."""
     wanted = window(variant.settings, captured=layers, num_layers=answers.num_layers)
-    lacking = [str(layer) for layer in wanted if layer not in answers.layers]
-    if not lacking:
-        return ""
-    return (
-        f"not kept by this run: layer{'s' * (len(lacking) > 1)} {', '.join(lacking)}; score it again with --layers all"
-    )
+    return set(wanted) <= set(answers.layers)
 
 
 def _uncertainties(

@@ -121,27 +121,27 @@ def _weights(answers: Batch, layers: tuple[int, ...], heads: np.ndarray) -> np.n
 
 def _shuffled(weights: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Give each answer the weights of another of nearest length, cut or repeated to its own; nan if there is none."""
-    exchanged = np.full_like(weights, np.nan)
-    columns = np.arange(weights.shape[-1])
-    for taker, donor in _donors(lengths, rng):
-        repeated = weights[donor][:, columns % (lengths[donor] - 1)]
-        exchanged[taker] = np.where(columns < lengths[taker] - 1, repeated, np.nan)
-    return exchanged
+    donors, columns = _donors(lengths, rng), np.arange(weights.shape[-1])
+    repeated = columns % np.maximum(lengths[donors] - 1, 1)[:, None]
+    there = (columns < lengths[:, None] - 1) & (donors >= 0)[:, None]
+    given = np.take_along_axis(weights[donors], repeated[:, None], axis=-1)
+    return np.where(there[:, None], given, np.nan)
 
 
-def _donors(lengths: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Pairs of an answer and another to take weights from: neighbours by length swap theirs, in twos and threes.
+def _donors(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Whose weights each answer takes (A,), never its own: neighbours by length swap theirs, in twos and threes.
 
-    An answer of one token has no weights to give or take.
+    An answer of one token has no weights to give or take, -1.
     """
     order = np.lexsort((rng.random(len(lengths)), lengths))
-    order = order[lengths[order] > 1]
-    pairs: list[tuple[int, int]] = []
-    while len(order) > 1:
-        size = len(order) if len(order) <= 3 else rng.integers(2, min(4, len(order) - 1))  # never one left over
-        pairs += zip(order[:size], np.roll(order[:size], rng.choice((-1, 1))), strict=True)
-        order = order[size:]
-    return pairs
+    left = order[lengths[order] > 1].tolist()
+    donors = np.full(len(lengths), -1)
+    while len(left) > 1:
+        size = len(left) if len(left) <= 3 else rng.integers(2, min(4, len(left) - 1))  # never one left over
+        takers, left = left[:size], left[size:]
+        turn = rng.integers(1, size)
+        donors[takers] = takers[turn:] + takers[:turn]
+    return donors
 
 
 def _constant(weights: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from analysis.estimate import Estimate
 from analysis.methods.control import Control, control_of_groups
 from analysis.methods.groups import Group
-from analysis.methods.ranking import Judged, Metric, Ranking, judged, ranking
+from analysis.methods.ranking import Judged, Metric, judged, ranking
 from analysis.metrics import interval
 from analysis.quality.judgement import Thresholds
 from rauq.batch import Batch
@@ -17,6 +18,15 @@ from rauq.settings import Settings
 
 Exchange = Literal["shuffled", "constant", "random head", "mean of heads"]
 TokensScored = Literal["all", "fact"]
+EXCHANGES = MappingProxyType[Exchange, str](
+    {
+        "shuffled": "another answer's",
+        "constant": "constant",
+        "random head": "a random head's",
+        "mean of heads": "the heads' mean",
+    }
+)
+"""Whose attention takes the place of the picked head's, in words."""
 NO_FACTS = "of none of these answers it is known which tokens carry the fact"
 
 
@@ -89,35 +99,34 @@ def _of_group(found: Control, among: Judged, *, tokens: TokensScored) -> GroupCo
         "mean of heads": found.mean_of_heads[None],
     }
     own = ranking(real, among).estimate
-    if tokens == "fact" and np.isnan(real).all():
-        own = replace(own, reason=NO_FACTS)
+    reason = NO_FACTS if tokens == "fact" and np.isnan(real).all() else ""
     return GroupControl(
         group=among.name,
         metric=among.metric,
         tokens=tokens,
-        real=own,
-        exchanged=tuple(_exchanged(name, real, others[:, among.rows], among) for name, others in rows.items()),
+        real=replace(own, reason=reason or own.reason),
+        exchanged=tuple(
+            _exchanged(name, real, others[:, among.rows], among, reason=reason) for name, others in rows.items()
+        ),
     )
 
 
-def _exchanged(exchange: Exchange, real: np.ndarray, others: np.ndarray, among: Judged) -> Exchanged:
+def _exchanged(exchange: Exchange, real: np.ndarray, others: np.ndarray, among: Judged, *, reason: str) -> Exchanged:
     """Compare the uncertainty under real attention (n,) with that under S exchanges of a kind (S, n)."""
     both = ~np.isnan(real) & ~np.isnan(others).any(axis=0)
     base = ranking(np.where(both, real, np.nan), among)
-    mean = _mean([ranking(np.where(both, other, np.nan), among) for other in others])
-    return Exchanged(exchange=exchange, estimate=mean.estimate, difference=_minus(base, mean).estimate)
+    ranked = [ranking(np.where(both, other, np.nan), among) for other in others]
+    mean = float(np.mean([one.estimate.value for one in ranked]))
+    resampled = np.mean([one.resampled for one in ranked], axis=0)
+    like = replace(base.estimate, reason=reason or base.estimate.reason)
+    return Exchanged(
+        exchange=exchange,
+        estimate=_estimate(mean, resampled, like),
+        difference=_estimate(base.estimate.value - mean, base.resampled - resampled, like),
+    )
 
 
-def _mean(rankings: Sequence[Ranking]) -> Ranking:
-    """The mean over exchanges of the same answers, resample by resample."""
-    value = float(np.mean([one.estimate.value for one in rankings]))
-    return _ranking(value, np.mean([one.resampled for one in rankings], axis=0), rankings[0].estimate)
-
-
-def _minus(base: Ranking, other: Ranking) -> Ranking:
-    return _ranking(base.estimate.value - other.estimate.value, base.resampled - other.resampled, base.estimate)
-
-
-def _ranking(value: float, resampled: np.ndarray, like: Estimate) -> Ranking:
+def _estimate(value: float, resampled: np.ndarray, like: Estimate) -> Estimate:
+    """A value of the same answers as `like`."""
     low, high = interval(resampled)
-    return Ranking(replace(like, value=value, low=low, high=high), resampled)
+    return replace(like, value=value, low=low, high=high)

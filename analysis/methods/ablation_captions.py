@@ -1,0 +1,83 @@
+"""What came out of the control, of alpha and of the ablations, in sentences of numbers that are honest either way.
+
+They are made of our own words and numbers alone: nothing in them has to be quoted.
+"""
+
+from analysis.answer_sets.captions import in_words, joined, signed
+from analysis.estimate import Estimate
+from analysis.methods.ablations import Ablated
+from analysis.methods.control_ranking import EXCHANGES, GroupControl
+from analysis.methods.names import METRICS, name_of
+from analysis.methods.sweep import Sweep
+from rauq.labels import number
+
+
+def control_sentence(control: GroupControl) -> str:
+    """Does attention matter in this group? What another answer's attention does to the ranking, then what others do."""
+    shuffled = control.under("shuffled")
+    found = shuffled.difference
+    if found.reason:
+        return f"Whether attention matters cannot be told: {found.reason}."
+    with_own, with_other = (number(value) for value in (shuffled.estimate.value + found.value, shuffled.estimate.value))
+    tokens = "" if control.tokens == "all" else " on the tokens of the fact"
+    return (
+        f"{_verdict(found)}{tokens}: {METRICS[control.metric]} is {with_own} with an answer's own attention and "
+        f"{with_other} with another's, a difference of {signed(found.value)} [{signed(found.low)}, "
+        f"{signed(found.high)}] over {found.n:,} answers{_others(control)}."
+    )
+
+
+def control_caption(controls: tuple[GroupControl, ...]) -> str:
+    """What is exchanged, and what a difference is of."""
+    left_out = max((control.real.excluded for control in controls), default=0)
+    scored = "its score" if not controls or controls[0].tokens == "all" else "the score of the fact's tokens alone"
+    return joined(
+        "Each answer keeps its probabilities and gets other attention in place of its picked heads': that of an answer "
+        "of its group and of nearest length (mean over 20 seeded exchanges), the group's mean of each layer, a head "
+        "drawn at random, or the mean over heads; "
+        f"then {scored} is computed again.",
+        "Above 0 the real attention ranks better. 95 % bootstrap intervals on the same resamples.",
+        f"Up to {left_out:,} answers of a group are left out, for want of a quality or a score." if left_out else "",
+    )
+
+
+def sweep_sentence(found: Sweep, group: str) -> str:
+    """The value at the paper's alpha, at the best, and at 1, where attention has no part."""
+    best = found.best(group)
+    if best is None:
+        return f"Undefined: {found.of_group(group)[0].reason}."
+    highest, last = found.of_group(group)[found.alphas.index(best)], found.of_group(group)[-1]
+    return (
+        f"{METRICS[found.metric]} is {in_words(found.at_paper(group))} at the paper's alpha {found.paper_alpha:g}, "
+        f"highest at {best:g} with {in_words(highest)}, which one sees only with the qualities in hand, and "
+        f"{in_words(last)} at 1, where attention has no part."
+    )
+
+
+def ablation_note(found: Ablated) -> str:
+    """What a table leaves out: answers that chose its heads, and rows that the run cannot have."""
+    chosen = f"Heads were chosen on {found.chosen_on:,} answers, which are in none of these numbers."
+    lacking = "; ".join(map(name_of, found.missing))
+    return joined(
+        chosen if found.chosen_on else "",
+        f"Not here, for the run does not keep all of their layers: {lacking}. Score it again with --layers all."
+        if lacking
+        else "",
+    )
+
+
+def _verdict(found: Estimate) -> str:
+    if found.low > 0:
+        return "Attention matters here"
+    if found.high < 0:
+        return "Attention misleads here"
+    return "No sign that attention matters here"
+
+
+def _others(control: GroupControl) -> str:
+    """The other exchanges whose interval leaves out 0."""
+    others = [one for one in control.exchanged if one.exchange != "shuffled" and not one.difference.reason]
+    worse = [EXCHANGES[one.exchange] for one in others if one.difference.low > 0]
+    better = [EXCHANGES[one.exchange] for one in others if one.difference.high < 0]
+    sides = ((better, "better"), (worse, "worse"))
+    return "".join(f"; {' or '.join(names)} attention ranks {side}" for names, side in sides if names)
