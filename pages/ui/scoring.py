@@ -15,6 +15,7 @@ from rauq.errors import InvalidInput, RauqError
 from rauq.settings import (
     HeadRule,
     LayerAggregation,
+    LayerRule,
     Settings,
     Signal,
     TokenAggregation,
@@ -27,7 +28,7 @@ from rauq.trace import Alignment, Kind, Trace
 
 FIXED, RANGE = "fixed", "range"
 _HEADS = (*get_args(HeadRule), FIXED)
-_WINDOWS = ("middle", "all", RANGE)
+_WINDOWS = (*get_args(LayerRule), RANGE)
 _RANGE = "settings_range"
 _ALIGNMENT = Path(__file__).with_name("alignment.html")
 
@@ -85,6 +86,7 @@ def _window(trace: Trace | None, chosen: Settings, kind: Kind) -> None:
     shown = RANGE if isinstance(chosen.layers, tuple) else chosen.layers
     _put(LAYERS, shown)
     options: dict[str, Any] = {"key": _key(LAYERS), "help": _HELP[LAYERS], "on_change": _change_window}
+    options["format_func"] = _spaced
     st.segmented_control("Layers", _WINDOWS, required=True, disabled=trace is None, args=(trace, kind), **options)
     if trace is not None and isinstance(chosen.layers, tuple) and len(trace.layers) > 1:
         st.session_state[_RANGE] = (min(chosen.layers), max(chosen.layers))
@@ -109,7 +111,7 @@ def _choice(label: str, options: tuple[str, ...], name: str, chosen: Settings, k
         key=_key(name),
         required=True,
         help=_HELP.get(name),
-        format_func=lambda option: option.replace("_", " "),
+        format_func=_spaced,
         on_change=_change,
         args=(kind, name),
     )
@@ -179,6 +181,10 @@ def _picked(trace: Trace, settings: Settings) -> tuple[tuple[int, int], ...]:
 
 def _back(kind: Kind) -> None:
     state.change_settings(Settings(), kind)
+
+
+def _spaced(option: str) -> str:
+    return option.replace("_", " ")
 
 
 def _put(name: str, value: object) -> None:

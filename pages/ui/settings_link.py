@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args
 
 from rauq.errors import InvalidInput
-from rauq.settings import Settings, resolve, window
+from rauq.settings import LayerRule, Settings, resolve, window
 from rauq.trace import Kind
 
 ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
@@ -99,7 +99,7 @@ def _alpha(text: str) -> float:
 
 
 def _layers(text: str) -> str | tuple[int, ...]:
-    return text if text in {"all", "middle"} else tuple(map(int, _matched(_LAYERS, text).split(".")))
+    return text if text in get_args(LayerRule) else tuple(map(int, _matched(_LAYERS, text).split(".")))
 
 
 def _heads(text: str) -> str | tuple[tuple[int, ...], ...]:

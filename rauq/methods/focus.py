@@ -27,21 +27,21 @@ def focus(evidence: Evidence) -> Uncertainty:
     trace, keywords = evidence.trace, keyword_tokens(evidence)
     if not keywords.any():
         return Uncertainty(np.nan, "the answer has no keyword")
-    weighed = captured(trace, "focus")
-    return Uncertainty(
-        focus_score(token_focus(weighed[:, 0], weighed[:, 1]), captured(trace, "max_attention"), keywords)
-    )
+    probabilities, entropies = captured(trace, "focus").T
+    tokens = focus_of_tokens(probabilities, entropies, captured(trace, "max_attention"), keywords)
+    return Uncertainty(tokens[keywords].mean())
 
 
-def token_focus(probabilities: np.ndarray, entropies: np.ndarray) -> np.ndarray:
-    """What a token brings along, (N,): -log(P + 1e-5) + 2^H, with P (N,) of the chosen token and H (N,) in bits."""
-    return np.exp2(entropies) - np.log(probabilities + _IN_LOGARITHM)
+def focus_of_tokens(
+    probabilities: np.ndarray, entropies: np.ndarray, attention: np.ndarray, keywords: np.ndarray
+) -> np.ndarray:
+    """-log(P + 1e-5) + 2^H, and for keywords 0.9 of what flows along the attention (N, N) is added: (N,).
 
-
-def focus_score(own: np.ndarray, attention: np.ndarray, keywords: np.ndarray) -> float:
-    """The mean over keywords (N,) bool, to which 0.9 of what (N,) flows along the attention (N, N) is added."""
+    P (N,) of the chosen token and H (N,) in bits are the columns of the extra `focus`; `keywords` (N,) bool.
+    """
+    own = np.exp2(entropies) - np.log(probabilities + _IN_LOGARITHM)
     flow = np.where(keywords[:, None], shares(attention), 0.0)
-    return float(flowing(own, _GAMMA * flow)[keywords].mean())
+    return flowing(own, _GAMMA * flow)
 
 
 def shares(attention: np.ndarray) -> np.ndarray:

@@ -117,6 +117,8 @@ def test_alignment(trace, opened, open_app):
 def test_layers_and_their_range(trace, opened, open_app):
     page = moved(opened(trace), "layers", "all")
     check(page, trace, Settings(layers="all"), open_app)
+    page = moved(page, "layers", "middle_five")
+    check(page, trace, Settings(layers="middle_five"), open_app)
     page = moved(page, "layers", "range")
     check(page, trace, Settings(layers=middle(trace)), open_app)
     last = max(trace.layers)

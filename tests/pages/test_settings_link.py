@@ -19,7 +19,7 @@ MEMBERS = {
     "signal": get_args(Signal),
     "alpha": (0.0, 0.0001, 0.05, 0.2, 0.5, 0.6, 0.9, 0.9999, 1.0),
     "alignment": get_args(Alignment),
-    "layers": ("middle", "all", (0,), (3, 7, 11), (5, 2), tuple(range(256)), (9999,)),
+    "layers": ("middle", "middle_five", "all", (0,), (3, 7, 11), (5, 2), tuple(range(256)), (9999,)),
     "heads": (*get_args(HeadRule), ((0, 0),), ((2, 31), (5, 0)), tuple((layer, 9999 - layer) for layer in range(256))),
     "update": get_args(Update),
     "token_aggregation": get_args(TokenAggregation),

@@ -13,7 +13,7 @@ from rauq.settings import is_paper_setting, resolve, window
     ("changes", "named"),
     [
         ({"signal": "logit"}, "probability, entropy"),
-        ({"layers": "first"}, "middle, all"),
+        ({"layers": "first"}, "middle, middle_five, all"),
         ({"alignment": "next"}, "predicting, own"),
         ({"heads": "best"}, "max, mean, top5"),
         ({"update": "no_attn"}, "rauq, no_attention, no_recurrence, previous_probability, product, minus_mean, "),
@@ -95,6 +95,7 @@ def test_an_unknown_kind_raises():
         {"alpha": 0.5},
         {"alpha": 0.5, "signal": "probability"},
         {"layers": "all"},
+        {"layers": "middle_five"},
         {"alignment": "own"},
         {"heads": "top5"},
         {"update": "product"},
@@ -119,6 +120,26 @@ def test_means_of_logarithms_read_single_heads():
 def test_middle_is_the_second_third_inclusive_and_in_range(num_layers, first, last):
     layers = window(Settings(), captured=range(num_layers), num_layers=num_layers)
     assert layers == tuple(range(first, last + 1))
+
+
+@pytest.mark.parametrize(
+    ("num_layers", "layers"),
+    [
+        *((1, (0,)), (2, (0, 1)), (4, (0, 1, 2, 3)), (5, (0, 1, 2, 3, 4)), (6, (1, 2, 3, 4, 5))),
+        *((7, (1, 2, 3, 4, 5)), (32, (14, 15, 16, 17, 18)), (33, (14, 15, 16, 17, 18))),
+    ],
+)
+def test_five_middle_layers_lie_around_the_centre(num_layers, layers):
+    assert window(Settings(layers="middle_five"), captured=range(num_layers), num_layers=num_layers) == layers
+
+
+def test_five_middle_layers_of_a_hybrid_are_those_with_attention():
+    settings = Settings(layers="middle_five")
+    assert window(settings, captured=(3, 7, 11), num_layers=12) == (7,)
+    with pytest.raises(InvalidInput, match="None of the middle layers 4 to 8 has attention"):
+        window(settings, captured=(0, 11), num_layers=12)
+    with pytest.raises(InvalidInput, match="layers='middle_five' counts over all layers"):
+        window(settings, captured=(0, 11), num_layers=None)
 
 
 def test_middle_of_a_hybrid_counts_all_layers_and_keeps_those_with_attention():

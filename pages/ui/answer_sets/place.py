@@ -10,7 +10,8 @@ from pages.ui import settings_link, state
 from pages.ui.answer_sets.asked import Asked, fitted, read_asked
 from pages.ui.links import CORRECT, FILTERS, INCORRECT, LAYER, TOKENS
 from pages.ui.of_run import place
-from rauq.settings import Settings
+from rauq.errors import InvalidInput
+from rauq.settings import Settings, window
 
 OF_ONE_RUN = (LAYER, TOKENS, CORRECT, INCORRECT, *FILTERS)
 
@@ -35,8 +36,19 @@ def settings(run: Run) -> Settings:
     """The settings of the URL, as far as the layers that the run keeps can follow them."""
     captured = _Captured(run.stored_layers, run.answerer.num_layers, run.answerer.num_heads)
     found = state.settings(captured)
-    if found.layers == "all" and run.stored_layers != run.answerer.layers:
+    if _needs_others(found, run):
         state.notify("This run does not keep all layers token by token: the score looks at the middle ones.")
         place.write(settings_link.LAYERS, None)
         return settings(run)
     return found
+
+
+def _needs_others(settings: Settings, run: Run) -> bool:
+    """Whether a rule of layers takes in some that the model has and the run does not keep."""
+    if settings.layers not in ("all", "middle_five"):
+        return False
+    try:
+        wanted = window(settings, captured=run.answerer.layers, num_layers=run.answerer.num_layers)
+    except InvalidInput:  # the model has none of them: the score says so
+        return False
+    return not set(wanted) <= set(run.stored_layers)

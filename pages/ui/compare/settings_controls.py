@@ -9,7 +9,16 @@ import streamlit as st
 from pages.ui.compare import settings
 from pages.ui.compare.settings import BOTH, ONLY_B, OWN, settings_of_both
 from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
-from rauq.settings import HeadRule, LayerAggregation, Settings, Signal, TokenAggregation, Update, is_paper_setting
+from rauq.settings import (
+    HeadRule,
+    LayerAggregation,
+    LayerRule,
+    Settings,
+    Signal,
+    TokenAggregation,
+    Update,
+    is_paper_setting,
+)
 from rauq.trace import Alignment, Trace
 
 POPOVER = "scoring"
@@ -34,7 +43,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         SIGNAL: (_PAPERS, *get_args(Signal)),
         ALIGNMENT: get_args(Alignment),
-        LAYERS: ("middle", "all"),
+        LAYERS: get_args(LayerRule),
         HEADS: get_args(HeadRule),
         UPDATE: get_args(Update),
         TOKENS: get_args(TokenAggregation),

@@ -1,0 +1,51 @@
+"""Answers and judges without a model, for tests of methods."""
+
+import string
+
+import numpy as np
+
+from rauq.judges.judges import Facts, Judges
+from rauq.trace import Alternative
+from tests.traces import make_trace
+
+NUM_PROMPT, HEADS, WIDTH = 3, 4, 8
+
+
+def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
+    """An answer of these words with every extra, ended by an end token or cut off."""
+    pieces = tuple(f" {word}".encode() for word in text.split()) + ((b"<end>",) if ended else ())
+    rng = np.random.default_rng(seed)
+    num_tokens = len(pieces)
+    probabilities = rng.uniform(0.2, 0.9, num_tokens)
+    alternatives = tuple(
+        (Alternative(token, piece.decode(), float(np.log(p))), Alternative(90, "x", -3.0), Alternative(91, "y", -4.0))
+        for token, (piece, p) in enumerate(zip(pieces, probabilities, strict=True))
+    )
+    extras = {
+        "max_attention": np.tril(rng.uniform(0, 1, (num_tokens, num_tokens)), -1).astype(np.float32),
+        "diagonal": rng.uniform(0.01, 1, (HEADS, NUM_PROMPT + num_tokens)).astype(np.float32),
+        "hidden": rng.normal(size=WIDTH).astype(np.float32),
+        "focus": np.stack([rng.uniform(0, 1, num_tokens), rng.uniform(0, 3, num_tokens)], axis=1),
+    }
+    fields = {"stop_reason": "eos" if ended else "length", "alternatives": alternatives, "extras": extras}
+    return make_trace(pieces, probabilities=probabilities, seed=seed, **(fields | changes))
+
+
+def same_letter(firsts, seconds):
+    """A judge that is lawful: texts mean the same if they begin with the same letter."""
+    same = np.array([first[:1] == second[:1] for first, second in zip(firsts, seconds, strict=True)], dtype=float)
+    return np.stack([0.7 - 0.6 * same, np.full(len(same), 0.2), 0.1 + 0.6 * same], axis=1)
+
+
+def shared_words(firsts, seconds):
+    """A judge of similarity: words in common, which order does not matter to."""
+    pairs = [(set(first.split()), set(second.split())) for first, second in zip(firsts, seconds, strict=True)]
+    return np.array([len(a & b) / max(1, len(a | b)) for a, b in pairs])
+
+
+def first_word(text):
+    return [(0, len(text.split()[0].rstrip(string.punctuation)))] if text.strip() else []
+
+
+FACTS = Facts(same=lambda first, second: first[:1] == second[:1], keywords=first_word)
+JUDGES = Judges(nli=same_letter, similarity=shared_words, keywords=first_word, idf=np.ones(100), facts=FACTS)
