@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from huggingface_hub import get_repo_discussions
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-from rauq.errors import ModelNotFound, NonFiniteLogits, UnsupportedModel
+from rauq.errors import NonFiniteLogits, UnsupportedModel
+from rauq.judges.conversions import with_safetensors
 from rauq.judges.judges import Texts
 from rauq.load_errors import plain_errors
 from rauq.loading import (
@@ -17,12 +17,10 @@ from rauq.loading import (
     detach_from_files,
     find_device,
     memory_errors,
-    require_safetensors,
     whereabouts,
 )
 
 _BATCH = 32
-_CONVERTER = "SFconvertbot"  # the hub's own account, which offers pickled weights as safetensors
 _ENDING = "ForSequenceClassification"
 
 
@@ -64,7 +62,7 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         message = f"The tokenizer of {name} has no padding token, which comparing texts needs. Choose another model."
         raise UnsupportedModel(message)
     with plain_errors(name, "weights"):
-        where = _with_safetensors(name, where)
+        where = with_safetensors(name, where)
         with memory_errors(f"loading {name}", takes_less="Try a smaller model, or device='cpu'."):
             model = _model(name, where).to(place)
     longest = min(tokenizer.model_max_length, _positions(model))
@@ -110,27 +108,6 @@ def _refuse_other_architectures(name: str, names: Sequence[str]) -> None:
     if not any(architecture.endswith(_ENDING) for architecture in names):
         message = f"{name} is {', '.join(names) or 'of no known architecture'}: a model ending in {_ENDING} is needed."
         raise UnsupportedModel(message)
-
-
-def _with_safetensors(source: str, where: dict[str, Any]) -> dict[str, Any]:
-    try:
-        require_safetensors(source, where)
-    except FileNotFoundError:
-        if where["local_files_only"] or where["revision"] is not None:
-            raise
-        return _converted(source, where)
-    return where
-
-
-def _converted(source: str, where: dict[str, Any]) -> dict[str, Any]:
-    for offer in get_repo_discussions(source, author=_CONVERTER, discussion_type="pull_request"):
-        if offer.author == _CONVERTER:
-            return {**where, "revision": offer.git_reference}
-    message = (
-        f"The hub has the weights of {source} only pickled, which are never read, and offers no conversion of them. "
-        "Save the model as safetensors with save_pretrained, and give that folder."
-    )
-    raise ModelNotFound(message)
 
 
 def _model(source: str, where: dict[str, Any]) -> Any:  # noqa: ANN401 - models have no common type

@@ -177,10 +177,14 @@ def publish_judge(hub, name, *, author):
     (hub.root / name / "discussions.json").write_text(json.dumps(listed))
 
 
-def test_a_judge_with_pickled_weights_is_taken_as_the_hubs_own_conversion(hub):
+def test_a_judge_with_pickled_weights_is_taken_as_the_hubs_own_conversion_and_again_without_network(hub, point_to):
     publish_judge(hub, "tiny/judge", author="SFconvertbot")
-    judge = load_nli("tiny/judge")
-    assert (judge(["yes"], ["no"]) == load_nli(str(hub.root / "tiny/judge/refs/pr/7"))(["yes"], ["no"])).all()
+    wanted = load_nli(str(hub.root / "tiny/judge/refs/pr/7"))(["yes"], ["no"])
+    assert (load_nli("tiny/judge")(["yes"], ["no"]) == wanted).all()
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        point_to(closed.getsockname())
+        assert (load_nli("tiny/judge")(["yes"], ["no"]) == wanted).all()
 
 
 def test_what_a_stranger_offers_in_place_of_pickled_weights_is_not_taken(hub):
