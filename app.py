@@ -8,6 +8,7 @@ PAGES = {
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),
     "compare": st.Page("pages/compare.py", title="Compare", url_path="compare"),
     "answer_sets": st.Page("pages/answer_sets.py", title="Answer sets", url_path="answer_sets"),
+    "methods": st.Page("pages/methods.py", title="Methods", url_path="methods"),
     "runs": st.Page("pages/runs.py", title="Runs", url_path="runs"),
     "lesson": st.Page("pages/lesson.py", title="Lesson", url_path="lesson"),
 }

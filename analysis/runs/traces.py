@@ -15,6 +15,8 @@ from rauq.errors import InvalidInput, RunError
 from rauq.trace import NUM_BANDS as ALL_BANDS
 from rauq.trace import Alternative, Trace
 
+_FACT = pa.schema([HEAVY.field("fact")])
+
 
 def trace(run: Run, row: int) -> Trace:
     """The answer of a row of the table as a trace of the stored layers; weights of keys further back are nan.
@@ -50,13 +52,39 @@ def fact_tokens(run: Run, row: int) -> np.ndarray:
     return facts_in(run, shard)[row - shard.start]
 
 
+def facts(run: Run) -> np.ndarray:
+    """Which tokens of all answers carry the fact: (A, N), False behind each answer.
+
+    Raises:
+        RunError: a shard can no longer be read.
+    """
+    mask = np.zeros((len(run.answers), int(run.lengths.max(initial=0))), dtype=bool)
+    for shard in run.shards:
+        for row, own in enumerate(facts_in(run, shard), start=shard.start):
+            mask[row, : len(own)] = own
+    return mask
+
+
 def facts_in(run: Run, shard: Shard) -> list[np.ndarray]:
     """Which tokens of each of a shard's answers carry the fact.
 
     Raises:
         RunError: the shard can no longer be read.
     """
-    return [np.array(heavy["fact"], dtype=bool) for heavy in _heavy_rows(run, shard)]
+    return [np.array(heavy["fact"], dtype=bool) for heavy in _heavy_rows(run, shard, _FACT)]
+
+
+def fact_masks(run: Run) -> np.ndarray:
+    """Which tokens of every answer carry the fact: (A, N) for N tokens of the longest, False beyond an answer's own.
+
+    Raises:
+        RunError: a shard can no longer be read.
+    """
+    masks = np.zeros((len(run.answers), int(run.lengths.max(initial=0))), dtype=bool)
+    for shard in run.shards:
+        for row, fact in enumerate(facts_in(run, shard), start=shard.start):
+            masks[row, : len(fact)] = fact
+    return masks
 
 
 def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:
@@ -91,12 +119,12 @@ def _shard_of(run: Run, row: int) -> Shard:
     raise InvalidInput(message)
 
 
-def _heavy_rows(run: Run, shard: Shard) -> list[dict[str, Any]]:
+def _heavy_rows(run: Run, shard: Shard, schema: pa.Schema = HEAVY) -> list[dict[str, Any]]:
     """What a shard's table has of its answers beyond the run's table, failed ones left out."""
     start = run.manifest.numbers(shard.number).start
     chosen = run.answers["number"].iloc[shard.start : shard.start + shard.size] - start
     try:
-        table = pq.read_table(answers_path(run.folder, shard.number), columns=HEAVY.names).cast(HEAVY)
+        table = pq.read_table(answers_path(run.folder, shard.number), columns=schema.names).cast(schema)
         rows: list[dict[str, Any]] = table.take(pa.array(chosen)).to_pylist()
     except (*UNREADABLE, IndexError) as error:
         message = f"Shard {shard.number} of {run.folder.name} can no longer be read ({error}). Open the run again."

@@ -15,12 +15,22 @@ import streamlit as st
 
 import rauq
 from rauq.batch import Batch
-from rauq.settings import Settings
+from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Kind, Trace
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from analysis.calibration import Calibration
+    from analysis.methods.ablations import Ablated
+    from analysis.methods.comparison import Comparison
+    from analysis.methods.control_ranking import GroupControl, TokensScored
+    from analysis.methods.groups import Group
+    from analysis.methods.ranking import Metric
+    from analysis.methods.sweep import Sweep
+    from analysis.quality.judgement import Thresholds
     from analysis.runs.arrays import TokenChoice
+    from analysis.runs.costs import Cost
     from analysis.runs.opened import Run
     from rauq.candidate import Candidate
     from rauq.language_model import LanguageModel
@@ -149,6 +159,70 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
     return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
 
 
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=_BY_RUN)
+def costs(run: "Run") -> "tuple[Cost, ...]":
+    """What each method of a run cost."""
+    from analysis.runs.costs import costs as measured
+
+    return measured(run)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Ranking by every method", show_time=False, hash_funcs=_BY_RUN)
+def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
+    """The methods of a run side by side, on its answers `rows` (n,)."""
+    from analysis.methods.comparison import compare
+
+    return compare(_rows(run, rows), run.methods, _groups(run, rows), metric=metric, thresholds=_thresholds(run))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Scoring with eleven alphas", show_time=False, hash_funcs=_BY_RUN)
+def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignment: Alignment) -> "Sweep":
+    """RAUQ over alpha, on the answers `rows` (n,) of a run.
+
+    Raises:
+        InvalidInput: the run does not keep the layers of the paper's window.
+    """
+    from analysis.methods.sweep import sweep as swept
+
+    asked: Any = {"signal": signal, "metric": metric, "thresholds": _thresholds(run)}
+    return swept(_batch(run, alignment).take(rows), _quality(run, rows), _groups(run, rows), **asked)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Scoring every variant", show_time=False, hash_funcs=_BY_RUN)
+def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Ablated":
+    """One of the paper's tables of ablations, on the answers `rows` (n,) of a run."""
+    from analysis.methods.ablations import ablate, ablations
+
+    wanted = next(one for one in ablations(run.answerer.layers) if one.id == table)
+    return ablate(
+        wanted,
+        _batch(run, "predicting").take(rows),
+        _quality(run, rows),
+        _group_names(run, rows),
+        _groups(run, rows),
+        layers=run.answerer.layers,
+        metric=metric,
+        thresholds=_thresholds(run),
+    )
+
+
+@st.cache_resource(max_entries=8, show_spinner="Exchanging attention", show_time=False, hash_funcs=_BY_RUN)
+def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
+    """RAUQ with its attention exchanged, on the answers `rows` (n,) of a run."""
+    from analysis.methods.control_ranking import control_groups
+    from analysis.runs.traces import fact_masks
+
+    return control_groups(
+        _batch(run, "predicting").take(rows),
+        _quality(run, rows),
+        _group_names(run, rows),
+        _groups(run, rows),
+        metric=metric,
+        thresholds=_thresholds(run),
+        facts=fact_masks(run)[rows] if tokens == "fact" else None,
+    )
+
+
 @st.cache_resource(max_entries=1, show_spinner=False)
 def answers() -> KeptAnswers:
     """The answers of all sessions; `pages.ui.answers` keeps and finds them."""
@@ -173,6 +247,30 @@ def _batch(run: "Run", alignment: Alignment) -> Batch:
     from analysis.runs import arrays
 
     return arrays.batch(run, alignment)
+
+
+def _rows(run: "Run", rows: np.ndarray) -> "pd.DataFrame":
+    return run.answers.iloc[rows].reset_index(drop=True)
+
+
+def _quality(run: "Run", rows: np.ndarray) -> np.ndarray:
+    return run.answers["quality"].to_numpy(dtype=float)[rows]
+
+
+def _group_names(run: "Run", rows: np.ndarray) -> list[str]:
+    return run.answers["group"].iloc[rows].tolist()
+
+
+def _groups(run: "Run", rows: np.ndarray) -> "tuple[Group, ...]":
+    from analysis.methods.groups import groups_of
+
+    return groups_of(_group_names(run, rows))
+
+
+def _thresholds(run: "Run") -> "Thresholds":
+    from analysis.quality.measures import measure
+
+    return measure(run.manifest.request.quality).thresholds
 
 
 def _state_of(folder: Path) -> tuple[int, int]:

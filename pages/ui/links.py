@@ -12,8 +12,10 @@ EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
 RUN, NUMBER = "run", "number"  # an answer of a run: the run's name, and the number of its example
 FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
+METRIC, METHOD, METHODS, TABLE, PUBLISHED = "metric", "method", "methods", "table", "published"
 FILTERS = GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
-OF_RUN = (RUN, NUMBER, FROM, VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, *FILTERS)  # and the view that led to it
+OF_VIEW = (VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, METRIC, METHOD, METHODS, TABLE, PUBLISHED, *FILTERS)
+OF_RUN = (RUN, NUMBER, FROM, *OF_VIEW)  # and the view that led to it
 PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"
 ASKS = (PROMPT, ANSWER, MODEL, KIND, LIMIT)
 LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"

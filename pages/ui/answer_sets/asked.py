@@ -6,15 +6,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
-import numpy as np
-
 from analysis.quality.judgement import Thresholds
 from analysis.runs.arrays import TokenChoice
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
 from pages.ui import links
 from pages.ui.links import CORRECT, COUNT, FILTERS, GROUP, INCORRECT, LAYER, OFFSET, TOKENS, VIEW
-from pages.ui.of_run.filters import NUMBER, PARSERS, Filters, groups
+from pages.ui.of_run.filters import NUMBER, PARSERS, Filters, groups, marks_facts
 
 View = Literal["best", "gap", "bins", "further", "picked", "separation", "meaning", "answers"]
 MOST_ROWS = 50  # best and worst answers, of each
@@ -76,11 +74,6 @@ def thresholds(asked: Asked, usual: Thresholds) -> Thresholds:
         correct=usual.correct if asked.above is None else asked.above,
         incorrect=usual.incorrect if asked.below is None else asked.below,
     )
-
-
-def marks_facts(run: Run) -> bool:
-    """Whether it is known of any answer which tokens carry the fact."""
-    return bool(np.asarray(run.answers["num_fact_tokens"] > 0).any())
 
 
 def _threshold(text: str) -> float | None:

@@ -10,11 +10,12 @@ from analysis.runs.arrays import TokenChoice
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
 from pages.ui import links, state
-from pages.ui.answer_sets.asked import MOST_ROWS, Asked, marks_facts
+from pages.ui.answer_sets.asked import MOST_ROWS, Asked
 from pages.ui.answer_sets.chosen import Chosen
 from pages.ui.answer_sets.place import settings as asked_settings
 from pages.ui.of_run import place
 from pages.ui.of_run.controls import STEPS, key_of, put, write
+from pages.ui.of_run.filters import marks_facts
 from pages.ui.settings_link import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, written_settings
 from rauq.settings import Settings, Signal, resolve
 from rauq.trace import Alignment

@@ -10,16 +10,15 @@ from analysis.figures.calibration import calibration_chart
 from analysis.figures.quality_bins import quality_bins_chart
 from analysis.figures.style import UNCERTAINTY
 from analysis.metrics import prr, roc_auc
-from analysis.report.report_tables import csv_table
 from pages.ui import cache
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
 from pages.ui.camera import is_dark
-from pages.ui.of_run.drawing import chart, clickable, open_in_inspect, sentence
+from pages.ui.of_run.drawing import chart, clickable, openable, sentence
 from rauq.settings import is_paper_setting, resolve
 
 _SHOWN = ("number", "group", "stratum", "error_label", "quality", "uncertainty", "num_tokens", "answer", "prompt")
-_OPEN = "open_answer"
+_HEIGHT = 560  # pixels
 
 
 def meaning(chosen: Chosen) -> None:
@@ -52,26 +51,8 @@ def answers(chosen: Chosen) -> None:
     """The answers in a table, the least sure first."""
     table = _table(chosen)
     sentence(f"{len(table):,} answers, the least sure first", chosen)
-    event = st.dataframe(
-        table,
-        key="answers_table",
-        hide_index=True,
-        height=560,
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
-            "quality": st.column_config.NumberColumn(format="%.2f"),
-            "uncertainty": st.column_config.NumberColumn(format="%.3f"),
-        },
-        alt="The answers with their quality and uncertainty",
-    )
-    rows = [row for row in event["selection"]["rows"] if 0 <= row < len(table)]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button("Open in Inspect", key=_OPEN, type="primary", disabled=not rows)
-        st.download_button("Table as CSV", lambda: csv_table(table), "answers.csv", "text/csv", on_click="ignore")
-        st.caption(f"Tick a row to open it. {_setting(chosen)} Higher is less sure; an undefined one stands last.")
-    if pressed and rows:
-        open_in_inspect(chosen, int(table.index[rows[0]]))
+    note = f"{_setting(chosen)} Higher is less sure; an undefined one stands last."
+    openable(table, "answers", chosen, note, height=_HEIGHT)
 
 
 def _table(chosen: Chosen) -> pd.DataFrame:

@@ -1,16 +1,22 @@
 """What all views of a run share: a sentence, figures that can be saved, and a click that opens an answer."""
 
+from collections.abc import Callable
+
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from analysis.report.report_tables import csv_table
 from pages.ui import camera
 from pages.ui.links import FROM, NUMBER, RUN
 from pages.ui.of_run.chosen import ChosenAnswers, about_counts, counts
 
+_FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}
+
 
 def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
     """What came out, in our own words and numbers, and how many answers are behind it."""
-    st.header(text, anchor=False)
+    st.header(text.removesuffix("."), anchor=False)
     st.caption("  \n".join(filter(None, [more, about_counts(counts(chosen), chosen.thresholds)])))
 
 
@@ -28,6 +34,32 @@ def clickable(figure: go.Figure, name: str, alt: str, chosen: ChosenAnswers) -> 
         place = point.get("customdata")
         if isinstance(place, int) and 0 <= place < len(chosen.rows):  # the browser says so
             open_in_inspect(chosen, place)
+
+
+def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *, height: int | None = None) -> None:
+    """A table of answers, its index their position among those chosen: a ticked row can be opened in Inspect."""
+    event = st.dataframe(
+        table,
+        key=f"{name}_table",
+        hide_index=True,
+        height=height or "content",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={column: st.column_config.NumberColumn(format=form) for column, form in _FORMATS.items()},
+        alt="The answers with their quality and uncertainty",
+    )
+    rows = [row for row in event["selection"]["rows"] if 0 <= row < len(table)]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Open in Inspect", key="open_answer", type="primary", disabled=not rows)
+        save("Table as CSV", f"{name}.csv", lambda: csv_table(table))
+        st.caption(f"Tick a row to open it. {note}")
+    if pressed and rows:
+        open_in_inspect(chosen, int(table.index[rows[0]]))
+
+
+def save(label: str, file: str, write: Callable[[], str]) -> None:
+    """A button that saves a text; it is written only when the button is pressed."""
+    st.download_button(label, write, file, "text/plain", key=file, on_click="ignore")
 
 
 def open_in_inspect(chosen: ChosenAnswers, place: int) -> None:

@@ -40,6 +40,11 @@ def groups(run: Run) -> tuple[str, ...]:
     return tuple(sorted(set(run.answers["group"])))
 
 
+def marks_facts(run: Run) -> bool:
+    """Whether it is known of any answer which tokens carry the fact."""
+    return bool(np.asarray(run.answers["num_fact_tokens"] > 0).any())
+
+
 def passing(run: Run, filters: Filters) -> np.ndarray:
     """Which answers pass: (A,) of True and False. A quality that is undefined lies in no range but the whole one."""
     table = run.answers

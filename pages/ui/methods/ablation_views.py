@@ -1,0 +1,42 @@
+"""RAUQ with something changed: another alpha, or another part."""
+
+import streamlit as st
+
+from analysis import paper
+from analysis.figures.alpha_sweep import alpha_sweep
+from analysis.methods import ablation_captions, ablation_tables, captions
+from analysis.methods.names import name_of
+from analysis.report.report_tables import Table
+from pages.ui import cache
+from pages.ui.camera import is_dark
+from pages.ui.methods.chosen import Chosen
+from pages.ui.methods.published import published_beside
+from pages.ui.methods.tables import compared, show_table, take_along
+from pages.ui.of_run.drawing import chart, sentence
+
+_SWEEP = (
+    "RAUQ at eleven values of alpha: at 1 the signal alone counts, at 0 attention alone. The line and the diamond mark "
+    "the paper's. Bands: 95 % bootstrap intervals."
+)
+
+
+def alpha(chosen: Chosen) -> None:
+    """RAUQ from alpha 0 to 1, with the paper's value (figure 4)."""
+    asked = chosen.asked
+    found = cache.sweep(chosen.run, chosen.rows, asked.metric, chosen.signal, asked.alignment)
+    sentence(ablation_captions.sweep_sentence(found, found.groups[0]), chosen)
+    chart(alpha_sweep(found, dark=is_dark()), "alpha", "How well RAUQ ranks at every alpha, group by group")
+    st.caption(_SWEEP)
+    take_along(Table("alpha", "RAUQ over alpha", _SWEEP, ablation_tables.sweep_table(found)))
+
+
+def ablation(chosen: Chosen) -> None:
+    """One table of the paper's ablations, in its layout, and on demand what was published."""
+    found = cache.ablated(chosen.run, chosen.rows, chosen.asked.metric, chosen.table.id)
+    rows, title = found.comparison, found.ablation.title
+    sentence(captions.comparison_sentence(rows.methods, rows.means, metric=rows.metric), chosen)
+    show_table(compared(rows, list(map(name_of, rows.methods))), alt=title)
+    caption = f"{captions.intervals_caption(rows)} {ablation_captions.ablation_note(found)}".rstrip()
+    st.caption(f"① best, ② second of a column. {caption}")
+    take_along(Table(f"ablation_{found.ablation.id}", title, caption, ablation_tables.ablation_table(found)))
+    published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))

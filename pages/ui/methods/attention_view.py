@@ -1,0 +1,23 @@
+"""Does attention matter on this run? RAUQ against itself with its attention exchanged."""
+
+import streamlit as st
+
+from analysis.figures.control_differences import control_differences
+from analysis.methods import ablation_captions, ablation_tables
+from analysis.report.report_tables import Table
+from pages.ui import cache
+from pages.ui.camera import is_dark
+from pages.ui.methods.chosen import Chosen
+from pages.ui.methods.tables import show_frame, take_along
+from pages.ui.of_run.drawing import chart, sentence
+
+
+def attention(chosen: Chosen) -> None:
+    """What is lost when the picked heads' attention is exchanged, group by group."""
+    found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
+    sentence(ablation_captions.control_sentence(found[0]), chosen)
+    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with other attention put in")
+    caption, frame = ablation_captions.control_caption(found), ablation_tables.control_table(found)
+    st.caption(caption)
+    show_frame(frame, alt="RAUQ with other attention put in, group by group")
+    take_along(Table("control", "Does attention matter?", caption, frame))

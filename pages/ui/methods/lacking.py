@@ -1,0 +1,38 @@
+"""Methods that a run was not asked for: named, grey, each with what to do."""
+
+import pandas as pd
+import streamlit as st
+
+import rauq
+from analysis.runs.opened import Run
+from rauq.methods.method import Method
+
+_GREY = "color: #8b95a1"
+_OPTIONS = {
+    "nli": "--nli microsoft/deberta-large-mnli",
+    "similarity": "--similarity cross-encoder/stsb-roberta-large",
+    "keywords": "--tagger en_core_web_sm",
+    "idf": "--idf FILE",
+}
+
+
+def lacking_methods(run: Run) -> None:
+    """A folded list of them; nothing where there is none."""
+    absent = [row for row in rauq.METHODS.values() if row.id not in run.methods and row.family != "ablation"]
+    if not absent:
+        return
+    label = f"{len(absent)} methods that this run was not asked for"
+    folded = st.expander(label, key="methods_lacking", on_change="rerun")
+    if folded.open:
+        with folded:
+            rows = {"method": [method.name for method in absent], "what to do": list(map(_what_to_do, absent))}
+            st.dataframe(
+                pd.DataFrame(rows).style.map(lambda _: _GREY), hide_index=True, height="content", alt="Methods not run"
+            )
+
+
+def _what_to_do(method: Method) -> str:
+    if "facts" in method.needs:
+        return "Facts are known of the embedded model's held-out prompts alone: score --data atlas."
+    judges = [option for need, option in _OPTIONS.items() if need in method.needs]
+    return " ".join(["Score again with", f"--methods {method.id}", *judges])
