@@ -8,7 +8,7 @@ import pytest
 from analysis.runs.arrays import batch, means
 from analysis.runs.opened import open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard
-from analysis.runs.traces import fact_tokens, trace, traces_in
+from analysis.runs.traces import fact_tokens, facts, trace, traces_in
 from rauq.batch import batch as batch_of
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Uncertainty
@@ -24,9 +24,9 @@ HALF = 1e-3  # half precision has three digits
 def test_means_are_those_of_the_whole_traces(alignment, offset, finished):
     pieces = [tuple(b" w" for _ in range(length)) for length in (1, 2, 5, 9)]
     made = [make_trace(own, num_layers=3, seed=seed) for seed, own in enumerate(pieces)]
-    facts = [np.arange(len(own)) % 3 == 2 for own in pieces]
+    marked = [np.arange(len(own)) % 3 == 2 for own in pieces]
     uncertainties = (Uncertainty(0),) * len(METHODS)
-    rows = zip(made, facts, strict=True)
+    rows = zip(made, marked, strict=True)
     outcomes = [
         Answered(number=number, trace=own, fact=fact, quality=0.0, quality_reason="", uncertainties=uncertainties)
         for number, (own, fact) in enumerate(rows)
@@ -34,9 +34,9 @@ def test_means_are_those_of_the_whole_traces(alignment, offset, finished):
     write_shard(finished, 0, outcomes, stored=open_run(finished).stored_layers)
     run = open_run(finished)
     for tokens, chosen in (
-        ("all", [fact | True for fact in facts]),
-        ("fact", facts),
-        ("other", [~fact for fact in facts]),
+        ("all", [fact | True for fact in marked]),
+        ("fact", marked),
+        ("other", [~fact for fact in marked]),
     ):
         found = means(run, alignment, tokens=tokens, offset=offset)[:4]
         for own, mask, row in zip(made, chosen, found, strict=True):
@@ -63,6 +63,15 @@ def test_what_a_run_does_not_have_is_refused(options, run):
         means(run, **options)
 
 
+def test_the_tokens_of_the_fact_are_those_of_each_answer(run):
+    mask = facts(run)
+    assert mask.shape == (len(run.answers), run.lengths.max())
+    assert mask.any()
+    for row, length in enumerate(run.lengths):
+        np.testing.assert_array_equal(mask[row, :length], fact_tokens(run, row))
+        assert not mask[row, length:].any()
+
+
 def test_a_row_that_is_not_there_is_refused(run):
     for row in (-1, 12):
         with pytest.raises(InvalidInput, match="There is no answer"):
@@ -75,7 +84,7 @@ def test_a_shard_that_broke_after_the_run_was_opened_is_said(finished):
     run = open_run(finished)
     for path in (answers_path(finished, 0), finished / "traces-00000.safetensors"):
         path.write_bytes(b"gone")
-    for read in (lambda: means(run), lambda: batch(run), lambda: trace(run, 0), lambda: fact_tokens(run, 0)):
+    for read in (lambda: means(run), lambda: batch(run), lambda: trace(run, 0), lambda: facts(run)):
         with pytest.raises(RunError, match="Shard 0 of run can no longer be read"):
             read()
 
@@ -87,5 +96,6 @@ def test_a_run_without_any_answer_is_said(finished):
     assert len(run.faults) == 4
     assert run.answers.empty
     assert means(run).shape == (0, 3, 4)
+    assert facts(run).shape == (0, 0)
     with pytest.raises(RunError, match="no answers yet"):
         batch(run)
