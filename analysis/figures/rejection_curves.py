@@ -16,7 +16,10 @@ _DASHES = ("solid", "dash", "dashdot", "longdash")
 
 
 def rejection_curves(found: Rejections, *, dark: bool = False) -> go.Figure:
-    """A line for each method, RAUQ the thickest, between the oracle above and a random order, which is level."""
+    """A line for each method, RAUQ the thickest, between the oracle above and a random order, which is level.
+
+    The PRR counts what is left of the upright line, at half of the answers.
+    """
     if not found.n:
         reason = "no answer has a quality and an uncertainty of each of these methods"
         return words_instead(reason, height=HEIGHT, dark=dark)
@@ -26,6 +29,8 @@ def rejection_curves(found: Rejections, *, dark: bool = False) -> go.Figure:
     _line(figure, first.rejected, first.random, name="random", line={"color": QUIET, "width": 1.5, "dash": "dot"})
     for place, (method, curve) in enumerate(zip(found.methods, found.curves, strict=True)):
         _line(figure, curve.rejected, curve.kept_quality, name=name_of(method), line=_look(method, place))
+    figure.update_traces(zorder=1, selector={"name": name_of(RAUQ)})
+    figure.add_vline(x=50, line={"color": QUIET, "width": 1}, layer="below")
     figure.update_xaxes(title="rejected answers", ticksuffix=" %", nticks=8, showgrid=False)
     figure.update_yaxes(title="mean quality of the rest", nticks=6)
     finish(figure, height=HEIGHT, dark=dark)

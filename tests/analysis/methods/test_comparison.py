@@ -74,13 +74,12 @@ def test_an_undefined_method_is_named_never_ranked_and_changes_no_other():
     assert (found.of_group("all")[place].n, found.of_group("all")[place].excluded) == (60, 60)
 
 
-@METRICS
-def test_too_few_answers_are_undefined_however_often_a_resample_draws_them(metric):
+def test_too_few_answers_are_undefined_however_often_a_resample_draws_them():
     answers = made_up(40)
-    answers.loc[1:, "msp"] = np.nan
-    found = compared(answers, metric=metric).of_group("all")[2]
+    answers.loc[3:, "msp"] = np.nan
+    found = compared(answers).of_group("all")[2]
     assert np.isnan([found.value, found.low, found.high]).all()
-    assert found.reason
+    assert found.reason == "only 3 answers: too few for one to be rejected"
 
 
 def test_no_quality_is_no_ranking():
