@@ -52,19 +52,6 @@ def fact_tokens(run: Run, row: int) -> np.ndarray:
     return facts_in(run, shard)[row - shard.start]
 
 
-def facts(run: Run) -> np.ndarray:
-    """Which tokens of all answers carry the fact: (A, N), False behind each answer.
-
-    Raises:
-        RunError: a shard can no longer be read.
-    """
-    mask = np.zeros((len(run.answers), int(run.lengths.max(initial=0))), dtype=bool)
-    for shard in run.shards:
-        for row, own in enumerate(facts_in(run, shard), start=shard.start):
-            mask[row, : len(own)] = own
-    return mask
-
-
 def facts_in(run: Run, shard: Shard) -> list[np.ndarray]:
     """Which tokens of each of a shard's answers carry the fact.
 

@@ -8,7 +8,7 @@ import pytest
 from analysis.runs.arrays import batch, means
 from analysis.runs.opened import open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard
-from analysis.runs.traces import fact_tokens, facts, trace, traces_in
+from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
 from rauq.batch import batch as batch_of
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Uncertainty
@@ -64,7 +64,7 @@ def test_what_a_run_does_not_have_is_refused(options, run):
 
 
 def test_the_tokens_of_the_fact_are_those_of_each_answer(run):
-    mask = facts(run)
+    mask = fact_masks(run)
     assert mask.shape == (len(run.answers), run.lengths.max())
     assert mask.any()
     for row, length in enumerate(run.lengths):
@@ -84,7 +84,7 @@ def test_a_shard_that_broke_after_the_run_was_opened_is_said(finished):
     run = open_run(finished)
     for path in (answers_path(finished, 0), finished / "traces-00000.safetensors"):
         path.write_bytes(b"gone")
-    for read in (lambda: means(run), lambda: batch(run), lambda: trace(run, 0), lambda: facts(run)):
+    for read in (lambda: means(run), lambda: batch(run), lambda: trace(run, 0), lambda: fact_masks(run)):
         with pytest.raises(RunError, match="Shard 0 of run can no longer be read"):
             read()
 
@@ -96,6 +96,6 @@ def test_a_run_without_any_answer_is_said(finished):
     assert len(run.faults) == 4
     assert run.answers.empty
     assert means(run).shape == (0, 3, 4)
-    assert facts(run).shape == (0, 0)
+    assert fact_masks(run).shape == (0, 0)
     with pytest.raises(RunError, match="no answers yet"):
         batch(run)
