@@ -1,0 +1,173 @@
+"""What is asked of evaluate: which methods, with what said, and how rarely the judges are called."""
+
+import dataclasses
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import rauq
+from rauq import METHODS, InvalidInput, Judges, Uncertainty, evaluate
+from rauq.methods.needs import NEEDS, needs_met, what_lacks
+from tests.rauq.methods.evidence import JUDGES, make_answer, same_letter, shared_words
+
+TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Oslo", "Paris")
+SAMPLES = [make_answer(text, seed=seed) for seed, text in enumerate(TEXTS)]
+
+
+def listening(judge, heard):
+    def ask(firsts, seconds):
+        heard.append(list(zip(firsts, seconds, strict=True)))
+        return judge(firsts, seconds)
+
+    return ask
+
+
+def test_unknown_methods_raise_with_the_valid_ones():
+    with pytest.raises(InvalidInput, match="Got methods 'rauqq', 'x'; give a list of some of rauq, msp, perplexity, "):
+        evaluate(make_answer(), ["rauqq", "msp", "x"])
+    with pytest.raises(InvalidInput, match="Got methods 'rauq'; give a list of some of rauq, "):
+        evaluate(make_answer(), "rauq")
+
+
+def test_samples_of_another_prompt_or_model_raise():
+    trace = make_answer()
+    with pytest.raises(InvalidInput, match="Sample 1 answers another prompt"):
+        evaluate(trace, ["luq"], samples=[trace, dataclasses.replace(trace, prompt_ids=np.arange(1, 4))])
+    with pytest.raises(InvalidInput, match="Sample 0 is of another, the answer of made-up"):
+        evaluate(trace, ["luq"], samples=[dataclasses.replace(trace, model="another")])
+
+
+def test_the_result_has_the_methods_that_were_asked_for_in_their_order():
+    got = evaluate(make_answer(), iter(["perplexity", "rauq", "luq"]))
+    assert list(got) == ["perplexity", "rauq", "luq"]
+    assert all(isinstance(value, Uncertainty) for value in got.values())
+    assert (got["rauq"].reason, "none. Draw some" in got["luq"].reason) == ("", True)
+
+
+def test_the_table_cannot_be_written_to():
+    with pytest.raises(TypeError):
+        METHODS["mine"] = METHODS["rauq"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        METHODS["rauq"].name = "mine"
+
+
+def test_every_row_is_complete():
+    assert all(method == row.id for method, row in METHODS.items())
+    assert len({row.name for row in METHODS.values()}) == len(METHODS)
+    for row in METHODS.values():
+        assert (row.source, row.cost, row.direction) == (row.source.strip(), row.cost.strip(), "higher is less sure")
+        assert row.source
+        assert row.cost
+        assert ("samples" in row.needs) == (row.family == "samples"), row.id
+        assert not row.sample_extras or row.family == "samples"
+        assert (row.settings is None) or row.family == "ablation" or row.id == "rauq"
+
+
+def test_each_need_is_told_until_it_is_met():
+    for row in METHODS.values():
+        assert what_lacks(row, NEEDS) == ""
+        for need in NEEDS:
+            lacking = what_lacks(row, set(NEEDS) - {need})
+            assert bool(lacking) == (need in row.needs)
+            assert not lacking or lacking.endswith(".")
+    everything = set(NEEDS) - {"held_out"}
+    assert needs_met(JUDGES, samples=True) == everything
+    assert needs_met(Judges(), samples=False) == frozenset()
+    for field, need in (("nli", "nli"), ("keywords", "keywords"), ("idf", "idf"), ("facts", "facts")):
+        without = dataclasses.replace(JUDGES, **{field: None})
+        assert needs_met(without, samples=True) == everything - {need}
+
+
+def test_document_frequencies_are_not_asked_for_once_they_have_done_their_part():
+    judges = dataclasses.replace(JUDGES, idf=None)
+    trace = make_answer()
+    assert evaluate(trace, ["focus"], judges=judges)["focus"] == evaluate(trace, ["focus"], judges=JUDGES)["focus"]
+    bare = dataclasses.replace(trace, extras={})
+    assert "document frequencies" in evaluate(bare, ["focus"], judges=judges)["focus"].reason
+
+
+def test_a_judge_is_asked_once_about_each_pair_of_texts_and_all_pairs_at_once():
+    heard = []
+    judges = Judges(nli=listening(same_letter, heard))
+    methods = ["degmat", "eccentricity", "eigval_laplacian", "luq", "semantic_entropy"]
+    evaluate(SAMPLES[0], methods, samples=SAMPLES, judges=judges)
+    different = set(TEXTS)
+    assert [Counter(pairs) for pairs in heard] == [Counter((a, b) for a in different for b in different)]
+
+
+def test_what_sar_and_semantic_density_ask():
+    similar, entailed = [], []
+    judges = Judges(nli=listening(same_letter, entailed), similarity=listening(shared_words, similar))
+    trace = make_answer("Rome it is", prompt="Q: where? A:")
+    evaluate(trace, ["sar", "semantic_density"], samples=SAMPLES[:2], judges=judges, question="where?")
+    before = "Q: where? A: "
+    parts = [(f"{before}Oslo is it", f"{before}{part}") for part in ("is it", "Oslo it", "Oslo is")]
+    assert similar[0] == [*parts, (f"{before}Oslo", before)]
+    assert len(similar) == 2
+    assert entailed == [[("where? Rome it is", "where? Oslo is it"), ("where? Rome it is", "where? Oslo")]]
+
+
+def test_without_a_question_the_whole_prompt_is_it():
+    heard = []
+    trace = make_answer("Rome", prompt="Q: where? A:")
+    evaluate(trace, ["semantic_density"], samples=SAMPLES[1:2], judges=Judges(nli=listening(same_letter, heard)))
+    assert heard == [[("Q: where? A: Rome", "Q: where? A: Oslo")]]
+
+
+def test_ccp_compares_the_chosen_token_with_the_others_stripped_and_asks_once():
+    heard = []
+    trace = make_answer("Oslo", ended=False)
+    evaluate(trace, ["ccp"], judges=Judges(nli=listening(same_letter, heard)))
+    assert heard == [[("Oslo", "x"), ("Oslo", "y"), ("x", "Oslo"), ("y", "Oslo")]]
+
+
+def test_the_chosen_token_comes_first_even_where_it_is_not_the_most_probable():
+    trace = make_answer("Oslo", ended=False)
+    likely = ((trace.alternatives[0][1], trace.alternatives[0][0], trace.alternatives[0][2]),)
+    judges = Judges(nli=same_letter)
+    swapped = dataclasses.replace(trace, alternatives=likely)
+    absent = dataclasses.replace(trace, alternatives=(likely[0][::2],), answer_tokens=(" Oslo",))
+    expected = evaluate(trace, ["ccp"], judges=judges)["ccp"]
+    assert evaluate(swapped, ["ccp"], judges=judges)["ccp"] == expected
+    assert evaluate(absent, ["ccp"], judges=judges)["ccp"] == expected
+    assert -1 < expected < 0
+
+
+def test_keywords_are_found_in_an_answer_that_begins_with_white_space():
+    heard = []
+
+    def second_word(text):
+        heard.append(text)
+        return [(text.index("is"), text.index("is") + 2)]
+
+    trace = make_answer("Oslo is it")
+    focus = evaluate(trace, ["focus"], judges=Judges(keywords=second_word))["focus"]
+    own = np.exp2(trace.extras["focus"][:, 1]) - np.log(trace.extras["focus"][:, 0] + 1e-5)
+    assert heard == ["Oslo is it"]
+    share = trace.extras["max_attention"][1, 0] / (trace.extras["max_attention"][1, 0] + 1e-6)
+    assert focus == pytest.approx(own[1] + 0.9 * share * own[0], rel=1e-6)
+
+
+def test_equal_samples_count_as_often_as_they_were_drawn_but_once_for_the_density():
+    judges = Judges(nli=same_letter)
+    trace, one, other = make_answer("Oslo"), make_answer("Oslo", seed=1), make_answer("Paris", seed=2)
+    methods = ["semantic_density", "semantic_entropy"]
+    once = evaluate(trace, methods, samples=[one, other], judges=judges)
+    twice = evaluate(trace, methods, samples=[one, one, other], judges=judges)
+    assert once["semantic_density"] == twice["semantic_density"]
+    assert once["semantic_entropy"] > twice["semantic_entropy"]
+
+
+def test_rouge_l_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
+    got = evaluate(SAMPLES[0], ["lexical_similarity", "msp"], samples=SAMPLES)
+    assert got["lexical_similarity"].reason == "ROUGE-L needs rouge-score. pip install -r requirements-extra.txt"
+    assert got["msp"] == evaluate(SAMPLES[0], ["msp"])["msp"]
+
+
+def test_an_uncertainty_is_a_float_with_a_reason():
+    assert (Uncertainty(1.5) + 1, Uncertainty(1.5).reason) == (2.5, "")
+    assert (np.isnan(Uncertainty(np.nan, "why")), Uncertainty(np.nan, "why").reason) == (True, "why")
+    assert set(rauq.__all__) >= {"METHODS", "evaluate", "Judges", "Method", "Uncertainty"}

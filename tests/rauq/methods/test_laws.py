@@ -1,0 +1,246 @@
+"""Laws of every row of the table, on made-up answers, and what each row without a golden number is by definition."""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+import pytest
+
+from rauq import METHODS, InvalidInput, Judges, Settings, evaluate, score
+from tests.rauq.methods.evidence import FACTS, JUDGES, NUM_PROMPT, make_answer, same_letter, shared_words
+from tests.rauq.methods.test_golden import GOLDEN
+
+TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Rome is not", "Paris")
+FREE = [method for method in METHODS if method != "single_head"]
+SAMPLED = [method for method, row in METHODS.items() if "samples" in row.needs]
+SCORED = [method for method, row in METHODS.items() if row.settings is not None]
+FACTUAL = [method for method, row in METHODS.items() if "facts" in row.needs]
+MAY_BE_INFINITE = {
+    method for method in SCORED if METHODS[method].settings.update in ("product", "mean_product", "mean_sum")
+}
+
+
+def drawn(*texts, **changes):
+    return [make_answer(text, seed=number, **changes) for number, text in enumerate(texts, start=1)]
+
+
+def all_of(trace, samples=(), **changes):
+    return evaluate(trace, METHODS, samples=samples, **({"judges": JUDGES} | changes))
+
+
+def assert_equal(first, second, methods=METHODS):
+    for method in methods:
+        np.testing.assert_allclose(first[method], second[method], rtol=1e-9, atol=1e-12, err_msg=method)
+        assert first[method].reason == second[method].reason
+
+
+def msp(trace):
+    return -sum(trace.logprobs)
+
+
+def perplexity(trace):
+    return -np.mean(trace.logprobs)
+
+
+def mean_token_entropy(trace):
+    return np.mean(trace.entropies)
+
+
+def attention_score_answer_head(trace):
+    weights = trace.extras["diagonal"][:, NUM_PROMPT:-1].astype(float)
+    return -np.log(max(weights, key=np.mean)).sum()
+
+
+DEFINED = {one.__name__: one for one in (msp, perplexity, mean_token_entropy, attention_score_answer_head)}
+JACCARD = {"degmat_jaccard", "eccentricity_jaccard", "eigval_laplacian_jaccard"}
+
+
+def test_every_row_has_a_golden_number_or_a_definition_here():
+    assert set(METHODS) == GOLDEN | set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | {"single_head"}
+
+
+@pytest.mark.parametrize("method", sorted(DEFINED))
+def test_a_method_of_one_generation_is_what_it_is_by_definition(method):
+    trace = make_answer()
+    assert evaluate(trace, [method])[method] == pytest.approx(DEFINED[method](trace))
+
+
+@pytest.mark.parametrize("method", SCORED)
+@pytest.mark.parametrize("kind", ["base", "instruct"])
+def test_rauq_and_its_ablations_are_scores_under_their_settings(method, kind):
+    trace = make_answer(kind=kind)
+    assert evaluate(trace, [method])[method] == score(trace, METHODS[method].settings).uncertainty
+    assert (METHODS[method].settings == Settings()) == (method == "rauq")
+
+
+def test_the_ablations_differ():
+    got = evaluate(make_answer("a b c d e f g h i", num_layers=32, num_heads=6, seed=2), SCORED)
+    assert got["rauq"] == got["rauq_probability"]
+    assert len({float(value) for value in got.values()}) == len(got) - 1
+
+
+@pytest.mark.parametrize("method", sorted(JACCARD))
+def test_shared_words_are_a_graph_like_any_other(method):
+    samples = drawn(*TEXTS)
+
+    def words_in_common(firsts, seconds):
+        similar = shared_words(firsts, seconds)
+        return np.stack([1 - similar, 0 * similar, similar], axis=1)
+
+    graph = method.removesuffix("_jaccard")
+    got = evaluate(samples[0], [method, graph], samples=samples, judges=Judges(nli=words_in_common))
+    assert got[method] == pytest.approx(got[graph])
+
+
+@pytest.mark.parametrize("method", FACTUAL)
+def test_known_facts_are_a_judge_that_is_certain(method):
+    samples = drawn(*TEXTS)
+    own = method.removesuffix("_facts")
+
+    def certain(firsts, seconds):
+        same = [first[:1] == second[:1] for first, second in zip(firsts, seconds, strict=True)]
+        return np.eye(3)[[2 if one else 0 for one in same]]
+
+    judges = Judges(
+        nli=certain,
+        similarity=lambda firsts, seconds: certain(firsts, seconds)[:, 2],
+        keywords=FACTS.keywords,
+        idf=JUDGES.idf,
+        facts=FACTS,
+    )
+    trace = make_answer(prompt="")
+    got = evaluate(trace, [method, own], samples=samples, judges=judges)
+    assert math.isfinite(got[method])
+    assert got[method] == pytest.approx(got[own])
+    assert METHODS[method].name == f"{METHODS[own].name.removesuffix(' NLI entail.')} (same facts)"
+
+
+def test_one_head_a_layer_needs_other_answers():
+    got = all_of(make_answer(), drawn(*TEXTS))["single_head"]
+    assert math.isnan(got)
+    assert "chosen on other answers" in got.reason
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("text", ["Oslo", "Oslo is", "Oslo is it", "a b c d e f g h"])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_any_answer_has_a_number_or_a_reason(text, ended, count):
+    got = all_of(make_answer(text, ended=ended), drawn(*TEXTS[:count], ended=ended))
+    for method, value in got.items():
+        assert math.isfinite(value) != bool(value.reason), f"{method}: {float(value)} {value.reason}"
+    undefined = {method for method, value in got.items() if math.isnan(value)}
+    alone = {"lexical_similarity", "luq", "luq_facts"} if count == 1 else set()
+    short = {"mean_product", "mean_sum"} if (text, ended) == ("Oslo", False) else set()
+    assert undefined - {"minus_mean", "minus_recent_mean"} == {"single_head"} | alone | short
+
+
+def test_the_order_of_the_samples_does_not_matter():
+    samples = drawn(*TEXTS)
+    expected = all_of(samples[0], samples)
+    for seed in range(5):
+        shuffled = np.random.default_rng(seed).permutation(len(samples))
+        assert_equal(all_of(samples[0], [samples[place] for place in shuffled]), expected)
+
+
+def test_samples_that_are_all_equal_are_the_surest():
+    different, equal = drawn("Oslo", "Paris", "Rome", "Kyiv"), [make_answer("Oslo", seed=1)] * 4
+    unsure, sure = (all_of(different[0], samples) for samples in (different, equal))
+    for method in SAMPLED:
+        assert math.isfinite(sure[method]), method
+        assert sure[method] < unsure[method], method
+    for method, value in {"degmat_jaccard": 0, "eigval_laplacian_jaccard": 1, "lexical_similarity": -1}.items():
+        assert sure[method] == pytest.approx(value, abs=1e-12)
+
+
+def test_samples_without_text_are_left_out():
+    trace, samples = make_answer(), drawn(*TEXTS)
+    empty = [make_answer("", seed=8), make_answer("<", seed=9, ended=False, answer_tokens=(" \n",))]
+    assert_equal(all_of(trace, [empty[0], *samples, empty[1]]), all_of(trace, samples))
+    got = all_of(trace, empty)
+    for method in SAMPLED:
+        assert math.isnan(got[method])
+        assert got[method].reason == "all samples (2) are without text"
+
+
+def test_an_answer_without_text_has_numbers_or_reasons_too():
+    got = all_of(make_answer(""), drawn(*TEXTS))
+    assert "no keyword" in got["focus"].reason
+    assert all(math.isfinite(value) != bool(value.reason) for value in got.values())
+
+
+def test_attention_that_is_zero_everywhere_is_no_error():
+    trace, samples = make_answer(), drawn(*TEXTS)
+    zero = {name: array * 0 if name != "focus" else array for name, array in trace.extras.items()}
+    got = all_of(dataclasses.replace(trace, attention=trace.attention * 0, extras=zero), samples)
+    for method, value in got.items():
+        number = math.isfinite(value) or (value == math.inf and method in MAY_BE_INFINITE)
+        assert number != bool(value.reason), f"{method}: {float(value)} {value.reason}"
+    assert got["simple_focus"] == pytest.approx(got["perplexity"])
+    tokens = trace.extras["diagonal"].shape[1]
+    assert got["attention_score"] == pytest.approx(-tokens * math.log(1e-12))
+
+
+def test_what_is_nan_in_the_answer_is_never_a_number():
+    trace, samples = make_answer(), drawn(*TEXTS)
+    unknown = {name: array * np.nan for name, array in trace.extras.items()}
+    got = all_of(
+        dataclasses.replace(
+            trace, logprobs=trace.logprobs * np.nan, entropies=trace.entropies * np.nan, extras=unknown
+        ),
+        [dataclasses.replace(one, logprobs=one.logprobs * np.nan, extras=unknown) for one in samples],
+    )
+    of_text = {"lexical_similarity", *JACCARD, "degmat", "eccentricity", "eigval_laplacian", "luq"}
+    of_text |= {f"{method}_facts" for method in of_text if f"{method}_facts" in METHODS}
+    assert {method for method, value in got.items() if not math.isnan(value)} == of_text
+    assert all(got[method].reason for method in set(METHODS) - of_text)
+
+
+def test_what_a_judge_says_as_nan_is_never_a_number():
+    def undecided(judge):
+        return lambda firsts, seconds: judge(firsts, seconds) * np.nan
+
+    judges = Judges(nli=undecided(same_letter), similarity=undecided(shared_words))
+    judged = [method for method, row in METHODS.items() if row.needs & {"nli", "similarity"}]
+    got = all_of(make_answer(), drawn(*TEXTS), judges=judges)
+    for method in judged:
+        assert math.isnan(got[method]), method
+        assert "not finite" in got[method].reason
+
+
+@pytest.mark.parametrize("method", FREE)
+def test_what_is_missing_is_said_with_what_to_do(method):
+    bare = dataclasses.replace(make_answer(), extras={})
+    got = evaluate(bare, [method])[method]
+    if METHODS[method].needs or METHODS[method].extras:
+        assert math.isnan(got)
+        assert re.search(r"Give|Draw|Ask|Generate", got.reason)
+    else:
+        assert math.isfinite(got) or got.reason
+
+
+@pytest.mark.parametrize("method", [method for method, row in METHODS.items() if row.extras or row.sample_extras])
+def test_extras_that_lack_or_do_not_fit_are_told(method):
+    row = METHODS[method]
+    for name in (*row.extras, *row.sample_extras):
+        for extras, said in (({}, "Generate the answer again"), ({name: np.ones((2, 3))}, "has shape (2, 3)")):
+            trace, samples = make_answer(), drawn(*TEXTS)
+            left = {other: array for other, array in trace.extras.items() if other != name} | extras
+            samples = [dataclasses.replace(one, extras=left) for one in samples]
+            got = evaluate(dataclasses.replace(trace, extras=left), [method], samples=samples, judges=JUDGES)[method]
+            assert math.isnan(got)
+            assert said in got.reason
+            assert repr(name) in got.reason
+
+
+def test_one_method_that_fails_costs_no_other():
+    def out_of_order(*_):
+        message = "The judge is out of order. Get another."
+        raise InvalidInput(message)
+
+    judges = dataclasses.replace(JUDGES, nli=out_of_order)
+    trace, samples = make_answer(), drawn(*TEXTS)
+    got, expected = all_of(trace, samples, judges=judges), all_of(trace, samples)
+    asked = [method for method, row in METHODS.items() if "nli" in row.needs]
+    assert {got[method].reason for method in asked} == {"The judge is out of order. Get another."}
+    assert_equal(got, expected, [method for method in METHODS if method not in asked])
