@@ -181,6 +181,8 @@ def test_a_judge_with_pickled_weights_is_taken_as_the_hubs_own_conversion_and_ag
     publish_judge(hub, "tiny/judge", author="SFconvertbot")
     wanted = load_nli(str(hub.root / "tiny/judge/refs/pr/7"))(["yes"], ["no"])
     assert (load_nli("tiny/judge")(["yes"], ["no"]) == wanted).all()
+    with pytest.raises(ModelNotFound, match=r"weights of tiny/judge cannot be loaded .*model\.safetensors"):
+        load_nli("tiny/judge", revision=COMMIT)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         point_to(closed.getsockname())
