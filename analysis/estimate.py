@@ -1,12 +1,17 @@
 """One number about a set of answers, how sure it is, and on how many answers it stands."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.metrics import Metric, bootstrap, interval, is_constant, resamples
+from analysis.metrics import Metric, bootstrap, interval, is_constant, prr, resamples, roc_auc
 from analysis.rejection import defined
+from analysis.resampled import counts_of, resampled_prr, resampled_roc_auc
+
+_Resampled = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+_AT_ONCE: dict[Metric, _Resampled] = {prr: resampled_prr, roc_auc: resampled_roc_auc}  # faster than one by one
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,15 @@ def estimate(
     if math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, given - n, why_undefined(uncertainty, quality))
     drawn = resamples(n, count=count, seed=seed)
-    low, high = interval(bootstrap(metric, uncertainty, quality, drawn), level=level)
+    low, high = interval(_resampled(metric, uncertainty, quality, drawn), level=level)
     return Estimate(value, low, high, n, given - n)
+
+
+def _resampled(metric: Metric, uncertainty: np.ndarray, quality: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    at_once = _AT_ONCE.get(metric)
+    return (
+        at_once(uncertainty, quality, counts_of(drawn)) if at_once else bootstrap(metric, uncertainty, quality, drawn)
+    )
 
 
 def why_undefined(uncertainty: np.ndarray, quality: np.ndarray) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.estimate import estimate
-from analysis.metrics import prr, roc_auc, spearman
+from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc, spearman
 
 METRICS = pytest.mark.parametrize("metric", [prr, roc_auc, spearman], ids=lambda metric: metric.__name__)
 
@@ -24,6 +24,13 @@ def test_the_interval_holds_the_value_and_depends_on_the_seed_alone(metric):
     assert first == second != other
     assert first.low < first.value < first.high
     assert (first.value, first.n, first.excluded, first.reason) == (metric(*answers()), 150, 0, "")
+
+
+@METRICS
+def test_the_interval_is_that_of_the_metric_on_each_resample(metric):
+    got = estimate(metric, *answers(), seed=3, count=50)
+    each = bootstrap(metric, *answers(), resamples(150, count=50, seed=3))
+    assert (got.low, got.high) == pytest.approx(interval(each))
 
 
 @METRICS
