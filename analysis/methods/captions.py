@@ -84,7 +84,6 @@ def rejections_caption(found: Rejections, *, at: float = 0.2) -> str:
         f"Without the {100 * first.rejected[place]:.0f} % least sure of {found.n:,} answers the mean quality of the "
         f"rest is: {', '.join(gains)}; oracle {number(first.oracle[place], places=2)}, random "
         f"{number(first.random[place], places=2)}.",
-        "The PRR counts the first half; at the right end few answers are left, and chance decides.",
         left_out(found.excluded, lacking="one of the uncertainties"),
     )
 
