@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
@@ -18,6 +18,7 @@ def test_the_formula_by_hand():
     np.testing.assert_allclose(idf, [math.log(3 / times) for times in (1, 4, 1, 1, 2, 2)], rtol=1e-15)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), min_size=1, max_size=8), st.randoms())
 def test_order_and_repetition_do_not_matter_and_rarer_weighs_more(documents, random):
     idf = idf_of(documents, vocab_size=10)
