@@ -112,12 +112,6 @@ def published_tables() -> tuple[Published, ...]:
     )
 
 
-def published_models(metric: str = "prr") -> tuple[str, ...]:
-    """The models whose comparison of all methods was published."""
-    found = [one.model for one in published_tables() if (one.kind, one.metric) == ("methods", metric)]
-    return tuple(dict.fromkeys(found))
-
-
 def published(table: str, model: str) -> pd.DataFrame:
     """The published numbers of a table about a model: a row for each method, a column for each data set or task.
 

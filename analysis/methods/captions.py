@@ -18,6 +18,7 @@ from analysis.methods.names import METRICS, name_of
 from analysis.methods.paired import Paired
 from analysis.methods.ranking import Metric
 from analysis.methods.rejections import Rejections
+from analysis.paper import published_errors, published_runtime
 from rauq.labels import number
 
 
@@ -134,6 +135,22 @@ def errors_sentence(found: ErrorAnalysis, method: str) -> str:
         "Among answers of equal uncertainty a seeded draw chose." if found.drawn else "",
         f"Fewer than asked for: {found.reason}." if found.reason else "",
         left_out(found.excluded, lacking="an uncertainty"),
+    )
+
+
+def published_overheads() -> str:
+    """What methods cost in the paper."""
+    rows = published_runtime().sort_values("overhead_percent", kind="stable")
+    costs = [f"{name_of(row.method)} {row.overhead_percent:g} %" for row in rows.itertuples() if row.overhead_percent]
+    return f"Published overhead, Llama-3.1 8B: {', '.join(costs)}."
+
+
+def published_shares() -> str:
+    """The paper's error analysis."""
+    shares = published_errors().set_index("scores")["erroneous_percent"]
+    return (
+        f"Published, Llama-3.1 8B on TruthfulQA: {shares['highest']} % of the 20 highest RAUQ scores were of erroneous "
+        f"answers, and {shares['lowest']} % of the 20 lowest."
     )
 
 
