@@ -1,0 +1,97 @@
+"""The laws of every row hold for answers and samples of real models, with what the capture gives."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from rauq import METHODS, Judges, evaluate, load_idf, load_model
+from rauq.atlas.evaluation import load_examples
+from rauq.judges.facts import facts_for_prompt
+from tests.architectures import VOCABULARY, named, tiny_language_model
+from tests.rauq.methods.evidence import JUDGES
+from tests.tiny import PROMPT, chained
+
+IDF = np.random.default_rng(0).uniform(1, 2, VOCABULARY)
+MAY_LACK_A_NUMBER = {  # in bytes at random there may be no keyword, no token that matters, no logarithm
+    *(
+        "single_head",
+        "minus_mean",
+        "minus_recent_mean",
+        "mean_product",
+        "mean_sum",
+        "focus",
+        "focus_facts",
+        "sar_facts",
+    ),
+}
+OF_ANSWER = ("max_attention", "diagonal", "focus")
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return tiny_language_model(named("llama"))
+
+
+@pytest.fixture(scope="module")
+def samples(lm):
+    return lm.sample(PROMPT, k=4, max_new_tokens=6, extras=("hidden",))
+
+
+def evaluated(trace, samples):
+    return evaluate(trace, METHODS, samples=samples, judges=JUDGES, question=PROMPT)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_any_answer_has_a_number_or_a_reason(length, lm, samples):
+    trace = lm.generate(PROMPT, max_new_tokens=length, extras=OF_ANSWER, idf=IDF, stop=())
+    assert len(trace.answer_ids) == length
+    got = evaluated(trace, samples)
+    for method, value in got.items():
+        assert math.isfinite(value) != bool(value.reason), f"{method}: {float(value)} {value.reason}"
+    assert {method for method, value in got.items() if value.reason} <= MAY_LACK_A_NUMBER
+
+
+def test_an_answer_that_was_generated_and_the_same_one_read_are_equally_sure(lm, samples):
+    trace = lm.generate(PROMPT, max_new_tokens=7, extras=OF_ANSWER, idf=IDF, stop=())
+    read = lm.read(PROMPT, trace.answer_ids.tolist(), extras=OF_ANSWER, idf=IDF)
+    first, second = evaluated(trace, samples), evaluated(read, samples)
+    for method in METHODS:
+        np.testing.assert_allclose(first[method], second[method], rtol=1e-4, err_msg=method)
+
+
+def test_the_end_token_counts_where_the_reference_counts_it():
+    lm = chained(tiny_language_model(named("llama")), "ab", end=True)
+    ended = lm.generate(PROMPT, extras=("diagonal", "hidden"))
+    assert (ended.stop_reason, len(ended.answer_ids)) == ("eos", 3)
+    cut = dataclasses.replace(ended, stop_reason="length")
+    judges = Judges(
+        similarity=lambda firsts, seconds: np.array(
+            [0.1 * len(text) / (1 + len(first)) for first, text in zip(firsts, seconds, strict=True)]
+        )
+    )
+    logprobs = np.array([-0.5, -1.0, -4.0])
+    whole, unended = (dataclasses.replace(one, logprobs=logprobs) for one in (ended, cut))
+    names = ("msp", "perplexity", "sar")
+    first, second = (evaluate(one, names, samples=[one] * 2, judges=judges) for one in (whole, unended))
+    assert first["msp"] == second["msp"] == 5.5
+    assert first["perplexity"] == second["perplexity"]
+    assert first["sar"] < second["sar"]  # its end token, the least probable, has no part in it
+
+
+def test_the_embedded_model_with_the_judge_that_knows_the_facts():
+    lm, example = load_model(), load_examples("places")[0]
+    idf = load_idf()
+    trace = lm.generate(example.prompt, max_new_tokens=12, extras=OF_ANSWER, idf=idf)
+    samples = lm.sample(example.prompt, k=3, max_new_tokens=12, extras=("hidden",))
+    judges = Judges(facts=facts_for_prompt(example.prompt), idf=idf)
+    got = evaluate(trace, METHODS, samples=samples, judges=judges)
+    free = [method for method, row in METHODS.items() if not row.needs & {"nli", "similarity", "keywords", "held_out"}]
+    for method in free:
+        assert math.isfinite(got[method]) != bool(got[method].reason), method
+    facts = [method for method in free if "facts" in METHODS[method].needs]
+    assert [method for method in facts if got[method].reason] == []
+    assert len(facts) == 8
+    elsewhere = evaluate(trace, facts, samples=samples, judges=dataclasses.replace(judges, facts=None))
+    assert all("held-out prompts of the embedded model" in value.reason for value in elsewhere.values())
