@@ -6,6 +6,8 @@ from typing import Any
 import streamlit as st
 
 from analysis import paper
+from analysis.answer_sets.captions import joined
+from analysis.methods import captions
 from analysis.paper import Published
 from pages.ui import links
 from pages.ui.methods.asked import ref
@@ -49,4 +51,4 @@ def _show(one: Published) -> None:
         ],
         alt=one.title,
     )
-    st.caption(_NOTE)
+    st.caption(joined(_NOTE, captions.published_overheads() if one.kind == "methods" else ""))
