@@ -1,6 +1,6 @@
 """Which methods a run may be asked for, and what each of them needs beside the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from analysis.datasets.example import DataSet
@@ -16,14 +16,15 @@ ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "abla
 
 EMBEDDED = "atlas"
 _WORDS = ("default", "no-download")
-_HOW: Mapping[Need, str] = MappingProxyType(
+_FROM_ELSEWHERE: Mapping[Need, tuple[str, str]] = MappingProxyType(
     {
-        "nli": "a model for natural-language inference: --nli microsoft/deberta-large-mnli",
-        "similarity": "a model of sentence similarity: --similarity cross-encoder/stsb-roberta-large",
-        "keywords": "a spaCy model that finds keywords: --tagger en_core_web_sm",
-        "idf": "document frequencies of the model's tokens: --idf FILE, made with python -m analysis idf",
+        "nli": ("a model for natural-language inference", "--nli microsoft/deberta-large-mnli"),
+        "similarity": ("a model of sentence similarity", "--similarity cross-encoder/stsb-roberta-large"),
+        "keywords": ("a spaCy model that finds keywords", "--tagger en_core_web_sm"),
+        "idf": ("document frequencies of the model's tokens", "--idf FILE, made with python -m analysis idf"),
     }
 )
+"""What has to be named, in words, and how to name it on the command line."""
 
 
 def named(words: Sequence[str], *, model: str, data: DataSet) -> tuple[str, ...]:
@@ -70,13 +71,35 @@ def own_idf(request: Request) -> str:
     return EMBEDDED if weighed and request.model == EMBEDDED else ""
 
 
-def lacking(method: str, request: Request) -> str:
-    """What a method asks that the request does not name, and how to name it; empty where nothing is lacking."""
-    given: Mapping[Need, str] = {
+def named_in(request: Request) -> frozenset[Need]:
+    """The judges that a request names."""
+    given: dict[Need, str] = {
         "nli": request.nli,
         "similarity": request.similarity,
         "keywords": request.tagger,
         "idf": request.idf or own_idf(request),
     }
-    wanted = [how for need, how in _HOW.items() if need in METHODS[method].needs and not given[need]]
-    return f"{METHODS[method].name} needs {'; and '.join(wanted)}." if wanted else ""
+    return frozenset(need for need, name in given.items() if name)
+
+
+def lacking(method: str, given: Collection[Need]) -> str:
+    """What a method asks from elsewhere that is not given, in words; empty where nothing is lacking."""
+    return " and ".join(_FROM_ELSEWHERE[need][0] for need in _wanted(method, given))
+
+
+def check_judges(request: Request) -> None:
+    """See that every method is given the judges that it asks, before an answer is.
+
+    Raises:
+        InvalidInput: one is not named; it says how to.
+    """
+    given = named_in(request)
+    for method in request.methods:
+        if words := lacking(method, given):
+            how = ", ".join(_FROM_ELSEWHERE[need][1] for need in _wanted(method, given))
+            message = f"{METHODS[method].name} needs {words}. Add {how}, or leave {method} out."
+            raise InvalidInput(message)
+
+
+def _wanted(method: str, given: Collection[Need]) -> list[Need]:
+    return [need for need in _FROM_ELSEWHERE if need in METHODS[method].needs and need not in given]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from analysis.datasets.example import DataSet
 from analysis.quality.measures import measure
-from analysis.runs.choosing import check_methods, lacking, own_idf
+from analysis.runs.choosing import check_judges, check_methods, own_idf
 from analysis.runs.examples import EXAMPLES, write_examples
 from analysis.runs.lock import LOCK, only_job
 from analysis.runs.manifest import (
@@ -83,8 +83,7 @@ def _write(folder: Path, data: DataSet, request: Request, name: str) -> Manifest
 def _check(request: Request) -> None:
     measure(request.quality)  # says which there are
     check_methods(request.methods)
-    if reason := next(filter(None, (lacking(method, request) for method in request.methods)), ""):
-        raise InvalidInput(reason)
+    check_judges(request)
     if request.stored_layers not in get_args(StoredLayers):
         message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
         raise InvalidInput(message)

@@ -3,10 +3,13 @@
 import pytest
 
 from analysis.runs import library
+from analysis.runs.choosing import ASKABLE, DEFAULT
 from analysis.runs.examples import read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
 from pages.ui import state
+from pages.ui.runs.method_fields import METHOD
+from rauq.methods.table import METHODS
 from tests.jobs import ended
 from tests.pages.reading import choose, written
 from tests.pages.runs_page import HOSTILE, column, keys, open_form, rejected, said, told, upload
@@ -237,3 +240,40 @@ def test_a_look_at_another_page_keeps_the_form():
     assert column(page, "group").value is None
     assert column(page, "prompt").value == "question"
     assert page.text_input(key="new_run_name").value == "typed"
+
+
+def test_methods_without_their_judge_are_grey_until_one_is_named(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = embedded(open_form())
+    boxes = {box.key.removeprefix(METHOD): box for box in page.checkbox}
+    assert set(boxes) == set(ASKABLE)
+    assert {method for method, box in boxes.items() if box.value} == set(DEFAULT)
+    assert {method for method, box in boxes.items() if box.disabled} == {
+        method for method in ASKABLE if METHODS[method].needs & {"nli", "similarity", "keywords"}
+    }
+    assert "name it below" in boxes["luq"].help
+    page = written(page, new_run_judge_nli="a/judge").run()
+    box = page.checkbox(key=f"{METHOD}luq")
+    assert not box.disabled
+    box.check()
+    page.checkbox(key=f"{METHOD}msp").uncheck()
+    written(page, new_run_samples=3)
+    assert not start(page.run()).error
+    request = read_manifest(begun[0]).request
+    assert request.methods == ("rauq", "perplexity", "mean_token_entropy", "luq")
+    assert (request.samples, request.nli) == (3, "a/judge")
+
+
+def test_no_method_is_no_run_and_all_that_need_no_download_are_chosen_at_once(root, monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = embedded(open_form())
+    for method in DEFAULT:
+        page.checkbox(key=f"{METHOD}{method}").uncheck()
+    page = start(page.run())
+    assert "name one or more" in said(page)
+    assert not root.exists()
+    page = start(page.button(key="no_download").click().run())
+    assert not page.error
+    request = read_manifest(begun[0]).request
+    assert {need for method in request.methods for need in METHODS[method].needs} == {"samples", "facts", "idf"}
+    assert request.idf == "atlas"

@@ -14,6 +14,7 @@ from analysis.runs.preparing import request_for
 from pages.ui import state
 from pages.ui.links import MOST_TOKENS
 from pages.ui.model_form import chosen_model, model_form
+from pages.ui.runs.method_fields import asked, method_fields
 from pages.ui.state import ATLAS
 from rauq.errors import InvalidInput
 
@@ -63,6 +64,7 @@ def model_step(data: DataSet | None) -> None:
             placeholder="A folder that python -m analysis convert made",
             persist_state="session",
         )
+    method_fields(data)
     with st.expander("More"):
         _more(data)
 
@@ -73,13 +75,13 @@ def request_of(data: DataSet) -> tuple[DataSet, Request]:
     Raises:
         InvalidInput: no model is named, or an option that no run can have.
     """
-    asked = replace(data, examples=spread(data.examples, st.session_state[LIMIT], seed=0))
+    examples = replace(data, examples=spread(data.examples, st.session_state[LIMIT], seed=0))
     choice = chosen_model()
     if not choice.name:
         message = "No model is named. Give a hub id or a folder, or choose atlas."
         raise InvalidInput(message)
-    return asked, request_for(
-        asked,
+    return examples, request_for(
+        examples,
         model=choice.name,
         kind=choice.kind,
         device=choice.device,
@@ -89,6 +91,7 @@ def request_of(data: DataSet) -> tuple[DataSet, Request]:
         max_new_tokens=most_tokens(data),
         batch_size=st.session_state[BATCH],
         stored_layers=stored_layers(),
+        **asked(data),
     )
 
 

@@ -5,10 +5,11 @@ from types import MappingProxyType
 
 from analysis.quality.measures import MEASURES
 from analysis.runs.library import Listed
-from analysis.runs.manifest import Answerer, Manifest, StoredLayers
+from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
 from analysis.runs.status import WORKING, State, Status
 from pages.ui.errors import printable
 from rauq.labels import running, size
+from rauq.methods.table import METHODS
 
 WRONG: tuple[State, ...] = ("interrupted", "failed")
 _MINUTE, _HOUR = 60, 3600
@@ -65,10 +66,20 @@ def asked(manifest: Manifest) -> str:
         f"{request.count:,} examples of {running(request.data)}, asked on {begun} UTC",
         f"Quality: {MEASURES[request.quality].name if request.quality in MEASURES else running(request.quality)}",
         f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
+        *_methods(request),
         f"Kept token by token: the attention of {_LAYERS[request.stored_layers]}",
         _answerer(manifest.answerer) if manifest.answerer else "Its model was never loaded yet",
     ]
     return printable("\n".join(lines))
+
+
+def _methods(request: Request) -> list[str]:
+    """Which methods, and what they were given besides the model."""
+    names = ", ".join(METHODS[method].name for method in request.methods)
+    judges = [running(name) for name in (request.nli, request.similarity, request.tagger, request.idf) if name]
+    sampled = any("samples" in METHODS[method].needs for method in request.methods)
+    with_samples = f", {request.samples} samples, seed {request.seed}" if sampled else ""
+    return [f"Methods: {names}{with_samples}", *([f"Judges: {', '.join(judges)}"] if judges else [])]
 
 
 def _answerer(answerer: Answerer) -> str:
