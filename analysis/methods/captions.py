@@ -40,11 +40,11 @@ def comparison_sentence(methods: Sequence[str], estimates: Sequence[Estimate], *
 def paired_sentence(found: Sequence[Estimate], base: str) -> str:
     """How many methods `base` is better than, and worse, beyond what the resamples leave open."""
     defined = [one for one in found if not one.reason]
-    better = sum(one.low > 0 for one in defined)
-    worse = sum(one.high < 0 for one in defined)
-    return (
-        f"{name_of(base)} ranks better than {better} of {len(defined)} other methods and worse than {worse}; "
-        f"the 95 % interval of the difference holds 0 for {len(defined) - better - worse}."
+    better, worse = sum(one.low > 0 for one in defined), sum(one.high < 0 for one in defined)
+    level = len(defined) - better - worse
+    return joined(
+        f"{name_of(base)} ranks better than {better} of {len(defined)} other methods and worse than {worse}.",
+        f"From {level} it cannot be told apart: the 95 % interval of the difference holds 0." if level else "",
     )
 
 

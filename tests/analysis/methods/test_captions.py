@@ -44,8 +44,8 @@ def test_places_are_ordinals():
 def test_a_difference_counts_only_where_its_interval_leaves_out_zero():
     found = estimates(0.2, 0.05, -0.05, -0.2, -0.3, np.nan)
     words = captions.paired_sentence(found, "rauq")
-    assert words.startswith("RAUQ ranks better than 1 of 5 other methods and worse than 2;")
-    assert words.endswith("holds 0 for 2.")
+    assert words.startswith("RAUQ ranks better than 1 of 5 other methods and worse than 2. From 2 it cannot be told")
+    assert captions.paired_sentence(estimates(0.2), "rauq").endswith("than 1 of 1 other methods and worse than 0.")
 
 
 def test_the_other_sentences_have_the_numbers_of_their_results():

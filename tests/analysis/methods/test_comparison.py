@@ -1,5 +1,7 @@
 """Methods side by side: each as if it were alone, undefined ones named and never ranked, means over groups."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,14 @@ def test_the_best_and_the_second_are_marked_equal_ones_alike():
     found = compared(answers)
     np.testing.assert_array_equal(marks(found.of_group("all")), [1, 2, 1, 0])
     np.testing.assert_array_equal(found.mean_ranks, [1.5, 3, 1.5, 4])
+
+
+@METRICS
+def test_a_thousand_resamples_of_a_thousand_answers_take_well_under_two_seconds(metric):
+    answers = made_up(1000)
+    started = time.process_time()
+    compared(answers, metric=metric, resamples=1000)
+    assert time.process_time() - started < 1.5
 
 
 def test_a_method_without_a_column_is_refused():
