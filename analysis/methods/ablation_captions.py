@@ -75,9 +75,18 @@ def _verdict(found: Estimate) -> str:
 
 
 def _others(control: GroupControl) -> str:
-    """The other exchanges whose interval leaves out 0."""
+    """How high the metric is with attention that is no other answer's, beside the real attention's."""
     others = [one for one in control.exchanged if one.exchange != "shuffled" and not one.difference.reason]
-    worse = [EXCHANGES[one.exchange] for one in others if one.difference.low > 0]
-    better = [EXCHANGES[one.exchange] for one in others if one.difference.high < 0]
-    sides = ((better, "better"), (worse, "worse"))
-    return "".join(f"; {' or '.join(names)} attention ranks {side}" for names, side in sides if names)
+    words = [
+        f"with {' or '.join(names)} attention it is {side}"
+        for side in ("higher", "lower", "no different")
+        if (names := [EXCHANGES[one.exchange] for one in others if _side(one.difference) == side])
+    ]
+    return f"; {', '.join(words)}" if words else ""
+
+
+def _side(difference: Estimate) -> str:
+    """Where the exchanged attention lies, given the real one's minus it."""
+    if difference.low > 0:
+        return "lower"
+    return "higher" if difference.high < 0 else "no different"
