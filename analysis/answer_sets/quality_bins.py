@@ -54,7 +54,7 @@ def quality_bins(
         count=members.sum(axis=1),
         quality_means=_means(qualities, members, resamples, seed),
         excluded=len(values) - len(rows),
-        reason="" if len(rows) else "no answer has both a quality and attention",
+        reason="" if len(rows) else "no answer has both values",
     )
 
 

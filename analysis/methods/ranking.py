@@ -66,7 +66,7 @@ def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
     value, resampled = _prr(uncertainty, among) if among.metric == "prr" else _roc_auc(uncertainty, among)
     if np.isnan(value):
         resampled = np.full_like(resampled, np.nan)  # a resample may hold enough answers where the group does not
-    reason = why_undefined(uncertainty[kept], among.truth[kept]) if np.isnan(value) else ""
+    reason = _why_undefined(uncertainty[kept], among.truth[kept], among.metric) if np.isnan(value) else ""
     n = int(kept.sum())
     return Ranking(Estimate(value, *interval(resampled), n, among.size - n, reason), resampled)
 
@@ -92,3 +92,9 @@ def _prr(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
 
 def _roc_auc(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
     return roc_auc(uncertainty, among.truth), resampled_roc_auc(uncertainty, among.truth, among.counts)
+
+
+def _why_undefined(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -> str:
+    if metric == "roc_auc" and len(truth) > 1:
+        return f"all {len(truth)} answers are {'correct' if truth[0] else 'incorrect'}: nothing tells good from bad"
+    return why_undefined(uncertainty, truth)

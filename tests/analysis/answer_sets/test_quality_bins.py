@@ -82,6 +82,6 @@ def test_what_is_constant_correlates_with_nothing(values, quality, reason):
 def test_without_answers_there_is_no_bin_but_a_reason():
     found = quality_bins(np.full(3, np.nan), np.ones(3))
     assert (len(found.count), found.excluded) == (0, 3)
-    assert found.reason == "no answer has both a quality and attention"
+    assert found.reason == "no answer has both values"
     with pytest.raises(InvalidInput, match="at least 1"):
         quality_bins(np.ones(3), np.ones(3), bins=0)
