@@ -10,13 +10,14 @@ from analysis.figures.gap_grid import gap_grid
 from analysis.figures.picked_heads_map import picked_heads_map
 from analysis.figures.quality_bins import quality_bins_chart
 from analysis.figures.separation_map import separation_map
+from analysis.report.method_drawings import method_drawings
 from analysis.report.results import Results
 from analysis.runs.shard import OFFSETS
 
 
 def drawings(found: Results) -> tuple[Drawing, ...]:
     """All figures, the paper's first, on a light page."""
-    return (*_papers(found), *_over_layers(found), *_beyond(found))
+    return (*_papers(found), *_over_layers(found), *_beyond(found), *method_drawings(found.methods))
 
 
 def _papers(found: Results) -> tuple[Drawing, ...]:

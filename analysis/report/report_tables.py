@@ -47,14 +47,6 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             tables.summary_table(run.answers, failed, limits),
         ),
         Table(
-            "ranking",
-            "How well each uncertainty ranks",
-            f"PRR: 1 is the best ranking, 0 a random one. ROC-AUC: correct is quality above {limits.roc:g}. {brackets}",
-            tables.ranking_table(
-                run.answers, run.methods, limits, resamples=found.settings.resamples, seed=found.settings.seed
-            ),
-        ),
-        Table(
             "picked_heads",
             "Picked heads",
             "The most frequent heads of each layer, and the percent of answers that pick them.",

@@ -15,6 +15,7 @@ from analysis.answer_sets.sides import sides
 from analysis.calibration import Calibration, calibrate
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
+from analysis.report.method_results import MethodResults, method_results
 from analysis.runs.arrays import TokenChoice, means
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
@@ -56,6 +57,7 @@ class Results:
     agreement: Agreement
     separation: Separation
     calibration: Calibration
+    methods: MethodResults
 
 
 def results(run: Run, settings: ReportSettings) -> Results:
@@ -96,6 +98,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
         separation=separation(looked_at, outcome, seed=seed),
         calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),
+        methods=method_results(run, thresholds, **drawn),
     )
 
 

@@ -11,6 +11,7 @@ from analysis.exports.page import own, policy, template
 from analysis.report.cells import columns_of_text, headings, rows_of_cells
 from analysis.report.drawings import drawings
 from analysis.report.latex import latex_table
+from analysis.report.method_tables import method_tables
 from analysis.report.pictures import write_pictures
 from analysis.report.report_tables import Table, answers_frame, csv_table, report_tables
 from analysis.report.results import ReportSettings, Results, results
@@ -37,7 +38,8 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
         RunError: a shard can no longer be read, or the report cannot be written.
     """
     found = results(run, settings or ReportSettings())
-    tables, figures = report_tables(found), drawings(found)
+    tables = (*report_tables(found), *method_tables(run, found.methods))
+    figures = drawings(found)
     charts = [chart(drawing, dark=False, first=index == 0) for index, drawing in enumerate(figures)]
     try:
         _write(out / "index.html", report_page(found, tables, charts))

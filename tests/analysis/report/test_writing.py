@@ -11,9 +11,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from analysis.methods.names import name_of
 from analysis.quality.judgement import Thresholds
 from analysis.report import pictures, writing
+from analysis.report.cells import rows_of_cells
 from analysis.report.drawings import drawings
+from analysis.report.latex import latex_table
+from analysis.report.method_tables import method_tables
 from analysis.report.report_tables import report_tables
 from analysis.report.results import ReportSettings, results
 from analysis.report.writing import write_report
@@ -22,7 +26,7 @@ from rauq.labels import number
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
-FIGURES = 9
+FIGURES = 20
 QUICK = ReportSettings(resamples=10)
 
 
@@ -60,6 +64,11 @@ def found(run):
 
 
 @pytest.fixture(scope="module")
+def figures(found):
+    return drawings(found)
+
+
+@pytest.fixture(scope="module")
 def page(run, tmp_path_factory):
     return write_report(run, tmp_path_factory.mktemp("report"), QUICK).page
 
@@ -86,10 +95,25 @@ def test_its_tables_hold_the_numbers_of_the_run(run, found, page):
     assert len(read(tables / "separation.csv")) == LAYERS * HEADS
 
 
-def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(found, page):
+def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):
+    tables = page.parent / "tables"
+    by_prr = found.methods.comparisons[0]
+    rows = read(tables / "methods_prr.csv")
+    assert [row["method"] for row in rows] == list(map(name_of, run.methods))
+    assert [float(row["mean PRR"]) for row in rows] == [one.value for one in by_prr.means]
+    assert len(read(tables / "paired_roc_auc.csv")) == (len(run.methods) - 1) * 4  # two groups, all, and the mean
+    assert len(read(tables / "alpha.csv")) == 4 * 11 * 3
+    assert {path.stem for path in tables.glob("ablation_*.csv")} == {
+        f"ablation_{one.ablation.id}" for one in found.methods.ablated
+    }
+    shuffled = found.methods.controls[1][0].under("shuffled").difference.value
+    assert float(read(tables / "control_fact.csv")[0]["real minus it"]) == shuffled
+    assert {row["method"] for row in read(tables / "errors.csv")} == set(map(name_of, run.methods))
+
+
+def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(found, figures, page):
     text = page.read_text(encoding="utf-8")
     read_page = Page(text)
-    figures = drawings(found)
     drawn = [values["id"] for tag, values in read_page.elements if values.get("class") == "plotly-graph-div"]
     assert drawn == [drawing.name for drawing in figures]
     assert len(drawn) == FIGURES
@@ -102,7 +126,7 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert sum(len(script) > 1_000_000 for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL)) == 1
     assert number(found.gaps.mean.absolute.value[0]) in read_page.texts
-    for words in (*figures, *report_tables(found)):
+    for words in (*figures, *report_tables(found), *method_tables(found.run, found.methods)):
         assert words.heading in read_page.texts
         assert any(text.startswith(words.caption) for text in read_page.texts)
 
@@ -138,16 +162,19 @@ def test_text_stays_text(tmp_path, page):
 def test_whatever_was_answered_has_a_report(tmp_path, quality, lengths, tokens):
     run = made_run(tmp_path / "run", quality=quality, lengths=lengths, groups=("",), failures=0)
     settings = replace(QUICK, tokens=tokens, alignment="own")
-    page = Page(write_report(run, tmp_path / "out", settings).page.read_text(encoding="utf-8"))
-    assert sum(values.get("class") == "plotly-graph-div" for _, values in page.elements) == FIGURES
-    assert "nan" not in page.texts
+    found = results(run, settings)
+    assert len(drawings(found)) == FIGURES
+    for table in (*report_tables(found), *method_tables(run, found.methods)):
+        assert latex_table(table.shown, caption=table.caption, label=table.name)
+        assert not any("nan" in cell for row in rows_of_cells(table.shown) for cell in row)
 
 
-def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path):
+def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path, monkeypatch):
     groups = tuple(f"g{number}" for number in range(60))
     run = made_run(tmp_path / "run", quality=[1.0, 0.0] * 30, groups=groups)
-    summary, ranking, _, agreement, *_ = report_tables(results(run, QUICK))
-    assert (len(summary.frame), len(ranking.frame), len(agreement.frame.columns)) == (21, 21 * 4, 22)
+    monkeypatch.setattr("analysis.report.results.method_results", lambda *_, **__: None)  # seconds, and not looked at
+    summary, _, agreement, *_ = report_tables(results(run, QUICK))
+    assert (len(summary.frame), len(agreement.frame.columns)) == (21, 22)
     assert summary.caption.endswith("Of 60 groups the 20 largest are shown.")
 
 
@@ -161,24 +188,25 @@ def test_settings_decide_what_is_looked_at(run, found):
         results(run, ReportSettings(layer=9))
 
 
-def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_path, run):
+def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_path, run, found, monkeypatch):
     empty = made_run(tmp_path / "empty", quality=[], failures=3)
     with pytest.raises(InvalidInput, match="no answers to report on"):
         write_report(empty, tmp_path / "out")
     (tmp_path / "file").write_text("")
+    monkeypatch.setattr(writing, "results", lambda *_: found)
     with pytest.raises(RunError, match="cannot be written to"):
         write_report(run, tmp_path / "file", QUICK)
 
 
-def test_figures_are_drawn_as_svg_without_a_network(found, tmp_path):
-    chosen = drawings(found)[:1]
+def test_figures_are_drawn_as_svg_without_a_network(figures, tmp_path):
+    chosen = figures[:1]
     assert pictures.write_pictures(chosen, tmp_path / "figures") == ""
     for drawing in chosen:
         assert (tmp_path / "figures" / f"{drawing.name}.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_without_kaleido_or_a_browser_one_line_says_so(found, tmp_path, monkeypatch):
-    chosen = drawings(found)[:1]
+def test_without_kaleido_or_a_browser_one_line_says_so(figures, tmp_path, monkeypatch):
+    chosen = figures[:1]
     kaleido = importlib.import_module("kaleido")
 
     def none_found(*_, **__):
