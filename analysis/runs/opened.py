@@ -152,8 +152,8 @@ def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -
     if table["error"].isna().any() or (table.loc[table["error"] == "", "num_tokens"] < 1).any():
         message = "it has an answer without a token"
         raise ValueError(message)
-    answered = table[table["error"] == ""]
-    if any(len(row) != len(methods) for name in ("values", "reasons") for row in answered[name]):
+    lists = table.loc[table["error"] == "", ["values", "reasons"]]
+    if lists.isna().any(axis=None) or (lists.map(len) != len(methods)).any(axis=None):
         message = f"it has other uncertainties than {', '.join(methods)}"
         raise ValueError(message)
 

@@ -41,16 +41,20 @@ def test_help_is_quick_and_loads_neither_torch_nor_pandas():
 
 def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     out = tmp_path / "run"
-    assert cli.main(["score", "--model", model, "--data", table, *COLUMNS, "--out", str(out)]) == 0
+    asked = ["score", "--model", model, "--data", table, *COLUMNS, "--out", str(out)]
+    asked += ["--methods", "default", "eigen_score", "--samples", "2", "--seed", "7"]
+    assert cli.main(asked) == 0
     said = capsys.readouterr()
     assert "Row 3 is left out" in said.err
     assert "finished: 2 of 2" in said.err
-    for words in ("Answers", "share", "RAUQ", "mean token entropy", "PRR", "ROC-AUC"):
+    for words in ("Answers", "share", "RAUQ", "Mean Token Entropy", "EigenScore", "PRR", "ROC-AUC"):
         assert words in said.out
     assert "\x1b" not in said.out + said.err
     assert open_run(out).answers["quality"].tolist() == [1.0, 0.0]
+    request = open_run(out).manifest.request
+    assert (request.methods[-1], request.samples, request.seed) == ("eigen_score", 2, 7)
     assert cli.main(["score", "--out", str(out), "--resume"]) == 0
-    assert cli.main(["score", "--model", model, "--data", table, *COLUMNS, "--out", str(out)]) == 0
+    assert cli.main(asked) == 0
 
 
 def test_two_files_are_right_and_wrong_answers(model, tmp_path):
@@ -83,6 +87,9 @@ def no_model(monkeypatch):
         (["--data", "{table}", "--columns", "prompt=question,luck=right"], "give NAME=COLUMN"),
         (["--data", "{table}", "--columns", "prompt=nothing"], "no column 'nothing'"),
         (["--data", "atlas", "--limit", "2", "--methods", "luck"], "Unknown method 'luck'"),
+        (["--data", "atlas", "--limit", "2", "--methods", "luq"], "Add --nli microsoft/deberta-large-mnli"),
+        (["--data", "atlas", "--limit", "2", "--samples", "0"], "0 samples of an answer"),
+        (["--resume", "--samples", "3"], "leave out --samples"),
         (["--data", "atlas", "--limit", "2", "--quality", "taste"], "'taste'"),
         (["--data", "atlas", "--limit", "2", "--batch-size", "0"], "0 examples in a batch"),
     ],

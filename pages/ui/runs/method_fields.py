@@ -65,6 +65,7 @@ def _box(method: str, there: frozenset[Need]) -> None:
         key=METHOD + method,
         disabled=bool(words),
         help=f"Needs {words}: name it below." if words else f"Forward passes besides the answer: {row.cost}.",
+        wrap=True,
         persist_state="session",
     )
 

@@ -125,6 +125,18 @@ def changed_arrays(folder, name, change):
     save_file(arrays, path)
 
 
+def test_a_reason_is_short_and_so_are_the_times(finished, tmp_path, monkeypatch):
+    table = pq.read_table(finished / ANSWERS)
+    rows = table.to_pylist()
+    rows[0] |= {"values": [float("nan")] * 7, "reasons": ["x" * 10_000] * 7}
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), finished / ANSWERS)
+    with export_zip(finished) as file:
+        refused(file, tmp_path / "runs", "more than 1,000 characters")
+    monkeypatch.setattr("analysis.runs.validation.LARGEST_TIMINGS", 10)
+    with export_zip(finished) as file:
+        refused(file, tmp_path / "runs", r"timings.jsonl has more than 10 bytes")
+
+
 def put(value):
     def change(array):
         array.flat[0] = value
@@ -168,6 +180,13 @@ def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished,
         ("answer", "another", "not those of the table"),
         ("num_fact_tokens", 5, "tokens that carry the fact"),
         ("quality", float("inf"), "quality is infinite"),
+        ("values", [float("inf"), *[0.0] * 6], "uncertainty is infinite"),
+        ("values", [float("nan"), *[0.0] * 6], "undefined without a reason"),
+        ("values", [0.0], "shard 0 is broken"),
+        ("values", None, "shard 0 is broken"),
+        ("reasons", ["why", *[""] * 6], "undefined without a reason, or"),
+        ("reasons", [None] * 7, "undefined without a reason"),
+        ("reasons", None, "shard 0 is broken"),
         ("stop_reason", "tired", "stop_reason is 'tired'"),
         ("answer_ids", [10**6], "no answer|must lie"),
         ("pieces", None, "no answer"),
@@ -190,6 +209,10 @@ def test_tables_that_no_run_has_are_refused(column, value, said, finished, tmp_p
         ("request", {"count": 10**12}),
         ("request", {"count": 12}),
         ("request", {"batch_size": True}),
+        ("request", {"samples": 10**9}),
+        ("request", {"methods": ()}),
+        ("request", {"methods": ("quality",)}),
+        ("request", {"methods": ("rauq", "rauq")}),
         ("request", {"model": ["atlas"]}),
         ("request", {"stored_layers": "some"}),
         ("answerer", {"layers": (0, 99)}),

@@ -9,7 +9,9 @@ import pytest
 
 from analysis.pipeline import work
 from analysis.runs.asked_once import AskedOnce
+from analysis.runs.choosing import DEFAULT
 from analysis.runs.costs import costs, generation_seconds
+from analysis.runs.evaluating import Evaluation
 from analysis.runs.files import TIMINGS
 from analysis.runs.loaded import load_for
 from analysis.runs.opened import open_run
@@ -20,6 +22,7 @@ from rauq.judges.judges import Judges
 from rauq.language_model import LanguageModel
 from rauq.methods.table import METHODS
 
+NO_JUDGES = Judges()
 LOAD_ONCE = cache(load_for)
 
 
@@ -47,6 +50,7 @@ def test_every_method_gives_a_number_or_a_reason(run):
 
 
 def test_samples_are_those_of_the_seed_and_the_example(short, model, tmp_path):
+    short = replace(short, examples=(*short.examples, replace(short.examples[0], id="again")))
     of_one, of_three, of_another_seed = (
         scored(tmp_path / name, short, model=model, methods=("eigen_score",), samples=3, **options).answers
         for name, options in {
@@ -57,6 +61,21 @@ def test_samples_are_those_of_the_seed_and_the_example(short, model, tmp_path):
     )
     np.testing.assert_array_equal(of_one["eigen_score"], of_three["eigen_score"])
     assert (of_one["eigen_score"] != of_another_seed["eigen_score"]).any()
+    assert of_one["prompt"].iloc[0] == of_one["prompt"].iloc[3]
+    assert of_one["eigen_score"].iloc[0] != of_one["eigen_score"].iloc[3]
+
+
+def test_no_more_is_captured_than_the_methods_look_at(request_tiny):
+    lm = LOAD_ONCE(request_tiny)
+
+    def extras(*methods, judges=NO_JUDGES):
+        evaluation = Evaluation(lm=lm, request=replace(request_tiny, methods=methods), judges=judges)
+        return evaluation.extras, evaluation.sample_extras
+
+    assert extras(*DEFAULT) == ((), ())
+    assert extras("msp", "attention_score", "eigen_score") == (("diagonal",), ("hidden",))
+    assert extras("focus", judges=Judges(idf=np.ones(9))) == (("max_attention", "focus"), ())
+    assert extras("focus") == (("max_attention",), ())
 
 
 def test_samples_that_cannot_be_drawn_cost_no_answer(short, model, tmp_path, monkeypatch):
