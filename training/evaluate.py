@@ -4,12 +4,15 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 import rauq
-from analysis.methods.control import Control, control
+from analysis.methods.control_ranking import GroupControl, control_groups
+from analysis.methods.groups import groups_of
 from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc
+from analysis.quality.judgement import Thresholds
 from rauq.atlas.evaluation import FAMILIES, Example, Family, judge, load_examples
 from rauq.language_model import LanguageModel
 from rauq.settings import Settings
@@ -40,17 +43,6 @@ class Ranking:
     prr_interval: tuple[float, float]
     roc_auc: float
     roc_auc_interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """PRR under an exchange of attention, and the PRR of the real attention minus it, with its interval."""
-
-    alignment: str
-    exchange: str
-    prr: float
-    difference: float
-    interval: tuple[float, float]
 
 
 def answer(model: LanguageModel, family: Family) -> Answers:
@@ -101,28 +93,12 @@ def rank(answers: Answers, *, count: int = 200) -> list[Ranking]:
     ]
 
 
-def compare(answers: Answers, *, count: int = 1000) -> list[Difference]:
+def compare(answers: Answers, *, count: int = 1000) -> list[GroupControl]:
     """Return what exchanging the attention does to the PRR of RAUQ at the paper's alpha, in both alignments."""
-    drawn = resamples(len(answers.traces), count=count)
-    rows: list[Difference] = []
-    for alignment in _ALIGNMENTS:
-        result = control(rauq.batch(answers.traces, alignment), Settings(alignment=alignment))
-        rows += _differences(alignment, result, answers.correct, drawn)
-    return rows
-
-
-def _differences(alignment: str, result: Control, correct: np.ndarray, drawn: np.ndarray) -> Iterable[Difference]:
-    real = bootstrap(prr, result.real, correct, drawn)
-    exchanges = {
-        "shuffled": result.shuffled,
-        "constant": result.constant[None],
-        "random head": result.random_head[None],
-        "mean of heads": result.mean_of_heads[None],
-    }
-    for name, rows in exchanges.items():
-        mean = float(np.mean([prr(row, correct) for row in rows]))
-        resampled = np.mean([bootstrap(prr, row, correct, drawn) for row in rows], axis=0)
-        yield Difference(alignment, name, mean, prr(result.real, correct) - mean, interval(real - resampled))
+    names = [answers.family] * len(answers.traces)
+    how = partial(control_groups, metric="prr", thresholds=Thresholds(), resamples=count)
+    batches = (rauq.batch(answers.traces, alignment) for alignment in _ALIGNMENTS)
+    return [how(batch, answers.correct, names, groups_of(names))[0] for batch in batches]
 
 
 def latency(model: LanguageModel, prompts: Sequence[str]) -> float:
@@ -169,16 +145,19 @@ def ranking_table(rankings: Mapping[Family, list[Ranking]], *, methods: Sequence
     return "\n".join(lines)
 
 
-def control_table(differences: Mapping[Family, list[Difference]]) -> str:
+def control_table(controls: Mapping[Family, list[GroupControl]]) -> str:
     """Return the control by alignment, exchange and family, as Markdown: PRR, then real minus it."""
-    families = list(differences)
+    families = list(controls)
     lines = [
         "| alignment | attention | " + " | ".join(f"{family} PRR | real minus it" for family in families) + " |",
         "|---|---|" + "---|---|" * len(families),
     ]
-    for rows in zip(*differences.values(), strict=True):
-        cells = [f"{row.prr:.3f} | {_number(row.difference, row.interval, sign='+')}" for row in rows]
-        lines.append(f"| {rows[0].alignment} | {rows[0].exchange} | " + " | ".join(cells) + " |")
+    for found in zip(*controls.values(), strict=True):
+        for rows in zip(*(one.exchanged for one in found), strict=True):
+            differences = (row.difference for row in rows)
+            numbers = [_number(one.value, (one.low, one.high), sign="+") for one in differences]
+            cells = [f"{row.estimate.value:.3f} | {number}" for row, number in zip(rows, numbers, strict=True)]
+            lines.append(f"| {found[0].alignment} | {rows[0].exchange} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -193,12 +172,12 @@ def report(model: LanguageModel) -> str:
     prompts = [example.prompt for answers in families for example in answers.examples]
     seconds = latency(model, prompts[:: len(prompts) // _TIMED])
     rankings = {answers.family: rank(answers) for answers in families}
-    differences = {answers.family: compare(answers) for answers in families}
+    controls = {answers.family: compare(answers) for answers in families}
     return "\n\n".join(
         [
             accuracy_table(families),
             f"Ends by itself: {ended:.1%}. Mean latency of an answer: {seconds:.2f} s.",
             ranking_table(rankings),
-            control_table(differences),
+            control_table(controls),
         ]
     )

@@ -41,7 +41,8 @@ def control_table(controls: Sequence[GroupControl]) -> pd.DataFrame:
     """A row for each exchange in each group: the metric with other attention put in, and the real one minus it."""
     return pd.DataFrame(
         [
-            {"group": control.group, "tokens": control.tokens, "attention put in": EXCHANGES[one.exchange]}
+            {"alignment": control.alignment, "group": control.group, "tokens": control.tokens}
+            | {"attention put in": EXCHANGES[one.exchange]}
             | {control.metric: one.estimate.value}
             | _cells("real minus it", one.difference)
             for control in controls

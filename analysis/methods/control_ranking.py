@@ -15,6 +15,7 @@ from analysis.metrics import interval
 from analysis.quality.judgement import Thresholds
 from rauq.batch import Batch
 from rauq.settings import Settings
+from rauq.trace import Alignment
 
 Exchange = Literal["shuffled", "constant", "random head", "mean of heads"]
 TokensScored = Literal["all", "fact"]
@@ -47,6 +48,7 @@ class GroupControl:
     """RAUQ in one group with its `real` attention and under each exchange, over all tokens or those of the fact."""
 
     group: str
+    alignment: Alignment
     metric: Metric
     tokens: TokensScored
     real: Estimate
@@ -84,13 +86,14 @@ def control_groups(
         _of_group(
             found,
             judged(group, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed),
+            alignment=answers.alignment,
             tokens="all" if facts is None else "fact",
         )
         for group in groups
     )
 
 
-def _of_group(found: Control, among: Judged, *, tokens: TokensScored) -> GroupControl:
+def _of_group(found: Control, among: Judged, *, alignment: Alignment, tokens: TokensScored) -> GroupControl:
     real = found.real[among.rows]
     rows: dict[Exchange, np.ndarray] = {
         "shuffled": found.shuffled,
@@ -102,6 +105,7 @@ def _of_group(found: Control, among: Judged, *, tokens: TokensScored) -> GroupCo
     reason = NO_FACTS if tokens == "fact" and np.isnan(real).all() else ""
     return GroupControl(
         group=among.name,
+        alignment=alignment,
         metric=among.metric,
         tokens=tokens,
         real=replace(own, reason=reason or own.reason),

@@ -59,12 +59,14 @@ def test_rankings_are_the_metrics_with_intervals_around_them(answered):
 
 def test_the_control_compares_the_real_score_with_each_exchange(answered):
     answers = answered["summaries"]
-    rows = evaluate.compare(answers, count=20)
+    found = evaluate.compare(answers, count=20)
     real = prr(evaluate.uncertainties(answers.traces)["RAUQ predicting 0.2"], answers.correct)
-    assert [row.exchange for row in rows] == ["shuffled", "constant", "random head", "mean of heads"] * 2
-    for row in rows[:4]:
-        assert row.prr + row.difference == pytest.approx(real)
-    assert evaluate.control_table({"summaries": rows}).count("\n") == 9
+    assert [one.alignment for one in found] == ["predicting", "own"]
+    for row in found[0].exchanged:
+        assert row.estimate.value + row.difference.value == pytest.approx(real)
+    table = evaluate.control_table({"summaries": found})
+    assert table.count("\n") == 9
+    assert f"| own | random head | {found[1].under('random head').estimate.value:.3f} |" in table
 
 
 def test_the_accuracy_table_counts_every_prompt(answered):

@@ -26,7 +26,9 @@ def control(*differences, tokens="all", reason=""):
         Exchanged(exchange=name, estimate=around(0.5 - value), difference=around(value, reason=reason))
         for name, value in zip(names, differences, strict=True)
     )
-    return GroupControl(group="$x$", metric="prr", tokens=tokens, real=around(0.5), exchanged=exchanged)
+    return GroupControl(
+        group="$x$", alignment="own", metric="prr", tokens=tokens, real=around(0.5), exchanged=exchanged
+    )
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def test_the_control_has_a_row_for_each_exchange_in_each_group(facts):
     found = control_groups(BATCH, QUALITY, NAMES, GROUPS, facts=facts, **HOW)
     frame = control_table(found)
     assert len(frame) == 12
+    assert set(frame["alignment"]) == {"predicting"}
     assert set(frame["tokens"]) == {"all" if facts is None else "fact"}
     one = found[1].under("random head")
     own = frame[(frame["group"] == "a") & (frame["attention put in"] == "a random head's")].iloc[0]
