@@ -1,0 +1,31 @@
+"""The researcher's journey across methods: from the table to an answer on which they disagree, and back."""
+
+import re
+
+from playwright.sync_api import expect
+
+
+def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
+    page.goto(f"{server}/methods?run=atlas")
+    headline = page.get_by_role("heading", level=2).first
+    expect(headline).to_contain_text("by PRR")
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+    expect(page.locator(".st-key-answers_paired_differences .nsewdrag")).to_be_visible()
+
+    page.get_by_role("radio", name="Agreement").click()
+    expect(page).to_have_url(re.compile("view=agreement"))
+    expect(headline).to_contain_text("orders the answers")
+    table = page.locator(".st-key-disagreement_table")
+    expect(table.get_by_role("grid")).to_be_attached()
+    expect(page.locator(".st-key-answers_agreement .nsewdrag")).to_be_visible()
+    opening = page.get_by_role("button", name="Open in Inspect")
+    expect(opening).to_be_disabled()
+    table.click(position={"x": 18, "y": 52})  # the box of the first row: cells are drawn, not elements
+    expect(opening).to_be_enabled()
+    opening.click()
+    expect(page).to_have_url(re.compile(r"/inspect\?.*number=\d+"))
+    expect(page.locator(".views .source")).to_contain_text("of the run atlas; quality")
+
+    page.get_by_role("link", name="Back to the methods on its run").click()
+    expect(page).to_have_url(re.compile("/methods.*view=agreement"))
+    expect(headline).to_contain_text("orders the answers")

@@ -1,0 +1,180 @@
+"""Methods: every view of a run, what it says where there is nothing to see, and the way to one answer."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import rauq
+from analysis.runs import library
+from pages.ui.links import PUBLISHED
+from tests.pages.sets import APP, clicked, drawn, make, said, undefined
+
+CHARTS = {
+    "ranking": {"paired_differences"},
+    "rejection": {"rejection"},
+    "alpha": {"alpha"},
+    "ablations": set(),
+    "attention": {"control"},
+    "scores": {"score_and_quality"},
+    "agreement": {"agreement"},
+    "errors": set(),
+}
+TABLES = {"ranking": 1, "ablations": 1, "attention": 1, "agreement": 1, "errors": 1}
+HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
+OTHERS = ("msp", "perplexity", "mean_token_entropy")
+
+
+@pytest.fixture(autouse=True)
+def runs(monkeypatch, tmp_path):
+    """A folder of runs, and no bundled one."""
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "runs"))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
+    return tmp_path / "runs"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    root = tmp_path_factory.mktemp("shared")
+    make(root)
+    return root
+
+
+@pytest.fixture
+def small(monkeypatch, shared):
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(shared))
+    return shared
+
+
+def open_methods(state=(), **query):
+    page = AppTest.from_file(APP, default_timeout=60)
+    page.switch_page("pages/methods.py")
+    for name, value in query.items():
+        page.query_params[name] = value
+    for key, value in dict(state).items():
+        page.session_state[key] = value
+    return page.run()
+
+
+def test_without_a_run_the_page_says_what_to_do():
+    page = open_methods()
+    assert not page.exception
+    assert "There is no run here yet" in said(page)
+    assert "python -m analysis score" in page.code[0].value
+
+
+def test_a_run_that_cannot_be_opened_is_said(runs):
+    make(runs)
+    (runs / "small" / "manifest.json").write_text("{")
+    page = open_methods()
+    assert not page.exception
+    assert page.error[0].value == "This run cannot be used"
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("view", CHARTS)
+def test_a_view_draws_its_figures_alone_and_always_says_n(view):
+    page = open_methods(run="small", view=view)
+    assert not page.exception
+    assert not page.error
+    assert drawn(page) == CHARTS[view]
+    assert len(page.dataframe) == TABLES.get(view, 0)
+    assert page.header
+    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
+    assert page.query_params == {"run": "small", "view": view}
+
+
+@pytest.mark.parametrize(
+    ("view", "changes"),
+    [
+        *((view, {"quality": undefined(6), "text": HOSTILE, "groups": (HOSTILE, "mean")}) for view in CHARTS),
+        *((view, {"quality": (1.0,)}) for view in ("ranking", "attention", "errors")),
+    ],
+)
+def test_no_answers_break_a_view(runs, view, changes):
+    make(runs, **changes)
+    page = open_methods(run="small", view=view)
+    assert not page.exception
+    assert not page.error
+    assert "n = " in said(page)
+    assert "evil.example" not in said(page)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("view", "best"), ("metric", "f1"), ("method", "sar"), ("methods", "rauq.nothing"), ("table", "none")),
+        *(("published", "x"), ("tokens", "other"), ("signal", "logits"), ("group", "three")),
+    ],
+)
+def test_what_a_link_gets_wrong_is_mended_and_told(name, text):
+    page = open_methods(run="small", **({"view": "errors"} if name != "view" else {}) | {name: text})
+    assert not page.exception
+    assert name not in page.query_params
+    assert name in page.toast[0].value
+
+
+@pytest.mark.usefixtures("small")
+def test_the_ranking_has_every_method_the_best_on_top_and_what_the_run_lacks():
+    page = open_methods(run="small", state={"methods_lacking": True}, metric="roc_auc")
+    table, lacking = (element.value for element in page.dataframe)
+    assert sorted(table["0"]) == sorted(rauq.METHODS[method].name for method in ("rauq", *OTHERS))
+    assert table["1"].is_monotonic_decreasing
+    assert "by ROC-AUC" in page.header[0].value
+    to_do = dict(zip(lacking["method"], lacking["what to do"], strict=True))
+    assert to_do["SAR"] == "Score again with --methods sar --similarity cross-encoder/stsb-roberta-large"
+    assert not set(to_do) & set(table["0"])
+
+
+@pytest.mark.usefixtures("small")
+def test_published_numbers_stand_beside_only_on_demand_and_are_called_published():
+    plain = open_methods(run="small", view="ablations", table="update")
+    choice = next(box for box in plain.selectbox if box.label.startswith("Beside the published"))
+    assert (choice.value, len(plain.dataframe)) == ("", 1)
+    page = choice.set_value("llama_functions.Llama-3.1 8B").run()
+    assert page.query_params[PUBLISHED] == "llama_functions.Llama-3.1 8B"
+    assert "RAUQ" in set(page.dataframe[1].value["0"])
+    assert "Published by the authors of RAUQ, with another model on other data" in said(page)
+
+
+@pytest.mark.usefixtures("small")
+def test_choices_are_written_into_the_url():
+    page = open_methods(run="small", view="rejection")
+    page.multiselect[0].set_value(["msp", "rauq"]).run()
+    assert page.query_params["methods"] == "msp.rauq"
+    assert "MSP" in page.header[0].value
+    assert "Perplexity" not in page.header[0].value
+    next(group for group in page.get("button_group") if group.key == "answers_view").set_value("attention").run()
+    next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("fact").run()
+    assert page.query_params == {"run": "small", "view": "attention", "methods": "msp.rauq", "tokens": "fact"}
+    assert "on the tokens of the fact" in said(page)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_click_on_a_score_opens_the_answer_in_inspect():
+    """Of the group "two", place 3 is the example 7."""
+    query = {"run": "small", "view": "scores", "group": "two"}
+    page = open_methods({"answers_score_and_quality": {"selection": clicked(3)}}, **query)
+    assert not page.exception
+    assert page.query_params == query | {"number": "7", "from": "methods"}
+    assert "Back to the methods on its run" in [link.label for link in page.get("page_link")]
+
+
+@pytest.mark.usefixtures("small")
+def test_where_methods_disagree_a_row_opens_in_inspect():
+    query = {"run": "small", "view": "agreement", "method": "msp"}
+    ticked = {"disagreement_table": {"selection": {"rows": [1], "columns": [], "cells": []}}}
+    page = open_methods(ticked, **query)
+    table = page.dataframe[0].value
+    assert list(table.columns[:3]) == ["less sure", "percentile of RAUQ", "percentile of MSP"]
+    page.button(key="open_answer").click().run()
+    assert page.query_params == query | {"number": str(table["number"].iloc[1]), "from": "methods"}
+
+
+@pytest.mark.usefixtures("small")
+def test_the_url_comes_back_with_the_page():
+    page = open_methods(run="small", view="errors", method="msp")
+    page.switch_page("pages/lesson.py").run()
+    page.query_params.clear()
+    page.switch_page("pages/methods.py").run()
+    assert page.query_params == {"run": "small", "view": "errors", "method": "msp"}
+    assert "MSP" in page.header[0].value
