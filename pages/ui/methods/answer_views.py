@@ -34,7 +34,7 @@ def scores(chosen: Chosen) -> None:
     uncertainty, quality = chosen.uncertainties([chosen.method])[chosen.method], chosen.quality
     correct = np.where(np.isnan(quality), np.nan, quality > chosen.thresholds.roc)
     ranking = about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
-    sentence(f"{name_of(chosen.method)}: {ranking}", chosen)
+    sentence(ranking.replace("It", name_of(chosen.method), 1), chosen)
     figure = quality_bins_chart(
         quality_bins(uncertainty, quality), title="uncertainty", colour=UNCERTAINTY, dark=is_dark()
     )
@@ -75,5 +75,5 @@ def errors(chosen: Chosen) -> None:
     sentence(captions.errors_sentence(found, chosen.method), chosen)
     frame = tables.errors_table(found, chosen.method)
     show_frame(frame, alt="Share of erroneous answers at both ends of the ranking")
-    st.caption(_ERRORS)
+    st.caption(f"{_ERRORS} {captions.published_shares()}")
     take_along(Table("errors", "Error analysis", _ERRORS, frame))

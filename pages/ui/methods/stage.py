@@ -26,6 +26,7 @@ class _Sight:
     draw: Callable[[Chosen], None]
     choose: Callable[[Chosen], None] | None = None
     metric: bool = False
+    figure: bool = True
 
 
 _SIGHTS = MappingProxyType[View, _Sight](
@@ -41,7 +42,7 @@ _SIGHTS = MappingProxyType[View, _Sight](
         ),
         "scores": _Sight(name="Score and quality", draw=answer_views.scores, choose=controls.method_picker),
         "agreement": _Sight(name="Agreement", draw=answer_views.agreement, choose=controls.other_picker),
-        "errors": _Sight(name="Errors", draw=answer_views.errors, choose=controls.method_picker),
+        "errors": _Sight(name="Errors", draw=answer_views.errors, choose=controls.method_picker, figure=False),
     }
 )
 
@@ -73,7 +74,7 @@ def show_run(name: str) -> None:
     with columns[3]:
         filters(chosen, chosen.asked.filters)
     view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view, usual=Asked().view)
-    draw_view(lambda: sight.draw(chosen), chosen, figure=True)
+    draw_view(lambda: sight.draw(chosen), chosen, figure=sight.figure)
 
 
 def _asked(run: Run) -> Asked:

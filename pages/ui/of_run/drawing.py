@@ -11,7 +11,7 @@ from pages.ui import camera
 from pages.ui.links import FROM, NUMBER, RUN
 from pages.ui.of_run.chosen import ChosenAnswers, about_counts, counts
 
-_FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}
+_FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # others are whole numbers
 
 
 def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
@@ -45,7 +45,10 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
         height=height or "content",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={column: st.column_config.NumberColumn(format=form) for column, form in _FORMATS.items()},
+        column_config={
+            column: st.column_config.NumberColumn(format=_FORMATS.get(str(column), "%.0f"))
+            for column in table.select_dtypes("number")
+        },
         alt="The answers with their quality and uncertainty",
     )
     rows = [row for row in event["selection"]["rows"] if 0 <= row < len(table)]
