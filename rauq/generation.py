@@ -99,8 +99,17 @@ def generate(
     ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], lm.device)
     feed = lm.new_feed(_layout(padding, prompts), wanted.names)
     logits = feed.feed(ids, tail=len(prefix) + 1)
-    decode = partial(_decoded, limits=limits, wanted=wanted, sampling=sampling, prefix=prefix, on_token=on_token)
-    return decode(lm, feed, logits, prompts)
+    return _decoded(
+        lm,
+        feed,
+        logits,
+        prompts,
+        limits=limits,
+        wanted=wanted,
+        sampling=sampling,
+        prefix=prefix,
+        on_token=on_token,
+    )
 
 
 def sample(
