@@ -74,7 +74,7 @@ def test_both_alignments(alignment):
     assert np.isfinite(control(batch, replace(SETTINGS, alignment=alignment)).shuffled).all()
 
 
-@pytest.mark.parametrize("lengths", [(2, 1), (3,), (1, 4, 1)])
+@pytest.mark.parametrize("lengths", [(2, 1), (3,), (1, 4, 1), (1, 1)])
 def test_the_only_answer_with_weights_has_no_other_to_take_from(lengths):
     batch = rauq.batch([make_trace((b" a",) * length, seed=number) for number, length in enumerate(lengths)])
     result = control(batch, SETTINGS, derangements=3)
