@@ -45,9 +45,8 @@ def focus_of_tokens(
 
 
 def shares(attention: np.ndarray) -> np.ndarray:
-    """Of each row of the attention (N, N) the part on each token before: a row that attends to none has none."""
-    earlier = np.tril(attention, -1)
-    return earlier / (earlier.sum(axis=1, keepdims=True) + _IN_SHARE)
+    """Of each row of the attention (N, N) on tokens before, the part on each: a row that attends to none has none."""
+    return attention / (attention.sum(axis=1, keepdims=True) + _IN_SHARE)
 
 
 def flowing(own: np.ndarray, flow: np.ndarray) -> np.ndarray:

@@ -47,15 +47,15 @@ def eccentricity(edges: np.ndarray) -> float:
 
 
 def jaccard(texts: Sequence[str]) -> np.ndarray:
-    """Words in common over words in all, lower case and split at white space: (K, K), 1 on the diagonal."""
+    """Words in common over words in all, lower case and split at white space: (K, K) for K texts that have words."""
     words = [set(text.lower().split()) for text in texts]
-    shared = [[len(a & b) / (len(a | b) or 1) for b in words] for a in words]
-    return np.maximum(shared, np.eye(len(texts)))
+    return np.array([[len(a & b) / len(a | b) for b in words] for a in words])
 
 
 def _laplacian(edges: np.ndarray) -> np.ndarray:
-    """I - D^(-1/2) W D^(-1/2); a sample that is not even joined to itself stays alone."""
+    """I - D^(-1/2) W D^(-1/2); a sample that is joined to nothing, not even itself, is a group of its own."""
     degrees = edges.sum(axis=1)
-    scale = np.where(degrees > 0, degrees, np.inf) ** -0.5
-    laplacian: np.ndarray = np.eye(len(edges)) - scale[:, None] * edges * scale
+    joined = degrees > 0
+    scale = np.where(joined, degrees, np.inf) ** -0.5
+    laplacian: np.ndarray = np.diag(joined.astype(np.float64)) - scale[:, None] * edges * scale
     return laplacian

@@ -135,19 +135,43 @@ def test_the_chosen_token_comes_first_even_where_it_is_not_the_most_probable():
     assert -1 < expected < 0
 
 
+def test_ccp_of_tokens_without_others_is_the_surest_and_of_tokens_without_alternatives_unknown():
+    trace = make_answer("Oslo", ended=False)
+    sure = dataclasses.replace(trace, alternatives=(trace.alternatives[0][:1],))
+    unknown = dataclasses.replace(trace, alternatives=((),))
+    assert evaluate(sure, ["ccp"], judges=JUDGES)["ccp"] == -1
+    assert evaluate(unknown, ["ccp"], judges=JUDGES)["ccp"].reason == "a token of this answer has no alternatives"
+
+
 def test_keywords_are_found_in_an_answer_that_begins_with_white_space():
     heard = []
 
-    def second_word(text):
+    def first_four(text):
         heard.append(text)
-        return [(text.index("is"), text.index("is") + 2)]
+        return [(0, 4)]
 
-    trace = make_answer("Oslo is it")
-    focus = evaluate(trace, ["focus"], judges=Judges(keywords=second_word))["focus"]
+    trace = make_answer("a b c", answer_tokens=("  ", "Oslo", " it", "<end>"))
+    focus = evaluate(trace, ["focus"], judges=Judges(keywords=first_four))["focus"]
     own = np.exp2(trace.extras["focus"][:, 1]) - np.log(trace.extras["focus"][:, 0] + 1e-5)
-    assert heard == ["Oslo is it"]
+    assert heard == ["Oslo it"]
     share = trace.extras["max_attention"][1, 0] / (trace.extras["max_attention"][1, 0] + 1e-6)
     assert focus == pytest.approx(own[1] + 0.9 * share * own[0], rel=1e-6)
+
+
+def test_samples_that_do_not_even_entail_themselves_are_groups_of_their_own():
+    judges = Judges(nli=lambda firsts, _: np.tile([1.0, 0.0, 0.0], (len(firsts), 1)))
+    got = evaluate(SAMPLES[0], ["degmat", "eigval_laplacian", "eccentricity"], samples=SAMPLES[:3], judges=judges)
+    assert list(got.values()) == pytest.approx([1, 3, np.sqrt(2)])
+
+
+def test_words_of_one_stem_are_one_word():
+    samples = [make_answer("He was running"), make_answer("he was runs")]
+    assert evaluate(samples[0], ["lexical_similarity"], samples=samples)["lexical_similarity"] == -1
+
+
+def test_words_in_common_may_differ_in_case():
+    samples = [make_answer("He was"), make_answer("was he")]
+    assert evaluate(samples[0], ["degmat_jaccard"], samples=samples)["degmat_jaccard"] == 0
 
 
 def test_equal_samples_count_as_often_as_they_were_drawn_but_once_for_the_density():
