@@ -33,12 +33,13 @@ from analysis.datasets.embedded import embedded_set
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.measures import load_judge
 from analysis.runs.answering import answer_shard, batches_of
+from analysis.runs.evaluating import Evaluation
 from analysis.runs.manifest import Request
 from analysis.runs.preparing import request_for
 from analysis.runs.shard import Answered, write_shard
 from benchmarks.capture import build, prompt_of
 from benchmarks.paired import Ratio, cpu_seconds, ratio
-from rauq import LanguageModel
+from rauq import Judges, LanguageModel
 from rauq.models import wrap_model
 
 SHARD = 32
@@ -65,16 +66,16 @@ def random_set() -> DataSet:
 def scored(lm: LanguageModel, examples: Sequence[Example], request: Request, folder: Path) -> list[Answered]:
     """Answer, judge, score and save a shard."""
     outcomes = answer_shard(
-        lm,
+        Evaluation(lm=lm, request=request, judges=Judges()),
         range(len(examples)),
         examples,
-        request,
         judge=load_judge(request.quality),
         cancel=Event(),
-        on_batch=lambda _done: None,
+        on_done=lambda _examples, _tokens: None,
     )
-    write_shard(folder, 0, outcomes or [], stored=lm.layers)
-    return [outcome for outcome in outcomes or [] if isinstance(outcome, Answered)]
+    rows = outcomes.rows if outcomes else ()
+    write_shard(folder, 0, rows, stored=lm.layers)
+    return [row for row in rows if isinstance(row, Answered)]
 
 
 def plain(lm: LanguageModel, examples: Sequence[Example], lengths: Sequence[int], size: int) -> None:
