@@ -164,6 +164,12 @@ def test_samples_that_do_not_even_entail_themselves_are_groups_of_their_own():
     assert list(got.values()) == pytest.approx([1, 3, np.sqrt(2)])
 
 
+def test_hidden_states_of_different_size_are_told():
+    other = dataclasses.replace(SAMPLES[1], extras={"hidden": np.ones(3)})
+    got = evaluate(SAMPLES[0], ["eigen_score"], samples=[SAMPLES[0], other])["eigen_score"]
+    assert "differ in size" in got.reason
+
+
 def test_words_of_one_stem_are_one_word():
     samples = [make_answer("He was running"), make_answer("he was runs")]
     assert evaluate(samples[0], ["lexical_similarity"], samples=samples)["lexical_similarity"] == -1
