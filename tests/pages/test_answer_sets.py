@@ -141,7 +141,7 @@ def test_a_link_restores_everything():
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("view", "all"), ("layer", "99"), ("below", "2"), ("layers", "0.99")],
+    [("view", "all"), ("layer", "99"), ("below", "2"), ("layers", "0.99"), ("layers", "middle_five")],
 )
 def test_what_a_link_gets_wrong_is_mended_and_told_once(name, text):
     page = open_sets(run="small", **{name: text})

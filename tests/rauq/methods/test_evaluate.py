@@ -164,6 +164,12 @@ def test_samples_that_do_not_even_entail_themselves_are_groups_of_their_own():
     assert list(got.values()) == pytest.approx([1, 3, np.sqrt(2)])
 
 
+def test_tokens_none_of_which_matters_are_told():
+    judges = Judges(similarity=lambda firsts, _: np.ones(len(firsts)))
+    got = evaluate(SAMPLES[0], ["sar"], samples=SAMPLES, judges=judges)["sar"]
+    assert got.reason == "no token of a sample matters to the judge of similarity"
+
+
 def test_hidden_states_of_different_size_are_told():
     other = dataclasses.replace(SAMPLES[1], extras={"hidden": np.ones(3)})
     got = evaluate(SAMPLES[0], ["eigen_score"], samples=[SAMPLES[0], other])["eigen_score"]
