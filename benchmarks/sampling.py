@@ -4,7 +4,7 @@ One thread, a random model of Llama's shape that never ends by itself, so that a
 times, the two ways in turn. The second table is what the extras of a trace add to a generation. Fails where samples
 cost more than 0.7 of separate generations for sure, at any length.
 
-    python -m benchmarks.sampling [--lengths 32 128 512 2048] [--samples 5] [--new-tokens 32] [--pairs 7]
+    python -m benchmarks.sampling [--lengths 32 128 512 1024] [--samples 5] [--new-tokens 32] [--pairs 7]
 """
 
 import argparse
@@ -65,7 +65,7 @@ def measure_extras(lm: LanguageModel, length: int, options: argparse.Namespace) 
 def main() -> int:
     """Print the two tables; 1 if the bound is missed for sure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[32, 128, 512, 2048])
+    parser.add_argument("--lengths", type=int, nargs="+", default=[32, 128, 512, 1024])
     parser.add_argument("--samples", type=int, default=5)
     parser.add_argument("--new-tokens", type=int, default=32)
     parser.add_argument("--pairs", type=int, default=7)

@@ -71,7 +71,7 @@ def _weights(idf: ArrayLike | None, vocab_size: int) -> np.ndarray:
     if idf is None:
         message = (
             "The extra 'focus' weighs tokens by inverse document frequency: pass idf, an array of one number a token, "
-            "such as rauq.judges makes of a corpus."
+            "such as rauq.judges.idf counts in a corpus."
         )
         raise InvalidInput(message)
     given = np.asarray(idf)
