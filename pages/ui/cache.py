@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rauq.candidate import Candidate
     from rauq.language_model import LanguageModel
 
+_RESAMPLES = 500  # so that thirty methods are ranked in two seconds; a report takes more
 MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
 
 
@@ -172,7 +173,8 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     """The methods of a run side by side, on its answers `rows` (n,)."""
     from analysis.methods.comparison import compare
 
-    return compare(_rows(run, rows), run.methods, _groups(run, rows), metric=metric, thresholds=_thresholds(run))
+    asked: Any = {"metric": metric, "thresholds": _thresholds(run), "resamples": _RESAMPLES}
+    return compare(_rows(run, rows), run.methods, _groups(run, rows), **asked)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Scoring with eleven alphas", show_time=False, hash_funcs=_BY_RUN)

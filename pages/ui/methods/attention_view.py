@@ -11,13 +11,16 @@ from pages.ui.methods.chosen import Chosen
 from pages.ui.methods.tables import show_frame, take_along
 from pages.ui.of_run.drawing import chart, sentence
 
+_OF_ALL = ["alignment", "tokens"]  # chosen above, the same in every row
+
 
 def attention(chosen: Chosen) -> None:
     """What is lost when the picked heads' attention is exchanged, group by group."""
     found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
     sentence(ablation_captions.control_sentence(found[0]), chosen)
     chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with other attention put in")
-    caption, frame = ablation_captions.control_caption(found), ablation_tables.control_table(found)
+    caption = ablation_captions.control_caption(found)
+    table = Table("control", "Does attention matter?", caption, ablation_tables.control_table(found))
     st.caption(caption)
-    show_frame(frame, alt="RAUQ with other attention put in, group by group")
-    take_along(Table("control", "Does attention matter?", caption, frame))
+    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with other attention put in, group by group")
+    take_along(table)

@@ -46,7 +46,7 @@ def _show(one: Published) -> None:
     columns = [name for name in frame if name not in {"method", "published"}]
     show_table(
         [
-            Column(title="published row", values=frame["published"].tolist(), width=240),
+            Column(title="published row", values=frame["published"].tolist(), width=290),
             *(numbers(name, frame[name].tolist(), places=3) for name in columns),
         ],
         alt=one.title,

@@ -23,6 +23,7 @@ from pages.ui.methods.published import published_beside
 from pages.ui.methods.tables import Column, compared, numbers, show_table, take_along
 from pages.ui.of_run.drawing import chart, sentence
 
+_PASSES = "Beyond the generation, with K samples of N tokens."
 _SECONDS = "Measured on this run, beyond the seconds of generation; the samples of a method are charged to it in full."
 
 
@@ -61,7 +62,7 @@ def _costs(methods: Sequence[str], costs: Sequence[Cost]) -> list[Column]:
     overhead = [100 * measured[method].overhead for method in methods]
     known = [numbers("seconds an answer", seconds, places=3, help=_SECONDS), numbers("overhead %", overhead, places=1)]
     there = not all(map(math.isnan, seconds))
-    return [Column(title="extra forward passes", values=passes), *(known if there else ())]
+    return [*(known if there else ()), Column(title="extra forward passes", values=passes, help=_PASSES)]
 
 
 def _undefined(found: Comparison) -> str:

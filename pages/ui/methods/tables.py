@@ -53,7 +53,7 @@ def compared(found: Comparison, names: Sequence[str]) -> list[Column]:
         numbers("mean rank", found.mean_ranks.tolist(), places=1),
     ]
     return [
-        Column(title="method", values=names, width=240),
+        Column(title="method", values=names, width=290),
         *(over_groups if len(found.groups) > 1 else ()),
         *(_ranked("all answers" if group == ALL else group, found.of_group(group)) for group in found.groups),
     ]
