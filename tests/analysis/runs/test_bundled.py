@@ -1,17 +1,25 @@
 """The run that comes with the app: scored again, its answers have the numbers that were stored."""
 
+import math
+import threading
+
 import numpy as np
 import pytest
 
 import rauq
 from analysis.datasets.embedded import embedded_set
+from analysis.datasets.example import DataSet
 from analysis.quality.measures import load_judge
 from analysis.runs.arrays import batch
+from analysis.runs.choosing import without_download
+from analysis.runs.costs import costs
+from analysis.runs.evaluating import Evaluation, evaluated
 from analysis.runs.files import goes_along, size_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.traces import fact_tokens, trace
 from rauq.atlas.evaluation import FAMILIES
+from rauq.judges.loading import load_judges
 
 MOST_BYTES = 16 * 10**6
 SAMPLE = range(0, 900, 75)
@@ -69,6 +77,24 @@ def test_the_model_gives_these_answers_again_with_the_same_numbers(run, lm):
         )
         assert abs(rauq.score(now).uncertainty - stored["rauq"]) < 1e-4
         assert abs(now.logprobs.sum(dtype=float) + stored["msp"]) < 1e-4
+
+
+def test_it_has_every_method_that_needs_no_download_and_their_costs(run):
+    assert run.methods == without_download("atlas", DataSet(name="atlas", examples=run.examples))
+    assert (run.manifest.request.samples, run.manifest.request.seed) == (5, 0)
+    assert all(math.isfinite(cost.seconds) and math.isfinite(cost.overhead) for cost in costs(run))
+
+
+def test_every_method_gives_its_stored_number_again(run, lm):
+    request = run.manifest.request
+    evaluation = Evaluation(lm=lm, request=request, judges=load_judges(idf=request.idf))
+    told = {"max_new_tokens": request.max_new_tokens, "extras": evaluation.extras, "idf": evaluation.judges.idf}
+    for row in SAMPLE[1::5]:
+        stored = run.answers.iloc[row]
+        trace = lm.generate(stored["prompt"], last_row=True, **told)
+        number = int(stored["number"])
+        now = evaluated(evaluation, number, run.examples[number], trace, cancel=threading.Event())
+        np.testing.assert_allclose(now.uncertainties, stored[list(run.methods)].astype(float), rtol=1e-3, atol=1e-3)
 
 
 def test_quality_is_the_verdict_of_the_truth(run):
