@@ -113,8 +113,9 @@ def test_a_judge_is_asked_about_a_pair_once_and_its_time_is_kept():
     np.testing.assert_array_equal(again, [[2, 1, 0], [1, 1, 0]])
 
 
-def test_methods_share_one_judge_of_entailment(short, model, tmp_path, monkeypatch):
+def test_methods_share_one_judge_of_entailment_and_each_is_charged_for_it(short, model, tmp_path, monkeypatch):
     asked = []
+    monkeypatch.setattr("time.perf_counter", lambda: 100.0 * len(asked))
 
     def judge(premises, hypotheses):
         asked.extend(zip(premises, hypotheses, strict=True))
@@ -125,6 +126,8 @@ def test_methods_share_one_judge_of_entailment(short, model, tmp_path, monkeypat
     run = scored(tmp_path / "run", one, model=model, methods=("degmat", "luq", "eccentricity"), nli="a judge")
     assert run.answers[["degmat", "luq"]].notna().all(axis=None)
     assert len(asked) == len(set(asked)) > 0
+    seconds = {cost.method: cost.seconds for cost in costs(run)}
+    assert seconds["degmat"] == seconds["eccentricity"] == 100 * len(asked)
 
 
 def test_a_method_costs_what_it_took_and_its_samples(run):
