@@ -1,5 +1,6 @@
 """Methods: every view of a run, what it says where there is nothing to see, and the way to one answer."""
 
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -123,6 +124,18 @@ def test_the_ranking_has_every_method_the_best_on_top_and_what_the_run_lacks():
     to_do = dict(zip(lacking["method"], lacking["what to do"], strict=True))
     assert to_do["SAR"] == "Score again with --methods sar --similarity cross-encoder/stsb-roberta-large"
     assert not set(to_do) & set(table["0"])
+
+
+@pytest.mark.usefixtures("small")
+def test_the_best_of_a_column_is_bold_and_the_best_two_carry_a_sign():
+    page = open_methods(run="small", view="ablations")
+    styler, values = page.dataframe[0].proto.arrow_data.styler, page.dataframe[0].value["1"]
+    read = pa.ipc.open_stream(styler.display_values).read_all().to_pandas()["1"]
+    best, second = values.sort_values(ascending=False).index[:2]
+    assert (read[best][0], read[second][0]) == ("①", "②")
+    assert not read.drop([best, second]).str.contains("①|②").any()
+    assert f"row{best}_col1" in styler.styles
+    assert f"row{second}_col1" not in styler.styles
 
 
 @pytest.mark.usefixtures("small")
