@@ -11,16 +11,10 @@ PairJudge = Callable[[Texts, Texts], np.ndarray]
 
 
 def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:
-    """What the judge says of all K x K ordered pairs, each of a text with itself too: (K, K, ...).
-
-    Equal texts are one text to the judge, which is called once.
-    """
-    unique = list(dict.fromkeys(texts))
-    count = len(unique)
-    firsts, seconds = [text for text in unique for _ in unique], unique * count
-    judged = judge(firsts, seconds)
-    places = [unique.index(text) for text in texts]
-    return judged.reshape(count, count, *judged.shape[1:])[np.ix_(places, places)]
+    """What the judge, called once, says of all K x K ordered pairs, of each text with itself too: (K, K, ...)."""
+    count = len(texts)
+    judged = judge([text for text in texts for _ in texts], list(texts) * count)
+    return judged.reshape(count, count, *judged.shape[1:])
 
 
 def remembering(judge: PairJudge) -> PairJudge:

@@ -164,6 +164,36 @@ def test_samples_that_do_not_even_entail_themselves_are_groups_of_their_own():
     assert list(got.values()) == pytest.approx([1, 3, np.sqrt(2)])
 
 
+def test_of_equal_samples_the_first_one_weighs_in_the_density():
+    trace, unsure, sure = (
+        make_answer("Paris"),
+        make_answer("Oslo", logprobs=np.array([-3.0, -3.0])),
+        make_answer("Oslo"),
+    )
+    judges, names = Judges(nli=same_letter), ["semantic_density"]
+    alone = evaluate(trace, names, samples=[unsure], judges=judges)
+    assert evaluate(trace, names, samples=[unsure, sure], judges=judges) == alone
+    assert evaluate(trace, names, samples=[sure, unsure], judges=judges) != alone
+
+
+def test_why_a_score_is_undefined_is_told():
+    reason = evaluate(make_answer("Oslo", ended=False), ["mean_sum"])["mean_sum"].reason
+    assert reason == "update='mean_sum' needs attention between tokens, and this answer has one token"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_looks_at_no_other_extras_than_it_says(method):
+    row = METHODS[method]
+    trace, *samples = (
+        dataclasses.replace(one, extras={name: one.extras[name] for name in names})
+        for one, names in zip(SAMPLES, [row.extras, *[row.sample_extras] * 4], strict=True)
+    )
+    got = evaluate(trace, [method], samples=samples, judges=JUDGES)[method]
+    full = evaluate(SAMPLES[0], [method], samples=SAMPLES[1:], judges=JUDGES)[method]
+    np.testing.assert_equal((float(got), got.reason), (float(full), full.reason))
+    assert not got.reason or method == "single_head"
+
+
 def test_tokens_none_of_which_matters_are_told():
     judges = Judges(similarity=lambda firsts, _: np.ones(len(firsts)))
     got = evaluate(SAMPLES[0], ["sar"], samples=SAMPLES, judges=judges)["sar"]
