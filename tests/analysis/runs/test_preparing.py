@@ -43,7 +43,7 @@ def test_shards_hold_whole_batches(batch_size, data):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"methods": ("rauq", "luck")}, "Unknown method 'luck'; choose from rauq, msp"),
+        ({"methods": ("rauq", "luck")}, "Unknown method 'luck'; choose from default, no-download, rauq, msp"),
         ({"stored_layers": "some"}, "Unknown layers 'some'; choose from middle, all"),
         ({"quality": "taste"}, "'taste'"),
         ({"batch_size": 0}, "0 examples in a batch"),
