@@ -16,12 +16,14 @@ from analysis.methods.ranking import Metric
 def paired_differences(
     base: str, methods: Sequence[str], differences: Sequence[Estimate], *, metric: Metric, dark: bool = False
 ) -> go.Figure:
-    """The differences (M,) of `base` and the methods, by id, the largest on top; 0 is marked.
+    """The differences (M,) of `base` and the methods, by id, the smallest on top: 0 is marked.
+
+    The order is that of a ranking, the best method on top.
 
     Teal, a circle: `base` ranks better; violet, a diamond: worse; grey, an open circle: the interval holds 0. Undefined
     differences have no row.
     """
-    order = np.argsort([-found.value for found in differences], kind="stable")
+    order = np.argsort([found.value for found in differences], kind="stable")
     there = [place for place in order if not differences[place].reason]
     rows = [difference_row(name_of(methods[place]), differences[place], dark=dark) for place in there]
     title = f"{METRICS[metric]} of {name_of(base)} minus that of the method"

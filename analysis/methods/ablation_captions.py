@@ -42,16 +42,22 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
 
 
 def sweep_sentence(found: Sweep, group: str) -> str:
-    """The value at the paper's alpha, at the best, and at 1, where attention has no part."""
+    """The value at the paper's alpha, and at 1, where attention has no part."""
+    if found.best(group) is None:
+        return f"Undefined: {found.of_group(group)[0].reason}."
+    return (
+        f"{METRICS[found.metric]} is {in_words(found.at_paper(group))} at the paper's alpha {found.paper_alpha:g}, and "
+        f"{in_words(found.of_group(group)[-1])} at 1, where attention has no part."
+    )
+
+
+def best_alpha_sentence(found: Sweep, group: str) -> str:
+    """The value at the best alpha; "" where none is defined."""
     best = found.best(group)
     if best is None:
-        return f"Undefined: {found.of_group(group)[0].reason}."
-    highest, last = found.of_group(group)[found.alphas.index(best)], found.of_group(group)[-1]
-    return (
-        f"{METRICS[found.metric]} is {in_words(found.at_paper(group))} at the paper's alpha {found.paper_alpha:g}, "
-        f"highest at {best:g} with {in_words(highest)}, which one sees only with the qualities in hand, and "
-        f"{in_words(last)} at 1, where attention has no part."
-    )
+        return ""
+    highest = found.of_group(group)[found.alphas.index(best)]
+    return f"It is highest at {best:g}: {in_words(highest)}. Only who knows the qualities can choose that."
 
 
 def ablation_note(found: Ablated) -> str:

@@ -19,17 +19,21 @@ from analysis.methods.paired import Paired
 from analysis.methods.ranking import Metric
 from analysis.methods.rejections import Rejections
 from analysis.paper import published_errors, published_runtime
+from analysis.runs.costs import Cost
 from rauq.labels import number
+from rauq.methods.table import METHODS
 
 
-def comparison_sentence(methods: Sequence[str], estimates: Sequence[Estimate], *, metric: Metric) -> str:
-    """RAUQ's place among the methods of one column, and the best."""
+def comparison_sentence(
+    methods: Sequence[str], estimates: Sequence[Estimate], *, metric: Metric, called: str = "methods"
+) -> str:
+    """RAUQ's place among the methods, or variants, of one column, and the best."""
     values = np.array([found.value for found in estimates])
     there = np.flatnonzero(~np.isnan(values))
     if not len(there):
         return f"No method has a {METRICS[metric]}: {next((one.reason for one in estimates), 'none was chosen')}."
     best = int(there[values[there].argmax()])
-    leader = f"{name_of(methods[best])} ranks best of {len(there)} methods by {METRICS[metric]}"
+    leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {METRICS[metric]}"
     own = list(methods).index(RAUQ) if RAUQ in methods else best
     if own == best or np.isnan(values[own]):
         return f"{leader}, {in_words(estimates[best])}."
@@ -52,6 +56,29 @@ def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) ->
     """Which methods of a column are undefined, and why; "" where all are defined."""
     lacking = [f"{name_of(m)}: {one.reason}" for m, one in zip(methods, estimates, strict=True) if one.reason]
     return f"Undefined and not ranked: {'; '.join(lacking)}." if lacking else ""
+
+
+def costs_sentence(costs: Sequence[Cost]) -> str:
+    """What RAUQ costs beside the methods that compare samples; "" where no time of both is known."""
+    overheads = {cost.method: 100 * cost.overhead for cost in costs if not math.isnan(cost.overhead)}
+    sampled = [overhead for method, overhead in overheads.items() if "samples" in METHODS[method].needs]
+    if RAUQ not in overheads or not sampled:
+        return ""
+    low, high = (f"{end:,.0f}" for end in (min(sampled), max(sampled)))
+    return (
+        f"Measured beyond the generation: RAUQ takes {number(overheads[RAUQ], places=1)} % more time, methods that "
+        f"compare samples {low if low == high else f'{low} to {high}'} %."
+    )
+
+
+def judges_note(methods: Sequence[str]) -> str:
+    """What judges in place of the paper's models; "" where none does."""
+    if not any("facts" in METHODS[method].needs for method in methods if method in METHODS):
+        return ""
+    return (
+        "Same facts: in place of the paper's NLI model, two answers mean the same where their facts agree, which can "
+        "be read from the embedded model's answers alone."
+    )
 
 
 def intervals_caption(found: Comparison) -> str:
@@ -105,7 +132,7 @@ def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
     near, far = (f"{name_of(method)} ({number(others[method], places=2)})" for method in (most, least))
     if len(others) == 1:
         return f"Spearman's correlation of {name_of(base)} with {near}."
-    return f"{name_of(base)} orders the answers most as {near} and least as {far}, by Spearman's correlation."
+    return f"{name_of(base)} agrees most with {near} and least with {far}, by Spearman's correlation over the answers."
 
 
 def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, second: str) -> str:

@@ -57,7 +57,10 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
             Drawing(
                 f"alpha-{one.signal}",
                 f"RAUQ over alpha: {one.signal}",
-                ablation_captions.sweep_sentence(one, one.groups[0]),
+                joined(
+                    ablation_captions.sweep_sentence(one, one.groups[0]),
+                    ablation_captions.best_alpha_sentence(one, one.groups[0]),
+                ),
                 alpha_sweep(one),
             )
             for one in found.sweeps

@@ -49,7 +49,8 @@ def test_a_difference_is_coloured_only_where_its_interval_leaves_out_zero():
     found = [estimate(0.3), estimate(0.02), estimate(-0.6)]
     figure = paired_differences("rauq", METHODS, found, metric="prr")
     better, worse = looks(dark=False)
-    assert [trace.marker.color for trace in figure.data] == [better.colour, QUIET, worse.colour]
+    assert [trace.marker.color for trace in figure.data] == [worse.colour, QUIET, better.colour]
+    assert figure.layout.margin.t >= 24  # the buttons of a figure lie there
     assert len({trace.marker.symbol for trace in figure.data}) == 3  # not by colour alone
     assert figure.layout.xaxis.title.text == "PRR of RAUQ minus that of the method"
 

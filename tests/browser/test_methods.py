@@ -14,7 +14,7 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
 
     page.get_by_role("radio", name="Agreement").click()
     expect(page).to_have_url(re.compile("view=agreement"))
-    expect(headline).to_contain_text("orders the answers")
+    expect(headline).to_contain_text("agrees most with")
     table = page.locator(".st-key-disagreement_table .dvn-scroller")
     expect(table).to_be_visible()
     expect(page.locator(".st-key-answers_agreement .nsewdrag")).to_be_visible()
@@ -28,4 +28,4 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
 
     page.get_by_role("link", name="Back to the methods on its run").click()
     expect(page).to_have_url(re.compile("/methods.*view=agreement"))
-    expect(headline).to_contain_text("orders the answers")
+    expect(headline).to_contain_text("agrees most with")

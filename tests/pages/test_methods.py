@@ -13,7 +13,7 @@ CHARTS = {
     "ranking": {"paired_differences"},
     "rejection": {"rejection"},
     "alpha": {"alpha"},
-    "ablations": set(),
+    "ablations": {"ablation"},
     "attention": {"control"},
     "scores": {"score_and_quality"},
     "agreement": {"agreement"},

@@ -3,8 +3,11 @@
 import streamlit as st
 
 from analysis import paper
+from analysis.answer_sets.captions import joined
 from analysis.figures.alpha_sweep import alpha_sweep
+from analysis.figures.method_intervals import method_intervals
 from analysis.methods import ablation_captions, ablation_tables, captions
+from analysis.methods.comparison import RAUQ
 from analysis.methods.names import name_of
 from analysis.report.report_tables import Table
 from pages.ui import cache
@@ -18,13 +21,19 @@ _SWEEP = (
     "RAUQ at eleven values of alpha: at 1 the signal alone counts, at 0 attention alone. The line and the diamond mark "
     "the paper's. Bands: 95 % bootstrap intervals."
 )
+_USUAL = (
+    "RAUQ itself: of each layer in the middle third the head that looks back most, mean of logs over tokens, largest "
+    "layer."
+)
 
 
 def alpha(chosen: Chosen) -> None:
     """RAUQ from alpha 0 to 1, with the paper's value (figure 4)."""
     asked = chosen.asked
     found = cache.sweep(chosen.run, chosen.rows, asked.metric, chosen.signal, asked.alignment)
-    sentence(ablation_captions.sweep_sentence(found, found.groups[0]), chosen)
+    group = found.groups[0]
+    best = ablation_captions.best_alpha_sentence(found, group)
+    sentence(ablation_captions.sweep_sentence(found, group), chosen, best)
     chart(alpha_sweep(found, dark=is_dark()), "alpha", "How well RAUQ ranks at every alpha, group by group")
     st.caption(_SWEEP)
     take_along(Table("alpha", "RAUQ over alpha", _SWEEP, ablation_tables.sweep_table(found)))
@@ -34,9 +43,11 @@ def ablation(chosen: Chosen) -> None:
     """One table of the paper's ablations, in its layout, and on demand what was published."""
     found = cache.ablated(chosen.run, chosen.rows, chosen.asked.metric, chosen.table.id)
     rows, title = found.comparison, found.ablation.title
-    sentence(captions.comparison_sentence(rows.methods, rows.means, metric=rows.metric), chosen)
-    show_table(compared(rows, list(map(name_of, rows.methods))), alt=title)
-    caption = f"{captions.intervals_caption(rows)} {ablation_captions.ablation_note(found)}".rstrip()
+    sentence(captions.comparison_sentence(rows.methods, rows.means, metric=rows.metric, called="variants"), chosen)
+    ours = rows.methods.index(RAUQ) if RAUQ in rows.methods else None
+    show_table(compared(rows, list(map(name_of, rows.methods))), alt=title, ours=ours)
+    caption = joined(_USUAL, captions.intervals_caption(rows), ablation_captions.ablation_note(found))
     st.caption(f"① best, ② second of a column. {caption}")
     take_along(Table(f"ablation_{found.ablation.id}", title, caption, ablation_tables.ablation_table(found)))
+    chart(method_intervals(rows.methods, rows.means, metric=rows.metric, dark=is_dark()), "ablation", title)
     published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))

@@ -14,12 +14,15 @@ from analysis.methods.groups import ALL
 from analysis.report.cells import headings, rows_of_cells
 from analysis.report.latex import latex_table
 from analysis.report.report_tables import Table, csv_table
+from pages.ui.camera import is_dark
 from pages.ui.errors import printable
 from pages.ui.of_run.drawing import save
 from rauq.labels import number, running
 
 _SIGNS = ("", "① ", "② ")
 _BEST = "font-weight: 700"
+_OURS = "background-color: rgba(232, 101, 10, 0.14)"  # RAUQ's colour in figures
+_WIDTH = 132  # pixels: of a value in bold with its sign and its interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +49,17 @@ class Column:
         )
 
 
-def compared(found: Comparison, names: Sequence[str]) -> list[Column]:
-    """How well each method ranks, by its name: the mean over groups and its rank, all answers, and every group."""
-    over_groups = [
-        _ranked("mean of groups", found.means),
-        numbers("mean rank", found.mean_ranks.tolist(), places=1),
-    ]
-    return [
-        Column(title="method", values=names, width=290),
-        *(over_groups if len(found.groups) > 1 else ()),
-        *(_ranked("all answers" if group == ALL else group, found.of_group(group)) for group in found.groups),
-    ]
+def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
+    """How well each method ranks, by its name: the mean over groups and its rank, all answers, and every group.
+
+    The costs stand beside the first of these: groups may be so many that one has to scroll.
+    """
+    method = Column(title="method", values=names, width=285)
+    groups = [_ranked("all answers" if group == ALL else group, found.of_group(group)) for group in found.groups]
+    if len(groups) == 1:
+        return [method, *groups, *costs]
+    rank = numbers("mean rank", found.mean_ranks.tolist(), places=1)
+    return [method, _ranked("mean of groups", found.means), rank, *costs, *groups]
 
 
 def numbers(title: str, values: Sequence[float], *, places: int, help: str | None = None) -> Column:  # noqa: A002 - Streamlit's word
@@ -64,10 +67,12 @@ def numbers(title: str, values: Sequence[float], *, places: int, help: str | Non
     return Column(title=title, values=values, words=[number(value, places=places) for value in values], help=help)
 
 
-def show_table(columns: Sequence[Column], *, alt: str) -> None:
-    """Draw a table as high as it is; the best of a column is bold, and the best two carry a sign."""
+def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) -> None:
+    """Draw a table as high as it is: the best of a column bold, the best two with a sign, the row `ours` tinted."""
     frame = pd.DataFrame({str(place): list(column.values) for place, column in enumerate(columns)})
-    styler = frame.style
+    styler = frame.style.map(lambda _: _names(dark=is_dark()), subset=["0"])
+    if ours is not None:
+        styler.map(lambda _: _OURS, subset=pd.IndexSlice[[ours], :])
     for place, column in enumerate(columns):
         for row, words in enumerate(column.words):
             mark = column.marks[row] if column.marks else 0
@@ -92,10 +97,16 @@ def take_along(table: Table) -> None:
         save("Table as LaTeX", f"{table.name}.tex", lambda: latex_table(table.shown, caption=caption, label=table.name))
 
 
+def _names(*, dark: bool) -> str:
+    """The colour of a pinned column, which is drawn pale: black and white keep their contrast."""
+    return f"color: {'#ffffff' if dark else '#000000'}"
+
+
 def _ranked(title: str, estimates: Sequence[Estimate]) -> Column:
     """Values to sort by, read with their intervals, the best two marked."""
     values = [found.value for found in estimates]
-    return Column(title=title, values=values, words=list(map(_words, estimates)), marks=marks(estimates).tolist())
+    words, signs = list(map(_words, estimates)), marks(estimates).tolist()
+    return Column(title=title, values=values, words=words, marks=signs, width=_WIDTH)
 
 
 def _words(found: Estimate) -> str:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from analysis.estimate import Estimate
-from analysis.methods.ablation_captions import ablation_note, control_caption, control_sentence, sweep_sentence
+from analysis.methods.ablation_captions import (
+    ablation_note,
+    best_alpha_sentence,
+    control_caption,
+    control_sentence,
+    sweep_sentence,
+)
 from analysis.methods.ablations import ablate, ablations
 from analysis.methods.control_ranking import NO_FACTS, Exchanged, GroupControl
 from analysis.methods.groups import groups_of
@@ -76,10 +82,15 @@ def swept(values):
 
 
 def test_the_sweep_tells_the_papers_alpha_the_best_and_perplexitys():
-    words = sweep_sentence(swept([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45]), "all")
-    assert words.startswith("ROC-AUC is 0.30 [0.25, 0.35] at the paper's alpha 0.2, highest at 0.8 with 0.90 [")
-    assert words.endswith("and 0.45 [0.40, 0.50] at 1, where attention has no part.")
-    assert sweep_sentence(swept([np.nan] * 11), "all") == "Undefined: no quality."
+    found = swept([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45])
+    assert sweep_sentence(found, "all") == (
+        "ROC-AUC is 0.30 [0.25, 0.35] at the paper's alpha 0.2, and 0.45 [0.40, 0.50] at 1, where attention has no "
+        "part."
+    )
+    assert best_alpha_sentence(found, "all").startswith("It is highest at 0.8: 0.90 [0.85, 0.95].")
+    nothing = swept([np.nan] * 11)
+    assert sweep_sentence(nothing, "all") == "Undefined: no quality."
+    assert best_alpha_sentence(nothing, "all") == ""
 
 
 def test_a_note_says_what_is_not_in_a_table():

@@ -11,6 +11,7 @@ from analysis.methods.errors import error_analysis
 from analysis.methods.groups import groups_of
 from analysis.methods.rejections import rejections
 from analysis.quality.judgement import Thresholds
+from analysis.runs.costs import Cost
 from tests.analysis.methods.made_up import SKILL, made_up
 
 
@@ -32,6 +33,21 @@ def test_raugs_place_is_said_first_or_not():
     assert captions.comparison_sentence((), (), metric="prr") == "No method has a PRR: none was chosen."
     assert captions.undefined_sentence(methods, estimates(np.nan, 0.5, 0.1)).endswith("ranked: RAUQ: no quality.")
     assert captions.undefined_sentence(methods, estimates(0, 0.5, 0.1)) == ""
+
+
+def test_the_cost_of_rauq_stands_beside_that_of_samples_and_only_where_both_are_known():
+    rauq, luq, sar = Cost("rauq", 0.01, 0.014), Cost("luq", 2.0, 7.89), Cost("sar", 2.0, 7.951)
+    unknown = Cost("luq", np.nan, np.nan, "no times")
+    assert captions.costs_sentence([rauq, luq, sar, Cost("msp", 0, 0)]) == (
+        "Measured beyond the generation: RAUQ takes 1.4 % more time, methods that compare samples 789 to 795 %."
+    )
+    assert captions.costs_sentence([rauq, luq]).endswith("samples 789 %.")
+    assert captions.costs_sentence([rauq, unknown]) == captions.costs_sentence([luq]) == ""
+
+
+def test_a_judge_in_place_of_the_papers_is_named():
+    assert "in place of the paper's NLI model" in captions.judges_note(["rauq", "luq_facts"])
+    assert captions.judges_note(["rauq", "luq", "layer_3"]) == ""
 
 
 def test_places_are_ordinals():
