@@ -17,8 +17,9 @@ _MOST_WRITTEN = 14  # methods: the numbers of more do not fit into the cells
 
 def agreement_map(found: MethodAgreement, *, dark: bool = False) -> go.Figure:
     """Heatmap of Spearman's correlation, from -1 in violet to 1 in teal; undefined ones stay empty."""
-    if not found.methods:
-        return words_instead("no method was chosen", height=200, dark=dark)
+    if np.isnan(found.correlations).all():
+        reason = "no two methods order the answers" if found.methods else "no method was chosen"
+        return words_instead(reason, height=200, dark=dark)
     names = [name_of(method) for method in found.methods]
     scale = difference_scale(dark=dark)
     heat = cells(found.correlations, title="Spearman", low=-1, high=1, scale=scale, dark=dark)

@@ -44,6 +44,8 @@ def comparison_sentence(
 def paired_sentence(found: Sequence[Estimate], base: str) -> str:
     """How many methods `base` is better than, and worse, beyond what the resamples leave open."""
     defined = [one for one in found if not one.reason]
+    if found and not defined:
+        return f"{name_of(base)} cannot be compared with other methods: {found[0].reason}."
     better, worse = sum(one.low > 0 for one in defined), sum(one.high < 0 for one in defined)
     level = len(defined) - better - worse
     return joined(
@@ -53,9 +55,15 @@ def paired_sentence(found: Sequence[Estimate], base: str) -> str:
 
 
 def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) -> str:
-    """Which methods of a column are undefined, and why; "" where all are defined."""
-    lacking = [f"{name_of(m)}: {one.reason}" for m, one in zip(methods, estimates, strict=True) if one.reason]
-    return f"Undefined and not ranked: {'; '.join(lacking)}." if lacking else ""
+    """Which methods of a column are undefined, and why; "" where all are, or none."""
+    lacking: dict[str, list[str]] = {}
+    for method, one in zip(methods, estimates, strict=True):
+        if one.reason:
+            lacking.setdefault(one.reason, []).append(name_of(method))
+    if all(one.reason for one in estimates):
+        return ""
+    words = [f"{', '.join(names)}: {reason}" for reason, names in lacking.items()]
+    return f"Undefined and not ranked: {'; '.join(words)}." if words else ""
 
 
 def costs_sentence(costs: Sequence[Cost]) -> str:
@@ -100,8 +108,9 @@ def paired_caption(found: Paired) -> str:
 
 def rejections_caption(found: Rejections, *, at: float = 0.2) -> str:
     """What is gained by rejecting a share of the answers, under each of the methods."""
-    if not found.n:
-        return "No answer has a quality and an uncertainty of each of these methods."
+    if found.n < 2:
+        few = f"only {found.n}" if found.n else "no"
+        return f"Nothing to reject: {few} answer has a quality and an uncertainty of each of these methods."
     place = min(int(at * found.n), len(found.curves[0].rejected) - 1)
     first = found.curves[0]
     gains = [
@@ -138,7 +147,9 @@ def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
 def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, second: str) -> str:
     """Which of the two was right where they disagree most, by the mean quality of what they distrust."""
     if not len(found.first_less_sure.rows):
-        return f"{name_of(first)} and {name_of(second)} order all {found.n:,} answers alike."
+        return f"{name_of(first)} and {name_of(second)} order all {found.n:,} answers alike." if found.n > 1 else ""
+    if np.isnan(quality).all():
+        return "Which of the two was right where they disagree cannot be told: no answer has a quality."
     sides = ((first, found.first_less_sure), (second, found.second_less_sure))
     words = [
         f"of the {len(side.rows)} that {name_of(method)} distrusts most beyond the other the mean quality is "
@@ -156,11 +167,19 @@ def errors_sentence(found: ErrorAnalysis, method: str) -> str:
     """The two rows of the paper's error analysis, beside the share among all answers."""
     if not found.highest.n:
         return f"No ends to compare: {found.reason}."
-    return joined(
+    return (
         f"Erroneous, ordered by {name_of(method)}: {_erroneous(found.highest)} of the least sure, "
-        f"{_erroneous(found.lowest)} of the surest, {_erroneous(found.all)} in all.",
+        f"{_erroneous(found.lowest)} of the surest, {_erroneous(found.all)} in all."
+    )
+
+
+def errors_note(found: ErrorAnalysis) -> str:
+    """How the ends were chosen, and what is in neither; "" where there is nothing to add."""
+    if not found.highest.n:
+        return ""
+    return joined(
         "Among answers of equal uncertainty a seeded draw chose." if found.drawn else "",
-        f"Fewer than asked for: {found.reason}." if found.reason else "",
+        f"Fewer at either end than the paper's 20: {found.reason}." if found.reason else "",
         left_out(found.excluded, lacking="an uncertainty"),
     )
 

@@ -102,7 +102,10 @@ def _answers(run: Run, found: MethodResults) -> tuple[Table, ...]:
         Table(
             "errors",
             "Error analysis",
-            captions.errors_sentence(found.errors[found.method], found.method),
+            joined(
+                captions.errors_sentence(found.errors[found.method], found.method),
+                captions.errors_note(found.errors[found.method]),
+            ),
             pd.concat([tables.errors_table(one, method) for method, one in found.errors.items()], ignore_index=True),
         ),
     )

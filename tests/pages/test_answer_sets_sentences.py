@@ -122,6 +122,7 @@ def test_what_does_not_occur_is_not_counted():
 def test_thresholds_are_named_where_they_leave_a_side_empty():
     one_sided = Counts(answers=40, correct=22, incorrect=0, between=18, undefined=0, filtered_out=0, failed=0)
     assert "Other thresholds put" in about_counts(one_sided, Thresholds())
+    assert "Other thresholds" not in about_counts(one_sided, Thresholds(), can_move_thresholds=False)
     for other in ({"incorrect": 1}, {"between": 0}):
         assert "Other thresholds" not in about_counts(replace(one_sided, **other), Thresholds())
 

@@ -128,6 +128,8 @@ def about_meaning(found: Calibration, uncertainty: np.ndarray) -> str:
 
 def about_ranking(prr: Estimate, roc_auc: Estimate) -> str:
     """How well the score ranks these answers."""
+    if prr.reason and prr.reason == roc_auc.reason:
+        return f"It ranks nothing: {prr.reason}."
     return f"It ranks {prr.n:,} answers with PRR {in_words(prr)} and ROC-AUC {in_words(roc_auc)}."
 
 

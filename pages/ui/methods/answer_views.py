@@ -72,7 +72,7 @@ def errors(chosen: Chosen) -> None:
     uncertainty = chosen.uncertainties([chosen.method])[chosen.method]
     labels = chosen.column_of("error_label").tolist()
     found = error_analysis(uncertainty, chosen.quality, labels, thresholds=chosen.thresholds)
-    sentence(captions.errors_sentence(found, chosen.method), chosen)
+    sentence(captions.errors_sentence(found, chosen.method), chosen, captions.errors_note(found))
     frame = tables.errors_table(found, chosen.method)
     show_frame(frame, alt="Share of erroneous answers at both ends of the ranking")
     st.caption(f"{_ERRORS} {captions.published_shares()}")

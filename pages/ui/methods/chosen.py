@@ -26,6 +26,7 @@ class Chosen(ChosenAnswers):
     """Answers of a run, with what is asked of their methods."""
 
     page: str = PAGE
+    can_move_thresholds: bool = False
     asked: Asked
 
     @property

@@ -55,9 +55,9 @@ def ranking(chosen: Chosen) -> None:
 
 
 def _differences(found: Comparison) -> None:
-    if found.paired is None or not found.paired.methods:
-        return
     paired = found.paired
+    if paired is None or all(one.reason for one in paired.means):
+        return
     st.header(captions.paired_sentence(paired.means, paired.base).removesuffix("."), anchor=False)
     figure = paired_differences(paired.base, paired.methods, paired.means, metric=found.metric, dark=is_dark())
     chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")

@@ -16,7 +16,7 @@ from analysis.report.latex import latex_table
 from analysis.report.report_tables import Table, csv_table
 from pages.ui.camera import is_dark
 from pages.ui.errors import printable
-from pages.ui.of_run.drawing import save
+from pages.ui.of_run.drawing import UNDEFINED, save
 from rauq.labels import number, running
 
 _SIGNS = ("", "① ", "② ")
@@ -80,7 +80,9 @@ def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) 
             styler.format(_reads(f"{_SIGNS[mark]}{words}"), subset=cell)
             if mark == 1:
                 styler.map(lambda _: _BEST, subset=cell)
-    st.dataframe(styler, hide_index=True, height="content", column_config=_headings(columns), alt=alt)
+    st.dataframe(
+        styler, hide_index=True, height="content", column_config=_headings(columns), placeholder=UNDEFINED, alt=alt
+    )
 
 
 def show_frame(frame: pd.DataFrame, *, alt: str) -> None:

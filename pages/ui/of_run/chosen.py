@@ -22,6 +22,7 @@ class ChosenAnswers:
     run: Run
     rows: np.ndarray
     thresholds: Thresholds
+    can_move_thresholds: bool = True
 
     @property
     def sides(self) -> Sides:
@@ -66,7 +67,7 @@ def counts(chosen: ChosenAnswers) -> Counts:
     )
 
 
-def about_counts(found: Counts, thresholds: Thresholds) -> str:
+def about_counts(found: Counts, thresholds: Thresholds, *, can_move_thresholds: bool = True) -> str:
     """How many answers are behind a view, and where the others are."""
     sides = [
         f"{found.correct:,} correct (quality above {thresholds.correct:g})",
@@ -75,9 +76,10 @@ def about_counts(found: Counts, thresholds: Thresholds) -> str:
     rest = _if_any(("between", found.between), ("without quality", found.undefined))
     besides = _if_any(("filtered out", found.filtered_out), ("failed", found.failed))
     others = f" Besides: {', '.join(besides)}." if besides else ""
-    one_sided = found.between and not (found.correct and found.incorrect)
+    one_sided = can_move_thresholds and found.between and not (found.correct and found.incorrect)
     what_to_do = " Other thresholds put more of them on either side." if one_sided else ""
-    return f"n = {found.answers:,} answers: {', '.join([*sides, *rest])}.{others}{what_to_do}"
+    n = f"n = {found.answers:,} answer{'' if found.answers == 1 else 's'}"
+    return f"{n}: {', '.join([*sides, *rest])}.{others}{what_to_do}"
 
 
 def _if_any(*numbers: tuple[str, int]) -> list[str]:

@@ -11,13 +11,16 @@ from pages.ui import camera
 from pages.ui.links import FROM, NUMBER, RUN
 from pages.ui.of_run.chosen import ChosenAnswers, about_counts, counts
 
+UNDEFINED = "–"
+_ROW = 35  # pixels
 _FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # others are whole numbers
 
 
 def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
     """What came out, in our own words and numbers, and how many answers are behind it."""
     st.header(text.removesuffix("."), anchor=False)
-    st.caption("  \n".join(filter(None, [more, about_counts(counts(chosen), chosen.thresholds)])))
+    about = about_counts(counts(chosen), chosen.thresholds, can_move_thresholds=chosen.can_move_thresholds)
+    st.caption("  \n".join(filter(None, [more, about])))
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:
@@ -42,7 +45,8 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
         table,
         key=f"{name}_table",
         hide_index=True,
-        height=height or "content",
+        height=height if height and len(table) * _ROW > height else "content",
+        placeholder=UNDEFINED,
         on_select="rerun",
         selection_mode="single-row",
         column_config={

@@ -98,6 +98,8 @@ def _faults(name: str, run: Run) -> None:
     if not run.faults:
         return
     if _is_begun_only(run):
+        if run.answers.empty:
+            return  # what is said of such a run says it all
         done = len(run.answers) + len(run.failures)
         st.info(
             f"This run is not finished: {done:,} of its {run.manifest.request.count:,} examples are answered so far, "

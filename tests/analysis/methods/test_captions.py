@@ -32,7 +32,11 @@ def test_raugs_place_is_said_first_or_not():
     assert captions.comparison_sentence(methods, estimates(*[np.nan] * 3), metric="prr").endswith("PRR: no quality.")
     assert captions.comparison_sentence((), (), metric="prr") == "No method has a PRR: none was chosen."
     assert captions.undefined_sentence(methods, estimates(np.nan, 0.5, 0.1)).endswith("ranked: RAUQ: no quality.")
-    assert captions.undefined_sentence(methods, estimates(0, 0.5, 0.1)) == ""
+    assert captions.undefined_sentence(methods, estimates(np.nan, 0.5, np.nan)).endswith(
+        "RAUQ, Perplexity: no quality."
+    )
+    for values in ((0, 0.5, 0.1), [np.nan] * 3):  # where there is no ranking the headline says why
+        assert captions.undefined_sentence(methods, estimates(*values)) == ""
 
 
 def test_the_cost_of_rauq_stands_beside_that_of_samples_and_only_where_both_are_known():
@@ -61,6 +65,8 @@ def test_a_difference_counts_only_where_its_interval_leaves_out_zero():
     found = estimates(0.2, 0.05, -0.05, -0.2, -0.3, np.nan)
     words = captions.paired_sentence(found, "rauq")
     assert words.startswith("RAUQ ranks better than 1 of 5 other methods and worse than 2. From 2 it cannot be told")
+    nothing = captions.paired_sentence(estimates(np.nan), "rauq")
+    assert nothing == "RAUQ cannot be compared with other methods: no quality."
     assert captions.paired_sentence(estimates(0.2), "rauq").endswith("than 1 of 1 other methods and worse than 0.")
 
 
@@ -72,6 +78,8 @@ def test_the_other_sentences_have_the_numbers_of_their_results():
     words = captions.rejections_caption(curves)
     assert words.startswith("Without the 20 % least sure of 100 answers")
     assert f"RAUQ {curves.curves[0].kept_quality[20]:.2f}" in words
+    one = rejections({method: values[:1] for method, values in uncertainties.items()}, quality[:1])
+    assert captions.rejections_caption(one).startswith("Nothing to reject: only 1 answer has")
     found = method_agreement(uncertainties)
     agreed = captions.agreement_sentence(found)
     assert f"({found.correlations[0, 1]:.2f})" in agreed
@@ -84,6 +92,8 @@ def test_the_other_sentences_have_the_numbers_of_their_results():
     )
     same = disagreement(quality, quality)
     assert captions.disagreement_sentence(same, quality, "rauq", "msp").endswith("order all 100 answers alike.")
+    unknown = captions.disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
+    assert unknown.endswith("cannot be told: no answer has a quality.")
 
 
 def test_erroneous_shares_are_said_with_their_counts():
@@ -91,10 +101,14 @@ def test_erroneous_shares_are_said_with_their_counts():
     found = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds(), most=2)
     assert captions.errors_sentence(found, "rauq") == (
         "Erroneous, ordered by RAUQ: 2 of 2 (100 %) of the least sure, 0 of 2 (0 %) of the surest, 2 of 4 (50 %) in "
-        "all. 1 answer is left out, for want of a quality or of an uncertainty."
+        "all."
     )
+    assert captions.errors_note(found) == "1 answer is left out, for want of a quality or of an uncertainty."
+    few = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds())
+    assert captions.errors_note(few).startswith("Fewer at either end than the paper's 20: 4 answers have")
     nothing = error_analysis(np.full(2, np.nan), np.ones(2), ["", ""], thresholds=Thresholds())
     assert captions.errors_sentence(nothing, "rauq").startswith("No ends to compare: 0 answers")
+    assert captions.errors_note(nothing) == ""
 
 
 def test_captions_say_what_a_metric_means():
