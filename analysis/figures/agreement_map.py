@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from analysis.figures.attention_cells import cells
 from analysis.figures.outcome import words_instead
 from analysis.figures.pair import difference_scale
-from analysis.figures.style import finish
+from analysis.figures.style import SPACE, finish
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.names import name_of
 from rauq.labels import number
@@ -28,7 +28,7 @@ def agreement_map(found: MethodAgreement, *, dark: bool = False) -> go.Figure:
     heat.update(hovertemplate="%{y}<br>%{x}<br>Spearman %{z:.3f}, n = %{customdata:,}<extra></extra>")
     figure = go.Figure(heat)
     figure.update_xaxes(showgrid=False, ticks="", tickangle=-40)
-    figure.update_yaxes(showgrid=False, ticks="", autorange="reversed")
+    figure.update_yaxes(title=SPACE, showgrid=False, ticks="", autorange="reversed")
     finish(figure, height=_ROW_HEIGHT * len(names) + _REST, dark=dark)
     return figure
 

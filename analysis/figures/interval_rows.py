@@ -9,7 +9,7 @@ from analysis.answer_sets.captions import in_words
 from analysis.estimate import Estimate
 from analysis.figures.labels import plotly_text
 from analysis.figures.outcome import words_instead
-from analysis.figures.style import QUIET, finish
+from analysis.figures.style import QUIET, SPACE, finish
 
 _ROW_HEIGHT, _REST, _BUTTONS = 24, 70, 28  # pixels; the buttons of a figure lie over its upper edge
 
@@ -36,6 +36,7 @@ def interval_rows(rows: Sequence[Row], *, title: str, reference: float, reason: 
     figure.update_xaxes(title=title, nticks=8)
     names = [f"<b>{plotly_text(row.name)}</b>" if row.bold else plotly_text(row.name) for row in rows]
     figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False)
+    figure.update_yaxes(title=SPACE)
     finish(figure, height=_ROW_HEIGHT * len(rows) + _REST + _BUTTONS, dark=dark)
     figure.update_layout(margin={"t": _BUTTONS})
     return figure

@@ -13,6 +13,7 @@ ATTENTION = "#3f8fcc"
 UNCERTAINTY = "#e8650a"
 QUIET = "#8b95a1"
 VEIL = "rgba(139, 149, 161, 0.28)"
+SPACE = "\N{NO-BREAK SPACE}"  # title of an axis whose names are long: a saved figure has another font, which is wider
 _MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}  # pixels; axis labels make their own room
 
 

@@ -80,7 +80,7 @@ def error_analysis(
         all=end(rows),
         drawn=any(cuts_a_tie(uncertainty[order], place) for place in (size, len(order) - size)),
         excluded=len(quality) - len(rows),
-        reason="" if size == most else f"{len(rows)} answers have both an uncertainty and a quality",
+        reason="" if size == most else f"{len(rows)} answer{'s' * (len(rows) != 1)} with an uncertainty and a quality",
     )
 
 

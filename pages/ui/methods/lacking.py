@@ -27,7 +27,10 @@ def lacking_methods(run: Run) -> None:
         with folded:
             rows = {"method": [method.name for method in absent], "what to do": list(map(_what_to_do, absent))}
             st.dataframe(
-                pd.DataFrame(rows).style.map(lambda _: _GREY), hide_index=True, height="content", alt="Methods not run"
+                pd.DataFrame(rows).style.map(lambda _: _GREY, subset=["method"]),
+                hide_index=True,
+                height="content",
+                alt="Methods not run",
             )
 
 

@@ -16,6 +16,7 @@ from pages.ui.methods.tables import Column, numbers, show_table
 from pages.ui.of_run.controls import key_of, put, write
 
 _NONE = ""
+_OURS = "RAUQ"
 _NOTE = (
     "Published by the authors of RAUQ, with another model on other data: which method leads can be compared with the "
     "run above, how far it leads cannot. A dash: the paper states no number."
@@ -44,11 +45,13 @@ def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
 def _show(one: Published) -> None:
     frame = paper.published(one.table, one.model)
     columns = [name for name in frame if name not in {"method", "published"}]
+    rows = frame["published"].tolist()
     show_table(
         [
-            Column(title="published row", values=frame["published"].tolist(), width=290),
+            Column(title="published row", values=rows, width=285),
             *(numbers(name, frame[name].tolist(), places=3) for name in columns),
         ],
         alt=one.title,
+        ours=rows.index(_OURS) if _OURS in rows else None,
     )
     st.caption(joined(_NOTE, captions.published_overheads() if one.kind == "methods" else ""))

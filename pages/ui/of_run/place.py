@@ -52,7 +52,7 @@ def mend(names: Iterable[str]) -> None:
     """Take out what a link asks for and cannot have, and tell the user."""
     if wrong := tuple(dict.fromkeys(names)):
         forget(wrong)
-        state.notify(f"The link's {' and '.join(wrong)} cannot be used here: the usual is shown.")
+        state.notify(f"The link's {', '.join(wrong)} cannot be used here: the usual is shown.")
 
 
 def _last(page: str) -> str:

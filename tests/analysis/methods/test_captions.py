@@ -105,7 +105,7 @@ def test_erroneous_shares_are_said_with_their_counts():
     )
     assert captions.errors_note(found) == "1 answer is left out, for want of a quality or of an uncertainty."
     few = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds())
-    assert captions.errors_note(few).startswith("Fewer at either end than the paper's 20: 4 answers have")
+    assert captions.errors_note(few).startswith("Fewer at either end than the paper's 20: 4 answers with an")
     nothing = error_analysis(np.full(2, np.nan), np.ones(2), ["", ""], thresholds=Thresholds())
     assert captions.errors_sentence(nothing, "rauq").startswith("No ends to compare: 0 answers")
     assert captions.errors_note(nothing) == ""

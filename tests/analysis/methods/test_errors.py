@@ -30,7 +30,7 @@ def test_the_erroneous_of_both_ends_are_counted_with_their_kinds():
 def test_the_ends_never_share_an_answer():
     found = analysed(most=20)
     assert found.highest.n == found.lowest.n == 3
-    assert "6 answers have both" in found.reason
+    assert "6 answers with" in found.reason
 
 
 def test_a_seeded_draw_chooses_among_equal_uncertainties():
