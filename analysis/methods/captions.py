@@ -89,6 +89,13 @@ def judges_note(methods: Sequence[str]) -> str:
     )
 
 
+def overall_note(found: Comparison) -> str:
+    """Why a ranking is not that of the mean over groups; "" where it is."""
+    if found.overall == found.means or all(one.reason for one in found.overall):
+        return ""
+    return f"Ranked among all answers at once, for the mean over groups is {found.means[0].reason}."
+
+
 def intervals_caption(found: Comparison) -> str:
     """What a row of the picture and of the table is."""
     scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
@@ -103,6 +110,7 @@ def paired_caption(found: Paired) -> str:
     return (
         f"{name_of(found.base)} minus the other on the same resamples of the answers that have both: above 0 it ranks "
         "better. 95 % bootstrap intervals, one by one: among many, 1 of 20 leaves out 0 by chance."
+        f"{' Mean over groups.' if len(found.groups) > 1 and found.overall == found.means else ''}"
     )
 
 

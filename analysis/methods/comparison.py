@@ -8,7 +8,7 @@ import pandas as pd
 
 from analysis.estimate import Estimate
 from analysis.methods.groups import ALL, Group
-from analysis.methods.paired import Paired, pair
+from analysis.methods.paired import Paired, overall, pair
 from analysis.methods.ranking import Metric, judged, mean_ranking, ranking
 from analysis.metrics import ranks
 from analysis.quality.judgement import Thresholds
@@ -35,6 +35,11 @@ class Comparison:
     means: tuple[Estimate, ...]
     mean_ranks: np.ndarray
     paired: Paired | None
+
+    @property
+    def overall(self) -> tuple[Estimate, ...]:
+        """The means (M,), or, where some group leaves all of them undefined, the estimates among all answers."""
+        return overall(self.means, self.of_group(ALL))
 
     def of_group(self, group: str) -> tuple[Estimate, ...]:
         """The estimates (M,) of one group."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.estimate import Estimate
+from analysis.methods.groups import ALL
 from analysis.methods.ranking import Judged, Ranking, mean_ranking, ranking
 from analysis.metrics import interval
 
@@ -24,9 +25,19 @@ class Paired:
     differences: tuple[tuple[Estimate, ...], ...]
     means: tuple[Estimate, ...]
 
+    @property
+    def overall(self) -> tuple[Estimate, ...]:
+        """The means (M,), or, where some group leaves all of them undefined, the differences among all answers."""
+        return overall(self.means, self.of_group(ALL))
+
     def of_group(self, group: str) -> tuple[Estimate, ...]:
         """The differences (M,) of one group."""
         return tuple(row[self.groups.index(group)] for row in self.differences)
+
+
+def overall(means: Sequence[Estimate], among_all: Sequence[Estimate]) -> tuple[Estimate, ...]:
+    """What stands for all groups: their means, unless none of these is defined."""
+    return tuple(among_all if all(one.reason for one in means) else means)
 
 
 def pair(

@@ -27,11 +27,12 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
                 f"methods-{one.metric.replace('_', '-')}",
                 f"Methods by {METRICS[one.metric]}",
                 joined(
-                    captions.comparison_sentence(one.methods, one.means, metric=one.metric),
-                    captions.undefined_sentence(one.methods, one.means),
+                    captions.comparison_sentence(one.methods, one.overall, metric=one.metric),
+                    captions.overall_note(one),
+                    captions.undefined_sentence(one.methods, one.overall),
                     captions.intervals_caption(one),
                 ),
-                method_intervals(one.methods, one.means, metric=one.metric),
+                method_intervals(one.methods, one.overall, metric=one.metric),
             )
             for one in found.comparisons
         ),
@@ -39,8 +40,10 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
             Drawing(
                 f"paired-{one.metric.replace('_', '-')}",
                 f"{name_of(one.paired.base)} minus other methods, {METRICS[one.metric]}",
-                f"{captions.paired_sentence(one.paired.means, one.paired.base)} {captions.paired_caption(one.paired)}",
-                paired_differences(one.paired.base, one.paired.methods, one.paired.means, metric=one.metric),
+                joined(
+                    captions.paired_sentence(one.paired.overall, one.paired.base), captions.paired_caption(one.paired)
+                ),
+                paired_differences(one.paired.base, one.paired.methods, one.paired.overall, metric=one.metric),
             )
             for one in found.comparisons
             if one.paired is not None

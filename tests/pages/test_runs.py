@@ -60,7 +60,7 @@ def test_a_finished_run_leads_to_its_figures(root):
     assert not page.exception
     assert "2 answers, 1 failed" in said(page)
     assert badges(page) == [":gray-badge[finished]"]
-    assert links(page) == [f"run={MADE}"]
+    assert links(page) == [f"run={MADE}"] * 2  # Answer sets and Methods
     page = page.button(key=f"details_{MADE}").click().run()
     assert page.query_params["run"] == MADE
     assert "3 examples of <b>a</b>, asked on 2030-01-01 UTC" in said(page)

@@ -43,11 +43,12 @@ def ablation(chosen: Chosen) -> None:
     """One table of the paper's ablations, in its layout, and on demand what was published."""
     found = cache.ablated(chosen.run, chosen.rows, chosen.asked.metric, chosen.table.id)
     rows, title = found.comparison, found.ablation.title
-    sentence(captions.comparison_sentence(rows.methods, rows.means, metric=rows.metric, called="variants"), chosen)
+    headline = captions.comparison_sentence(rows.methods, rows.overall, metric=rows.metric, called="variants")
+    sentence(headline, chosen, captions.overall_note(rows))
     ours = rows.methods.index(RAUQ) if RAUQ in rows.methods else None
     show_table(compared(rows, list(map(name_of, rows.methods))), alt=title, ours=ours)
     caption = joined(_USUAL, captions.intervals_caption(rows), ablation_captions.ablation_note(found))
     st.caption(f"① best, ② second of a column. {caption}")
     take_along(Table(f"ablation_{found.ablation.id}", title, caption, ablation_tables.ablation_table(found)))
-    chart(method_intervals(rows.methods, rows.means, metric=rows.metric, dark=is_dark()), "ablation", title)
+    chart(method_intervals(rows.methods, rows.overall, metric=rows.metric, dark=is_dark()), "ablation", title)
     published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))

@@ -33,10 +33,10 @@ def ranking(chosen: Chosen) -> None:
     """The table, RAUQ minus each other method, and on demand what the run lacks and what was published."""
     found = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
     costs = cache.costs(chosen.run)
-    best_first = np.argsort([-one.value for one in found.means], kind="stable").tolist()
-    headline = captions.comparison_sentence(found.methods, found.means, metric=found.metric)
-    undefined = captions.undefined_sentence(found.methods, found.means)
-    sentence(headline, chosen, joined(captions.costs_sentence(costs), undefined))
+    best_first = np.argsort([-one.value for one in found.overall], kind="stable").tolist()
+    headline = captions.comparison_sentence(found.methods, found.overall, metric=found.metric)
+    undefined = captions.undefined_sentence(found.methods, found.overall)
+    sentence(headline, chosen, joined(captions.overall_note(found), captions.costs_sentence(costs), undefined))
     methods = [found.methods[place] for place in best_first]
     columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
     show_table(
@@ -56,12 +56,12 @@ def ranking(chosen: Chosen) -> None:
 
 def _differences(found: Comparison) -> None:
     paired = found.paired
-    if paired is None or all(one.reason for one in paired.means):
+    if paired is None or all(one.reason for one in paired.overall):
         return
-    st.header(captions.paired_sentence(paired.means, paired.base).removesuffix("."), anchor=False)
-    figure = paired_differences(paired.base, paired.methods, paired.means, metric=found.metric, dark=is_dark())
+    st.header(captions.paired_sentence(paired.overall, paired.base).removesuffix("."), anchor=False)
+    figure = paired_differences(paired.base, paired.methods, paired.overall, metric=found.metric, dark=is_dark())
     chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")
-    caption = f"{captions.paired_caption(paired)} Mean over groups."
+    caption = captions.paired_caption(paired)
     st.caption(caption)
     take_along(Table("paired", "RAUQ minus other methods", caption, tables.paired_table(paired)))
 

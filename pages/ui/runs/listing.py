@@ -31,6 +31,10 @@ _COLOURS: Mapping[str, Colour] = MappingProxyType(
         _STOPPING: "blue",
     }
 )
+_PAGES = (
+    ("pages/answer_sets.py", "Answer sets", ":material/bar_chart:"),
+    ("pages/methods.py", "Methods", ":material/leaderboard:"),
+)
 _STATES: Mapping[str, str] = MappingProxyType({"new": "not begun", "loading": "loading its model"})
 
 
@@ -76,9 +80,8 @@ def _ways(run: Listed, *, unfolded: bool) -> None:
 
 def _ways_of(run: Listed, status: Status) -> None:
     if status.saved:
-        st.page_link(
-            "pages/answer_sets.py", label="Answer sets", icon=":material/bar_chart:", query_params={RUN: run.name}
-        )
+        for page, label, icon in _PAGES:
+            st.page_link(page, label=label, icon=icon, query_params={RUN: run.name})
     if status.state in WORKING:
         st.button(
             "Stop",

@@ -6,7 +6,7 @@ from pages.ui.runs import importing, starting
 
 _WHAT = (
     "A run is the answers of a model to a data set, each with its attention and its uncertainty, kept on this machine. "
-    "Answer sets draws the paper's figures from it."
+    "Answer sets draws the paper's figures from it, Methods compares how well uncertainties rank it."
 )
 
 

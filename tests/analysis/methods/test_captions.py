@@ -54,6 +54,19 @@ def test_a_judge_in_place_of_the_papers_is_named():
     assert captions.judges_note(["rauq", "luq", "layer_3"]) == ""
 
 
+def test_where_a_group_leaves_the_mean_undefined_all_answers_are_ranked():
+    answers = made_up(40)
+    few = answers.assign(group=["alone", *["others"] * 39])
+    for table, words in ((answers.assign(group="others"), ""), (few, "undefined in 1 of 2 groups.")):
+        found = compare(table, list(SKILL), groups_of(list(table["group"])), metric="prr", thresholds=Thresholds())
+        note = captions.overall_note(found)
+        assert (note.endswith(words), note == "") == (True, words == "")
+        assert found.overall == found.of_group("all")
+        assert found.paired.overall == found.paired.of_group("all")
+        assert not any(one.reason for one in found.overall)
+        assert "Mean over groups" not in captions.paired_caption(found.paired)
+
+
 def test_places_are_ordinals():
     many = [f"method {place}" for place in range(22)]
     for place, words in ((10, "11th"), (20, "21st"), (21, "22nd"), (2, "3rd")):
