@@ -1,5 +1,6 @@
 """The report as its reader opens it: from the disk, without a network."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -16,25 +17,38 @@ ATTACK = "<img src=x onerror=\"document.title='owned'\"> ![](http://evil.example
 FIGURES = ("layer-head-map", "confidence", "token-head-map")
 
 
-@pytest.fixture
-def offline(chromium, tmp_path):
-    """Opens a report from the disk; fails if it asks for anything else, or if the console complains."""
+@contextmanager
+def opening(chromium, folder):
+    """Opens reports from the disk; fails if one asks for anything else, or if the console complains."""
     with chromium.new_context(offline=True, viewport={"width": 1280, "height": 720}) as context:
         page = context.new_page()
         asked, complaints = [], []
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        file = folder / "report.html"
 
         def show(trace, **options):
-            file = tmp_path / "report.html"
             file.write_text(html_report(trace, rauq.score(trace), **options), encoding="utf-8")
             page.goto(file.as_uri())
             return page
 
         yield show
-        assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {(tmp_path / "report.html").as_uri()}
+        assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {file.as_uri()}
         assert complaints == []
+
+
+@pytest.fixture
+def offline(chromium, tmp_path):
+    with opening(chromium, tmp_path) as show:
+        yield show
+
+
+@pytest.fixture(scope="module")
+def opened(chromium, tmp_path_factory):
+    """One report of a recorded answer, for all tests that only look at it or save from it."""
+    with opening(chromium, tmp_path_factory.mktemp("report")) as show:
+        yield show(replace(recorded(), wrong=(9, 10)))
 
 
 def recorded():
@@ -46,9 +60,8 @@ def expect_drawn(page):
         expect(page.locator(f"#{name}.js-plotly-plot .main-svg").first).to_be_visible()
 
 
-def test_a_recorded_answer_is_drawn(offline):
-    trace = replace(recorded(), wrong=(9, 10))
-    page = offline(trace)
+def test_a_recorded_answer_is_drawn(opened):
+    trace, page = recorded(), opened
     expect_drawn(page)
     expect(page).to_have_title("Where the model was unsure")
     expect(page.get_by_role("heading", level=1)).to_contain_text("token 9")
@@ -58,8 +71,8 @@ def test_a_recorded_answer_is_drawn(offline):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_no_figure_is_wider_than_its_column(offline):
-    page = offline(recorded())
+def test_no_figure_is_wider_than_its_column(opened):
+    page = opened
     expect_drawn(page)
     for name in FIGURES:
         chart = page.locator(f"#{name}")
@@ -85,8 +98,8 @@ def test_figures_stand_on_the_colour_of_the_page(offline, dark):
 
 
 @pytest.mark.parametrize(("format_", "start"), [("SVG", b"<svg"), ("PNG", b"\x89PNG")])
-def test_a_figure_can_be_saved(offline, format_, start):
-    page = offline(recorded())
+def test_a_figure_can_be_saved(opened, format_, start):
+    page = opened
     expect_drawn(page)
     with page.expect_download() as saved:
         page.get_by_role("button", name=f"Confidence, layer 8 as {format_}").click()
@@ -94,9 +107,8 @@ def test_a_figure_can_be_saved(offline, format_, start):
     assert saved.value.path().read_bytes().startswith(start)
 
 
-def test_a_cell_of_the_map_names_its_layer_and_weight_where_it_is_ringed_too(offline):
-    trace = recorded()
-    page = offline(trace)
+def test_a_cell_of_the_map_names_its_layer_and_weight_where_it_is_ringed_too(opened):
+    trace, page = recorded(), opened
     expect_drawn(page)
     row = picked_heads(rauq.score(trace))[0]
     page.locator("#layer-head-map .scatterlayer .point").first.hover(force=True)  # the chart listens above it
@@ -104,8 +116,8 @@ def test_a_cell_of_the_map_names_its_layer_and_weight_where_it_is_ringed_too(off
     expect(hover).to_contain_text(f"layer {row.layer} · head {row.head}attention {row.mean_attention:.3f}")
 
 
-def test_plotlys_own_button_saves_a_figure(offline):
-    page = offline(recorded())
+def test_plotlys_own_button_saves_a_figure(opened):
+    page = opened
     expect_drawn(page)
     page.locator("#layer-head-map").hover()
     expect(page.locator("#layer-head-map .modebar .plotlyjsicon")).to_have_count(0)
