@@ -1,8 +1,10 @@
 """The app under AppTest, as it opens where no recorded generation ships."""
 
+from functools import cache as kept
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import rauq
@@ -11,6 +13,14 @@ from rauq.atlas import recorded
 
 NAME = "made-up"  # of the answer that a page is opened with
 APP = str(Path(__file__).parents[2] / "app.py")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components():
+    """Streamlit looks through all installed packages whenever an app is opened, most of the time a test takes: once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", kept(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 """Methods: every view of a run, what it says where there is nothing to see, and the way to one answer."""
 
+import json
+import re
+
 import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.runs import library
+from analysis.runs.costs import Cost
 from pages.ui.links import PUBLISHED
 from tests.pages.sets import APP, clicked, drawn, make, said, undefined
 
@@ -36,6 +40,8 @@ def runs(monkeypatch, tmp_path):
 def shared(tmp_path_factory):
     root = tmp_path_factory.mktemp("shared")
     make(root)
+    make(root, "hostile", quality=undefined(6), text=HOSTILE, groups=(HOSTILE, "mean"))
+    make(root, "alone", quality=(1.0,))
     return root
 
 
@@ -83,16 +89,11 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
     assert page.query_params == {"run": "small", "view": view}
 
 
-@pytest.mark.parametrize(
-    ("view", "changes"),
-    [
-        *((view, {"quality": undefined(6), "text": HOSTILE, "groups": (HOSTILE, "mean")}) for view in CHARTS),
-        *((view, {"quality": (1.0,)}) for view in ("ranking", "attention", "errors")),
-    ],
-)
-def test_no_answers_break_a_view(runs, view, changes):
-    make(runs, **changes)
-    page = open_methods(run="small", view=view)
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("run", ["hostile", "alone"])
+@pytest.mark.parametrize("view", CHARTS)
+def test_no_answers_break_a_view(run, view):
+    page = open_methods(run=run, view=view)
     assert not page.exception
     assert not page.error
     assert "n = " in said(page)
@@ -136,6 +137,21 @@ def test_the_best_of_a_column_is_bold_and_the_best_two_carry_a_sign():
     assert not read.drop([best, second]).str.contains("①|②").any()
     assert f"row{best}_col1" in styler.styles
     assert f"row{second}_col1" not in styler.styles
+
+
+@pytest.mark.usefixtures("small")
+def test_rauq_is_found_at_a_glance_and_costs_stand_before_the_groups(monkeypatch):
+    known = [Cost(method, 0.5, 0.25) for method in ("rauq", *OTHERS)]
+    monkeypatch.setattr("pages.ui.cache.costs", lambda _run: known)
+    table = open_methods(run="small").dataframe[0]
+    own = table.value["0"].tolist().index("RAUQ")
+    tinted = re.findall(r"row(\d+)_col\d+[^}]*background-color", table.proto.arrow_data.styler.styles)
+    assert set(tinted) == {str(own)}
+    headings = [column["label"] for column in json.loads(table.proto.columns).values() if "label" in column]
+    assert headings == [
+        *("method", "mean of groups", "mean rank", "overhead %", "seconds", "all answers", "one", "two"),
+        "extra forward passes",
+    ]
 
 
 @pytest.mark.usefixtures("small")
