@@ -192,6 +192,14 @@ def errors_note(found: ErrorAnalysis) -> str:
     )
 
 
+def published_note() -> str:
+    """What the paper's numbers can be held against."""
+    return (
+        "Published by the authors of RAUQ, with another model on other data: which method leads can be compared with "
+        "the run above, how far it leads cannot. A dash: the paper states no number."
+    )
+
+
 def published_overheads() -> str:
     """What methods cost in the paper."""
     rows = published_runtime().sort_values("overhead_percent", kind="stable")

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from analysis import paper
 from analysis.answer_sets.captions import joined
 from analysis.methods import ablation_captions, ablation_tables, captions, tables
 from analysis.methods.names import METRICS, name_of
@@ -14,7 +15,7 @@ _MOST_SHOWN = 20
 
 def method_tables(run: Run, found: MethodResults) -> tuple[Table, ...]:
     """All of them; those of hundreds of rows are shown in part."""
-    return (*_rankings(found), *_changed(found), *_answers(run, found))
+    return (*_rankings(found), *_changed(found), *_answers(run, found), _published())
 
 
 def _rankings(found: MethodResults) -> tuple[Table, ...]:
@@ -108,4 +109,20 @@ def _answers(run: Run, found: MethodResults) -> tuple[Table, ...]:
             ),
             pd.concat([tables.errors_table(one, method) for method, one in found.errors.items()], ignore_index=True),
         ),
+    )
+
+
+def _published() -> Table:
+    """The paper's methods by task, of each of its models."""
+    shown = [one for one in paper.published_tables() if one.topic == "methods by task"]
+    frames = [
+        paper.published(one.table, one.model)
+        .drop(columns="method")
+        .rename(columns={"published": "method"})
+        .assign(model=one.model, metric=METRICS[one.metric])
+        .set_index(["model", "metric"])
+        for one in shown
+    ]
+    return Table(
+        "published", "Published numbers", captions.published_note(), pd.concat(frames).reset_index(), rows=_MOST_SHOWN
     )

@@ -17,10 +17,6 @@ from pages.ui.of_run.controls import key_of, put, write
 
 _NONE = ""
 _OURS = "RAUQ"
-_NOTE = (
-    "Published by the authors of RAUQ, with another model on other data: which method leads can be compared with the "
-    "run above, how far it leads cannot. A dash: the paper states no number."
-)
 
 
 def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
@@ -54,4 +50,4 @@ def _show(one: Published) -> None:
         alt=one.title,
         ours=rows.index(_OURS) if _OURS in rows else None,
     )
-    st.caption(joined(_NOTE, captions.published_overheads() if one.kind == "methods" else ""))
+    st.caption(joined(captions.published_note(), captions.published_overheads() if one.kind == "methods" else ""))

@@ -109,6 +109,9 @@ def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):
     shuffled = found.methods.controls[1][0].under("shuffled").difference.value
     assert float(read(tables / "control_fact.csv")[0]["real minus it"]) == shuffled
     assert {row["method"] for row in read(tables / "errors.csv")} == set(map(name_of, run.methods))
+    published = {(row["model"], row["metric"], row["method"]): row["QA"] for row in read(tables / "published.csv")}
+    assert float(published["Llama-3.1 8B", "PRR", "RAUQ"]) == 0.396
+    assert len({model for model, _, _ in published}) == 9
 
 
 def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(found, figures, page):
