@@ -85,7 +85,7 @@ def judges_note(methods: Sequence[str]) -> str:
         return ""
     return (
         "Same facts: in place of the paper's NLI model, two answers mean the same where their facts agree, which can "
-        "be read from the embedded model's answers alone."
+        "be read from the embedded model's answers alone. A judge that says only yes or no ranks by DegMat as by LUQ."
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures as SVG files, drawn by kaleido in a Chromium that is already there."""
+"""Figures as SVG and PNG files, drawn by kaleido in a Chromium that is already there."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,28 +6,30 @@ from pathlib import Path
 from analysis.figures.answer import Drawing
 
 _WIDTH = 760  # pixels
+_SCALES = {"svg": 1, "png": 3}  # drawn in pixels, a figure is to be sharp in print
 
 
 def write_pictures(drawings: Sequence[Drawing], folder: Path) -> str:
-    """Write one SVG file for each drawing into `folder`; without the means to, one line that says what is missing."""
+    """Write an SVG and a PNG file for each drawing into `folder`; without the means to, return a line that says why."""
     try:
         import kaleido
         from kaleido.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError
     except ImportError:
-        return "No SVG files: kaleido is missing. `pip install -r requirements-extra.txt` adds it."
+        return "No SVG and PNG files: kaleido is missing. `pip install -r requirements-extra.txt` adds it."
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [
         {
             "fig": drawing.figure,
-            "path": folder / f"{drawing.name}.svg",
-            "opts": {"format": "svg", "width": _WIDTH, "height": drawing.figure.layout.height},
+            "path": folder / f"{drawing.name}.{form}",
+            "opts": {"format": form, "width": _WIDTH, "height": drawing.figure.layout.height, "scale": scale},
         }
         for drawing in drawings
+        for form, scale in _SCALES.items()
     ]
     try:  # without MathJax nothing is asked of the network
         kaleido.write_fig_from_object_sync(wanted, kopts={"mathjax": False}, cancel_on_error=True)
     except ChromeNotFoundError:
-        return "No SVG files: no Chromium or Chrome was found. Install one, or save each figure from index.html."
+        return "No SVG and PNG files: there is no Chromium or Chrome. Install one, or save each figure from index.html."
     except (BrowserFailedError, BrowserClosedError) as error:
-        return f"No SVG files: the browser did not start ({error}). Save each figure from index.html."
+        return f"No SVG and PNG files: the browser did not start ({error}). Save each figure from index.html."
     return ""

@@ -1,4 +1,4 @@
-"""The report of a run: tables as CSV and LaTeX, figures as SVG, and one page of all of it that opens offline."""
+"""The report of a run: tables as CSV and LaTeX, figures as SVG and PNG, and all of it on a page that opens offline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,6 +9,7 @@ from analysis.runs.timings import Stage, Timing, read_timings, summed
 from rauq.methods.table import METHODS
 
 _UNKNOWN = "the run has no times of it: it was scored elsewhere, or before times were kept"
+_NO_TIME = "the generation took no time that could be measured"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ def _cost(method: str, timings: Sequence[Timing], generation: float, sampling: f
     seconds = own + sampling if "samples" in METHODS[method].needs else own
     if math.isnan(seconds + generation):
         return Cost(method, math.nan, math.nan, _UNKNOWN)
-    return Cost(method, seconds, seconds / generation if generation else math.nan)
+    if not generation:
+        return Cost(method, seconds, math.nan, _NO_TIME)
+    return Cost(method, seconds, seconds / generation)
 
 
 def _each(timings: Sequence[Timing], stage: Stage, method: str = "") -> float:

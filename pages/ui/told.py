@@ -25,14 +25,19 @@ def forget() -> None:
 
 
 def hold(names: Iterable[str]) -> None:
-    """Write once more, under these names, what a run that began too early has brought back; call it first."""
+    """Write once more, under these names, what a run that began too early has brought back; call it first.
+
+    A run that a run began knows the new URL before the browser does, and what the run before it sent to the browser
+    may be lost with it: so it is sent again, once.
+    """
     told = st.session_state.get(_TOLD, {})
     for name in names:
-        before, after = told.get(name, (None, None))
-        if before != after and st.query_params.get(name) == before:
+        before, after = told.pop(name, (None, None))
+        now = st.query_params.get(name)
+        if before != after and now in (before, after):  # else the user went elsewhere
             _put(name, after)
-        else:
-            told.pop(name, None)  # the browser has heard of it, or the user went elsewhere
+        if before != after and now == before:
+            told[name] = (before, after)
 
 
 def _put(name: str, value: str | None) -> None:

@@ -1,5 +1,7 @@
 """The published numbers: whole, consistent with each other, about methods of the table, and always called published."""
 
+from pathlib import Path
+
 import pytest
 
 from analysis.paper import (
@@ -19,7 +21,15 @@ TASKS = {
     "MT": ["WMT14", "WMT19"],
 }
 OTHER_ROWS = {"llama_layer_selection", "llama_lig", "llama_supervised_id", "llama_supervised_ood"}
+FILES = sorted((Path(__file__).parents[2] / "analysis" / "paper_numbers").glob("*.csv"))
 ALL = pytest.mark.parametrize("table", published_tables(), ids=lambda one: one.title)
+
+
+def test_each_number_stands_once_and_no_byte_is_lost():
+    for path in FILES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert len(set(lines)) == len(lines)
+        assert all(line.isprintable() for line in lines)
 
 
 @ALL

@@ -1,6 +1,7 @@
 """What a run wrote into the URL outlives a run that began before the browser had heard of it."""
 
 import pytest
+from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
 NAMES = ("a", "b")
@@ -52,6 +53,17 @@ def test_a_run_with_the_old_url_is_put_right_however_many_there_are(written):
 def test_once_the_browser_has_heard_of_it_the_old_url_is_the_users_wish(written):
     assert run(written, {"a": "new", "b": "one"}) == {"a": "new", "b": "one"}
     assert run(written, {"a": "old"}) == {"a": "old"}
+
+
+def test_a_run_that_knows_the_new_url_sends_it_once_more(written, monkeypatch):
+    """What the run before it sent is lost where that run was cut short."""
+    sent = []
+    monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda params: sent.append(dict(params)))
+    run(written, {"a": "new", "b": "one"})
+    assert {"a": "new", "b": "one"} in sent
+    sent.clear()
+    run(written, {"a": "new", "b": "one"})
+    assert sent == []
 
 
 def test_another_value_is_the_users_wish(written):

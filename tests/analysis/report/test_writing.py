@@ -201,11 +201,12 @@ def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_p
         write_report(run, tmp_path / "file", QUICK)
 
 
-def test_figures_are_drawn_as_svg_without_a_network(figures, tmp_path):
+def test_figures_are_drawn_as_svg_and_png_without_a_network(figures, tmp_path):
     chosen = figures[:1]
     assert pictures.write_pictures(chosen, tmp_path / "figures") == ""
     for drawing in chosen:
         assert (tmp_path / "figures" / f"{drawing.name}.svg").read_text(encoding="utf-8").startswith("<svg")
+        assert (tmp_path / "figures" / f"{drawing.name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_without_kaleido_or_a_browser_one_line_says_so(figures, tmp_path, monkeypatch):
