@@ -1,0 +1,97 @@
+"""How every benchmark ends: its table on the terminal, its bounds met or missed, and, if asked, its record kept."""
+
+import argparse
+import math
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from analysis.evidence.record import Bound, Cell, Record, save
+from benchmarks.paired import Ratio
+
+_GIB = 2**30
+
+
+def parser(about: str | None) -> argparse.ArgumentParser:
+    """Options of a benchmark, with `--record` among them."""
+    made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--record", action="store_true", help="keep the table for the page Evidence")
+    return made
+
+
+def finish(record: Record, *, keep: bool) -> int:
+    """Print a record, keep it if asked, and return the exit code: 1 where a bound was missed."""
+    console = Console(width=160)
+    table = Table(title=record.title, title_justify="left")
+    for column in record.columns:
+        table.add_column(column)
+    for row in record.rows:
+        table.add_row(*map(shown, row))
+    console.print(table)
+    for bound in record.bounds:
+        console.print(f"{'met' if bound.met else 'MISSED':8}{bound.text}", markup=False)
+    for note in record.notes:
+        console.print(note, markup=False)
+    if keep:
+        save(record)
+    return 0 if record.met else 1
+
+
+def measured(
+    name: str,
+    *,
+    title: str,
+    about: str,
+    command: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    bounds: Sequence[Bound] = (),
+    notes: Sequence[str] = (),
+    packages: Sequence[str] = ("torch", "transformers", "numpy"),
+) -> Record:
+    """A record of what was measured on this machine just now, with the versions of the packages that matter to it."""
+    return Record(
+        id=name,
+        title=title,
+        about=about,
+        command=command,
+        made=datetime.now(UTC).date(),
+        machine=machine(),
+        versions=(("Python", platform.python_version()), *((package, version(package)) for package in packages)),
+        columns=tuple(columns),
+        rows=tuple(map(tuple, rows)),
+        bounds=tuple(bounds),
+        notes=tuple(notes),
+    )
+
+
+def machine() -> str:
+    """Processor, cores and memory of this machine."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / _GIB
+    return f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, {platform.system()}"
+
+
+def interval(found: Ratio) -> tuple[float, float, float]:
+    """Median, low and high, as three cells."""
+    return found.median, found.low, found.high
+
+
+def shown(cell: Cell) -> str:
+    """A cell as a reader sees it: numbers with three significant digits, but no digit of a whole number lost."""
+    if isinstance(cell, str | int):
+        return str(cell)
+    if math.isnan(cell):
+        return "-"
+    return f"{cell:.3g}" if abs(cell) < 1_000 else f"{cell:,.0f}"
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
