@@ -30,6 +30,11 @@ def ratio(ours: Sequence[float], base: Sequence[float]) -> Ratio:
     return Ratio(float(np.median(ratios)), float(low), float(high), len(ratios))
 
 
+def seconds(samples: Sequence[float]) -> Ratio:
+    """The median of the samples themselves, with the same interval."""
+    return ratio(samples, [1.0] * len(samples))
+
+
 def cpu_seconds(run: Callable[[], object]) -> float:
     """CPU time of this process, all threads, for one call."""
     start = process_time()

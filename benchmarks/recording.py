@@ -4,6 +4,7 @@ import argparse
 import math
 import os
 import platform
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -25,6 +26,12 @@ def parser(about: str | None) -> argparse.ArgumentParser:
     return made
 
 
+def tell(text: str) -> None:
+    """Say how far a long measurement is, where it does not mix with its table."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
 def finish(record: Record, *, keep: bool) -> int:
     """Print a record, keep it if asked, and return the exit code: 1 where a bound was missed."""
     console = Console(width=160)
@@ -34,6 +41,8 @@ def finish(record: Record, *, keep: bool) -> int:
     for row in record.rows:
         table.add_row(*map(shown, row))
     console.print(table)
+    if record.finding:
+        console.print(record.finding, markup=False)
     for bound in record.bounds:
         console.print(f"{'met' if bound.met else 'MISSED':8}{bound.text}", markup=False)
     for note in record.notes:
@@ -53,6 +62,7 @@ def measured(
     rows: Sequence[Sequence[Cell]],
     bounds: Sequence[Bound] = (),
     notes: Sequence[str] = (),
+    finding: str = "",
     packages: Sequence[str] = ("torch", "transformers", "numpy"),
 ) -> Record:
     """A record of what was measured on this machine just now, with the versions of the packages that matter to it."""
@@ -68,7 +78,18 @@ def measured(
         rows=tuple(map(tuple, rows)),
         bounds=tuple(bounds),
         notes=tuple(notes),
+        finding=finding,
     )
+
+
+def at_most(what: str, found: Ratio, most: float) -> Bound:
+    """A bound from above, missed only where the whole interval lies beyond it: machines are noisy."""
+    return Bound(text=f"{what}: {found}, at most {most}", met=found.low <= most)
+
+
+def at_least(what: str, found: Ratio, least: float) -> Bound:
+    """A bound from below, missed only where the whole interval lies beyond it."""
+    return Bound(text=f"{what}: {found}, at least {least}", met=found.high >= least)
 
 
 def machine() -> str:

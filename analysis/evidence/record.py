@@ -25,7 +25,8 @@ class Record:
     """One table of figures and the command that makes it.
 
     `rows` holds one cell a column: a text or a number whose unit is in the column's name. An interval is two columns
-    of their own, `low` and `high`. A number that could not be had is nan, and `notes` says why.
+    of their own, `low` and `high`. A number that could not be had is nan, and `notes` says why. `finding` is what the
+    table shows, in one sentence that carries the figure.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Record:
     rows: tuple[tuple[Cell, ...], ...]
     bounds: tuple[Bound, ...] = ()
     notes: tuple[str, ...] = ()
+    finding: str = ""
 
     def __post_init__(self) -> None:
         """Every row has a cell for every column.
