@@ -9,7 +9,7 @@ from typing import Any, get_args
 import streamlit as st
 
 import rauq
-from pages.ui import selection, state
+from pages.ui import selection, state, told
 from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
 from rauq.errors import InvalidInput, RauqError
 from rauq.settings import (
@@ -117,6 +117,7 @@ def _choice(label: str, options: tuple[str, ...], name: str, chosen: Settings, k
     )
 
 
+@told.by_the_user
 def _change(kind: Kind, name: str) -> None:
     """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
     chosen = replace(resolve(state.settings(None), kind), **{name: st.session_state[_key(name)]})
@@ -126,6 +127,7 @@ def _change(kind: Kind, name: str) -> None:
     state.change_settings(chosen, kind)
 
 
+@told.by_the_user
 def _change_window(trace: Trace, kind: Kind) -> None:
     layers = st.session_state[_key(LAYERS)]
     _change_layers(state.settings(trace), _middle(trace) if layers == RANGE else layers, kind)
@@ -139,6 +141,7 @@ def _middle(trace: Trace) -> tuple[int, ...]:
         return trace.layers
 
 
+@told.by_the_user
 def _change_range(trace: Trace, kind: Kind) -> None:
     first, last = st.session_state[_RANGE]
     inside = tuple(layer for layer in trace.layers if first <= layer <= last)
@@ -151,6 +154,7 @@ def _change_layers(before: Settings, layers: Any, kind: Kind) -> None:  # noqa: 
     state.change_settings(replace(before, layers=layers, heads=heads), kind)
 
 
+@told.by_the_user
 def _change_heads(trace: Trace, kind: Kind) -> None:
     heads, before = st.session_state[_key(HEADS)], state.settings(trace)
     try:

@@ -1,12 +1,17 @@
 """What a run has written into the URL, and the browser may not have heard of yet.
 
-A run that begins before the browser has heard of the last one's URL brings the old one with it. It would undo what was
-written, for example the answer that has just come.
+A run that begins before the browser has heard of the last one's URL brings the old one with it, and the old values of
+the widgets. It would undo what was written, for example the answer that has just come.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import ParamSpec
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+_Given = ParamSpec("_Given")
 
 _TOLD = "_told"  # by name: what stood there before, and what was written
 
@@ -25,19 +30,31 @@ def forget() -> None:
 
 
 def hold(names: Iterable[str]) -> None:
-    """Write once more, under these names, what a run that began too early has brought back; call it first.
-
-    A run that a run began knows the new URL before the browser does, and what the run before it sent to the browser
-    may be lost with it: so it is sent again, once.
-    """
+    """Write once more, under these names, what a run that began too early has brought back; call it first."""
     told = st.session_state.get(_TOLD, {})
     for name in names:
-        before, after = told.pop(name, (None, None))
-        now = st.query_params.get(name)
-        if before != after and now in (before, after):  # else the user went elsewhere
+        before, after = told.get(name, (None, None))
+        if before != after and st.query_params.get(name) == before:
             _put(name, after)
-        if before != after and now == before:
-            told[name] = (before, after)
+        else:
+            told.pop(name, None)  # the browser has heard of it, or the user went elsewhere
+
+
+def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
+    """The callback of a widget whose value the page sets: it is called for what the user does, and for nothing else.
+
+    What follows a job asks for its part of the page again and again, each time with the value that every widget had in
+    the browser. Where the page has given a widget another value meanwhile, Streamlit takes the old one for a change. A
+    user who changes a widget asks for the whole page.
+    """
+
+    @wraps(change)
+    def called(*args: _Given.args, **options: _Given.kwargs) -> None:
+        context = get_script_run_ctx()
+        if context is None or not context.fragment_ids_this_run:
+            change(*args, **options)
+
+    return called
 
 
 def _put(name: str, value: str | None) -> None:

@@ -1,7 +1,6 @@
 """What a run wrote into the URL outlives a run that began before the browser had heard of it."""
 
 import pytest
-from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
 NAMES = ("a", "b")
@@ -55,17 +54,6 @@ def test_once_the_browser_has_heard_of_it_the_old_url_is_the_users_wish(written)
     assert run(written, {"a": "old"}) == {"a": "old"}
 
 
-def test_a_run_that_knows_the_new_url_sends_it_once_more(written, monkeypatch):
-    """What the run before it sent is lost where that run was cut short."""
-    sent = []
-    monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda params: sent.append(dict(params)))
-    run(written, {"a": "new", "b": "one"})
-    assert {"a": "new", "b": "one"} in sent
-    sent.clear()
-    run(written, {"a": "new", "b": "one"})
-    assert sent == []
-
-
 def test_another_value_is_the_users_wish(written):
     assert run(written, {"a": "third"}) == {"a": "third", "b": "one"}
     assert run(written, {"a": "old", "b": "one"}) == {"a": "old", "b": "one"}
@@ -77,3 +65,24 @@ def test_what_was_taken_out_stays_out():
     assert run(page, {"a": "old"}) == {}
     assert run(page, {}) == {}
     assert run(page, {"a": "old"}) == {"a": "old"}
+
+
+@pytest.mark.parametrize(("parts", "heard"), [(None, ["by the user"]), (["part"], [])])
+def test_a_part_that_runs_alone_brings_old_values_and_changes_nothing(parts, heard):
+    """As Streamlit has it: `parts` are the fragments that a run is for, or None where it is for the whole page."""
+
+    def script():
+        import streamlit as st
+        from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+        from pages.ui import told
+
+        context = get_script_run_ctx()
+        whole, context.fragment_ids_this_run = context.fragment_ids_this_run, st.session_state.parts
+        told.by_the_user(st.session_state.heard.append)("by the user")
+        context.fragment_ids_this_run = whole
+
+    page = AppTest.from_function(script)
+    page.session_state["parts"], page.session_state["heard"] = parts, []
+    assert not page.run().exception
+    assert page.session_state["heard"] == heard

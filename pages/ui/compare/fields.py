@@ -6,7 +6,7 @@ from contextlib import suppress
 import streamlit as st
 
 import rauq
-from pages.ui import state
+from pages.ui import state, told
 from pages.ui.compare import answers_at_hand, making
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.errors import printable
@@ -116,6 +116,7 @@ def _weak_spot(trace: Trace) -> int:
     return 0
 
 
+@told.by_the_user
 def _choose_token() -> None:
     answers_at_hand.select_token(st.session_state[_TOKEN])
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.ui import told
 from pages.ui.compare import answers_at_hand, making
 from pages.ui.compare.answers_at_hand import PICKER, A, Answer, B
 from pages.ui.compare.fields import make_another, stop_button
@@ -48,6 +49,7 @@ def _swap(a: Answer, b: Answer) -> None:
     answers_at_hand.swap(a, b)
 
 
+@told.by_the_user
 def _choose(side: str, key: str) -> None:
     making.refuse(None)
     answers_at_hand.choose(side, st.session_state[key])

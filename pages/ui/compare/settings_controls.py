@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
+from pages.ui import told
 from pages.ui.compare import settings
 from pages.ui.compare.settings import BOTH, ONLY_B, OWN, settings_of_both
 from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
@@ -114,11 +115,13 @@ def _field(prefix: str, name: str) -> None:
         st.segmented_control(label, choices, required=True, format_func=_in_words, **options)
 
 
+@told.by_the_user
 def _change(prefix: str, name: str, key: str) -> None:
     value = st.session_state[key]
     settings.write(prefix, name, None if value == _usual(name) else value)
 
 
+@told.by_the_user
 def _toggle() -> None:
     if st.session_state[OWN]:
         settings.give_b_its_own()
