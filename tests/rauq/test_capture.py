@@ -1,6 +1,7 @@
 """The captured band is the model's own attention: over all architectures, and only with every part in place."""
 
 from collections.abc import Callable
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -23,10 +24,9 @@ from tests.architectures import (
     tiny_language_model,
     tiny_model,
 )
-from tests.exactness import NUM_NEW, answered, difference
+from tests.exactness import LENGTHS, NUM_NEW, Differences, answered, answered_alone, difference, differences
 
 EXACT = 1e-5
-LENGTHS = (30, 17, 25)
 
 
 @pytest.fixture(scope="module", params=ARCHITECTURES, ids=str)
@@ -41,7 +41,12 @@ def lm(architecture) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def single(lm) -> list[Trace]:
-    return [lm.generate(ids, max_new_tokens=NUM_NEW, stop=(), last_row=True) for ids in seeded_prompts(*LENGTHS)]
+    return answered_alone(lm)
+
+
+@pytest.fixture(scope="module")
+def found(lm, single) -> Differences:
+    return differences(lm, single)
 
 
 def test_reports_the_layers_that_have_attention(lm, architecture):
@@ -50,20 +55,9 @@ def test_reports_the_layers_that_have_attention(lm, architecture):
     assert lm.num_layers == lm.model.config.num_hidden_layers
 
 
-def test_generated_band_is_eager_attention(lm, single):
-    assert max(difference(lm, [trace]) for trace in single) <= EXACT
-
-
-def test_read_band_is_eager_attention(lm, single):
-    read = [lm.read(trace.prompt_ids, trace.answer_ids) for trace in single]
-    assert max(difference(lm, [trace]) for trace in read) <= EXACT
-
-
-def test_left_padded_band_is_eager_attention(lm):
-    traces = answered(lm, seeded_prompts(*LENGTHS))
-    assert difference(lm, traces) <= EXACT
-    read = list(lm.read_batch([(trace.prompt_ids, trace.answer_ids) for trace in traces]))
-    assert difference(lm, read) <= EXACT
+@pytest.mark.parametrize("way", [field.name for field in fields(Differences)])
+def test_the_band_is_eager_attention(found, way):
+    assert getattr(found, way) <= EXACT
 
 
 def test_a_batch_gives_what_single_calls_give(lm, single):
