@@ -6,6 +6,7 @@ RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 WORKERS ?= 2
+BENCHMARKS := capture scoring ablations sampling throughput runs page
 
 # pip reports a newer pip as noise, and must never stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -13,10 +14,10 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app test check format atlas chromium clean
+.PHONY: help setup app test check format bench atlas chromium clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned packages
 
@@ -34,6 +35,14 @@ check: setup ## Formatting, lint, types
 format: setup ## Format, and fix what lint can fix
 	$(RUN) ruff format .
 	$(RUN) ruff check --fix .
+
+bench: setup chromium ## Measure again what the project claims, and keep the figures
+	@missed=0; \
+	for module in $(BENCHMARKS:%=benchmarks.%) tests.exactness tests.agreement; do \
+		echo "make: python -m $$module"; \
+		OMP_NUM_THREADS=1 $(RUN) $$module --record || missed=1; \
+	done; \
+	$(RUN) benchmarks.readme; exit $$missed
 
 atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation
 	$(RUN) training all
