@@ -1,7 +1,6 @@
 """How every benchmark ends: its table on the terminal, its bounds met or missed, and, if asked, its record kept."""
 
 import argparse
-import math
 import os
 import platform
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from analysis.evidence.record import Bound, Cell, Record, save
+from analysis.evidence.record import Bound, Cell, Record, save, shown
 from benchmarks.paired import Ratio
 
 _GIB = 2**30
@@ -101,15 +100,6 @@ def machine() -> str:
 def interval(found: Ratio) -> tuple[float, float, float]:
     """Median, low and high, as three cells."""
     return found.median, found.low, found.high
-
-
-def shown(cell: Cell) -> str:
-    """A cell as a reader sees it: numbers with three significant digits, but no digit of a whole number lost."""
-    if isinstance(cell, str | int):
-        return str(cell)
-    if math.isnan(cell):
-        return "-"
-    return f"{cell:.3g}" if abs(cell) < 1_000 else f"{cell:,.0f}"
 
 
 def _processor() -> str:

@@ -1,9 +1,11 @@
 """What a command measured: a table with its date, machine, versions and bounds, kept beside the app as JSON."""
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from rauq.errors import InvalidInput
 
@@ -60,8 +62,12 @@ class Record:
 
 
 def records() -> dict[str, Record]:
-    """Every record that is kept, by id."""
-    return {path.stem: _read(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    """Every record that is kept, by id.
+
+    Raises:
+        InvalidInput: one cannot be read.
+    """
+    return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.json"))}
 
 
 def save(record: Record, folder: Path = FOLDER) -> Path:
@@ -73,8 +79,24 @@ def save(record: Record, folder: Path = FOLDER) -> Path:
     return path
 
 
-def _read(text: str) -> Record:
-    found = json.loads(text)
+def shown(cell: Cell) -> str:
+    """A cell as a reader sees it: numbers with three significant digits, but no digit of a whole number lost."""
+    if isinstance(cell, str | int):
+        return str(cell)
+    if math.isnan(cell):
+        return "-"
+    return f"{cell:.3g}" if abs(cell) < 1_000 else f"{cell:,.0f}"
+
+
+def _read(path: Path) -> Record:
+    try:
+        return _record(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        message = f"The record {path.name} cannot be read ({error}). The command that made it writes it anew."
+        raise InvalidInput(message) from error
+
+
+def _record(found: dict[str, Any]) -> Record:
     return Record(
         **{
             **found,
