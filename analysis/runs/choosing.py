@@ -87,6 +87,11 @@ def lacking(method: str, given: Collection[Need]) -> str:
     return " and ".join(_FROM_ELSEWHERE[need][0] for need in _wanted(method, given))
 
 
+def options_for(method: str, given: Collection[Need] = ()) -> str:
+    """How what it asks from elsewhere is named on the command line; empty where nothing is lacking."""
+    return ", ".join(_FROM_ELSEWHERE[need][1] for need in _wanted(method, given))
+
+
 def check_judges(request: Request) -> None:
     """See that every method is given the judges that it asks, before an answer is.
 
@@ -96,8 +101,8 @@ def check_judges(request: Request) -> None:
     given = named_in(request)
     for method in request.methods:
         if words := lacking(method, given):
-            how = ", ".join(_FROM_ELSEWHERE[need][1] for need in _wanted(method, given))
-            message = f"{METHODS[method].name} needs {words}. Add {how}, or leave {method} out."
+            add = options_for(method, given)
+            message = f"{METHODS[method].name} needs {words}. Add {add}, or leave {method} out."
             raise InvalidInput(message)
 
 

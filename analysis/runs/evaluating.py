@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.datasets.example import Example
-from analysis.runs.asked_once import AskedOnce
 from analysis.runs.manifest import LONGEST_REASON, Request
 from analysis.runs.timings import Timing
 from rauq.errors import RauqError
@@ -17,6 +16,7 @@ from rauq.judges.facts import facts_for_prompt
 from rauq.judges.judges import Judges
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Uncertainty
+from rauq.methods.pairs import AskedOnce
 from rauq.methods.table import METHODS
 from rauq.trace import Extra, Trace
 

@@ -11,7 +11,7 @@ from rauq.judges.judges import Judges
 from rauq.methods.answers import text_of
 from rauq.methods.method import Evidence, Method, Uncertainty
 from rauq.methods.needs import needs_met, what_lacks
-from rauq.methods.pairs import remembering
+from rauq.methods.pairs import AskedOnce, PairJudge
 from rauq.methods.table import METHODS
 from rauq.trace import Trace
 
@@ -42,7 +42,7 @@ def evaluate(
     evidence = Evidence(
         trace=trace,
         samples=tuple(sample for sample in samples if text_of(sample)),
-        judges=_remembering(judges),
+        judges=_asked_once(judges),
         question=question or trace.prompt,
     )
     return {method.id: _computed(method, evidence, len(samples)) for method in chosen}
@@ -67,12 +67,12 @@ def _check_samples(trace: Trace, samples: Sequence[Trace]) -> None:
             raise InvalidInput(message)
 
 
-def _remembering(judges: Judges) -> Judges:
-    return replace(
-        judges,
-        nli=judges.nli and remembering(judges.nli),
-        similarity=judges.similarity and remembering(judges.similarity),
-    )
+def _asked_once(judges: Judges) -> Judges:
+    return replace(judges, nli=_once(judges.nli), similarity=_once(judges.similarity))
+
+
+def _once(judge: PairJudge | None) -> PairJudge | None:
+    return judge if judge is None or isinstance(judge, AskedOnce) else AskedOnce(judge)
 
 
 def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:

@@ -4,15 +4,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from analysis.quality.judgement import Thresholds
 from analysis.runs.arrays import TokenChoice
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
 from pages.ui import links
-from pages.ui.links import CORRECT, COUNT, FILTERS, GROUP, INCORRECT, LAYER, OFFSET, TOKENS, VIEW
-from pages.ui.of_run.filters import NUMBER, PARSERS, Filters, groups, marks_facts
+from pages.ui.links import CORRECT, COUNT, GROUP, INCORRECT, LAYER, OFFSET, TOKENS, VIEW
+from pages.ui.of_run.filters import NUMBER, Filters, ReadAsked, groups, marks_facts, read
 
 View = Literal["best", "gap", "bins", "further", "picked", "separation", "meaning", "answers"]
 MOST_ROWS = 50  # best and worst answers, of each
@@ -34,21 +34,12 @@ class Asked:
     filters: Filters = field(default_factory=Filters)
 
 
-class ReadAsked(NamedTuple):
-    """What a link asks for, and the names of what in it cannot be used: there the usual stands in."""
-
-    asked: Asked
-    wrong: tuple[str, ...]
-
-
-def read_asked(query: Mapping[str, str]) -> ReadAsked:
+def read_asked(query: Mapping[str, str]) -> ReadAsked[Asked]:
     """What the parameters of a URL ask for, whatever run it is of."""
-    usable, wrong = links.read(query, _PARSERS)
-    filters = Filters(**{name: usable.pop(name) for name in FILTERS if name in usable})
-    return ReadAsked(Asked(**usable, filters=filters), wrong)
+    return read(query, _PARSERS, Asked)
 
 
-def fitted(asked: Asked, run: Run, usual: Thresholds) -> ReadAsked:
+def fitted(asked: Asked, run: Run, usual: Thresholds) -> ReadAsked[Asked]:
     """The same as far as the run can follow: layers, groups and tokens that it lacks give way to the usual."""
     wrong = []
     if asked.layer is not None and asked.layer not in run.answerer.layers:
@@ -89,6 +80,5 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
         COUNT: links.one_of(tuple(range(1, MOST_ROWS + 1))),
         CORRECT: _threshold,
         INCORRECT: _threshold,
-        **PARSERS,
     }
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from analysis.methods.ablations import ablations
 from analysis.methods.control_ranking import TokensScored
@@ -11,8 +11,8 @@ from analysis.methods.ranking import Metric
 from analysis.paper import Published, published_tables
 from analysis.runs.opened import Run
 from pages.ui import links
-from pages.ui.links import FILTERS, GROUP, METHOD, METHODS, METRIC, PUBLISHED, TABLE, TOKENS, VIEW
-from pages.ui.of_run.filters import PARSERS, Filters, groups, marks_facts
+from pages.ui.links import GROUP, METHOD, METHODS, METRIC, PUBLISHED, TABLE, TOKENS, VIEW
+from pages.ui.of_run.filters import Filters, ReadAsked, groups, marks_facts, read
 from pages.ui.settings_link import ALIGNMENT, SIGNAL
 from rauq.settings import Signal
 from rauq.trace import Alignment
@@ -40,21 +40,12 @@ class Asked:
     filters: Filters = field(default_factory=Filters)
 
 
-class ReadAsked(NamedTuple):
-    """What a link asks for, and the names of what in it cannot be used: there the usual stands in."""
-
-    asked: Asked
-    wrong: tuple[str, ...]
-
-
-def read_asked(query: Mapping[str, str]) -> ReadAsked:
+def read_asked(query: Mapping[str, str]) -> ReadAsked[Asked]:
     """What the parameters of a URL ask for, whatever run it is of."""
-    usable, wrong = links.read(query, _PARSERS)
-    filters = Filters(**{name: usable.pop(name) for name in FILTERS if name in usable})
-    return ReadAsked(Asked(**usable, filters=filters), wrong)
+    return read(query, _PARSERS, Asked)
 
 
-def fitted(asked: Asked, run: Run) -> ReadAsked:
+def fitted(asked: Asked, run: Run) -> ReadAsked[Asked]:
     """The same as far as the run can follow: methods, groups and tokens that it lacks give way to the usual."""
     unfit: dict[str, Any] = {}
     if asked.method is not None and asked.method not in run.methods:
@@ -101,6 +92,5 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
         TOKENS: links.one_of(get_args(TokensScored)),
         SIGNAL: links.one_of(get_args(Signal)),
         ALIGNMENT: links.one_of(get_args(Alignment)),
-        **PARSERS,
     }
 )

@@ -4,16 +4,11 @@ import pandas as pd
 import streamlit as st
 
 import rauq
+from analysis.runs.choosing import options_for
 from analysis.runs.opened import Run
 from rauq.methods.method import Method
 
 _GREY = "color: #8b95a1"
-_OPTIONS = {
-    "nli": "--nli microsoft/deberta-large-mnli",
-    "similarity": "--similarity cross-encoder/stsb-roberta-large",
-    "keywords": "--tagger en_core_web_sm",
-    "idf": "--idf FILE",
-}
 
 
 def lacking_methods(run: Run) -> None:
@@ -37,5 +32,5 @@ def lacking_methods(run: Run) -> None:
 def _what_to_do(method: Method) -> str:
     if "facts" in method.needs:
         return "Facts are known of the embedded model's held-out prompts alone: score --data atlas."
-    judges = [option for need, option in _OPTIONS.items() if need in method.needs]
-    return " ".join(["Score again with", f"--methods {method.id}", *judges])
+    judges = options_for(method.id)
+    return f"Score again with --methods {method.id}{' and ' if judges else ''}{judges}"

@@ -5,12 +5,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from analysis.runs.opened import Run
-from pages.ui.links import GROUP, LENGTH, QUALITY, TEXT
+from pages.ui import links
+from pages.ui.links import FILTERS, GROUP, LENGTH, QUALITY, TEXT
+
+Asked = TypeVar("Asked")
 
 LONGEST_TEXT = 200
 NUMBER = r"-?\d{1,9}(?:\.\d{1,6})?"
@@ -33,6 +36,13 @@ class Filters:
     quality: Span = field(default_factory=Span)
     length: Span = field(default_factory=Span)
     text: str = ""
+
+
+class ReadAsked(NamedTuple, Generic[Asked]):
+    """What a link asks for, and the names of what in it cannot be used: there the usual stands in."""
+
+    asked: Asked
+    wrong: tuple[str, ...]
 
 
 def groups(run: Run) -> tuple[str, ...]:
@@ -62,6 +72,15 @@ def passing(run: Run, filters: Filters) -> np.ndarray:
     return passed
 
 
+def read(
+    query: Mapping[str, str], parsers: Mapping[str, Callable[[str], Any]], asked: Callable[..., Asked]
+) -> ReadAsked[Asked]:
+    """What the parameters of a URL ask for, whatever run it is of; `parsers` are those of the page itself."""
+    usable, wrong = links.read(query, {**parsers, **_PARSERS})
+    filters = Filters(**{name: usable.pop(name) for name in FILTERS if name in usable})
+    return ReadAsked(asked(**usable, filters=filters), wrong)
+
+
 def written_span(span: Span) -> str:
     """A range as it stands in a URL."""
     return f"{span.low:.6g}..{span.high:.6g}"
@@ -78,5 +97,7 @@ def _text(text: str) -> str | None:
     return text if 0 < len(text) <= LONGEST_TEXT else None
 
 
-PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType({GROUP: str, QUALITY: _span, LENGTH: _span, TEXT: _text})
+_PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
+    {GROUP: str, QUALITY: _span, LENGTH: _span, TEXT: _text}
+)
 """By the name of a URL parameter of a filter: its text to its value, or None where the text cannot be used."""

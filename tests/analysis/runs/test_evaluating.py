@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from analysis.pipeline import work
-from analysis.runs.asked_once import AskedOnce
 from analysis.runs.choosing import DEFAULT
 from analysis.runs.costs import costs, generation_seconds
 from analysis.runs.evaluating import Evaluation
@@ -20,6 +19,7 @@ from analysis.runs.timings import read_timings
 from rauq.errors import OutOfMemory
 from rauq.judges.judges import Judges
 from rauq.language_model import LanguageModel
+from rauq.methods.pairs import AskedOnce
 from rauq.methods.table import METHODS
 
 NO_JUDGES = Judges()
