@@ -5,6 +5,8 @@ import json
 import tracemalloc
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,12 @@ ROWS = [{"prompt": "Où est Évian?", "answer": "En France; près du lac"}, {"pr
 def parquet(rows):
     buffer = io.BytesIO()
     pd.DataFrame(rows).to_parquet(buffer)
+    return buffer.getvalue()
+
+
+def parquet_of(column):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"a": column}), buffer)
     return buffer.getvalue()
 
 
@@ -105,6 +113,8 @@ def test_any_bytes_are_a_table_or_an_error(content, ending):
         (b"not json\n", "a.jsonl", "Row 1: it is no JSON"),
         (jsonl([{f"c{place}": 1 for place in range(201)}]).encode(), "a.jsonl", "201 columns; at most 200"),
         (parquet([{}]), "a.parquet", "has no rows"),
+        (parquet_of(pa.array([2**31 - 1], pa.date32())), "a.parquet", "no readable Parquet .*magnitude"),
+        (parquet_of(pa.array([2**60], pa.duration("s"))), "a.parquet", "no readable Parquet .*too large"),
     ],
 )
 def test_what_cannot_be_read_is_said(content, name, said):
