@@ -89,7 +89,7 @@ def lacking(method: str, given: Collection[Need]) -> str:
 
 def options_for(method: str, given: Collection[Need] = ()) -> str:
     """How what it asks from elsewhere is named on the command line; empty where nothing is lacking."""
-    return ", ".join(_FROM_ELSEWHERE[need][1] for need in _wanted(method, given))
+    return " ".join(_FROM_ELSEWHERE[need][1] for need in _wanted(method, given))
 
 
 def check_judges(request: Request) -> None:

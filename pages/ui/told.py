@@ -21,7 +21,7 @@ def write(values: Mapping[str, str | None]) -> None:
     told = {name: (st.query_params.get(name), value) for name, value in values.items()}
     st.session_state[_TOLD] = st.session_state.get(_TOLD, {}) | told
     for name, value in values.items():
-        _put(name, value)
+        put_in_url(name, value)
 
 
 def forget() -> None:
@@ -35,7 +35,7 @@ def hold(names: Iterable[str]) -> None:
     for name in names:
         before, after = told.get(name, (None, None))
         if before != after and st.query_params.get(name) == before:
-            _put(name, after)
+            put_in_url(name, after)
         else:
             told.pop(name, None)  # the browser has heard of it, or the user went elsewhere
 
@@ -57,7 +57,8 @@ def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
     return called
 
 
-def _put(name: str, value: str | None) -> None:
+def put_in_url(name: str, value: str | None) -> None:
+    """Write a parameter into the URL, or, where the value is None, take it out."""
     if value is None:
         st.query_params.pop(name, None)
     else:

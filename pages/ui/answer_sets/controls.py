@@ -17,6 +17,7 @@ from pages.ui.of_run import place
 from pages.ui.of_run.controls import STEPS, key_of, put, write
 from pages.ui.of_run.filters import marks_facts
 from pages.ui.settings_link import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, written_settings
+from pages.ui.told import put_in_url
 from rauq.settings import Settings, Signal, resolve
 from rauq.trace import Alignment
 
@@ -107,7 +108,7 @@ def _is_usual(chosen: Chosen) -> bool:
 
 
 def _write_threshold(name: str) -> None:
-    place.write(name, f"{st.session_state[key_of(name)]:.6g}")
+    put_in_url(name, f"{st.session_state[key_of(name)]:.6g}")
 
 
 def _change_setting(name: str, run: Run) -> None:

@@ -10,6 +10,7 @@ from pages.ui import settings_link, state
 from pages.ui.answer_sets.asked import Asked, fitted, read_asked
 from pages.ui.links import CORRECT, FILTERS, INCORRECT, LAYER, TOKENS
 from pages.ui.of_run import place
+from pages.ui.told import put_in_url
 from rauq.errors import InvalidInput
 from rauq.settings import Settings, window
 
@@ -38,7 +39,7 @@ def settings(run: Run) -> Settings:
     found = state.settings(captured)
     if _needs_others(found, run):
         state.notify("This run does not keep all layers token by token: the score looks at the middle ones.")
-        place.write(settings_link.LAYERS, None)
+        put_in_url(settings_link.LAYERS, None)
         return settings(run)
     return found
 

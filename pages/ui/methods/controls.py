@@ -11,10 +11,10 @@ from analysis.methods.names import METRICS, name_of
 from pages.ui import links
 from pages.ui.methods.asked import written_methods
 from pages.ui.methods.chosen import Chosen
-from pages.ui.of_run import place
 from pages.ui.of_run.controls import choice, key_of, put, write
 from pages.ui.of_run.filters import marks_facts
 from pages.ui.settings_link import ALIGNMENT, SIGNAL
+from pages.ui.told import put_in_url
 from rauq.settings import Settings, signal_and_alpha
 
 MOST_CURVES = 8
@@ -94,4 +94,4 @@ def _pick(label: str, name: str, titles: Mapping[str, str], chosen: str, *, usua
 
 def _write_methods() -> None:
     chosen = tuple(st.session_state[key_of(links.METHODS)])
-    place.write(links.METHODS, written_methods(chosen) or None)
+    put_in_url(links.METHODS, written_methods(chosen) or None)

@@ -32,5 +32,4 @@ def lacking_methods(run: Run) -> None:
 def _what_to_do(method: Method) -> str:
     if "facts" in method.needs:
         return "Facts are known of the embedded model's held-out prompts alone: score --data atlas."
-    judges = options_for(method.id)
-    return f"Score again with --methods {method.id}{' and ' if judges else ''}{judges}"
+    return f"Score again with --methods {method.id} {options_for(method.id)}".rstrip()

@@ -11,6 +11,7 @@ from pages.ui.errors import printable
 from pages.ui.of_run import place
 from pages.ui.of_run.chosen import ChosenAnswers
 from pages.ui.of_run.filters import LONGEST_TEXT, Filters, Span, groups, written_span
+from pages.ui.told import put_in_url
 from rauq.labels import running
 
 STEPS = 20  # of a slider
@@ -69,7 +70,7 @@ def filters(chosen: ChosenAnswers, asked: Filters) -> None:
 def write(name: str, usual: object) -> None:
     """Write what was chosen into the URL, or, where it is the usual, take it out."""
     value = st.session_state[key_of(name)]
-    place.write(name, None if value == usual else str(value))
+    put_in_url(name, None if value == usual else str(value))
 
 
 def put(name: str, value: object) -> None:
@@ -109,10 +110,10 @@ def _span(label: str, name: str, values: np.ndarray, chosen: Span) -> None:
 
 
 def _choose_run(key: str, of_one_run: Iterable[str]) -> None:
-    place.write(links.RUN, st.session_state[key])
+    put_in_url(links.RUN, st.session_state[key])
     place.forget(of_one_run)
 
 
 def _write_span(name: str, ends: tuple[float, float]) -> None:
     chosen = Span(*st.session_state[key_of(name)])
-    place.write(name, None if chosen == ends else written_span(chosen))
+    put_in_url(name, None if chosen == ends else written_span(chosen))

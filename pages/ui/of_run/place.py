@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.ui import runs_at_hand, state
 from pages.ui.links import RUN
+from pages.ui.told import put_in_url
 
 
 def picker(page: str) -> str:
@@ -30,22 +31,14 @@ def run_name() -> str | None:
     name = st.query_params.get(RUN)
     if name is not None and name not in names:
         state.notify("There is no run of that name here." + (" The first one is shown." if names else ""))
-        write(RUN, None)
+        put_in_url(RUN, None)
     return name if name in names else next(iter(names), None)
-
-
-def write(name: str, value: str | None) -> None:
-    """Write a parameter into the URL, or, where it is the usual, take it out."""
-    if value is None:
-        st.query_params.pop(name, None)
-    else:
-        st.query_params[name] = value
 
 
 def forget(names: Iterable[str]) -> None:
     """Take parameters out of the URL."""
     for name in names:
-        write(name, None)
+        put_in_url(name, None)
 
 
 def mend(names: Iterable[str]) -> None:
