@@ -9,7 +9,7 @@ progress, in seconds of the clock. Then both sides take turns on a fifteenth of 
 - one by one: at least 4 times as long, for sure;
 - both sides: equal uncertainties.
 
-    python -m benchmarks.ablations
+    python -m benchmarks.ablations [--record]
 """
 
 import os
@@ -17,21 +17,23 @@ import sys
 from functools import partial
 from itertools import product
 from time import perf_counter
-from typing import get_args
+from typing import NamedTuple, get_args
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before numpy is imported
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
-from benchmarks.paired import cpu_seconds, ratio
-from benchmarks.scoring import ALPHAS, answers_of_full_length, bound, seconds, without_means
+from analysis.evidence.record import Bound, Record
+from benchmarks.paired import cpu_seconds, ratio, seconds
+from benchmarks.recording import at_least, finish, interval, measured, parser, tell
+from benchmarks.scoring import ALPHAS, answers_of_full_length, no_difference, without_means
 from rauq import Batch, Settings, score_many
 from rauq.grid import score_grid
 from rauq.settings import LayerAggregation, Signal, TokenAggregation, Update
 
 ROUNDS, SAMPLE = 15, 33
-MOST_SECONDS, LEAST_RATIO, MOST_DIFFERENCE = 60, 4, 1e-12
+MOST_SECONDS, LEAST_RATIO = 60, 4
 
 
 def settings_of_the_grid() -> list[Settings]:
@@ -48,43 +50,58 @@ def one_by_one(answers: Batch, settings: list[Settings]) -> np.ndarray:
     return np.array([score_many(answers, one).uncertainty for one in settings])
 
 
-def timed_with_progress(answers: Batch, settings: list[Settings]) -> float:
+class Turns(NamedTuple):
+    """Seconds of each round, for all answers and settings, and the largest difference between the two sides."""
+
+    grid: list[float]
+    single: list[float]
+    difference: float
+
+
+def clock_seconds(answers: Batch, settings: list[Settings]) -> float:
     """Seconds of the clock for the whole grid."""
     started = perf_counter()
-
-    def tell(done: int, total: int) -> None:
-        print(f"\r  {done:,} of {total:,} answers", end="", flush=True)
-
-    score_grid(answers, settings, on_progress=tell)
-    print()
+    score_grid(answers, settings, on_progress=lambda done, total: tell(f"{done:,} of {total:,} answers"))
     return perf_counter() - started
 
 
-def main() -> int:
-    """Print the table; 1 if a bound is missed."""
-    answers, settings = answers_of_full_length(), settings_of_the_grid()
-    print(f"{len(settings):,} settings on {len(answers.lengths):,} answers")
-    whole = timed_with_progress(answers, settings)
-    print(f"  the whole grid: {whole:.1f} s of the clock, {whole / len(settings) * 1e3:.1f} ms a setting\n")
-
+def take_turns(answers: Batch, settings: list[Settings]) -> Turns:
+    """Time both sides, one round after the other, each on a part of the answers."""
     sample = settings[:: len(settings) // SAMPLE]
-    grid, single, difference = [], [], 0.0
+    scale = ROUNDS * len(settings) / len(sample)
+    grid, single, differences = [], [], []
     for chosen in np.array_split(np.arange(len(answers.lengths)), ROUNDS):
         part = answers.take(slice(chosen[0], chosen[-1] + 1))
         grid.append(cpu_seconds(partial(score_grid, without_means(part), settings)) * ROUNDS)
-        scale = ROUNDS * len(settings) / len(sample)
         single.append(cpu_seconds(partial(one_by_one, without_means(part), sample)) * scale)
-        apart = score_grid(part, sample) - one_by_one(part, sample)
-        difference = max(difference, float(np.nanmax(np.abs(apart))))
-    print(f"CPU seconds for all of it: median of {ROUNDS} rounds [95 % interval]")
-    print(f"  grid        {seconds(grid)}\n  one by one  {seconds(single)}\n  ratio       {ratio(single, grid)}\n")
-    met = [
-        bound(f"the whole grid {whole:.1f} s <= {MOST_SECONDS} s", met=whole <= MOST_SECONDS),
-        bound(f"one by one >= {LEAST_RATIO} times as long", met=ratio(single, grid).high >= LEAST_RATIO),
-        bound(f"largest difference {difference:.1e} <= {MOST_DIFFERENCE}", met=difference <= MOST_DIFFERENCE),
-    ]
-    return 0 if all(met) else 1
+        differences.append(np.nanmax(np.abs(score_grid(part, sample) - one_by_one(part, sample))))
+    return Turns(grid, single, float(max(differences)))
+
+
+def measure() -> Record:
+    """The whole grid by the clock, then both sides in turn."""
+    answers, settings = answers_of_full_length(), settings_of_the_grid()
+    whole, turns = clock_seconds(answers, settings), take_turns(answers, settings)
+    grid, single, slower = seconds(turns.grid), seconds(turns.single), ratio(turns.single, turns.grid)
+    return measured(
+        "ablations",
+        title=f"{len(settings):,} ablations of 2,000 answers",
+        about="Every combination of 11 alphas, signals, update rules and aggregations on a run in memory: computed as "
+        "one grid, beside scoring its settings one by one.",
+        command="python -m benchmarks.ablations",
+        columns=("way", "CPU s for all of it", "low", "high"),
+        rows=(("grid", *interval(grid)), ("one by one", *interval(single))),
+        bounds=(
+            Bound(text=f"the whole grid: {whole:.1f} s, at most {MOST_SECONDS}", met=whole <= MOST_SECONDS),
+            at_least("one by one / grid, CPU time", slower, LEAST_RATIO),
+            no_difference(turns.difference),
+        ),
+        notes=(f"Medians of {ROUNDS} rounds on a part of the answers each, one thread, scaled up.",),
+        finding=f"The whole grid takes {whole:.0f} s by the clock, {whole / len(settings) * 1e3:.0f} ms a setting; one "
+        f"by one it would take {slower.median:.1f} times as long.",
+        packages=("numpy",),
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(finish(measure(), keep=parser(__doc__).parse_args().record))

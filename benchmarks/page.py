@@ -1,4 +1,4 @@
-"""How fast the page Inspect feels: times in Chromium, medians of ten, printed as a table.
+"""How fast the page Inspect feels: times in Chromium, medians of ten.
 
 First paints are measured against an empty Streamlit page, opened in turn with ours in a fresh browser each. Bounds:
 
@@ -10,22 +10,26 @@ First paints are measured against an empty Streamlit page, opened in turn with o
 
 A bound fails only if the interval of the median lies beyond it: machines are noisy. Needs Chromium: `make chromium`.
 
-    python -m benchmarks.page
+    python -m benchmarks.page [--record]
 """
 
+import math
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from analysis.evidence.record import Record
+from benchmarks.paired import Ratio, seconds
+from benchmarks.recording import at_most, finish, interval, measured, parser, tell
 from benchmarks.server import PATIENCE, serving
 from rauq.trace import NUM_BANDS, Alternative, Trace
 
@@ -34,7 +38,6 @@ ROUNDS = 10
 LAYERS, HEADS, TOKENS = 32, 32, 200
 PROMPT = "Text: A lottery in Japan was drawn. Maria Keller from Lyon won 2,500 on {day}.\nSummary:"
 DAYS = ("Friday", "Monday")
-_RESAMPLES = 2000
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 _EMPTY = "import streamlit as st\nst.text('empty')\n"
 
@@ -76,33 +79,17 @@ _WATCH = """(detail) => {
 }"""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: seconds of each round, and the most that their median may be."""
+class Row(NamedTuple):
+    """What is done, its seconds in each round, and the most that their median may be: nan where nothing is claimed."""
 
     name: str
-    seconds: tuple[float, ...]
+    rounds: Sequence[float]
     most: float
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the median, from seeded resamples of the rounds."""
-        seconds = np.asarray(self.seconds)
-        picks = np.random.default_rng(0).integers(len(seconds), size=(_RESAMPLES, len(seconds)))
-        low, high = np.percentile(np.median(seconds[picks], axis=1), [2.5, 97.5])
-        return float(low), float(high)
-
-    @property
-    def kept(self) -> bool:
-        """Whether the bound is not missed for sure."""
-        return self.interval[0] <= self.most
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        verdict = "" if self.kept else "  MISSED"
-        return (
-            f"{self.name:58} {np.median(self.seconds):6.3f} [{low:.3f}, {high:.3f}]   at most {self.most:.1f}{verdict}"
-        )
+    def found(self) -> Ratio:
+        """The median and its interval."""
+        return seconds(self.rounds)
 
 
 def large_trace() -> Trace:
@@ -134,9 +121,9 @@ def first_paints(browser: Browser, empty: str, app: str) -> Iterator[Row]:
     """Token strip and first chart, after what an empty page takes."""
     rounds = [(_paint(browser, empty, _empty), _paint(browser, app, _strip), _paint(browser, app, _chart))
               for _ in range(ROUNDS)]  # fmt: skip
-    yield Row("empty page", tuple(blank for blank, _, _ in rounds), PATIENCE)
-    yield Row("token strip, after the empty page", tuple(strip - blank for blank, strip, _ in rounds), 1.0)
-    yield Row("first chart, after the empty page", tuple(chart - blank for blank, _, chart in rounds), 2.0)
+    yield Row("empty page", [blank for blank, _, _ in rounds], math.nan)
+    yield Row("token strip, after the empty page", [strip - blank for blank, strip, _ in rounds], 1.0)
+    yield Row("first chart, after the empty page", [chart - blank for blank, _, chart in rounds], 2.0)
 
 
 def _paint(browser: Browser, address: str, what: Callable[[Page], Locator]) -> float:
@@ -166,28 +153,25 @@ def interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
         _chart(page).wait_for()
         _rested(page)
         yield from _selecting(page, "embedded model", 0.3)
-        yield Row("alpha, embedded model", tuple(_change_alpha(page) for _ in range(ROUNDS)), 0.3)
-        yield Row(
-            "answer of 20 tokens, from click to view",
-            tuple(_answer(page, DAYS[i % 2]) for i in range(ROUNDS + 1))[1:],
-            1.5,
-        )
+        yield Row("alpha, embedded model", [_change_alpha(page) for _ in range(ROUNDS)], 0.3)
+        answers = [_answer(page, DAYS[i % 2]) for i in range(ROUNDS + 1)]
+        yield Row("answer of 20 tokens, from click to view", answers[1:], 1.5)
     path = folder / "large.safetensors"
     large_trace().save(path)
-    yield Row("large trace opened", tuple(_open(browser, app, path) for _ in range(ROUNDS)), 2.0)
+    yield Row("large trace opened", [_open(browser, app, path) for _ in range(ROUNDS)], 2.0)
     with fresh_page(browser) as page:
         page.goto(app)
         _upload(page, path)
         yield from _selecting(page, "32 x 32 x 200", 0.6)
-        yield Row("alpha, 32 x 32 x 200", tuple(_change_alpha(page) for _ in range(ROUNDS)), 0.3)
+        yield Row("alpha, 32 x 32 x 200", [_change_alpha(page) for _ in range(ROUNDS)], 0.3)
 
 
 def _selecting(page: Page, what: str, most: float) -> Iterator[Row]:
     tokens = page.locator(".token")
-    yield Row(f"token, {what}", tuple(tokens.nth(i + 1).evaluate(_PRESS) for i in range(ROUNDS)), most)
+    yield Row(f"token, {what}", [tokens.nth(i + 1).evaluate(_PRESS) for i in range(ROUNDS)], most)
     canvas = page.locator("canvas.layer-head")
     places = [[0.3, 0.2] if i % 2 else [0.6, 0.6] for i in range(ROUNDS)]
-    yield Row(f"head, {what}", tuple(canvas.evaluate(_CLICK_CELL, place) for place in places), most)
+    yield Row(f"head, {what}", [canvas.evaluate(_CLICK_CELL, place) for place in places], most)
     _rested(page)
 
 
@@ -240,11 +224,30 @@ def _rested(page: Page) -> None:
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
 
+def table(rows: Sequence[Row]) -> Record:
+    """The record of what was measured."""
+    strip = next(row for row in rows if row.name.startswith("token strip"))
+    return measured(
+        "page",
+        title="How fast the page Inspect feels",
+        about="Seconds in Chromium from a click, a key or an address to the picture, with the embedded model and with "
+        f"a trace of {LAYERS} layers x {HEADS} heads x {TOKENS} tokens; first paints beside an empty Streamlit page.",
+        command="python -m benchmarks.page",
+        columns=("what is done", "s", "low", "high", "at most, s"),
+        rows=[(row.name, *interval(row.found), row.most) for row in rows],
+        bounds=[at_most(f"{row.name}, s", row.found, row.most) for row in rows if row.most > 0],
+        notes=(f"Medians of {ROUNDS} rounds.",),
+        finding=f"The token strip is there {strip.found.median:.1f} s after what an empty page takes.",
+        packages=("streamlit", "playwright"),
+    )
+
+
 def main() -> int:
-    """Measure, print, and return 1 where a bound is missed for sure."""
+    """Measure, and return 1 where a bound is missed for sure."""
+    options = parser(__doc__).parse_args()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
-        sys.stderr.write("No Chromium was found; `make chromium` installs it.\n")
+        tell("No Chromium was found; `make chromium` installs it.")
         return 1
     rows = []
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
@@ -254,10 +257,9 @@ def main() -> int:
         with serving(folder / "empty.py") as empty, serving() as app:
             for row in chain(first_paints(browser, empty, app), interactions(browser, app, folder)):
                 rows.append(row)
-                sys.stdout.write(f"{row}\n")
-                sys.stdout.flush()
+                tell(f"{row.name}: {row.found} s")
         browser.close()
-    return 0 if all(row.kept for row in rows) else 1
+    return finish(table(rows), keep=options.record)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from analysis.evidence.record import Bound, Cell, Record, save, shown
 from benchmarks.paired import Ratio
@@ -34,11 +35,11 @@ def tell(text: str) -> None:
 def finish(record: Record, *, keep: bool) -> int:
     """Print a record, keep it if asked, and return the exit code: 1 where a bound was missed."""
     console = Console(width=160)
-    table = Table(title=record.title, title_justify="left")
+    table = Table(title=Text(record.title), title_justify="left")
     for column in record.columns:
-        table.add_column(column)
+        table.add_column(Text(column))
     for row in record.rows:
-        table.add_row(*map(shown, row))
+        table.add_row(*(Text(shown(cell)) for cell in row))
     console.print(table)
     if record.finding:
         console.print(record.finding, markup=False)

@@ -1,20 +1,21 @@
 """A run of 2,000 answers of 60 tokens by a model of 32 layers and 32 heads: its size, and how fast it is looked at.
 
 The run is made up and written as `python -m analysis score` writes it. Times are CPU times of one thread, the median
-of five rounds. Fails where one is missed:
+of 15 rounds. Fails where one is missed:
 
 - opened, to the numbers of the first figure (means of all layers and heads, the best and the worst answers): 3 s;
 - scored again under new settings, once its weights are in memory: 1 s, head means included;
 - memory of a process that does all of it: at most 1.5 GB.
 
-    python -m benchmarks.runs
+    python -m benchmarks.runs [--record]
 """
 
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before numpy is imported
@@ -23,20 +24,27 @@ import numpy as np
 
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.datasets.example import DataSet, Example
+from analysis.evidence.record import Bound, Record
 from analysis.runs.arrays import batch, means
 from analysis.runs.manifest import Answerer, write_manifest
 from analysis.runs.opened import Run, layers_to_store, open_run
 from analysis.runs.preparing import prepare, request_for
 from analysis.runs.shard import Answered, write_shard
 from benchmarks.capture import memory_mib
-from benchmarks.paired import cpu_seconds
+from benchmarks.paired import Ratio, cpu_seconds, seconds
+from benchmarks.recording import finish, interval, measured, parser, tell
 from rauq import Alternative, Batch, Settings, Trace, score_many
 from rauq.methods.method import Uncertainty
 
 ANSWERS, LAYERS, HEADS, TOKENS, VOCABULARY = 2_000, 32, 32, 60, 128_256
-ROUNDS = 5
+ROUNDS = 15
 MOST_OPEN, MOST_SCORE, MOST_MEMORY_MIB = 3.0, 1.0, 1_500
-NEW_SETTINGS = (Settings(), Settings(alpha=0.5), Settings(heads="mean"), Settings(layers=(12, 13)))
+NEW_SETTINGS = (
+    ("the paper's setting", Settings()),
+    ("another alpha", Settings(alpha=0.5)),
+    ("the mean of all heads", Settings(heads="mean")),
+    ("two layers", Settings(layers=(12, 13))),
+)
 
 
 def made_trace(seed: int) -> Trace:
@@ -112,30 +120,78 @@ def first_figure(folder: Path) -> Run:
     return run
 
 
-def scored_again(loaded: Batch, settings: Settings) -> float:
-    """Seconds under new settings, of a batch that has yet to compute its head means."""
-    return float(np.median([cpu_seconds(lambda: score_many(replace(loaded), settings)) for _ in range(ROUNDS)]))
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What a run takes: bytes on disk, CPU seconds to write an answer, to open it and to score it, and peak MiB."""
+
+    num_bytes: int
+    writing: float
+    opening: Ratio
+    scoring: tuple[Ratio, ...]
+    memory: float
 
 
-def main() -> int:
-    """Print the numbers; 1 if one is missed."""
+def look() -> Looked:
+    """Write the run, open it and score it, all in this process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
+        tell("writing the run")
         writing = cpu_seconds(lambda: write_run(folder))
-        num_bytes = sum(path.stat().st_size for path in folder.iterdir())
-        print(f"{ANSWERS} answers, {LAYERS} layers, {HEADS} heads, {TOKENS} tokens; attention of the middle layers")
-        print(f"  on disk             {num_bytes / 1e6:.0f} MB, {num_bytes / ANSWERS / 1e3:.0f} kB an answer")
-        print(f"  written in          {1000 * writing / ANSWERS:.1f} ms an answer", flush=True)
         Path("/proc/self/clear_refs").write_text("5")  # forget the peak of writing
-        opening = float(np.median([cpu_seconds(lambda: first_figure(folder)) for _ in range(ROUNDS)]))
+        tell("opening it, and scoring it again")
+        opening = repeated(lambda: first_figure(folder))
         loaded = batch(open_run(folder))
-        scoring = [scored_again(loaded, settings) for settings in NEW_SETTINGS]
-    memory = memory_mib("VmHWM")
-    print(f"  to the first figure {opening:.2f} s  (at most {MOST_OPEN})")
-    print(f"  scored again        {', '.join(f'{each:.2f}' for each in scoring)} s  (at most {MOST_SCORE})")
-    print(f"  memory              {memory:.0f} MiB at its peak  (at most {MOST_MEMORY_MIB})")
-    return int(opening > MOST_OPEN or max(scoring) > MOST_SCORE or memory > MOST_MEMORY_MIB)
+        scoring = [repeated(partial(scored_again, loaded, settings)) for _, settings in NEW_SETTINGS]
+        num_bytes = sum(path.stat().st_size for path in folder.iterdir())
+    return Looked(
+        num_bytes=num_bytes,
+        writing=writing / ANSWERS,
+        opening=opening,
+        scoring=tuple(scoring),
+        memory=memory_mib("VmHWM"),
+    )
+
+
+def scored_again(loaded: Batch, settings: Settings) -> None:
+    """Under new settings, in a batch that has yet to compute its head means."""
+    score_many(replace(loaded), settings)
+
+
+def repeated(run: Callable[[], object]) -> Ratio:
+    """CPU seconds of one call."""
+    return seconds([cpu_seconds(run) for _ in range(ROUNDS)])
+
+
+def table(found: Looked) -> Record:
+    """The record of what was measured."""
+    slowest = max(found.scoring, key=lambda each: each.median)
+    kept = (
+        ("opened, to the first figure, CPU s", found.opening.median, MOST_OPEN),
+        ("scored again, slowest setting, CPU s", slowest.median, MOST_SCORE),
+        ("peak memory of the process, MiB", found.memory, MOST_MEMORY_MIB),
+    )
+    scored = zip((name for name, _ in NEW_SETTINGS), found.scoring, strict=True)
+    return measured(
+        "runs",
+        title="A run of 2,000 answers, opened and scored again",
+        about=f"A made-up run of {ANSWERS:,} answers of {LAYERS} x {HEADS} heads, {TOKENS} tokens, with the attention "
+        "of its middle layers on disk: how fast it is opened, and how fast it is scored under new settings.",
+        command="python -m benchmarks.runs",
+        columns=("what", "CPU s", "low", "high"),
+        rows=[
+            ("opened, to the first figure", *interval(found.opening)),
+            *((f"scored again: {name}", *interval(each)) for name, each in scored),
+        ],
+        bounds=[Bound(text=f"{what}: {figure:.3g}, at most {most}", met=figure <= most) for what, figure, most in kept],
+        notes=(
+            f"Medians of {ROUNDS} rounds, one thread; head means are computed in each.",
+            f"{found.num_bytes / 1e6:.0f} MB on disk, written in {found.writing * 1e3:.1f} ms of CPU time an answer.",
+        ),
+        finding=f"A run of {ANSWERS:,} answers shows its first figure after {found.opening.median:.1f} s of CPU time, "
+        f"and is scored again in {slowest.median:.2f} s.",
+        packages=("numpy", "pandas", "pyarrow"),
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(finish(table(look()), keep=parser(__doc__).parse_args().record))

@@ -1,10 +1,11 @@
 """What K samples cost that share the pass over their prompt, beside K separate generations.
 
 One thread, a random model of Llama's shape that never ends by itself, so that all answers have the same length; CPU
-times, the two ways in turn. The second table is what the extras of a trace add to a generation. Fails where samples
+times, the two ways in turn. Beside it: what the extras of a trace add to a greedy generation. Fails where samples
 cost more than 0.7 of separate generations for sure, at any length.
 
-    python -m benchmarks.sampling [--lengths 32 128 512 1024] [--samples 5] [--new-tokens 32] [--pairs 7]
+    python -m benchmarks.sampling [--lengths 32 128 512 1024] [--samples 5] [--new-tokens 32] [--pairs 15]
+        [--record]
 """
 
 import argparse
@@ -18,8 +19,10 @@ import numpy as np
 import torch
 from transformers import logging as transformers_logging
 
+from analysis.evidence.record import Record
 from benchmarks.capture import build, prompt_of, wrapped
 from benchmarks.paired import Ratio, cpu_seconds, ratio
+from benchmarks.recording import at_most, finish, interval, measured, parser, tell
 from rauq import LanguageModel
 
 MOST = 0.7
@@ -62,27 +65,42 @@ def measure_extras(lm: LanguageModel, length: int, options: argparse.Namespace) 
     return in_turn(rich, plain, options.pairs)
 
 
+def measure(lm: LanguageModel, options: argparse.Namespace) -> Record:
+    """Both comparisons, one prompt length after the other."""
+    samples, extras = {}, {}
+    for length in options.lengths:
+        tell(f"prompt of {length:,} tokens")
+        samples[length] = measure_samples(lm, length, options)
+        extras[length] = measure_extras(lm, length, options)
+    together = f"{options.samples} samples, together / separate"
+    kinds = ((together, samples), ("one generation, with all extras / without", extras))
+    longest = max(options.lengths)
+    return measured(
+        "sampling",
+        title="Samples that share their prompt",
+        about=f"What {options.samples} samples of {options.new_tokens} tokens cost that share the pass over their "
+        "prompt, beside separate generations; and what the arrays for other methods add to one generation.",
+        command="python -m benchmarks.sampling",
+        columns=("what", "prompt tokens", "CPU ratio", "low", "high"),
+        rows=[(what, length, *interval(found)) for what, all_ in kinds for length, found in all_.items()],
+        bounds=[at_most(f"{together}, prompt of {length:,}", found, MOST) for length, found in samples.items()],
+        notes=(f"{options.pairs} pairs each, one thread, a random model of 59 million parameters.",),
+        finding=f"At a prompt of {longest:,} tokens, {options.samples} samples cost {samples[longest].median:.2f} of "
+        "as many separate generations.",
+    )
+
+
 def main() -> int:
-    """Print the two tables; 1 if the bound is missed for sure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[32, 128, 512, 1024])
-    parser.add_argument("--samples", type=int, default=5)
-    parser.add_argument("--new-tokens", type=int, default=32)
-    parser.add_argument("--pairs", type=int, default=7)
-    options = parser.parse_args()
+    """Measure, and return 1 if a bound is missed for sure."""
+    options = parser(__doc__)
+    options.add_argument("--lengths", type=int, nargs="+", default=[32, 128, 512, 1024])
+    options.add_argument("--samples", type=int, default=5)
+    options.add_argument("--new-tokens", type=int, default=32)
+    options.add_argument("--pairs", type=int, default=15)
+    given = options.parse_args()
     torch.set_num_threads(1)
     transformers_logging.set_verbosity_error()
-    lm, missed = wrapped(build()), False
-    print(f"{options.samples} samples of {options.new_tokens} tokens, shared / separate, CPU time, at most {MOST}")
-    for length in options.lengths:
-        found = measure_samples(lm, length, options)
-        missed |= found.low > MOST
-        print(f"  prompt of {length:5} tokens    {found}  ({options.pairs} pairs)", flush=True)
-    print("a greedy generation with all extras / without, CPU time")
-    for length in options.lengths:
-        found = measure_extras(lm, length, options)
-        print(f"  prompt of {length:5} tokens    {found}  ({options.pairs} pairs)", flush=True)
-    return int(missed)
+    return finish(measure(wrapped(build()), given), keep=given.record)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ where a bound is missed for sure:
 - on the embedded model: batches of 8 at least 2 times as fast as one by one, and at least 0.8 of plain generation;
 - on a random model of Llama's shape (`benchmarks.capture`): at least 0.95 of plain generation.
 
-    python -m benchmarks.throughput [--pairs 15]
+    python -m benchmarks.throughput [--pairs 15] [--record]
 """
 
-import argparse
 import os
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from transformers import logging as transformers_logging
 import rauq
 from analysis.datasets.embedded import embedded_set
 from analysis.datasets.example import DataSet, Example
+from analysis.evidence.record import Record
 from analysis.quality.measures import load_judge
 from analysis.runs.answering import answer_shard, batches_of
 from analysis.runs.evaluating import Evaluation
@@ -39,6 +39,7 @@ from analysis.runs.preparing import request_for
 from analysis.runs.shard import Answered, write_shard
 from benchmarks.capture import build, prompt_of
 from benchmarks.paired import Ratio, cpu_seconds, ratio
+from benchmarks.recording import at_least, finish, interval, measured, parser, tell
 from rauq import Judges, LanguageModel
 from rauq.models import wrap_model
 
@@ -91,7 +92,7 @@ def plain(lm: LanguageModel, examples: Sequence[Example], lengths: Sequence[int]
         )
 
 
-def measure(lm: LanguageModel, shards: Sequence[Sequence[Example]], request: Request) -> tuple[Ratio, Ratio]:
+def beside(lm: LanguageModel, shards: Sequence[Sequence[Example]], request: Request) -> tuple[Ratio, Ratio]:
     """Speed beside plain generation, and beside one by one in every third turn; each turn has a shard of its own."""
     ours, theirs, single, both = [], [], [], []
     one_by_one = replace(request, batch_size=1)
@@ -100,8 +101,8 @@ def measure(lm: LanguageModel, shards: Sequence[Sequence[Example]], request: Req
             answered = scored(lm, examples, request, Path(folder))
             lengths = [len(outcome.trace.answer_ids) for outcome in answered]
             run = partial(scored, lm, examples, request, Path(folder))
-            beside = partial(plain, lm, examples, lengths, request.batch_size)
-            first, second = (run, beside) if turn % 2 else (beside, run)
+            base = partial(plain, lm, examples, lengths, request.batch_size)
+            first, second = (run, base) if turn % 2 else (base, run)
             times = cpu_seconds(first), cpu_seconds(second)
             ours.append(times[0] if turn % 2 else times[1])
             theirs.append(times[1] if turn % 2 else times[0])
@@ -111,28 +112,58 @@ def measure(lm: LanguageModel, shards: Sequence[Sequence[Example]], request: Req
     return ratio(theirs, ours), ratio(single, both)
 
 
+def on_atlas(pairs: int) -> tuple[Ratio, Ratio]:
+    """The embedded model on its own evaluation set."""
+    examples = embedded_set("atlas", limit=SHARD * pairs).examples
+    data = DataSet(name="atlas", examples=examples, quality="exact_truth", max_new_tokens=64)
+    shards = [examples[turn::pairs] for turn in range(pairs)]  # every family in each
+    return beside(rauq.load_model("atlas"), shards, request_for(data, model="atlas"))
+
+
+def on_shape(pairs: int) -> tuple[Ratio, Ratio]:
+    """The benchmark shape on random prompts."""
+    data = random_set()
+    return beside(random_model(), [data.examples] * pairs, request_for(data, model="random"))
+
+
+def table(atlas: tuple[Ratio, Ratio], shape: tuple[Ratio, Ratio]) -> Record:
+    """The record of what was measured."""
+    found = (
+        ("embedded model", "plain generation", atlas[0]),
+        ("embedded model", "one by one", atlas[1]),
+        ("benchmark shape", "plain generation", shape[0]),
+        ("benchmark shape", "one by one", shape[1]),
+    )
+    return measured(
+        "throughput",
+        title="Answers scored into a run, beside plain generation",
+        about="How fast answers are generated in batches of 8 with their attention, judged, scored and saved: beside "
+        "transformers alone in the same batches with as many steps, and beside the same one by one.",
+        command="python -m benchmarks.throughput",
+        columns=("model", "beside", "speed in batches, times", "low", "high", "pairs"),
+        rows=[(model, other, *interval(speed), speed.pairs) for model, other, speed in found],
+        bounds=(
+            at_least("embedded model, beside plain generation", atlas[0], LEAST_ON_ATLAS),
+            at_least("embedded model, beside one by one", atlas[1], LEAST_TIMES),
+            at_least("benchmark shape, beside plain generation", shape[0], LEAST_ON_SHAPE),
+        ),
+        notes=(f"CPU times of one thread. Benchmark shape: {PROMPT_TOKENS} prompt tokens, {NEW_TOKENS} new ones.",),
+        finding=f"Scoring into a run reaches {shape[0].median:.2f} of the speed of plain generation on the benchmark "
+        f"shape, and {atlas[0].median:.2f} on the embedded model.",
+    )
+
+
 def main() -> int:
-    """Print the table; 1 if a bound is missed for sure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=15)
-    pairs = parser.parse_args().pairs
+    """Measure, and return 1 if a bound is missed for sure."""
+    options = parser(__doc__)
+    options.add_argument("--pairs", type=int, default=15)
+    given = options.parse_args()
     torch.set_num_threads(1)
     transformers_logging.set_verbosity_error()
-    atlas = embedded_set("atlas", limit=SHARD * pairs).examples
-    shards = [atlas[turn::pairs] for turn in range(pairs)]  # every family in each
-    on_atlas, times = measure(rauq.load_model("atlas"), shards, request_for(_named(atlas), model="atlas"))
-    print(f"embedded model, scored in batches / plain    {on_atlas}  ({pairs} pairs, at least {LEAST_ON_ATLAS})")
-    print(f"embedded model, in batches / one by one      {times}  ({times.pairs} pairs, at least {LEAST_TIMES})")
-    data = random_set()
-    on_shape, times_on_shape = measure(random_model(), [data.examples] * pairs, request_for(data, model="random"))
-    print(f"benchmark shape, scored in batches / plain   {on_shape}  ({pairs} pairs, at least {LEAST_ON_SHAPE})")
-    print(f"benchmark shape, in batches / one by one     {times_on_shape}  ({times_on_shape.pairs} pairs)", flush=True)
-    missed = times.high < LEAST_TIMES or on_atlas.high < LEAST_ON_ATLAS or on_shape.high < LEAST_ON_SHAPE
-    return int(missed)
-
-
-def _named(examples: tuple[Example, ...]) -> DataSet:
-    return DataSet(name="atlas", examples=examples, quality="exact_truth", max_new_tokens=64)
+    tell("embedded model")
+    atlas = on_atlas(given.pairs)
+    tell("benchmark shape")
+    return finish(table(atlas, on_shape(given.pairs)), keep=given.record)
 
 
 if __name__ == "__main__":

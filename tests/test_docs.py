@@ -21,8 +21,8 @@ def text_of(name):
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_make_targets_exist(document):
-    targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
-    named = set(re.findall(r"`make ([a-z ]+)`|^make ([a-z]+)", text_of(document), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z -]+)`|^make ([a-z-]+)", text_of(document), re.MULTILINE))
     assert {target for names in named for name in names for target in name.split()} <= targets
 
 

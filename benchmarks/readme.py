@@ -1,0 +1,108 @@
+"""`benchmarks/README.md`, made of the records that are kept, and the findings that the main README tells of.
+
+python -m benchmarks.readme
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from analysis.evidence.record import Bound, Cell, Record, records, shown
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADLINES = ("capture", "peers_time", "peers_memory", "scoring", "fuzz")
+ORDER = (
+    *("capture", "growth", "peers_time", "peers_memory", "peers_agreement", "payload", "scoring", "ablations"),
+    *("sampling", "throughput", "runs", "page", "models", "reference", "fuzz", "properties", "load", "faults"),
+)
+INTRODUCTION = """\
+# What was measured
+
+Every figure on this page came out of the command beside it, on the day and the machine that stand below its table.
+`make bench` measures the project itself, `make bench-peers` sets it beside its peers, each in its own environment, and
+`make proof` tries to break it. Each keeps its tables in `analysis/evidence/records`, which the page Evidence shows and
+from which `python -m benchmarks.readme` makes this page; a test holds that nothing here is typed in.
+
+Times are CPU times of one thread where a column does not say otherwise. Two things that are compared take turns in one
+process; a ratio is the median over the pairs, `low` and `high` are its 95 % interval, and a bound is missed where the
+whole interval lies beyond it.
+"""
+_FINDINGS = re.compile(r"(<!-- findings[^>]*-->\n).*?(<!-- end of findings -->)", re.DOTALL)
+
+
+def page(kept: Mapping[str, Record]) -> str:
+    """The text of `benchmarks/README.md`: an overview, then a section for each record."""
+    ordered = [kept[name] for name in sorted(kept, key=_place)]
+    overview = table(
+        ("", "Finding", "Bounds met", "Command"),
+        [(f"[{record.title}](#{_anchor(record.title)})", record.finding, _verdict(record), f"`{record.command}`")
+         for record in ordered],
+    )  # fmt: skip
+    return "\n".join([INTRODUCTION, overview, *map(section, ordered)])
+
+
+def section(record: Record) -> str:
+    """One record: what it is, how to have it again, its table, and whether its bounds were kept."""
+    versions = ", ".join(f"{package} {version}" for package, version in record.versions)
+    parts = [
+        f"## {record.title}",
+        record.about,
+        f"```sh\n{record.command}\n```",
+        table(record.columns, record.rows).rstrip(),
+        "\n".join(map(_item, record.bounds)),
+        "\n".join(f"- {note}" for note in record.notes),
+        f"{record.made.isoformat()}, {record.machine}; {versions}.",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """A Markdown table; numbers stand to the right."""
+    found = list(rows)
+    rule = [_rule(cells) for _, *cells in zip(columns, *found, strict=True)]
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in (columns, rule, *found))
+
+
+def with_findings(readme: str, kept: Mapping[str, Record]) -> str:
+    """The main README with the findings of today between its two marks."""
+    found = [kept[name].finding for name in HEADLINES if name in kept and kept[name].finding]
+    listed = "".join(f"- {finding}\n" for finding in found)
+    return _FINDINGS.sub(lambda marks: f"{marks[1]}{listed}{marks[2]}", readme)
+
+
+def main() -> int:
+    """Write both."""
+    kept, readme = records(), ROOT / "README.md"
+    (ROOT / "benchmarks" / "README.md").write_text(page(kept), encoding="utf-8")
+    readme.write_text(with_findings(readme.read_text(encoding="utf-8"), kept), encoding="utf-8")
+    return 0
+
+
+def _place(name: str) -> tuple[int, str]:
+    return (ORDER.index(name) if name in ORDER else len(ORDER)), name
+
+
+def _verdict(record: Record) -> str:
+    return f"{sum(bound.met for bound in record.bounds)} of {len(record.bounds)}" if record.bounds else ""
+
+
+def _item(bound: Bound) -> str:
+    return f"- {'met' if bound.met else '**missed**'}: {bound.text}"
+
+
+def _rule(cells: Sequence[Cell]) -> str:
+    return "---" if any(isinstance(cell, str) for cell in cells) else "---:"
+
+
+def _cell(cell: Cell) -> str:
+    return shown(cell).replace("|", "\\|")
+
+
+def _anchor(title: str) -> str:
+    """As GitHub makes it of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""How a benchmark ends: bounds that only a sure miss breaks, a table, an exit code, and a record that reads back."""
+
+import pytest
+
+from analysis.evidence import record as records
+from benchmarks.paired import Ratio, ratio, seconds
+from benchmarks.recording import at_least, at_most, finish, measured, shown
+
+NOISY = Ratio(1.2, 0.9, 1.5, 15)
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    return tmp_path
+
+
+def made(*bounds):
+    return measured(
+        "capture",
+        title="What it costs",
+        about="Beside plain generation.",
+        command="python -m benchmarks.capture",
+        columns=("way", "tokens", "CPU s"),
+        rows=[("[red]plain", 4096, 0.125)],
+        bounds=bounds,
+        notes=["One thread."],
+        finding="It costs 0.125 s.",
+        packages=["numpy"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("bound", "met"),
+    [
+        (at_most("ratio", NOISY, 0.9), True),
+        (at_most("ratio", NOISY, 0.89), False),
+        (at_least("ratio", NOISY, 1.5), True),
+        (at_least("ratio", NOISY, 1.51), False),
+    ],
+)
+def test_a_bound_is_missed_only_by_a_whole_interval(bound, met):
+    assert bound.met is met
+    assert "1.200 [0.900, 1.500]" in bound.text
+
+
+def test_seconds_have_the_interval_of_a_ratio():
+    samples = [1.0, 2.0, 4.0]
+    assert seconds(samples) == ratio([2 * each for each in samples], [2.0] * 3)
+    assert (seconds(samples).median, seconds(samples).low, seconds(samples).high) == (2, 1, 4)
+
+
+def test_the_end_says_everything_and_how_it_went(capsys):
+    missed = made(at_most("ratio", NOISY, 0.5), at_most("ratio", NOISY, 2))
+    assert finish(missed, keep=False) == 1
+    printed = capsys.readouterr().out
+    assert all(text in printed for text in ("What it costs", "4096", "MISSED", "met", "One thread.", missed.finding))
+    assert "[red]plain" in printed
+    assert finish(made(), keep=False) == 0
+
+
+def test_a_record_reads_back(kept):
+    record = made(at_most("ratio", NOISY, 2))
+    records.save(record, kept)
+    assert records.records() == {"capture": record}
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"), [(123_456, "123456"), (0.123456, "0.123"), (1234.5, "1,234"), (float("nan"), "-"), ("a", "a")]
+)
+def test_a_number_keeps_what_is_known_of_it(cell, text):
+    assert shown(cell) == text
