@@ -1,12 +1,13 @@
 """Runs: a data set put to a model, answer by answer, in a process of its own; watched, gone on with, taken along."""
 
-from analysis.runs.library import list_runs, runs_folder
+from analysis.runs.library import list_runs
 from pages.ui import state
 from pages.ui.errors import show_error
 from pages.ui.runs import actions, place
 from pages.ui.runs.listing import run_list
 from pages.ui.runs.new_run import new_run
 from pages.ui.runs.stage import empty_stage, head
+from pages.ui.session_runs import runs_folder
 from pages.ui.shell import require_shell
 
 require_shell("runs")

@@ -45,8 +45,10 @@ def export_zip(folder: Path) -> IO[bytes]:
     return archive
 
 
-def import_zip(archive: IO[bytes], root: Path, name: str) -> Path:
+def import_zip(archive: IO[bytes], root: Path, name: str, *, largest: int = LARGEST_ARCHIVE) -> Path:
     """Unpack a run that `export_zip` packed, and return its folder; it is there once all of it was looked through.
+
+    `largest`: bytes that it may unpack to.
 
     Raises:
         InvalidInput: no run can have this name.
@@ -61,7 +63,7 @@ def import_zip(archive: IO[bytes], root: Path, name: str) -> Path:
         with tempfile.TemporaryDirectory(dir=root, prefix=".importing-") as folder:
             unpacked = Path(folder) / name
             unpacked.mkdir()
-            _unpack(archive, unpacked)
+            _unpack(archive, unpacked, largest)
             validate(unpacked)
             unpacked.rename(target)
     except OSError as error:
@@ -69,11 +71,11 @@ def import_zip(archive: IO[bytes], root: Path, name: str) -> Path:
     return target
 
 
-def _unpack(archive: IO[bytes], folder: Path) -> None:
+def _unpack(archive: IO[bytes], folder: Path, largest: int) -> None:
     try:
         with ZipFile(archive) as files:
             entries = files.infolist()
-            _check_entries(entries)
+            _check_entries(entries, largest)
             for entry in entries:
                 # zipfile reads no more of an entry than it says to hold, and compares its checksum
                 with files.open(entry) as source, (folder / entry.filename).open("xb") as target:
@@ -85,7 +87,7 @@ def _unpack(archive: IO[bytes], folder: Path) -> None:
         raise RunError(message) from error
 
 
-def _check_entries(entries: list[ZipInfo]) -> None:
+def _check_entries(entries: list[ZipInfo], largest: int) -> None:
     """Refuse by what the archive says of itself; what it does not say shows while it is unpacked."""
     names = [entry.filename for entry in entries]
     foreign = [entry.filename for entry in entries if not _is_plain_file(entry)]
@@ -96,7 +98,7 @@ def _check_entries(entries: list[ZipInfo]) -> None:
         reason = f"it has no {MANIFEST}"
     elif len(set(names)) < len(names) or len(names) > MOST_FILES:
         reason = f"it has {len(names):,} files, some of one name, or more than {MOST_FILES:,}"
-    elif unpacked > min(LARGEST_ARCHIVE, _MOST_TIMES * (packed + _BLOCK)):
+    elif unpacked > min(largest, _MOST_TIMES * (packed + _BLOCK)):
         reason = f"it unpacks from {size(packed)} to {size(unpacked)}"
     else:
         return

@@ -1,6 +1,7 @@
 """What a run's folder holds, by name: the files that a run is made of, and what jobs and reports leave beside them."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 TIMINGS = "timings.jsonl"
@@ -30,11 +31,20 @@ def foreign(folder: Path) -> list[str]:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder; what cannot be read counts nothing."""
+    """Bytes of all files in a folder; what cannot be read, or is gone, counts nothing."""
     total = 0
-    for path in folder.iterdir():
-        try:
-            total += path.lstat().st_size
-        except OSError:  # renamed since it was listed
-            continue
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):  # renamed since it was listed
+                total += path.lstat().st_size
     return total
+
+
+def state_of(folder: Path) -> tuple[int, int]:
+    """How many files a run is made of, and when the latest was written; zeros where there is no run."""
+    written = []
+    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.safetensors"):
+        for file in folder.glob(pattern):
+            with suppress(OSError):  # it was deleted since
+                written.append(file.stat().st_mtime_ns)
+    return len(written), max(written, default=0)

@@ -1,11 +1,13 @@
 """What all sessions of the app share: one loaded model, the answers that links may lead back to, and opened runs."""
 
+import atexit
 import gc
+import shutil
 import sys
+import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ import numpy as np
 import streamlit as st
 
 import rauq
+from pages.ui import hosting
 from rauq.batch import Batch
 from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Kind, Trace
@@ -75,6 +78,7 @@ def model(choice: ModelChoice) -> "LanguageModel":
     Raises:
         RauqError: no such model, it does not fit, or its attention cannot be captured exactly.
     """
+    hosting.check_model(choice)
     loaded = _loaded()
     with loaded.lock:
         if loaded.model is None or loaded.choice != choice:
@@ -91,6 +95,7 @@ def examine(choice: ModelChoice) -> "Candidate":
     Raises:
         RauqError: no such model, or none of a kind that can be used.
     """
+    hosting.check_model(choice)
     with _loaded().lock:
         return rauq.examine(**asdict(choice))
 
@@ -118,7 +123,9 @@ def run(folder: Path) -> "Run":
     Raises:
         RunError: it cannot be opened.
     """
-    return _opened(str(folder), _state_of(folder))
+    from analysis.runs.files import state_of
+
+    return _opened(str(folder), state_of(folder))
 
 
 def _identity(run: "Run") -> tuple[object, ...]:
@@ -232,6 +239,14 @@ def answers() -> KeptAnswers:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def private_place() -> Path:
+    """A folder for what sessions keep to themselves; it goes with the server."""
+    place = Path(tempfile.mkdtemp(prefix="rauq-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _loaded() -> Loaded:
     return Loaded()
 
@@ -273,16 +288,6 @@ def _thresholds(run: "Run") -> "Thresholds":
     from analysis.quality.measures import measure
 
     return measure(run.manifest.request.quality).thresholds
-
-
-def _state_of(folder: Path) -> tuple[int, int]:
-    """How many files a run has, and when the latest was written; zeros where there is no run."""
-    written = []
-    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.safetensors"):
-        for file in folder.glob(pattern):
-            with suppress(OSError):  # it was deleted since
-                written.append(file.stat().st_mtime_ns)
-    return len(written), max(written, default=0)
 
 
 def _free() -> None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cache, state
+from pages.ui import cache, hosting, state
 from pages.ui.errors import printable, show_error
 from pages.ui.examples import EXAMPLES, Example
 from pages.ui.jobs import Request, refused, start
-from pages.ui.links import MOST_TOKENS, USUAL_TOKENS, Asked
+from pages.ui.links import USUAL_TOKENS, Asked
 from pages.ui.model_form import chosen_model, model_form
 from pages.ui.recorded import recordings
 from pages.ui.state import ATLAS, GENERATE, READ
@@ -23,7 +23,7 @@ _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 
 def request_form() -> None:
     """Prompt, answer and model; `current_request` reads them."""
-    for key, value in {state.TASK: GENERATE, state.MODEL: ATLAS, state.LIMIT: USUAL_TOKENS}.items():
+    for key, value in {state.TASK: GENERATE, state.MODEL: hosting.models()[0], state.LIMIT: USUAL_TOKENS}.items():
         st.session_state.setdefault(key, value)
     placeholder = "A question, or any text to go on from"
     st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")
@@ -129,10 +129,8 @@ def _task() -> None:
     with st.container(horizontal=True):
         options = (GENERATE, READ)
         task = st.segmented_control("Answer", options, key=state.TASK, required=True, persist_state="session")
-        disabled = task == READ
-        st.number_input(
-            "Most tokens", 1, MOST_TOKENS, key=state.LIMIT, disabled=disabled, width=130, persist_state="session"
-        )
+        disabled, most = task == READ, hosting.limits().new_tokens
+        st.number_input("Most tokens", 1, most, key=state.LIMIT, disabled=disabled, width=130, persist_state="session")
     if task == READ:
         placeholder = "The answer, as the model would write it"
         st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")

@@ -3,18 +3,19 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pages.ui import cache
+from pages.ui import cache, hosting
 from pages.ui.cache import ModelChoice
 from pages.ui.words import model_facts
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
 
 if TYPE_CHECKING:
+    from rauq.capture.check import Check
     from rauq.language_model import LanguageModel
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Job:
     cancel: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
     trace: Trace | None = None
+    check: "Check | None" = None
     error: RauqError | None = None
 
     @property
@@ -65,9 +67,22 @@ class Stopped(RauqError):
 
 
 def start(request: Request) -> Job:
-    """Begin to work on a request in a thread of its own."""
+    """Begin to answer a request in a thread of its own; one that oversteps the limits is refused."""
+    return _begin(request, _answer)
+
+
+def start_check(request: Request) -> Job:
+    """Begin to compare what is captured of a model with its own eager attention, likewise."""
+    return _begin(request, _compare)
+
+
+def _begin(request: Request, work: Callable[[Job], None]) -> Job:
+    try:
+        hosting.check_answer(request)
+    except InvalidInput as error:
+        return refused(request, error)
     job = Job(request, loading=cache.if_loaded(request.model) is None)
-    threading.Thread(target=_work, args=(job,), daemon=True, name="generation").start()
+    threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
     return job
 
 
@@ -78,9 +93,9 @@ def refused(request: Request, error: RauqError) -> Job:
     return job
 
 
-def _work(job: Job) -> None:
+def _work(job: Job, work: Callable[[Job], None]) -> None:
     try:
-        job.trace = _answer(job)
+        work(job)
     except RauqError as error:
         job.error = _alone(error)
     except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait for ever
@@ -90,20 +105,15 @@ def _work(job: Job) -> None:
         job.done.set()
 
 
-def _answer(job: Job) -> Trace:
+def _answer(job: Job) -> None:
     request = job.request
-    _check(job.cancel)
-    if cache.if_loaded(request.model) is None:
-        job.stage = f"Loading {model_facts(cache.examine(request.model))}"
-    _check(job.cancel)
-    lm = cache.model(request.model)
-    job.stage, job.loading = "Waiting for another generation", False
-    with _turn(lm.lock, job.cancel):
+    with _model(job) as lm:
         if request.answer is not None:
             job.stage = "Reading the answer"
-            return lm.read(request.prompt, request.answer)
+            job.trace = lm.read(request.prompt, request.answer)
+            return
         job.stage, job.begun = "Generating", time.monotonic()
-        return lm.generate(
+        job.trace = lm.generate(
             request.prompt,
             max_new_tokens=request.max_new_tokens,
             chat=request.branch.origin.chat_applied if request.branch else None,
@@ -112,6 +122,26 @@ def _answer(job: Job) -> Trace:
             on_token=lambda _index, _id, text: job.pieces.append(text),
             cancel=job.cancel,
         )
+
+
+def _compare(job: Job) -> None:
+    with _model(job) as lm:
+        job.stage = "Comparing with eager attention"
+        job.check = lm.check(job.request.prompt or None)
+
+
+@contextmanager
+def _model(job: Job) -> "Iterator[LanguageModel]":
+    """The model of a job, loaded if it is not yet, for as long as it is this job's turn."""
+    choice = job.request.model
+    _check(job.cancel)
+    if cache.if_loaded(choice) is None:
+        job.stage = f"Loading {model_facts(cache.examine(choice))}"
+    _check(job.cancel)
+    lm = cache.model(choice)
+    job.stage, job.loading = "Waiting for another generation", False
+    with _turn(lm.lock, job.cancel):
+        yield lm
 
 
 def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 import rauq
-from pages.ui import cache, state
+from pages.ui import cache, hosting, state
 from pages.ui.cache import ModelChoice
 from pages.ui.errors import printable, show_error
 from pages.ui.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
@@ -25,6 +25,10 @@ _HELP = "atlas is embedded: small, and ready without a network. Another: a hub i
 
 def model_form() -> None:
     """Draw the choice; `chosen_model` reads it."""
+    if hosting.is_hosted():
+        st.selectbox("Model", hosting.models(), key=state.MODEL, persist_state="session")
+        st.caption(hosting.in_words())
+        return
     st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_HELP, persist_state="session")
     if st.session_state[state.MODEL] != OTHER:
         return
@@ -57,6 +61,8 @@ def model_form() -> None:
 def chosen_model() -> ModelChoice:
     """The model that the session's widgets name; an empty name where none is given yet."""
     values = st.session_state
+    if hosting.is_hosted():
+        return ModelChoice(name=values.get(state.MODEL, hosting.models()[0]))
     if values.get(state.MODEL) != OTHER:
         return ModelChoice()
     kind = values.get(KIND, AUTO)

@@ -19,7 +19,8 @@ def folder(name: str) -> Path | None:
 
 def at_hand() -> "tuple[Listed, ...]":
     """All runs, broken ones too."""
-    from analysis.runs.library import list_runs, runs_folder
+    from analysis.runs.library import list_runs
+    from pages.ui.session_runs import runs_folder
 
     listed = {one.name: one for one in reversed(list_runs(runs_folder()))}  # of two of one name, the first
     return tuple(reversed(listed.values()))

@@ -5,6 +5,8 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.ui import hosting
+
 SHELL, GOTO = "_shell", "goto"
 
 
@@ -14,6 +16,8 @@ _STYLE = Path(__file__).with_name("page.css")
 
 def configure(url_path: str) -> None:
     """Title, icon, widths and style of a page; room is left for a sidebar only where there will be one."""
+    if hosting.is_hosted():
+        st.set_option("client.showErrorDetails", "none")  # a traceback would tell strangers about this machine
     sidebar: Literal["collapsed"] | int = 380 if url_path in WITH_SIDEBAR else "collapsed"
     st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state=sidebar)
     st.html(_STYLE)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import answers, links, run_answers, settings_link, told
+from pages.ui import answers, hosting, links, run_answers, settings_link, told
 from pages.ui.errors import printable
 from pages.ui.links import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, WRONG, Asked
 from pages.ui.recorded import recordings
@@ -58,25 +58,32 @@ def asked() -> Asked | None:
     found = links.read_asked(st.query_params.to_dict())
     if found is not None and st.session_state.get(_IN_FORM) != found:
         fill(found)
-        if st.query_params.get(links.LIMIT, str(found.max_new_tokens)) != str(found.max_new_tokens):
-            notify(f"The link's limit of tokens cannot be used here; it is {found.max_new_tokens} now.")
+        limit = str(st.session_state[LIMIT])
+        if st.query_params.get(links.LIMIT, limit) != limit:
+            notify(f"The link's limit of tokens cannot be used here; it is {limit} now.")
+        if hosting.is_hosted() and found.model not in hosting.models():
+            notify(f"The link's model is not offered here; it is {hosting.models()[0]} now.")
     return found
 
 
 def fill(wanted: Asked) -> None:
     """Put a prompt, an answer and a model into the form."""
-    other = {} if wanted.model == ATLAS else {OTHER_MODEL: printable(wanted.model)}
-    task = GENERATE if wanted.answer is None else READ
     values = {
         PROMPT: printable(wanted.prompt),
-        TASK: task,
-        LIMIT: wanted.max_new_tokens,
-        MODEL: OTHER if other else ATLAS,
+        TASK: GENERATE if wanted.answer is None else READ,
+        LIMIT: min(wanted.max_new_tokens, hosting.limits().new_tokens),
     }
-    kind = {KIND: wanted.kind or AUTO}
-    st.session_state.update(values | other | kind | {_IN_FORM: wanted})
+    st.session_state.update(values | _model(wanted) | {_IN_FORM: wanted})
     if wanted.answer is not None:
         st.session_state[ANSWER] = printable(wanted.answer)
+
+
+def _model(wanted: Asked) -> dict[str, str]:
+    """What the fields of the model say; on a host they offer no more than its list."""
+    if hosting.is_hosted():
+        return {MODEL: hosting.offered(wanted.model)}
+    other = {} if wanted.model == ATLAS else {OTHER_MODEL: printable(wanted.model)}
+    return {MODEL: OTHER if other else ATLAS, KIND: wanted.kind or AUTO} | other
 
 
 def show(trace: Trace) -> None:

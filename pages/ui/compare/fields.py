@@ -6,14 +6,14 @@ from contextlib import suppress
 import streamlit as st
 
 import rauq
-from pages.ui import state, told
+from pages.ui import hosting, state, told
 from pages.ui.compare import answers_at_hand, making
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.errors import printable
 from pages.ui.jobs import Request
-from pages.ui.links import MOST_TOKENS, USUAL_TOKENS
+from pages.ui.links import USUAL_TOKENS
 from pages.ui.model_form import chosen_model, model_form
-from pages.ui.state import ATLAS, GENERATE, READ
+from pages.ui.state import GENERATE, READ
 from rauq import report
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running, visible
@@ -57,15 +57,14 @@ def prompt_fields(a: Answer | None) -> None:
     """Prompt, answer and model; the prompt begins as that of A."""
     key = f"compare_prompt_{a.ref if a else ''}"
     prompt = printable(a.trace.prompt) if a else ""
-    for name, value in {_TASK: GENERATE, state.MODEL: ATLAS, _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
+    for name, value in {_TASK: GENERATE, state.MODEL: hosting.models()[0], _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
         st.session_state.setdefault(name, value)
     placeholder = "A question, or any text to go on from"
     st.text_area("Prompt", prompt, key=key, height=120, placeholder=placeholder, persist_state="session")
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True, persist_state="session")
-        st.number_input(
-            "Most tokens", 1, MOST_TOKENS, key=_LIMIT, disabled=task == READ, width=130, persist_state="session"
-        )
+        disabled, most = task == READ, hosting.limits().new_tokens
+        st.number_input("Most tokens", 1, most, key=_LIMIT, disabled=disabled, width=130, persist_state="session")
     if task == READ:
         placeholder = "The answer, as the model would write it"
         st.text_area("Answer to score", key=_ANSWER, height=80, placeholder=placeholder, persist_state="session")

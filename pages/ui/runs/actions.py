@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from analysis.runs.library import delete_run, runs_folder
+from analysis.runs.library import delete_run
 from analysis.runs.process import request_stop, start_job
-from pages.ui import state
+from pages.ui import session_runs, state
 from pages.ui.runs import place
 from rauq.errors import RauqError
 
@@ -41,7 +41,7 @@ def attempt(action: Callable[[], object], name: str | None = None) -> bool:
 
 def begin(name: str, folder: Path) -> None:
     """Start the job of a run, or go on with it."""
-    attempt(lambda: start_job(folder), name)
+    attempt(lambda: _begin(folder), name)
 
 
 def stop(name: str, folder: Path) -> None:
@@ -62,6 +62,11 @@ def is_asked_to_delete(name: str) -> bool:
 def delete(name: str) -> None:
     """Delete a run, after the user was asked."""
     ask_to_delete(None)
-    if attempt(lambda: delete_run(name, runs_folder()), name):
+    if attempt(lambda: delete_run(name, session_runs.runs_folder()), name):
         place.choose(None)
         state.notify("The run is deleted.")
+
+
+def _begin(folder: Path) -> None:
+    session_runs.check_begin(folder)
+    start_job(folder)

@@ -9,6 +9,7 @@ from analysis.datasets.embedded import EMBEDDED_SETS, embedded_set
 from analysis.datasets.example import DataSet
 from analysis.datasets.reading import ENDINGS, LARGEST_UPLOAD, read_table
 from analysis.datasets.table import Table
+from pages.ui import hosting
 from pages.ui.errors import printable, show_error
 from pages.ui.runs import column_fields, paper_fields
 from rauq.errors import RauqError
@@ -29,8 +30,9 @@ def data_fields() -> DataSet | None:
         RauqError: columns that do not go together, or examples that could not be had.
     """
     st.session_state.setdefault(SOURCE, FILE)
+    offered = tuple(name for name in _FIELDS if name != PAPER or not hosting.is_hosted())  # its sets are downloaded
     source = st.segmented_control(
-        "Data", tuple(_FIELDS), key=SOURCE, required=True, label_visibility="collapsed", persist_state="session"
+        "Data", offered, key=SOURCE, required=True, label_visibility="collapsed", persist_state="session"
     )
     return _FIELDS[source or FILE]()
 

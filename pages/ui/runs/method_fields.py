@@ -6,7 +6,7 @@ import streamlit as st
 
 from analysis.datasets.example import DataSet
 from analysis.runs.choosing import ASKABLE, DEFAULT, at_hand, lacking, without_download
-from analysis.runs.manifest import MOST_SAMPLES
+from pages.ui import hosting
 from pages.ui.model_form import chosen_model
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
@@ -34,10 +34,9 @@ def method_fields(data: DataSet) -> None:
         rest = [method for method in own if method not in judged]
         _group(_FREE, [method for method in rest if "samples" not in METHODS[method].needs], there)
         _group(_SAMPLED, [method for method in rest if "samples" in METHODS[method].needs], there)
-        st.number_input("Samples", 2, MOST_SAMPLES, _USUAL_SAMPLES, key=SAMPLES, persist_state="session")
-        _group(_JUDGED, judged, there)
-        for need, (_, label, example) in _ASKED.items():
-            st.text_input(label, key=JUDGE + need, placeholder=example, persist_state="session")
+        st.number_input("Samples", 2, hosting.limits().samples, _USUAL_SAMPLES, key=SAMPLES, persist_state="session")
+        if not hosting.is_hosted():
+            _judges(judged, there)
 
 
 def asked(data: DataSet) -> dict[str, Any]:
@@ -47,6 +46,12 @@ def asked(data: DataSet) -> dict[str, Any]:
     judges = {name: _judge(need) for need, (name, _, _) in _ASKED.items()}
     methods = tuple(method for method in ticked if METHODS[method].needs <= there)
     return {"methods": methods, "samples": st.session_state.get(SAMPLES, _USUAL_SAMPLES), **judges}
+
+
+def _judges(judged: list[str], there: frozenset[Need]) -> None:
+    _group(_JUDGED, judged, there)
+    for need, (_, label, example) in _ASKED.items():
+        st.text_input(label, key=JUDGE + need, placeholder=example, persist_state="session")
 
 
 def _group(caption: str, methods: list[str], there: frozenset[Need]) -> None:

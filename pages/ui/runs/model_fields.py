@@ -11,17 +11,15 @@ from analysis.datasets.sampling import spread
 from analysis.quality.measures import MEASURES, Measure
 from analysis.runs.manifest import Request, StoredLayers
 from analysis.runs.preparing import request_for
-from pages.ui import state
-from pages.ui.links import MOST_TOKENS
+from pages.ui import hosting, state
 from pages.ui.model_form import chosen_model, model_form
 from pages.ui.runs.method_fields import asked, method_fields
-from pages.ui.state import ATLAS
 from rauq.errors import InvalidInput
 
 # The keys of the first two end in what they begin with: a data set that is meant otherwise begins anew.
 MEASURE, TOKENS = "new_run_measure_", "new_run_tokens_"
 LIMIT, BATCH, LAYERS, WEIGHTS = "new_run_limit", "new_run_batch", "new_run_layers", "new_run_weights"
-_USUAL_BATCH, _LARGEST_BATCH = 8, 256
+_USUAL_BATCH = 8
 _LIMIT_HELP = "Fewer than there are: they are drawn by a seed, every group and stratum in proportion."
 _BATCH_HELP = "How many prompts are answered at once. A larger batch is faster, and needs more memory."
 _LAYERS_HELP = (
@@ -39,7 +37,7 @@ _HAS: Mapping[str, Callable[[Example], bool]] = MappingProxyType(
 
 def model_step(data: DataSet | None) -> None:
     """Draw the fields; `request_of` reads them. Without a data set there is only the model to choose."""
-    st.session_state.setdefault(state.MODEL, ATLAS)
+    st.session_state.setdefault(state.MODEL, hosting.models()[0])
     model_form()
     if data is None:
         return
@@ -50,9 +48,10 @@ def model_step(data: DataSet | None) -> None:
         st.number_input(
             "Examples",
             min_value=1,
+            max_value=hosting.limits().rows,
             value=None,
             key=LIMIT,
-            placeholder=f"all {len(data.examples):,}",
+            placeholder=_all_of(data),
             help=_LIMIT_HELP,
             persist_state="session",
         )
@@ -75,7 +74,7 @@ def request_of(data: DataSet) -> tuple[DataSet, Request]:
     Raises:
         InvalidInput: no model is named, or an option that no run can have.
     """
-    examples = replace(data, examples=spread(data.examples, st.session_state[LIMIT], seed=0))
+    examples = replace(data, examples=spread(data.examples, count(data), seed=0))
     choice = chosen_model()
     if not choice.name:
         message = "No model is named. Give a hub id or a folder, or choose atlas."
@@ -97,7 +96,7 @@ def request_of(data: DataSet) -> tuple[DataSet, Request]:
 
 def count(data: DataSet) -> int:
     """How many examples are asked."""
-    return min(st.session_state[LIMIT] or len(data.examples), len(data.examples))
+    return min(st.session_state[LIMIT] or _most(data), _most(data))
 
 
 def most_tokens(data: DataSet) -> int:
@@ -121,8 +120,18 @@ def about_measure(measure: Measure, data: DataSet) -> str:
     return f"From: {measure.source}.{undefined}"
 
 
+def _most(data: DataSet) -> int:
+    return min(len(data.examples), hosting.limits().rows)
+
+
+def _all_of(data: DataSet) -> str:
+    there, most = len(data.examples), _most(data)
+    return f"all {there:,}" if most == there else f"{most:,} of {there:,}"
+
+
 def _measure(data: DataSet) -> Measure:
-    names = tuple(MEASURES)
+    """Weights are read from a folder, which nobody can name on a host."""
+    names = tuple(name for name in MEASURES if not (hosting.is_hosted() and "weights" in MEASURES[name].needs))
     chosen = st.selectbox(
         "Quality of the answers",
         names,
@@ -137,12 +146,12 @@ def _measure(data: DataSet) -> Measure:
 def _more(data: DataSet) -> None:
     left, right = st.columns(2, gap="small")
     with left:
-        usual = data.max_new_tokens
-        st.number_input("Most new tokens", 1, MOST_TOKENS, usual, key=f"{TOKENS}{usual}", persist_state="session")
+        most, key = hosting.limits().new_tokens, f"{TOKENS}{data.max_new_tokens}"
+        usual = min(data.max_new_tokens, most)
+        st.number_input("Most new tokens", 1, most, usual, key=key, persist_state="session")
     with right:
-        st.number_input(
-            "Batch size", 1, _LARGEST_BATCH, _USUAL_BATCH, key=BATCH, help=_BATCH_HELP, persist_state="session"
-        )
+        most = hosting.limits().batch
+        st.number_input("Batch size", 1, most, _USUAL_BATCH, key=BATCH, help=_BATCH_HELP, persist_state="session")
     st.segmented_control(
         "Layers kept token by token",
         ("middle", "all"),

@@ -2,11 +2,15 @@
 
 import streamlit as st
 
+from pages.ui import hosting
 from pages.ui.runs import importing, starting
 
 _WHAT = (
     "A run is the answers of a model to a data set, each with its attention and its uncertainty, kept on this machine. "
     "Answer sets draws the paper's figures from it, Methods compares how well uncertainties rank it."
+)
+_HOSTED = (
+    "Here your runs are your own: nobody else sees them, and they go with this page. Export what you want to keep."
 )
 
 
@@ -18,7 +22,7 @@ def head() -> None:
         with import_it:
             importing.field()
         new.button("New run", key="new_run", type="primary", width="stretch", on_click=starting.open_form)
-    st.caption(_WHAT)
+    st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT)
 
 
 def empty_stage() -> None:

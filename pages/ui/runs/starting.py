@@ -7,14 +7,14 @@ from pathlib import Path
 import streamlit as st
 
 from analysis.datasets.example import DataSet
-from analysis.runs.library import folder_of, list_runs, runs_folder, slug
+from analysis.runs.library import folder_of, list_runs, slug
 from analysis.runs.preparing import prepare
 from analysis.runs.size import bytes_per_answer
-from pages.ui import cache
+from pages.ui import cache, hosting
 from pages.ui.errors import show_error
 from pages.ui.model_form import checked, chosen_model
 from pages.ui.runs import actions, model_fields, place
-from pages.ui.state import ATLAS
+from pages.ui.session_runs import check_run, make_room, runs_folder
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
 
@@ -55,6 +55,8 @@ def write_down(data: DataSet, name: str) -> Path:
         message = f"There is a run called {name} already. Choose another name, such as {free_name(name)}."
         raise InvalidInput(message)
     asked, request = model_fields.request_of(data)
+    check_run(request, asked.examples)
+    make_room()
     prepare(folder, asked, request, name=name)
     return folder
 
@@ -62,7 +64,7 @@ def write_down(data: DataSet, name: str) -> Path:
 def room(data: DataSet) -> str:
     """How much room the run takes at most, and how much there is; the embedded model may be looked at for it."""
     choice = chosen_model()
-    model = cache.examine(choice) if choice.name == ATLAS else checked(choice)
+    model = cache.examine(choice) if choice.name in hosting.models() else checked(choice)
     if model is None:
         return "How much room it takes depends on the model's layers and heads: check the model to see it."
     tokens = _tokens(data)

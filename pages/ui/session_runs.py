@@ -1,0 +1,113 @@
+"""Where the runs of a session are: with all others on one's own machine; on a host in a folder that is its own.
+
+The name of that folder cannot be guessed and stands in no link. The folders of the sessions that did nothing for
+longest make room, and none outlives the server.
+"""
+
+import os
+import secrets
+import shutil
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from analysis.runs.files import size_of
+from analysis.runs.lock import is_held
+from pages.ui import cache, hosting
+from pages.ui.cache import ModelChoice
+from rauq.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from analysis.datasets.example import Example
+    from analysis.runs.manifest import Request
+
+_MINE = "_runs_folder"
+_OWN_IDF = ("", "atlas")  # what methods weigh tokens by: nothing, or what comes with the app
+
+
+def runs_folder() -> Path:
+    """The folder of this session's runs; it need not exist."""
+    from analysis.runs import library
+
+    if not hosting.is_hosted():
+        return library.runs_folder()
+    name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
+    folder = cache.private_place() / name
+    if folder.exists():
+        os.utime(folder)  # the longest unused makes room first
+    return folder
+
+
+def check_run(request: "Request", examples: "Iterable[Example]") -> None:
+    """See that a run keeps what a host allows; on one's own machine it is any.
+
+    Raises:
+        InvalidInput: another model than those offered, anything else from elsewhere, or more than the limits.
+    """
+    if not hosting.is_hosted():
+        return
+    most = hosting.limits()
+    how = ModelChoice(name=request.model, device=request.device, dtype=request.dtype, kind=request.kind)
+    hosting.check_model(how)
+    if any((request.weights, request.nli, request.similarity, request.tagger)) or request.idf not in _OWN_IDF:
+        message = "This run asks a judge, or for weights, from elsewhere, and this host takes none. Leave them out."
+        raise InvalidInput(message)
+    hosting.check_number("rows", request.count, most.rows)
+    hosting.check_number("new tokens", request.max_new_tokens, most.new_tokens)
+    hosting.check_number("samples", request.samples, most.samples)
+    hosting.check_number("rows in a batch", request.batch_size, most.batch)
+    for example in examples:
+        hosting.check_text("prompt", example.prompt)
+        hosting.check_text("answer", example.answer or "")
+
+
+def check_begin(folder: Path) -> None:
+    """See that the job of a run may begin now, wherever the run came from.
+
+    Raises:
+        InvalidInput: the run is none that a host allows, or too many jobs are at work.
+        RunError: the folder is no run.
+    """
+    from analysis.runs.examples import read_examples
+    from analysis.runs.manifest import read_manifest
+
+    if not hosting.is_hosted():
+        return
+    check_run(read_manifest(folder).request, read_examples(folder))
+    if sum(map(is_held, _all_runs())) >= (most := hosting.limits().jobs):
+        message = f"{most} jobs work on this host, and no more do at a time. Begin once one of them has ended."
+        raise InvalidInput(message)
+
+
+def make_room() -> None:
+    """Let the runs of the sessions that did nothing for longest go, until all keep the limit of the host.
+
+    Raises:
+        InvalidInput: what is left, of this session and of those at work, is too much still.
+    """
+    if not hosting.is_hosted():
+        return
+    mine, most = runs_folder(), hosting.limits().bytes
+    for folder in sorted({run.parent for run in _all_runs()}, key=_last_used):
+        if _bytes() > most and folder != mine and not any(map(is_held, folder.iterdir())):
+            shutil.rmtree(folder, ignore_errors=True)
+    if _bytes() > most:
+        message = "There is no room for another run on this host. Delete one of yours, or try again later."
+        raise InvalidInput(message)
+
+
+def _all_runs() -> list[Path]:
+    """The runs of all sessions; what another session deletes meanwhile is left out."""
+    return [Path(found) for found in glob(f"{cache.private_place()}/*/*")]  # noqa: PTH207 - it bears such a loss
+
+
+def _bytes() -> int:
+    return sum(map(size_of, _all_runs()))
+
+
+def _last_used(folder: Path) -> float:
+    return folder.stat().st_mtime if folder.exists() else 0.0
