@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rauq import METHODS, InvalidInput, Judges, Settings, evaluate, score
+from tests.golden_methods import GOLDEN
 from tests.rauq.methods.evidence import FACTS, JUDGES, NUM_PROMPT, make_answer, same_letter, shared_words
-from tests.rauq.methods.test_golden import GOLDEN
 
 TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Rome is not", "Paris")
 FREE = [method for method in METHODS if method != "single_head"]
