@@ -38,7 +38,9 @@ def write_examples(folder: Path, examples: tuple[Example, ...]) -> None:
     except UnicodeEncodeError as error:
         message = f"An example is not valid Unicode ({error.reason}). Leave out its row."
         raise InvalidInput(message) from error
-    write_whole(folder / EXAMPLES, lambda path: pq.write_table(table, path, compression="zstd"))
+    write_whole(
+        folder / EXAMPLES, lambda path: pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+    )
 
 
 def read_examples(folder: Path) -> tuple[Example, ...]:
@@ -49,7 +51,7 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
     """
     path = folder / EXAMPLES
     try:
-        table = pq.read_table(path, schema=_SCHEMA)
+        table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
         return tuple(typed(Example, row) for row in table.to_pylist())
     except (OSError, pa.ArrowException, TypeError, ValueError) as error:
         message = f"{path} cannot be read ({error}). Take it from a copy of the run."

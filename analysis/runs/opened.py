@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
 from analysis.datasets.example import Example
+from analysis.runs.checksums import check_bytes
 from analysis.runs.examples import read_examples
 from analysis.runs.manifest import Answerer, Manifest, read_manifest
 from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, traces_path
@@ -131,10 +132,12 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
         message = f"The answers {numbers.start} to {numbers.stop - 1} are not there yet: resume the run to have them."
         raise RunError(message)
     try:
-        table = pq.read_table(path, columns=LIGHT.names).cast(LIGHT).to_pandas()
+        written, traces = path.read_bytes(), traces_path(folder, shard)
+        table = pq.read_table(pa.BufferReader(written), columns=LIGHT.names).cast(LIGHT).to_pandas()
         _check_rows(table, numbers, manifest.request.methods)
         lengths = table.loc[table["error"] == "", "num_tokens"]
-        with safe_open(traces_path(folder, shard), framework="np") as arrays:
+        with safe_open(traces, framework="np") as arrays:
+            check_bytes(traces, arrays.metadata(), written)
             _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), layers_to_store(manifest, answerer), answerer)
     except UNREADABLE as error:
         message = (

@@ -9,7 +9,8 @@ over the n answered ones:
 - `fact_means` (2, 6, n, L, H), `fact_counts` (6, n): the same over the tokens that carry the fact, and how many;
 - `logprobs` and `entropies`, flat, float32, in nats.
 
-Both files are written under another name and renamed, the table last: a shard that has its table is whole.
+Both files are written under another name and renamed, the table last: a shard that has its table is whole. The
+arrays' file keeps the checksums of both.
 """
 
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors.numpy import save
 
+from analysis.runs.checksums import with_checksums
 from analysis.runs.manifest import write_whole
 from rauq.methods.method import Uncertainty
 from rauq.trace import Alignment, Trace
@@ -101,10 +102,17 @@ def write_shard(folder: Path, shard: int, outcomes: Sequence[Answered | Failed],
         RunError: they cannot be written.
     """
     answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
-    arrays = _arrays(answered, stored)
-    write_whole(traces_path(folder, shard), lambda path: path.write_bytes(save(arrays)))
+    table = _table(outcomes)
+    arrays = with_checksums(_arrays(answered, stored), table)
+    write_whole(traces_path(folder, shard), lambda path: path.write_bytes(arrays))
+    write_whole(answers_path(folder, shard), lambda path: path.write_bytes(table))
+
+
+def _table(outcomes: Sequence[Answered | Failed]) -> bytes:
     table = pa.Table.from_pylist([_row(outcome) for outcome in outcomes], schema=SCHEMA)
-    write_whole(answers_path(folder, shard), lambda path: pq.write_table(table, path, compression="zstd"))
+    written = pa.BufferOutputStream()
+    pq.write_table(table, written, compression="zstd")
+    return bytes(written.getvalue().to_pybytes())
 
 
 def _arrays(answered: Sequence[Answered], stored: tuple[int, ...]) -> dict[str, np.ndarray]:

@@ -6,8 +6,6 @@ import zipfile
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -17,6 +15,7 @@ from analysis.runs.files import goes_along
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
 from analysis.runs.status import read_status
 from rauq.errors import InvalidInput, RunError
+from tests.shards import rewrite
 
 ANSWERS, TRACES = "answers-00000.parquet", "traces-00000.safetensors"
 
@@ -126,10 +125,7 @@ def changed_arrays(folder, name, change):
 
 
 def test_a_reason_is_short_and_so_are_the_times(finished, tmp_path, monkeypatch):
-    table = pq.read_table(finished / ANSWERS)
-    rows = table.to_pylist()
-    rows[0] |= {"values": [float("nan")] * 7, "reasons": ["x" * 10_000] * 7}
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), finished / ANSWERS)
+    rewrite(finished, 0, lambda row: row | {"values": [float("nan")] * 7, "reasons": ["x" * 10_000] * 7})
     with export_zip(finished) as file:
         refused(file, tmp_path / "runs", "more than 1,000 characters")
     monkeypatch.setattr("analysis.runs.validation.LARGEST_TIMINGS", 10)
@@ -195,10 +191,7 @@ def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished,
     ],
 )
 def test_tables_that_no_run_has_are_refused(column, value, said, finished, tmp_path):
-    table = pq.read_table(finished / ANSWERS)
-    rows = table.to_pylist()
-    rows[0][column] = value
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), finished / ANSWERS)
+    rewrite(finished, 0, lambda row: row | ({column: value} if row["number"] == 0 else {}))
     with export_zip(finished) as file:
         refused(file, tmp_path / "runs", said)
 

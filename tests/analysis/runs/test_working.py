@@ -158,9 +158,11 @@ def test_a_stopped_run_goes_on_to_the_same_end(wish, prepared, finished_run):
         ("answers-00001.parquet", "missing"),
         ("answers-00001.parquet", "cut"),
         ("answers-00001.parquet", "another's"),
+        ("answers-00001.parquet", "a bit changed"),
         ("traces-00002.safetensors", "missing"),
         ("traces-00002.safetensors", "cut"),
         ("traces-00002.safetensors", "another's"),
+        ("traces-00002.safetensors", "a bit changed"),
     ],
 )
 def test_a_broken_shard_is_left_out_said_and_answered_again(broken, how, finished, finished_run):
@@ -170,7 +172,9 @@ def test_a_broken_shard_is_left_out_said_and_answered_again(broken, how, finishe
         path.unlink()
     else:
         other = (finished / broken.replace("00001", "00003").replace("00002", "00003")).read_bytes()
-        path.write_bytes({"cut": whole[:-7], "another's": other}[how])
+        changed = bytearray(whole)
+        changed[len(whole) // 2] ^= 1  # a number that is as likely as the one that was there
+        path.write_bytes({"cut": whole[:-7], "another's": other, "a bit changed": changed}[how])
     run = open_run(finished)
     assert len(run.faults) == 1
     assert "esume" in run.faults[0]
