@@ -1,0 +1,85 @@
+"""What records show, in sentences that name what was missed before what was kept."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from analysis.answer_sets.captions import joined
+from analysis.evidence.record import Record
+
+if TYPE_CHECKING:
+    from rauq.capture.check import Check
+
+LIMITS = (
+    "RAUQ sees a model that hesitates. A falsehood that the model holds with confidence looks like a fact.",
+    "A score ranks answers of one model. It is no probability, and means nothing beside the score of another model.",
+    "atlas is far too small to support or to refute what the paper claims about large models.",
+    "The table of models proves how attention is taken from a family, on tiny random models, not what it says.",
+    "The paper's nine models were not at hand, nor a hub over the network; their code is tested on small checkpoints.",
+    "The published judges (entailment, similarity, AlignScore, COMET) were not at hand: theirs is tested likewise.",
+    "Attention can be taken only from models whose weights are at hand, never through an API.",
+    "Times are those of the machine below each table. Ratios carry over to another machine better than seconds do.",
+)
+"""What this project does not show, whatever was measured."""
+
+
+PUBLISHED = (
+    "Published by the authors of RAUQ, of their models on their data. Nothing of it was measured here, and how far a "
+    "method leads there says nothing about how far it leads elsewhere. A dash: the paper states no number."
+)
+
+
+def bounds_sentence(found: Sequence[Record]) -> str:
+    """How many bounds were kept, and whose were missed."""
+    bounds = [bound for record in found for bound in record.bounds]
+    off = [record.title for record in found if not record.met]
+    kept = sum(bound.met for bound in bounds)
+    if not bounds:
+        return "Nothing was measured here against a bound yet."
+    if not off:
+        return f"All bounds are kept: {kept} in {_count(len(found), 'table')}."
+    missed = len(bounds) - kept
+    verb = "is" if missed == 1 else "are"
+    return f"{missed} of {len(bounds)} bounds {verb} missed ({'; '.join(off)}), {kept} kept."
+
+
+def record_sentence(record: Record) -> str:
+    """The headline of one record: what it found, and, first, what it missed."""
+    off = sum(not bound.met for bound in record.bounds)
+    found = record.finding or f"{record.title}."
+    return joined(f"{_count(off, 'bound')} missed." if off else "", found)
+
+
+def missed_bounds(found: Sequence[Record]) -> list[str]:
+    """Every bound that was missed, with the record that says so."""
+    return [f"{record.title}: {bound.text}" for record in found for bound in record.bounds if not bound.met]
+
+
+def limits_sentence(num_missed: int) -> str:
+    """The headline of what is not shown."""
+    missed = f", and {_count(num_missed, 'bound')} missed today" if num_missed else ""
+    return f"{len(LIMITS)} things that none of this shows{missed}"
+
+
+def check_sentence(check: "Check") -> str:
+    """What a self-check found: the largest difference, where it is, and whether that is exact."""
+    if not check.differences:
+        return "This model has no layer with attention to compare."
+    worst = max(check.differences)
+    layer = check.layers[check.differences.index(worst)]
+    if worst == float("inf"):
+        return f"Not exact: the captured weights of layer {layer} are in other places than the model's own."
+    reach = f"at most {worst:.1e} off in {_count(len(check.layers), 'layer')}, in layer {layer}"
+    verdict = (
+        "The captured attention is the model's own" if check.exact else "Not exact: the captured attention differs"
+    )
+    return f"{verdict}: {reach}; {check.tolerance:.0e} is tolerated."
+
+
+def origin(record: Record) -> str:
+    """When, where and with what a record was made."""
+    versions = ", ".join(f"{package} {version}" for package, version in record.versions)
+    return f"{record.made.isoformat()}, on {record.machine}; {versions}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

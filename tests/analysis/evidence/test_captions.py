@@ -1,0 +1,54 @@
+"""Sentences about records name what was missed, and are right in number."""
+
+import pytest
+
+from analysis.evidence import captions
+from analysis.evidence.topics import SUBJECTS, missing, of_subjects
+from rauq.capture.check import EXACT, Check
+from tests.evidence import KEPT, MISSED, make_record
+
+
+@pytest.mark.parametrize(
+    ("bounds", "sentence"),
+    [
+        ((), "Nothing was measured here against a bound yet."),
+        ((KEPT,), "All bounds are kept: 1 in 1 table."),
+        ((KEPT, KEPT), "All bounds are kept: 2 in 1 table."),
+        ((KEPT, MISSED), "1 of 2 bounds is missed (Scoring), 1 kept."),
+        ((MISSED, MISSED, KEPT), "2 of 3 bounds are missed (Scoring), 1 kept."),
+    ],
+)
+def test_the_headline_says_what_was_missed(bounds, sentence):
+    assert captions.bounds_sentence([make_record(bounds=bounds)]) == sentence
+
+
+def test_a_missed_bound_comes_before_what_was_found():
+    assert captions.record_sentence(make_record()) == "It is fast."
+    assert captions.record_sentence(make_record(finding="")) == "Scoring."
+    assert captions.record_sentence(make_record(bounds=(MISSED, KEPT))) == "1 bound missed. It is fast."
+    assert captions.missed_bounds([make_record(bounds=(KEPT, MISSED))]) == [f"Scoring: {MISSED.text}"]
+
+
+def test_limits_count_what_is_missed():
+    assert "missed" not in captions.limits_sentence(0)
+    assert "and 2 bounds missed today" in captions.limits_sentence(2)
+
+
+@pytest.mark.parametrize(
+    ("layers", "differences", "words"),
+    [
+        ((0, 2), (1e-7, 3e-7), "own: at most 3.0e-07 off in 2 layers, in layer 2; 1e-05 is tolerated."),
+        ((5,), (2e-3,), "Not exact: the captured attention differs: at most 2.0e-03 off in 1 layer, in layer 5"),
+        ((0, 3), (1e-7, float("inf")), "Not exact: the captured weights of layer 3 are in other places"),
+        ((), (), "no layer with attention"),
+    ],
+)
+def test_a_check_is_told_in_one_sentence(layers, differences, words):
+    assert words in captions.check_sentence(Check(layers, differences, EXACT))
+
+
+def test_records_and_what_is_missing_of_them_are_all_there_is():
+    kept = {"runs": make_record("runs"), "capture": make_record("capture")}
+    assert [record.id for record in of_subjects(SUBJECTS, kept)] == ["capture", "runs"]
+    assert {subject.id for subject in missing(SUBJECTS, kept)} == {subject.id for subject in SUBJECTS} - set(kept)
+    assert len({subject.id for subject in SUBJECTS}) == len(SUBJECTS)

@@ -1,0 +1,65 @@
+"""What the figures of the evidence draw: every layer and every tool, and nothing that was not measured."""
+
+import pytest
+
+from analysis.evidence.peers import computed_memory, memory_curves, time_curves
+from analysis.figures.check_differences import check_differences
+from analysis.figures.costs_by_length import Panel, costs_by_length
+from analysis.figures.style import ATTENTION, UNCERTAINTY
+from rauq.capture.check import Check
+from tests.evidence import peers_memory, peers_time
+
+
+@pytest.fixture
+def panels():
+    memory = peers_memory()
+    return [
+        Panel("time", "times", time_curves(peers_time()), limit=1.0),
+        Panel("memory", "MiB", memory_curves(memory), computed_memory(memory), logarithmic=True),
+    ]
+
+
+def test_every_layer_has_a_dot_and_the_tolerance_a_line():
+    figure = check_differences(Check((1, 3, 5), (2e-7, 0.0, 4e-3), 1e-5))
+    (dots,) = figure.data
+    assert dots.x == (1, 3, 5)
+    assert dots.y == (2e-7, 1e-9, 4e-3)
+    assert dots.marker.symbol == ("circle", "circle", "x")
+    assert dots.marker.color == (ATTENTION, ATTENTION, UNCERTAINTY)
+    assert figure.layout.yaxis.type == "log"
+    assert figure.layout.shapes[0].y0 == 1e-5
+    assert "0.0e+00" in dots.text[1]
+
+
+def test_weights_in_other_places_are_said():
+    (dots,) = check_differences(Check((0,), (float("inf"),), 1e-5)).data
+    assert (dots.y, dots.marker.symbol) == ((1.0,), ("x",))
+    assert "other places" in dots.text[0]
+
+
+def test_without_layers_the_figure_says_so():
+    assert "no layer with attention" in check_differences(Check((), (), 1e-5)).layout.annotations[0].text
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_tool_is_drawn_where_it_was_measured_and_named_once(panels, dark):
+    figure = costs_by_length(panels, dark=dark)
+    time = [trace for trace in figure.data if trace.xaxis == "x"]
+    memory = [trace for trace in figure.data if trace.xaxis == "x2"]
+    assert [trace.name for trace in time] == ["this project", "lm-polygraph"]
+    names = ["plain generation", "this project", "lm-polygraph", "lm-polygraph, computed"]
+    assert [trace.name for trace in memory] == names
+    assert memory[-1].mode == "markers"
+    assert memory[-1].marker.symbol == "diamond-open"
+    assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == (None, "log")
+    legend = [trace.name for trace in figure.data if trace.showlegend]
+    assert sorted(legend) == sorted(set(legend))
+    assert set(legend) == set(names)
+    assert time[1].error_y.array == pytest.approx((0.2, 0.2))
+    assert time[1].error_y.arrayminus == pytest.approx((0.1, 0.1))
+
+
+def test_a_measure_that_is_missing_leaves_the_other(panels):
+    assert len(costs_by_length(panels[:1]).data) == 2
+    empty = costs_by_length([Panel("time", "times", ())])
+    assert "neither time nor memory of a peer was measured" in empty.layout.annotations[0].text
