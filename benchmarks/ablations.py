@@ -88,7 +88,7 @@ def measure() -> Record:
         title=f"{len(settings):,} ablations of 2,000 answers",
         about="Every combination of 11 alphas, signals, update rules and aggregations on a run in memory: computed as "
         "one grid, beside scoring its settings one by one.",
-        command="python -m benchmarks.ablations",
+        command="python -m benchmarks.ablations --record",
         columns=("way", "CPU s for all of it", "low", "high"),
         rows=(("grid", *interval(grid)), ("one by one", *interval(single))),
         bounds=(

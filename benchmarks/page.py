@@ -109,6 +109,21 @@ def large_trace() -> Trace:
 
 
 @contextmanager
+def chromium() -> Iterator[Browser]:
+    """The machine's own Chromium.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        message = "No Chromium was found; `make chromium` installs it."
+        raise RuntimeError(message)
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path, args=_FLAGS) as browser:
+        yield browser
+
+
+@contextmanager
 def fresh_page(browser: Browser) -> Iterator[Page]:
     """A page without cache or cookies."""
     with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
@@ -161,7 +176,7 @@ def interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
     yield Row("large trace opened", [_open(browser, app, path) for _ in range(ROUNDS)], 2.0)
     with fresh_page(browser) as page:
         page.goto(app)
-        _upload(page, path)
+        upload(page, path)
         yield from _selecting(page, "32 x 32 x 200", 0.6)
         yield Row("alpha, 32 x 32 x 200", [_change_alpha(page) for _ in range(ROUNDS)], 0.3)
 
@@ -203,10 +218,11 @@ def _answer(page: Page, day: str) -> float:
 def _open(browser: Browser, app: str, path: Path) -> float:
     with fresh_page(browser) as page:
         page.goto(app)
-        return _upload(page, path)
+        return upload(page, path)
 
 
-def _upload(page: Page, path: Path) -> float:
+def upload(page: Page, path: Path) -> float:
+    """Seconds from a file chosen to the large trace drawn."""
     _chart(page).wait_for()
     _rested(page)
     page.get_by_text("Open a saved trace").click()
@@ -232,7 +248,7 @@ def table(rows: Sequence[Row]) -> Record:
         title="How fast the page Inspect feels",
         about="Seconds in Chromium from a click, a key or an address to the picture, with the embedded model and with "
         f"a trace of {LAYERS} layers x {HEADS} heads x {TOKENS} tokens; first paints beside an empty Streamlit page.",
-        command="python -m benchmarks.page",
+        command="python -m benchmarks.page --record",
         columns=("what is done", "s", "low", "high", "at most, s"),
         rows=[(row.name, *interval(row.found), row.most) for row in rows],
         bounds=[at_most(f"{row.name}, s", row.found, row.most) for row in rows if row.most > 0],
@@ -245,20 +261,14 @@ def table(rows: Sequence[Row]) -> Record:
 def main() -> int:
     """Measure, and return 1 where a bound is missed for sure."""
     options = parser(__doc__).parse_args()
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        tell("No Chromium was found; `make chromium` installs it.")
-        return 1
     rows = []
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
         (folder / "empty.py").write_text(_EMPTY, encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
         with serving(folder / "empty.py") as empty, serving() as app:
             for row in chain(first_paints(browser, empty, app), interactions(browser, app, folder)):
                 rows.append(row)
                 tell(f"{row.name}: {row.found} s")
-        browser.close()
     return finish(table(rows), keep=options.record)
 
 

@@ -9,20 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from analysis.evidence.record import Bound, Cell, Record, records, shown
+from analysis.evidence.topics import SUBJECTS, of_subjects
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADLINES = ("capture", "peers_time", "peers_memory", "scoring", "fuzz")
-ORDER = (
-    *("capture", "growth", "peers_time", "peers_memory", "peers_agreement", "payload", "scoring", "ablations"),
-    *("sampling", "throughput", "runs", "page", "models", "reference", "fuzz", "properties", "load", "faults"),
-)
 INTRODUCTION = """\
 # What was measured
 
 Every figure on this page came out of the command beside it, on the day and the machine that stand below its table.
-`make bench` measures the project itself, `make bench-peers` sets it beside its peers, each in its own environment, and
-`make proof` tries to break it. Each keeps its tables in `analysis/evidence/records`, which the page Evidence shows and
-from which `python -m benchmarks.readme` makes this page; a test holds that nothing here is typed in.
+`make bench` measures the project itself, `make bench-peers` sets it beside its peers, and `make proof` tries to break
+it. Each keeps its tables in `analysis/evidence/records`, which the page Evidence shows and of which
+`python -m benchmarks.readme` makes this page; a test holds that nothing here is typed in.
 
 Times are CPU times of one thread where a column does not say otherwise. Two things that are compared take turns in one
 process; a ratio is the median over the pairs, `low` and `high` are its 95 % interval, and a bound is missed where the
@@ -33,12 +30,8 @@ _FINDINGS = re.compile(r"(<!-- findings[^>]*-->\n).*?(<!-- end of findings -->)"
 
 def page(kept: Mapping[str, Record]) -> str:
     """The text of `benchmarks/README.md`: an overview, then a section for each record."""
-    ordered = [kept[name] for name in sorted(kept, key=_place)]
-    overview = table(
-        ("", "Finding", "Bounds met", "Command"),
-        [(f"[{record.title}](#{_anchor(record.title)})", record.finding, _verdict(record), f"`{record.command}`")
-         for record in ordered],
-    )  # fmt: skip
+    ordered = of_subjects(SUBJECTS, kept)
+    overview = table(("Measured", "Finding", "Bounds met", "Command"), map(_line, ordered))
     return "\n".join([INTRODUCTION, overview, *map(section, ordered)])
 
 
@@ -79,12 +72,10 @@ def main() -> int:
     return 0
 
 
-def _place(name: str) -> tuple[int, str]:
-    return (ORDER.index(name) if name in ORDER else len(ORDER)), name
-
-
-def _verdict(record: Record) -> str:
-    return f"{sum(bound.met for bound in record.bounds)} of {len(record.bounds)}" if record.bounds else ""
+def _line(record: Record) -> tuple[str, str, str, str]:
+    """Its line of the overview."""
+    met = f"{sum(bound.met for bound in record.bounds)} of {len(record.bounds)}" if record.bounds else ""
+    return f"[{record.title}](#{_anchor(record.title)})", record.finding, met, f"`{record.command}`"
 
 
 def _item(bound: Bound) -> str:

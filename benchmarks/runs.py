@@ -176,7 +176,7 @@ def table(found: Looked) -> Record:
         title="A run of 2,000 answers, opened and scored again",
         about=f"A made-up run of {ANSWERS:,} answers of {LAYERS} x {HEADS} heads, {TOKENS} tokens, with the attention "
         "of its middle layers on disk: how fast it is opened, and how fast it is scored under new settings.",
-        command="python -m benchmarks.runs",
+        command="python -m benchmarks.runs --record",
         columns=("what", "CPU s", "low", "high"),
         rows=[
             ("opened, to the first figure", *interval(found.opening)),

@@ -80,7 +80,7 @@ def measure(lm: LanguageModel, options: argparse.Namespace) -> Record:
         title="Samples that share their prompt",
         about=f"What {options.samples} samples of {options.new_tokens} tokens cost that share the pass over their "
         "prompt, beside separate generations; and what the arrays for other methods add to one generation.",
-        command="python -m benchmarks.sampling",
+        command="python -m benchmarks.sampling --record",
         columns=("what", "prompt tokens", "CPU ratio", "low", "high"),
         rows=[(what, length, *interval(found)) for what, all_ in kinds for length, found in all_.items()],
         bounds=[at_most(f"{together}, prompt of {length:,}", found, MOST) for length, found in samples.items()],

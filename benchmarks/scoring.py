@@ -120,7 +120,7 @@ def measure() -> Record:
         title="Scoring 2,000 stored answers at once",
         about=f"{ANSWERS:,} answers of {LAYERS} x {HEADS} heads, {TOKENS} tokens, from weights in memory, beside a "
         "loop over answers, layers and tokens as the reference implementation has it.",
-        command="python -m benchmarks.scoring",
+        command="python -m benchmarks.scoring --record",
         columns=("scored under", "at once, CPU s", "loop, CPU s", "loop / at once", "low", "high"),
         rows=rows,
         bounds=(

@@ -139,7 +139,7 @@ def table(atlas: tuple[Ratio, Ratio], shape: tuple[Ratio, Ratio]) -> Record:
         title="Answers scored into a run, beside plain generation",
         about="How fast answers are generated in batches of 8 with their attention, judged, scored and saved: beside "
         "transformers alone in the same batches with as many steps, and beside the same one by one.",
-        command="python -m benchmarks.throughput",
+        command="python -m benchmarks.throughput --record",
         columns=("model", "beside", "speed in batches, times", "low", "high", "pairs"),
         rows=[(model, other, *interval(speed), speed.pairs) for model, other, speed in found],
         bounds=(
