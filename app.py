@@ -11,6 +11,7 @@ PAGES = {
     "methods": st.Page("pages/methods.py", title="Methods", url_path="methods"),
     "runs": st.Page("pages/runs.py", title="Runs", url_path="runs"),
     "lesson": st.Page("pages/lesson.py", title="Lesson", url_path="lesson"),
+    "evidence": st.Page("pages/evidence.py", title="Evidence", url_path="evidence"),
 }
 
 

@@ -73,7 +73,8 @@ def written_methods(methods: tuple[str, ...]) -> str:
     return ".".join(methods)
 
 
-def _published(text: str) -> str | None:
+def read_ref(text: str) -> str | None:
+    """The same as `ref` wrote it; None where the paper has no such table."""
     return text if text in {ref(one) for one in published_tables()} else None
 
 
@@ -88,7 +89,7 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
         METHOD: str,
         METHODS: _methods,
         TABLE: str,
-        PUBLISHED: _published,
+        PUBLISHED: read_ref,
         TOKENS: links.one_of(get_args(TokensScored)),
         SIGNAL: links.one_of(get_args(Signal)),
         ALIGNMENT: links.one_of(get_args(Alignment)),

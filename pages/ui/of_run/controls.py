@@ -11,7 +11,7 @@ from pages.ui.errors import printable
 from pages.ui.of_run import place
 from pages.ui.of_run.chosen import ChosenAnswers
 from pages.ui.of_run.filters import LONGEST_TEXT, Filters, Span, groups, written_span
-from pages.ui.told import put_in_url
+from pages.ui.told import by_the_user, put_in_url
 from rauq.labels import running
 
 STEPS = 20  # of a slider
@@ -67,6 +67,7 @@ def filters(chosen: ChosenAnswers, asked: Filters) -> None:
             st.button("Look at all answers", key="all_answers", on_click=place.forget, args=(links.FILTERS,))
 
 
+@by_the_user
 def write(name: str, usual: object) -> None:
     """Write what was chosen into the URL, or, where it is the usual, take it out."""
     value = st.session_state[key_of(name)]

@@ -1,0 +1,86 @@
+"""The self-check of a model, asked for here and now: what is captured beside the model's own eager attention."""
+
+import time
+from collections.abc import Mapping
+
+import streamlit as st
+
+from analysis.evidence import captions
+from analysis.evidence.record import Record
+from analysis.figures.check_differences import check_differences
+from pages.ui import cache, jobs, state
+from pages.ui.camera import format_picker, is_dark
+from pages.ui.errors import printable, show_error
+from pages.ui.evidence.asked import Asked
+from pages.ui.evidence.record_table import headline
+from pages.ui.jobs import Job, Request
+from pages.ui.model_form import chosen_model, model_form
+from pages.ui.of_run.drawing import chart
+from pages.ui.state import ATLAS
+from rauq.labels import running
+
+JOB, PROMPT = "_check_job", "check_prompt"
+_OFTEN = 0.5  # seconds
+_WHAT = (
+    "The model generates a few tokens while its attention is captured; then it reads the same tokens with eager "
+    "attention, which computes every weight. Both must be equal, layer by layer. Loading a model does this once with "
+    "random tokens; here it is done again, with your prompt if you give one."
+)
+_CAPTION = (
+    "Largest absolute difference of an attention weight, each dot a layer, on a log scale. A difference of 0 is drawn "
+    "at 1e-9. It shows that the weights are the model's own; it does not show that they mean anything."
+)
+_QUESTION = "Is the captured attention the model's own, here and now?"
+
+
+def self_check(asked: Asked, kept: Mapping[str, Record]) -> None:
+    """Offer a check of the model of the form, follow it, and show what it found; nothing is loaded unasked."""
+    del asked, kept  # it is made now
+    job: Job | None = st.session_state.get(JOB)
+    live = job is not None and job.live  # asked once: one that ends now is for the next run
+    if job is None or job.check is None:
+        headline(_QUESTION)
+    else:
+        _found(job)
+    st.caption(_WHAT)
+    _form(live=live)
+    if job is not None and live:
+        st.fragment(_follow, run_every=_OFTEN)(job)
+    elif job is not None and job.error is not None:
+        show_error(job.error)
+
+
+def _found(job: Job) -> None:
+    if job.check is None:
+        return
+    headline(captions.check_sentence(job.check))
+    prompt = f" on “{running(job.request.prompt)}”" if job.request.prompt else " on random tokens"
+    st.text(printable(f"{running(job.request.model.name)}{prompt}"))
+    chart(check_differences(job.check, dark=is_dark()), "self_check", "Largest difference of each layer, log scale")
+    st.caption(_CAPTION)
+    format_picker()
+
+
+def _form(*, live: bool) -> None:
+    st.session_state.setdefault(state.MODEL, ATLAS)
+    with st.container(border=True):
+        model_form()
+        st.text_area("Prompt (none: random tokens)", key=PROMPT, height=70, persist_state="session")
+        choice = chosen_model()
+        loaded = cache.if_loaded(choice) is not None
+        label = "Check it now" if loaded else "Load the model and check it"
+        st.button(label, key="check_now", type="primary", on_click=_start, disabled=live or not choice.name)
+
+
+def _start() -> None:
+    """Begin a check, unless one is at work."""
+    job: Job | None = st.session_state.get(JOB)
+    if job is None or not job.live:
+        request = Request(model=chosen_model(), prompt=st.session_state.get(PROMPT, ""))
+        st.session_state[JOB] = jobs.start_check(request)
+
+
+def _follow(job: Job) -> None:
+    if not job.live:
+        st.rerun()
+    st.text(printable(f"{job.stage} … {time.monotonic() - job.begun:.0f} s"))

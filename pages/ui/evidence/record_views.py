@@ -1,0 +1,69 @@
+"""Views of what commands measured and kept."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from analysis.evidence import captions
+from analysis.evidence.record import Record
+from analysis.evidence.topics import MODELS, REFERENCE, ROBUSTNESS, SPEED, Subject, missing, of_subjects
+from pages.ui.evidence.asked import Asked
+from pages.ui.evidence.peers_view import beside_peers
+from pages.ui.evidence.record_table import headline, not_measured, show_record
+from pages.ui.links import TABLE
+from pages.ui.of_run.controls import choice
+
+
+def models(asked: Asked, kept: Mapping[str, Record]) -> None:
+    """From which models attention is captured, and how exactly."""
+    _only(asked, MODELS, kept, "Every architecture of the table beside the model's own eager attention")
+
+
+def reference(asked: Asked, kept: Mapping[str, Record]) -> None:
+    """Our numbers beside those of the reference implementation."""
+    _only(asked, REFERENCE, kept, "Our numbers beside those of the reference implementation")
+
+
+def speed(asked: Asked, kept: Mapping[str, Record]) -> None:
+    """What it costs, beside plain generation and beside the peers."""
+    _overview(SPEED, kept)
+    beside_peers(kept)
+    _one_of(asked, SPEED, kept)
+
+
+def robustness(asked: Asked, kept: Mapping[str, Record]) -> None:
+    """What was done to break it, and what came of it."""
+    _overview(ROBUSTNESS, kept)
+    _one_of(asked, ROBUSTNESS, kept)
+
+
+def _only(asked: Asked, subject: Subject, kept: Mapping[str, Record], about: str) -> None:
+    del asked  # there is nothing to choose
+    if subject.id in kept:
+        headline(captions.record_sentence(kept[subject.id]))
+        show_record(kept[subject.id])
+    else:
+        headline(f"{about}: not measured yet")
+        not_measured([subject])
+
+
+def _overview(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
+    headline(captions.bounds_sentence(of_subjects(subjects, kept)))
+
+
+def _one_of(asked: Asked, subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
+    """One of the records that are kept, and the commands of those that are not."""
+    names = {subject.id: _name(subject, kept[subject.id]) for subject in subjects if subject.id in kept}
+    if names:
+        usual = next(iter(names))
+        chosen = asked.table if asked.table in names else usual
+        choice("Table", TABLE, names, chosen, usual=usual, label_visibility="collapsed")
+        headline(captions.record_sentence(kept[chosen]))
+        show_record(kept[chosen])
+    if absent := missing(subjects, kept):
+        st.text("Not measured yet, and the commands that measure it:")
+        not_measured(absent)
+
+
+def _name(subject: Subject, record: Record) -> str:
+    return subject.name if record.met else f"{subject.name} (missed)"

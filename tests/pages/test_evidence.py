@@ -1,0 +1,206 @@
+"""Evidence: what it says of records kept, missed, missing and damaged, of a model now, and of the paper's tables."""
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import rauq
+from analysis.evidence import record as module
+from analysis.evidence.record import save
+from analysis.evidence.topics import SUBJECTS
+from analysis.runs import library
+from pages.ui import cache
+from pages.ui.evidence import check_view
+from rauq.errors import ModelNotFound
+from tests.architectures import named, tiny_language_model
+from tests.evidence import KEPT, MISSED, make_record, peers_memory, peers_time
+from tests.pages.reading import charts, interpreted
+from tests.pages.sets import APP, drawn, make, said
+
+HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
+VIEWS = ("models", "check", "reference", "speed", "robustness", "paper", "limits")
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    """A folder of records and one of runs, both empty."""
+    monkeypatch.setattr(module, "FOLDER", tmp_path / "records")
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "runs"))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
+    return tmp_path / "records"
+
+
+def open_evidence(**query):
+    page = AppTest.from_file(APP, default_timeout=60)
+    page.switch_page("pages/evidence.py")
+    for name, value in query.items():
+        page.query_params[name] = value
+    return page.run()
+
+
+def texts(page):
+    return "\n".join(element.value for element in page.text)
+
+
+def chosen(page, label):
+    return next(box for box in page.selectbox if box.label == label)
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize("view", VIEWS)
+def test_where_nothing_was_measured_every_view_says_so_and_loads_nothing(view):
+    page = open_evidence(view=view)
+    assert not page.exception
+    assert not page.error
+    assert page.header
+    assert page.query_params == {"view": view}
+    commands = [command for frame in page.dataframe for command in frame.value.get("command", [])]
+    assert bool(commands) == (view not in {"check", "paper"})
+
+
+def test_limits_name_every_record_that_is_missing(folder):
+    save(make_record(bounds=(MISSED, KEPT)), folder)
+    page = open_evidence(view="limits")
+    assert "1 bound missed today" in page.header[0].value
+    assert f"Scoring: {MISSED.text}" in texts(page)
+    assert len(page.dataframe[0].value) == len(SUBJECTS) - 1
+
+
+def test_a_missed_bound_is_in_the_headline_and_in_the_choice(folder):
+    save(make_record(bounds=(MISSED, KEPT)), folder)
+    save(make_record("runs", title="Runs"), folder)
+    page = open_evidence(view="speed")
+    headlines = [header.value for header in page.header]
+    assert headlines == ["1 of 3 bounds is missed (Scoring), 2 kept", "1 bound missed. It is fast"]
+    assert f"Missed: {MISSED.text}" in texts(page)
+    assert f"Kept: {KEPT.text}" in texts(page)
+    assert page.code[0].value == "python -m benchmarks.scoring --record"
+    assert "Made 2026-01-02, on a processor; Python 3.11." in texts(page)
+    (picker,) = (group for group in page.get("button_group") if group.key == "answers_table")
+    assert [option.content for option in picker.proto.options] == ["Scoring (missed)", "Runs on disk"]
+    picker.set_value("runs").run()
+    assert page.query_params["table"] == "runs"
+    assert page.header[-1].value == "It is fast"
+
+
+def test_what_peers_cost_is_drawn_as_far_as_it_is_kept(folder):
+    save(peers_time(), folder)
+    page = open_evidence(view="speed")
+    assert drawn(page) == {"peers"}
+    assert "It takes 5 times as much time" in [header.value for header in page.header]
+    save(peers_memory(), folder)
+    (spec,) = charts(open_evidence(view="speed")).values()
+    assert len(spec["data"]) == 6
+
+
+@pytest.mark.parametrize("view", ["models", "reference", "speed"])
+def test_text_of_a_record_is_drawn_as_it_is(folder, view):
+    own = {"models": "models", "reference": "reference", "speed": "scoring"}[view]
+    words = {"about": HOSTILE, "notes": (HOSTILE,), "machine": HOSTILE}
+    save(make_record(own, columns=(HOSTILE, "mixed"), rows=((HOSTILE, 1), ("b", HOSTILE)), **words), folder)
+    page = open_evidence(view=view)
+    assert not page.exception
+    assert HOSTILE in texts(page)
+    assert "evil.example" not in interpreted(page)
+    assert page.dataframe[0].value["0"].tolist() == [HOSTILE, "b"]
+
+
+def test_a_damaged_record_is_an_error_that_says_which(folder):
+    folder.mkdir()
+    (folder / "capture.json").write_text("{")
+    page = open_evidence(view="limits")
+    assert not page.exception
+    assert page.error[0].value == "This input cannot be used"
+    assert "capture.json" in texts(page)
+
+
+@pytest.mark.parametrize("name", ["view", "table", "published", "run"])
+def test_what_a_link_gets_wrong_is_mended_and_told(name):
+    page = open_evidence(**{"view": "limits", name: "../x"})
+    assert not page.exception
+    assert page.query_params.get(name) in (None, "limits")
+    assert name in page.toast[0].value
+
+
+def test_a_table_of_the_paper_is_chosen_by_its_parts():
+    page = open_evidence(view="paper")
+    chosen(page, "Metric").set_value("roc_auc").run()
+    assert page.query_params["published"] == "overall_results_roc_auc.Llama-3.1 8B"
+    chosen(page, "Metric").set_value("prr").run()
+    chosen(page, "Table").set_value("update rules").run()
+    assert page.query_params["published"] == "llama_functions.Llama-3.1 8B"
+    assert page.header[0].value == "Published PRR, Llama-3.1 8B: update rules"
+    chosen(page, "Model").set_value("GPT-OSS 20B").run()
+    assert page.query_params["published"] == "instruction_results.GPT-OSS 20B"
+    assert "Nothing of it was measured here" in said(page)
+
+
+@pytest.mark.parametrize("table", ["overall_results", "llama_functions"])
+def test_a_run_stands_beside_the_paper_and_is_called_measured_here(tmp_path, table):
+    make(tmp_path / "runs", quality=tuple(float(number % 3 > 0) for number in range(15)))
+    page = open_evidence(view="paper", published=f"{table}.Llama-3.1 8B", run="small")
+    assert not page.exception
+    assert "Measured here: the run small, 15 answers of" in texts(page)
+    frame = page.dataframe[0].value
+    ours = frame[frame["0"] == "RAUQ"]["1"].item()
+    assert np.isfinite(ours)
+    assert "measured here, mean of groups" in page.dataframe[0].proto.columns
+
+
+def test_a_run_that_cannot_be_opened_is_said(tmp_path):
+    make(tmp_path / "runs")
+    (tmp_path / "runs" / "small" / "manifest.json").write_text("{")
+    page = open_evidence(view="paper", run="small")
+    assert not page.exception
+    assert page.error[0].value == "This run cannot be used"
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return tiny_language_model(named("llama"))
+
+
+def checked(page):
+    """The page once its check is done; the polling is the browser's part."""
+    page.button(key="check_now").click().run()
+    if check_view.JOB in page.session_state:
+        assert page.session_state[check_view.JOB].done.wait(60)
+    return page.run()
+
+
+def test_a_model_is_checked_when_it_is_asked_for(monkeypatch, tiny):
+    monkeypatch.setattr(cache, "model", lambda _choice: tiny)
+    monkeypatch.setattr(cache, "if_loaded", lambda _choice: tiny)
+    page = open_evidence(view="check")
+    page.text_area(key=check_view.PROMPT).set_value(HOSTILE).run()
+    checked(page)
+    assert not page.exception
+    assert "The captured attention is the model's own" in page.header[0].value
+    assert "in 3 layers" in page.header[0].value
+    (spec,) = charts(page).values()
+    assert spec["data"][0]["x"] == [0, 1, 2]
+    assert "evil.example" not in interpreted(page)
+    assert f"atlas on “{HOSTILE}”" in texts(page)
+
+
+def test_a_check_that_fails_says_why(monkeypatch):
+    def refuse(_choice):
+        message = "There is no such model."
+        raise ModelNotFound(message)
+
+    monkeypatch.setattr(cache, "if_loaded", lambda _choice: None)
+    monkeypatch.setattr(cache, "examine", refuse)
+    page = checked(open_evidence(view="check"))
+    assert not page.exception
+    assert page.error[0].value == "No model was loaded"
+    assert "There is no such model." in texts(page)
+    assert not page.button(key="check_now").disabled
+
+
+def test_the_url_comes_back_with_the_page():
+    page = open_evidence(view="paper", published="llama_functions.Llama-3.1 8B")
+    page.switch_page("pages/lesson.py").run()
+    page.query_params.clear()
+    page.switch_page("pages/evidence.py").run()
+    assert page.query_params == {"view": "paper", "published": "llama_functions.Llama-3.1 8B"}
+    assert rauq.METHODS["rauq"].name in page.dataframe[0].value["0"].tolist()

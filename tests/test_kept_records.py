@@ -1,0 +1,96 @@
+"""The records that are kept are of this code: every row of it is there, within its bound, and comes out again."""
+
+import importlib.util
+import re
+
+import numpy as np
+import pytest
+
+import rauq
+from analysis.evidence.record import records
+from analysis.evidence.topics import SUBJECTS
+from rauq.capture.check import EXACT
+from rauq.presets import PRESETS
+from tests import agreement, exactness, golden_rauq
+from tests.architectures import ARCHITECTURES, named
+from tests.golden_methods import GOLDEN
+from tests.golden_rauq import CASES, META, UPDATES
+from tests.test_docs import text_of
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return records()
+
+
+def test_every_record_has_its_place_on_the_page(kept):
+    assert set(kept) <= {subject.id for subject in SUBJECTS}
+    assert all(name == record.id for name, record in kept.items())
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.id)
+def test_the_command_that_makes_it_exists(subject):
+    module, target = re.search(r"-m ([\w.]+)", subject.command), re.fullmatch(r"make ([\w-]+)", subject.command)
+    if module:
+        assert importlib.util.find_spec(module[1]) is not None
+    else:
+        assert re.search(rf"^{target[1]}:", text_of("Makefile"), re.MULTILINE)
+
+
+def test_models_are_those_of_the_table_within_the_bound(kept):
+    record = kept["models"]
+    assert record.columns == exactness.COLUMNS
+    assert [row[0] for row in record.rows] == [architecture.name for architecture in ARCHITECTURES]
+    assert np.max([row[2:6] for row in record.rows]) <= EXACT
+    assert record.met
+    papers = [name for row in record.rows for name in row[-1].split(", ") if name]
+    assert sorted(papers) == sorted(preset.name for preset in PRESETS)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2-softcap-window"])
+def test_a_row_of_the_models_comes_out_again(kept, name):
+    """Rounding differs between processors, so each difference has to be of the same size."""
+    row = next(row for row in kept["models"].rows if row[0] == name)
+    again = exactness.row(named(name))
+    assert (row[:2], row[-1]) == (again[:2], again[-1])
+    np.testing.assert_allclose(np.log10(row[2:6]), np.log10(again[2:6]), atol=1)
+
+
+def test_the_reference_is_compared_in_every_method_that_it_gave_numbers_for(kept):
+    record = kept["reference"]
+    names = [agreement.called(update) for update in UPDATES] + [rauq.METHODS[method].name for method in GOLDEN]
+    assert sorted(row[0] for row in record.rows) == sorted(names)
+    assert all(largest <= tolerance for *_, largest, tolerance in record.rows)
+    assert record.met
+
+
+def test_a_row_of_the_reference_comes_out_again(kept):
+    rows = {row[0]: row for row in kept["reference"].rows}
+    found = agreement.of_pairs("ccp", [agreement.ccp(case) for case in META["ccp_cases"]], agreement.TOKENS)
+    assert agreement.row(found)[:3] == rows["CCP"][:3]
+    for one in agreement.of_rauq(golden_rauq.arrays(), CASES[:1]):
+        assert one.largest <= one.rtol == rows[one.method][-1]
+        assert 0 < len(one.ours) < rows[one.method][1]
+
+
+@pytest.mark.parametrize(
+    ("ours", "reference", "largest"),
+    [
+        ([1.0, 2.0], [1.0, 2.5], 0.2),
+        ([np.nan, np.inf, 0.0], [np.nan, np.inf, 0.0], 0.0),
+        ([np.nan], [1.0], np.inf),
+        ([np.inf], [-np.inf], np.inf),
+        ([1e-16], [0.0], 0.0),
+        ([1.0], [np.nan], np.inf),
+    ],
+)
+def test_what_is_undefined_in_one_alone_is_no_agreement(ours, reference, largest):
+    arrays = {"ours": np.array(ours), "reference": np.array(reference)}
+    assert agreement.Agreement(method="m", **arrays, rtol=1e-9, atol=1e-15).largest == pytest.approx(largest)
+
+
+def test_a_method_that_is_off_is_named_in_the_record():
+    off = agreement.Agreement(method="CCP", ours=np.ones(1), reference=np.zeros(1), rtol=1e-9, atol=1e-15)
+    record = agreement.record([off])
+    assert not record.met
+    assert record.finding == "Off the reference: CCP."
