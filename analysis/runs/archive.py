@@ -3,6 +3,7 @@
 import shutil
 import stat
 import tempfile
+import zlib
 from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -80,7 +81,7 @@ def _unpack(archive: IO[bytes], folder: Path, largest: int) -> None:
                 # zipfile reads no more of an entry than it says to hold, and compares its checksum
                 with files.open(entry) as source, (folder / entry.filename).open("xb") as target:
                     shutil.copyfileobj(source, target, _BLOCK)
-    except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as error:
         if isinstance(error, InvalidInput):
             raise
         message = f"This is no archive of a run, or it is damaged ({error}). Export the run again."

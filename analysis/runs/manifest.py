@@ -118,7 +118,7 @@ def read_manifest(folder: Path) -> Manifest:
     except FileNotFoundError as error:
         message = f"{folder} is no run: it has no {MANIFEST}. Give the folder that `python -m analysis score` wrote."
         raise RunError(message) from error
-    except (OSError, ValueError, AttributeError, KeyError, RecursionError) as error:
+    except (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         message = f"{folder / MANIFEST} cannot be read ({error}). Take it from a copy of the run."
         raise RunError(message) from error
     if schema != SCHEMA:

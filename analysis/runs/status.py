@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 from analysis.runs.lock import is_held
 from analysis.runs.manifest import Manifest, read_manifest, write_whole
 from analysis.runs.shard import answers_path
+from analysis.runs.typed import typed
 
 STATUS = "status.json"
 State = Literal["new", "loading", "answering", "stopped", "interrupted", "failed", "finished"]
 WORKING: tuple[State, ...] = ("loading", "answering")
+
+_MOST = 1e15  # of whatever a status counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,10 +88,11 @@ def _written(folder: Path) -> Status | None:
     """What the job wrote last; None where there is nothing, or nothing that can be read."""
     try:
         found: dict[str, Any] = json.loads((folder / STATUS).read_text(encoding="utf-8"))
-        status = Status(**found)
-        return status if status.state in get_args(State) else None
-    except (OSError, ValueError, TypeError, RecursionError):
+        status = typed(Status, found)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
+    numbers = (value for value in vars(status).values() if not isinstance(value, str))
+    return status if all(0 <= number <= _MOST for number in numbers) else None
 
 
 def _from_shards(folder: Path, manifest: Manifest) -> Status:

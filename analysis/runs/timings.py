@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from analysis.runs.files import TIMINGS
-from analysis.runs.manifest import cannot_write
+from analysis.runs.manifest import MOST_EXAMPLES, cannot_write
 from analysis.runs.typed import typed
 
 LARGEST_TIMINGS = 64 * 2**20  # bytes
+
+_MOST = 1e15  # of tokens and of seconds
 
 Stage = Literal["generate", "sample", "method"]
 
@@ -77,5 +79,5 @@ def _timing(line: str) -> Timing | None:
         timing = typed(Timing, {name: value for name, value in row.items() if name not in ("shard", "at")})
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    whole = timing.examples >= 1 and timing.tokens >= 0 and 0 <= timing.seconds < math.inf
+    whole = 1 <= timing.examples <= MOST_EXAMPLES and 0 <= timing.tokens <= _MOST and 0 <= timing.seconds <= _MOST
     return timing if whole else None

@@ -1,0 +1,70 @@
+"""Files of a run that somebody else wrote or something spoilt: what `make proof` found, each by itself."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from analysis.runs.archive import import_zip
+from analysis.runs.library import list_runs
+from analysis.runs.manifest import MANIFEST
+from analysis.runs.status import STATUS, read_status
+from analysis.runs.timings import TIMINGS, read_timings
+from rauq.errors import RunError
+
+
+def test_packed_bytes_that_cannot_be_unpacked_are_refused(tmp_path):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr(MANIFEST, json.dumps({"schema": 1, "text": list(range(1000))}))
+    spoilt = bytearray(content.getvalue())
+    start = zipfile.sizeFileHeader + len(MANIFEST)
+    spoilt[start : start + 40] = b"\xff" * 40
+    with pytest.raises(RunError, match=r"no archive of a run, or it is damaged \(Error -3"):
+        import_zip(io.BytesIO(bytes(spoilt)), tmp_path / "runs", "run")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["[]", "[1]", '"text"', "3", "null"])
+def test_a_manifest_that_is_no_object_is_listed_with_its_fault(text, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / MANIFEST).write_text(text)
+    listed = next(run for run in list_runs(tmp_path) if run.name == "run")
+    assert "cannot be read" in listed.fault
+
+
+WRITTEN = {"state": "stopped", "total": 13, "saved": 4, "seconds": 2.0}
+
+
+def test_a_status_that_a_job_wrote_is_believed(finished):
+    (finished / STATUS).write_text(json.dumps(WRITTEN))
+    assert (read_status(finished).state, read_status(finished).saved) == ("stopped", 4)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"total": "13"},
+        {"saved": None},
+        {"saved": -5},
+        {"tokens": True},
+        {"seconds": float("nan")},
+        {"seconds": float("inf")},
+        {"answered": 10**400},
+        {"message": 3},
+        {"state": ["stopped"]},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_status_that_no_job_wrote_gives_way_to_what_the_shards_say(change, finished):
+    (finished / STATUS).write_text(json.dumps(WRITTEN | change))
+    assert (read_status(finished).state, read_status(finished).saved) == ("finished", 13)
+
+
+@pytest.mark.parametrize("change", [{"examples": 10**400}, {"tokens": 10**400}, {"seconds": 1e300}])
+def test_times_that_nothing_took_are_left_out(change, tmp_path):
+    whole = {"stage": "generate", "examples": 2, "seconds": 1.0, "tokens": 3, "method": ""}
+    (tmp_path / TIMINGS).write_text("\n".join(json.dumps(row) for row in (whole, whole | change)))
+    assert len(read_timings(tmp_path)) == 1
