@@ -4,6 +4,7 @@ PYTHON ?= $(or $(shell command -v python3.11),$(shell command -v python3),python
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
+PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 WORKERS ?= 2
 BENCHMARKS := capture scoring ablations sampling throughput runs page
@@ -14,7 +15,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app test check format bench atlas chromium clean
+.PHONY: help setup app test check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +45,9 @@ bench: setup chromium ## Measure again what the project claims, and keep the fig
 	done; \
 	$(RUN) benchmarks.readme; exit $$missed
 
+bench-peers: setup chromium $(PEERS)/stamp ## Beside lm-polygraph, plain transformers and BertViz, in an environment of their own
+	$(RUN) benchmarks.peers --record; missed=$$?; $(RUN) benchmarks.readme; exit $$missed
+
 atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation
 	$(RUN) training all
 
@@ -51,7 +55,7 @@ chromium: ## Chromium for the browser tests, where it is missing
 	@sh .ci/chromium
 
 clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 $(STAMPS)/venv:
 	@sh .ci/venv $(PYTHON) $(VENV)
@@ -70,4 +74,11 @@ $(STAMPS)/dev: requirements-dev.txt requirements-extra.txt training/requirements
 $(STAMPS)/training: training/requirements.txt $(STAMPS)/runtime
 	@echo "make: installing $< (the first time takes minutes)"
 	@$(RUN) pip install --quiet --requirement $<
+	@touch $@
+
+$(PEERS)/stamp: benchmarks/peers/requirements.txt benchmarks/peers/tools.txt
+	@sh .ci/venv $(PYTHON) $(PEERS)
+	@echo "make: installing $^ (takes minutes)"
+	@$(PEERS)/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
+	@$(PEERS)/bin/python -m pip install --quiet --no-deps --requirement benchmarks/peers/tools.txt
 	@touch $@

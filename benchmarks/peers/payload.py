@@ -1,0 +1,60 @@
+"""What the browser is sent of one answer: by the page Inspect, and as BertViz's head view."""
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import WebSocket
+
+from analysis.evidence.record import Record
+from benchmarks.page import HEADS, LAYERS, TOKENS, chromium, fresh_page, large_trace, upload
+from benchmarks.peers.asking import COMMAND, peers_python, said
+from benchmarks.recording import measured
+from benchmarks.server import serving
+
+PROMPT = 32
+_MIB = 2**20
+
+
+def measure_payload() -> Record:
+    """Both for a random answer in the shape of a model of 8 billion parameters."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.safetensors"
+        large_trace().save(path)
+        ours = received(path)
+    shape = (str(size) for size in (LAYERS, HEADS, PROMPT + TOKENS))
+    return payload_record(ours, int(said(peers_python(), "benchmarks.peers.head_view", *shape)))
+
+
+def received(path: Path) -> int:
+    """Bytes over the websockets of a new browser until the trace is drawn, with the page and the answer it opens on."""
+    sizes = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: sizes.append(len(frame)))
+
+    with chromium() as browser, serving() as app, fresh_page(browser) as page:
+        page.on("websocket", listen)
+        page.goto(app)
+        upload(page, path)
+    return sum(sizes)
+
+
+def payload_record(ours: int, theirs: int) -> Record:
+    """The record of bytes that were sent."""
+    times = theirs / ours
+    return measured(
+        "payload",
+        title="What the browser is sent of one answer, beside BertViz",
+        about=f"A random answer of {TOKENS} tokens to a prompt of {PROMPT}, by a model of {LAYERS} layers x {HEADS} "
+        "heads. BertViz: the HTML of its head view. Ours: all messages of a new session on the page Inspect until "
+        "the answer is drawn, so with the page itself and the recorded answer that it opens on.",
+        command=COMMAND,
+        columns=("tool", "MiB", "times ours"),
+        rows=[("rauq, page Inspect", ours / _MIB, 1.0), ("BertViz, head view", theirs / _MIB, times)],
+        notes=(
+            "They draw different things: BertViz all attention of prompt and answer, we that to the previous token.",
+            "Scripts that either loads from elsewhere are not counted.",
+        ),
+        finding=f"BertViz sends {times:.0f} times as many bytes, for more attention than RAUQ reads.",
+        packages=("streamlit", "playwright"),
+    )

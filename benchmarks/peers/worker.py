@@ -1,0 +1,199 @@
+"""One tool's side of the comparison, run in the tool's own environment: a request on stdin, figures as JSON on stdout.
+
+Imports nothing of the project but the library where that is the tool. Batch 1, greedy, float32, one thread, no stop;
+a tool answers a prompt and scores the answer with RAUQ on probabilities, alpha 0.2. "plain" is transformers alone.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, Literal
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+ToolName = Literal["plain", "rauq", "lm-polygraph"]
+What = Literal["times", "memory", "answers"]
+
+ALPHA = 0.2
+WARM_WORDS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to measure of which tool: `pairs` for each prompt; `wide` widens the peer's log-likelihoods to float64."""
+
+    what: What
+    tool: ToolName
+    folder: str
+    prompts: tuple[str, ...]
+    new_tokens: int
+    pairs: tuple[int, ...] = ()
+    wide: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Ids, `logprobs` (N,), `weights` (L, H, N - 1) on the previous token, and the tool's RAUQ."""
+
+    prompt_ids: list[int]
+    answer_ids: list[int]
+    logprobs: np.ndarray
+    weights: np.ndarray
+    uncertainty: float
+
+
+Run = Callable[[str], object]
+
+
+def plain(request: Request) -> Run:
+    """Generation as transformers does it alone."""
+    model, tokenizer = _model(request, "sdpa"), AutoTokenizer.from_pretrained(request.folder)
+
+    def run(prompt: str) -> object:
+        return model.generate(
+            **_fed(tokenizer, prompt), max_new_tokens=request.new_tokens, do_sample=False, return_dict_in_generate=True
+        )
+
+    return run
+
+
+def rauq_tool(request: Request) -> Callable[[str], Answer]:
+    """This project: capture while generating, then score."""
+    import rauq
+
+    lm = rauq.load_model(request.folder, device="cpu", dtype="float32")
+    settings = rauq.Settings(alpha=ALPHA, signal="probability")
+
+    def run(prompt: str) -> Answer:
+        trace = lm.generate(prompt, max_new_tokens=request.new_tokens, stop=(), chat=False)
+        return Answer(
+            prompt_ids=trace.prompt_ids.tolist(),
+            answer_ids=trace.answer_ids.tolist(),
+            logprobs=trace.logprobs,
+            weights=trace.previous_token_attention(settings.alignment),
+            uncertainty=rauq.score(trace, settings).uncertainty,
+        )
+
+    return run
+
+
+def polygraph_tool(request: Request) -> Callable[[str], Answer]:
+    """lm-polygraph: eager attention, its calculator without hidden states, its estimator."""
+    from lm_polygraph.estimators.rauq import RAUQ
+    from lm_polygraph.stat_calculators.greedy_probs import GreedyProbsCalculator
+    from lm_polygraph.utils.model import WhiteboxModel
+
+    tokenizer = AutoTokenizer.from_pretrained(request.folder)
+    model = WhiteboxModel(_model(request, "eager"), tokenizer, request.folder)
+    calculator, estimator = GreedyProbsCalculator(output_hidden_states=False), RAUQ(alpha=ALPHA)
+
+    def run(prompt: str) -> Answer:
+        found = calculator({}, [prompt], model, request.new_tokens) | {"model": model}
+        if request.wide:
+            found["greedy_log_likelihoods"] = np.array(found["greedy_log_likelihoods"], dtype=np.float64)
+        attention = found["attention_all"][0]  # (L * H, N, N)
+        return Answer(
+            prompt_ids=found["input_tokens"][0],
+            answer_ids=found["greedy_tokens"][0],
+            logprobs=np.array(found["greedy_log_likelihoods"][0], dtype=np.float64),
+            weights=np.diagonal(attention, offset=-1, axis1=1, axis2=2).reshape(
+                model.model.config.num_hidden_layers, -1, len(attention[0]) - 1
+            ),
+            uncertainty=float(estimator(found)[0]),
+        )
+
+    return run
+
+
+TOOLS: dict[ToolName, Callable[[Request], Run]] = {
+    "plain": plain,
+    "rauq": rauq_tool,
+    "lm-polygraph": polygraph_tool,
+}
+
+
+def times(request: Request) -> list[dict[str, list[tuple[float, float]]]]:
+    """CPU and wall seconds of plain generation and of the tool, for each prompt, taking turns."""
+    runs = {"plain": plain(request), "tool": TOOLS[request.tool](request)}
+    found = []
+    for run in runs.values():
+        run(_short(request))
+    for prompt, pairs in zip(request.prompts, request.pairs, strict=True):
+        turns: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+        for turn in range(pairs):
+            for name in sorted(runs, reverse=bool(turn % 2)):
+                turns[name].append(_seconds(runs[name], prompt))
+        found.append(turns)
+    return found
+
+
+def memory(request: Request) -> float:
+    """Peak MiB of this process for the first prompt, above what the loaded model takes."""
+    run = TOOLS[request.tool](request)
+    run(_short(request))  # what every first call allocates
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of loading the model
+    loaded = _mib("VmRSS")
+    run(request.prompts[0])
+    return _mib("VmHWM") - loaded
+
+
+def answers(request: Request) -> list[object]:
+    """The tool's answer to every prompt."""
+    run = TOOLS[request.tool](request)
+    return [run(prompt) for prompt in request.prompts]
+
+
+MEASURES: dict[What, Callable[[Request], object]] = {
+    "times": times,
+    "memory": memory,
+    "answers": answers,
+}
+
+
+def _model(request: Request, attention: str) -> Any:  # noqa: ANN401 - models have no common type
+    model = AutoModelForCausalLM.from_pretrained(
+        request.folder, attn_implementation=attention, dtype=torch.float32, use_safetensors=True
+    )
+    return model.eval()
+
+
+def _fed(tokenizer: Any, prompt: str) -> dict[str, torch.Tensor]:  # noqa: ANN401 - nor have tokenizers
+    found = tokenizer(prompt, return_tensors="pt")
+    return {name: found[name] for name in ("input_ids", "attention_mask")}
+
+
+def _short(request: Request) -> str:
+    return " ".join(request.prompts[0].split()[:WARM_WORDS])
+
+
+def _seconds(run: Run, prompt: str) -> tuple[float, float]:
+    cpu, wall = process_time(), perf_counter()
+    run(prompt)
+    return process_time() - cpu, perf_counter() - wall
+
+
+def _mib(name: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
+
+
+def main() -> None:
+    """Answer one request; whatever a tool prints goes to stderr."""
+    torch.set_num_threads(1)
+    request = Request(**json.load(sys.stdin))
+    with redirect_stdout(sys.stderr):
+        found = MEASURES[request.what](request)
+    json.dump(found, sys.stdout, default=lambda value: asdict(value) if isinstance(value, Answer) else value.tolist())
+
+
+if __name__ == "__main__":
+    main()
