@@ -13,9 +13,9 @@ LIMITS = (
     "RAUQ sees a model that hesitates. A falsehood that the model holds with confidence looks like a fact.",
     "A score ranks answers of one model. It is no probability, and means nothing beside the score of another model.",
     "atlas is far too small to support or to refute what the paper claims about large models.",
-    "The table of models proves how attention is taken from a family, on tiny random models, not what it says.",
+    "The table of models shows, on tiny random ones, that attention is taken exactly, not what a trained one says.",
     "The paper's nine models were not at hand, nor a hub over the network; their code is tested on small checkpoints.",
-    "The published judges (entailment, similarity, AlignScore, COMET) were not at hand: theirs is tested likewise.",
+    "Nor were the published judges (entailment, similarity, AlignScore, COMET); theirs is tested likewise.",
     "Attention can be taken only from models whose weights are at hand, never through an API.",
     "Times are those of the machine below each table. Ratios carry over to another machine better than seconds do.",
 )

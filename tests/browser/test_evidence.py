@@ -1,0 +1,24 @@
+"""Evidence in the browser: a link to the self-check, the check from the keyboard, and the way through the views."""
+
+import re
+
+from playwright.sync_api import expect
+
+
+def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(page, cold_server):
+    page.goto(f"{cold_server}/evidence?view=check")
+    headline = page.get_by_role("heading", level=2).first
+    expect(headline).to_have_text("Is the captured attention the model's own, here and now?")
+    expect(page).to_have_url(re.compile(r"/evidence\?view=check$"))
+    page.get_by_role("button", name="Load the model and check it").focus()
+    page.keyboard.press("Enter")
+    expect(headline).to_contain_text("The captured attention is the model's own: at most")
+    expect(page.locator(".st-key-answers_self_check .nsewdrag")).to_be_visible()
+    expect(page.get_by_role("button", name="Check it now")).to_be_enabled()
+
+    page.get_by_role("radio", name="Models").click()
+    expect(page).to_have_url(re.compile("view=models"))
+    expect(headline).to_contain_text("architectures, captured in 4 ways")
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+    page.reload()
+    expect(headline).to_contain_text("architectures, captured in 4 ways")
