@@ -33,12 +33,15 @@ def traces_in(run: Run, shard: Shard) -> Iterator[Trace]:
     """The answers of a shard as traces, in the order of the run's table.
 
     Raises:
-        RunError: the shard can no longer be read.
-        InvalidInput: its parts make no traces.
+        RunError: the shard can no longer be read, or its parts make no traces.
     """
     rows = range(shard.start, shard.start + shard.size)
     for row, heavy, arrays in zip(rows, _heavy_rows(run, shard), answers_of(run, (shard,)), strict=True):
-        yield _trace(run, row, heavy, arrays)
+        try:
+            found = _trace(run, row, heavy, arrays)
+        except (TypeError, ValueError) as error:
+            raise _damaged(run, shard, str(error)) from error
+        yield found
 
 
 def fact_tokens(run: Run, row: int) -> np.ndarray:
@@ -56,9 +59,13 @@ def facts_in(run: Run, shard: Shard) -> list[np.ndarray]:
     """Which tokens of each of a shard's answers carry the fact.
 
     Raises:
-        RunError: the shard can no longer be read.
+        RunError: the shard can no longer be read, or says it of other tokens than there are.
     """
-    return [np.array(heavy["fact"], dtype=bool) for heavy in _heavy_rows(run, shard, _FACT)]
+    facts = [np.array(heavy["fact"], dtype=bool) for heavy in _heavy_rows(run, shard, _FACT)]
+    lengths = run.lengths[shard.start : shard.start + shard.size]
+    if any(fact.shape != (length,) for fact, length in zip(facts, lengths, strict=True)):
+        raise _damaged(run, shard, "the tokens that carry the fact are not those of the table")
+    return facts
 
 
 def fact_masks(run: Run) -> np.ndarray:
@@ -95,6 +102,12 @@ def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:
         entropies=arrays.entropies,
         alternatives=_alternatives(heavy),
         attention=attention,
+    )
+
+
+def _damaged(run: Run, shard: Shard, why: str) -> RunError:
+    return RunError(
+        f"Shard {shard.number} of {run.folder.name} holds what is no answer ({why}). Take it from a copy of the run."
     )
 
 

@@ -4,13 +4,18 @@ import io
 import json
 import zipfile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from analysis.runs.archive import import_zip
 from analysis.runs.library import list_runs
 from analysis.runs.manifest import MANIFEST
+from analysis.runs.opened import open_run
 from analysis.runs.status import STATUS, read_status
 from analysis.runs.timings import TIMINGS, read_timings
+from analysis.runs.traces import fact_masks, trace
 from rauq.errors import RunError
 
 
@@ -68,3 +73,30 @@ def test_times_that_nothing_took_are_left_out(change, tmp_path):
     whole = {"stage": "generate", "examples": 2, "seconds": 1.0, "tokens": 3, "method": ""}
     (tmp_path / TIMINGS).write_text("\n".join(json.dumps(row) for row in (whole, whole | change)))
     assert len(read_timings(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("answer_ids", None),
+        ("answer_ids", [None]),
+        ("prompt_ids", []),
+        ("pieces", None),
+        ("answer_tokens", [None]),
+        ("alternative_ids", None),
+        ("alternative_texts", [None]),
+        ("fact", None),
+        ("fact", [True] * 99),
+    ],
+)
+def test_an_answer_that_is_none_is_refused_where_it_is_looked_at(column, value, finished):
+    path = finished / "answers-00000.parquet"
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[0][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    arrays = finished / "traces-00000.safetensors"
+    save_file(load_file(arrays), arrays)  # without checksums, as older runs are
+    run = open_run(finished)
+    with pytest.raises(RunError, match="Shard 0 of run holds what is no answer"):
+        fact_masks(run) if column == "fact" else trace(run, 0)
