@@ -1,0 +1,62 @@
+"""A shard that was cut, or of which bits were changed: it is told, the others are as they were, and it is made anew."""
+
+import numpy as np
+
+from analysis.runs.arrays import batch
+from analysis.runs.opened import Run, open_run
+from analysis.runs.shard import answers_path, traces_path
+from rauq.score import score_many
+from tests.proof.jobs_at_work import SHARDS, runs_at_hand, unlike_whole, worked
+from tests.proof.survived import Survived
+
+MOST_BITS = 8
+_AGAIN = 10  # every so many, the run is gone on with
+
+
+def broken_shards(*, count: int, seed: int) -> Survived:
+    """Each time one file of a shard is cut at a random place, or random bits of it are changed."""
+    random = np.random.default_rng(seed)
+    lost: list[str] = []
+    with runs_at_hand() as runs:
+        before = open_run(runs.whole)
+        for number in range(count):
+            folder = runs.fresh(runs.whole)
+            shard = int(random.integers(SHARDS))
+            path = (answers_path, traces_path)[number % 2](folder, shard)
+            path.write_bytes(_spoilt(path.read_bytes(), random))
+            lost += [f"{path.name}: {fault}" for fault in _misread(open_run(folder), before, shard)]
+            if number % _AGAIN == 0:
+                worked(folder)
+                lost += unlike_whole(runs, folder)
+    return Survived(
+        fault="shard of a run cut, or up to eight bits of it changed",
+        times=count,
+        outcome="it is left out and named, the other shards are as they were, and the job makes it anew",
+        losses=tuple(lost),
+    )
+
+
+def _spoilt(content: bytes, random: np.random.Generator) -> bytes:
+    if random.random() < 0.5:
+        return content[: random.integers(len(content))]
+    changed = bytearray(content)
+    for place in random.choice(len(content), random.integers(1, MOST_BITS + 1), replace=False):
+        changed[place] ^= 1 << random.integers(8)
+    return bytes(changed)
+
+
+def _misread(found: Run, before: Run, shard: int) -> list[str]:
+    """Where a run differs from what it was, apart from a shard that is told as broken."""
+    told = [fault for fault in found.faults if f"Shard {shard} " in fault]
+    faults = [f"told: {fault}" for fault in found.faults if fault not in told]
+    left_out = before.manifest.numbers(shard) if told else ()
+    rows = np.flatnonzero(~before.answers["number"].isin(left_out))
+    if not found.answers.equals(before.answers.iloc[rows].reset_index(drop=True)):
+        faults.append("the answers of other shards changed, and nothing was told")
+    if not np.array_equal(_uncertainty(found), _uncertainty(before)[rows], equal_nan=True):
+        faults.append("a score changed, and nothing was told")
+    return faults
+
+
+def _uncertainty(run: Run) -> np.ndarray:
+    return score_many(batch(run)).uncertainty
