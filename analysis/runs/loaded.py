@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.runs.manifest import Answerer, Manifest, Request, write_manifest
-from rauq.errors import RunError
+from rauq.errors import ModelNotFound, RunError
 
 if TYPE_CHECKING:
     from rauq.language_model import LanguageModel
@@ -32,6 +32,7 @@ def with_answerer(folder: Path, manifest: Manifest, lm: "LanguageModel") -> Answ
 
     Raises:
         RunError: the run was begun with another model or other packages, or the manifest cannot be written.
+        ModelNotFound: the model's folder has gone since it was loaded.
     """
     answerer = _answerer(lm, manifest.request)
     packages = tuple((name, version(name)) for name in _PACKAGES)
@@ -62,10 +63,22 @@ def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
 
 
 def _sha256(folder: Path) -> str:
+    """What tells the files of a model from others.
+
+    Raises:
+        ModelNotFound: they have gone since they were loaded.
+    """
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in _DECISIVE for path in folder.glob(pattern)):
-        with path.open("rb") as file:
-            digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    paths = sorted(path for pattern in _DECISIVE for path in folder.glob(pattern))
+    try:
+        for path in paths:
+            with path.open("rb") as file:
+                digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    except FileNotFoundError:
+        paths = []
+    if not paths:
+        message = f"{folder} has gone since its model was loaded. Put it back, and resume the run."
+        raise ModelNotFound(message)
     return digest.hexdigest()
 
 

@@ -2,9 +2,7 @@
 
 import errno
 import json
-import multiprocessing
 import os
-import signal
 import threading
 from dataclasses import replace
 from functools import cache
@@ -19,7 +17,7 @@ from analysis.runs.files import TIMINGS, is_of_run
 from analysis.runs.job import STOP
 from analysis.runs.loaded import load_for
 from analysis.runs.lock import only_job
-from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
+from analysis.runs.manifest import read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
 from analysis.runs.shard import answers_path
@@ -27,9 +25,8 @@ from analysis.runs.status import read_status
 from analysis.runs.traces import fact_tokens, trace
 from rauq.errors import ModelNotFound, RunError
 from rauq.score import score
+from tests.architectures import save_tiny
 
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["analysis.pipeline", "rauq.models"])
 SHARDS = 4
 
 
@@ -204,24 +201,6 @@ def test_ended_before_any_write_it_goes_on_to_the_same_end(write, prepared, fini
     assert contents(prepared) == contents(finished_run)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_killed_at_a_random_moment_it_goes_on_to_the_same_end(seed, prepared, finished_run):
-    random = np.random.default_rng(seed)
-    process = FORKS.Process(target=work, args=(prepared,))
-    process.start()
-    last = random.integers(1, 12)
-    while process.is_alive() and read_status(prepared).done < last:
-        process.join(random.uniform(0, 0.02))
-    process.kill()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-    assert read_status(prepared).state == "interrupted"
-    (prepared / f".{MANIFEST}.1.tmp").write_text("half")  # what a kill in the middle of a write leaves
-    assert work(prepared).state == "finished"
-    assert contents(prepared) == contents(finished_run)
-    assert not list(prepared.glob(".*.tmp"))
-
-
 def test_two_jobs_do_not_work_on_one_run(prepared):
     with only_job(prepared), pytest.raises(RunError, match="Another job works on"):
         work(prepared)
@@ -263,6 +242,23 @@ def test_a_model_that_is_not_there_is_a_failed_run_that_can_be_tried_again(data,
     status = read_status(tmp_path / "run")
     assert (status.state, status.saved) == ("failed", 0)
     assert "none" in status.message
+
+
+def test_a_model_that_goes_as_soon_as_it_is_loaded_is_told_and_can_be_put_back(data, tmp_path, monkeypatch):
+    folder, elsewhere = save_tiny(tmp_path / "model"), tmp_path / "elsewhere"
+
+    def load_and_lose(request):
+        lm = load_for(request)
+        folder.rename(elsewhere)
+        return lm
+
+    prepare(tmp_path / "run", data, request_for(data, model=str(folder)))
+    with monkeypatch.context() as patched:
+        patched.setattr("analysis.pipeline.load_for", load_and_lose)
+        with pytest.raises(ModelNotFound, match="Put it back"):
+            work(tmp_path / "run")
+    elsewhere.rename(folder)
+    assert work(tmp_path / "run").state == "finished"
 
 
 def test_a_full_disk_leaves_a_run_that_can_be_read_and_gone_on_with(prepared, finished_run, monkeypatch):
