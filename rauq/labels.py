@@ -48,6 +48,11 @@ def running(text: str) -> str:
     return " ".join(visible(words) for words in text.split(" "))
 
 
+def lines(text: str) -> str:
+    """Any text in its lines, each drawn as by `running`."""
+    return "\n".join(map(running, text.split("\n")))
+
+
 def number(value: float, *, places: int = 3) -> str:
     """A number with a minus that reads as one, and none on a rounded zero; a dash where it is undefined."""
     return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 TIMINGS = "timings.jsonl"
 
-_OF_A_RUN = re.compile(r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors")
+_OF_A_RUN = re.compile(r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors", re.ASCII)
 _BESIDE_IT = re.compile(r"status\.json|timings\.jsonl|run\.lock|log\.txt|stop|report|\..+\.tmp")
 
 

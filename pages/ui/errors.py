@@ -17,6 +17,7 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
+from rauq.labels import lines
 
 _TITLES: Mapping[type[RauqError], str] = {
     InvalidInput: "This input cannot be used",
@@ -37,7 +38,7 @@ def show_error(error: RauqError) -> None:
     title = _TITLES.get(type(error), "That did not work")
     with st.container(border=True):
         st.error(title, icon="⚠️")
-        st.text(printable(str(error)))
+        st.text(lines(str(error)))
 
 
 def printable(text: str) -> str:

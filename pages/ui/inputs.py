@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import cache, hosting, state
-from pages.ui.errors import printable, show_error
+from pages.ui.errors import show_error
 from pages.ui.examples import EXAMPLES, Example
 from pages.ui.jobs import Request, refused, start
 from pages.ui.links import USUAL_TOKENS, Asked
@@ -14,6 +14,7 @@ from pages.ui.recorded import recordings
 from pages.ui.state import ATLAS, GENERATE, READ
 from rauq.atlas.recorded import Recorded
 from rauq.errors import InvalidInput, RauqError
+from rauq.labels import lines
 from rauq.trace import Trace
 from rauq.trace_file import LARGEST_UPLOAD
 
@@ -116,7 +117,7 @@ def token_count(request: Request, shown: Trace | None, *, told: RauqError | None
         st.session_state[_COUNT] = (request.prompt, said)
         st.caption(said)
     elif str(said) != str(told):
-        st.text(printable(str(said)))
+        st.text(lines(str(said)))
 
 
 def last_count() -> None:

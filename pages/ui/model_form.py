@@ -7,9 +7,10 @@ import streamlit as st
 import rauq
 from pages.ui import cache, hosting, state
 from pages.ui.cache import ModelChoice
-from pages.ui.errors import printable, show_error
+from pages.ui.errors import show_error
 from pages.ui.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
 from pages.ui.words import model_facts
+from rauq.labels import lines
 from rauq.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _check(choice: ModelChoice) -> None:
         return
     st.session_state[_CHECKED] = (choice, candidate)
     heads = f"{candidate.num_layers} layers of {candidate.num_heads} heads; {candidate.kind}: {candidate.why_kind}"
-    st.text(printable(f"{model_facts(candidate)}. {heads}."))
+    st.text(lines(f"{model_facts(candidate)}. {heads}."))
     if candidate.fits is False:
         beside = " beside the model that is loaded" if cache.in_memory() else ""
         st.text(f"It does not fit{beside}: choose a smaller model, or bfloat16.")

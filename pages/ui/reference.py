@@ -10,10 +10,9 @@ import streamlit as st
 
 from pages.ui import cache, runs_at_hand, settings_link
 from pages.ui.camera import is_dark
-from pages.ui.errors import printable
 from pages.ui.links import RUN
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import number
+from rauq.labels import lines, number
 from rauq.score import Score
 from rauq.settings import window
 from rauq.trace import Trace
@@ -43,7 +42,7 @@ def reference(trace: Trace, score: Score) -> None:
     try:
         _compare(name, trace, score)
     except RauqError as error:
-        st.text(printable(str(error)))
+        st.text(lines(str(error)))
 
 
 def _of_the_same_model(trace: Trace) -> list[str]:

@@ -195,7 +195,10 @@ def test_model_text_is_never_markup():
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("<b>", "&lt;b&gt;"), ("&lt;", "&amp;lt;"), ("$x$", "&#36;x&#36;"), ('say "a"', 'say "a"')],
+    [
+        *(("<b>", "&lt;b&gt;"), ("&lt;", "&amp;lt;"), ("$x$", "&#36;x&#36;"), ('say "a"', 'say "a"')),
+        ("\x1b[31m \u202ea", "␛[31m ⟨U+202E⟩a"),
+    ],
 )
 def test_plotly_text(text, expected):
     assert plotly_text(text) == expected

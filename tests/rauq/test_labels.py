@@ -34,6 +34,11 @@ def test_everything_drawn_is_printable(text):
     assert labels.running(text).isprintable()
 
 
+@given(ANY_TEXT)
+def test_lines_stay_lines(text):
+    assert labels.lines(text).split("\n") == [labels.running(line) for line in text.split("\n")]
+
+
 @given(st.text(st.characters(categories=("L", "N", "P", "S"))))
 def test_what_is_seen_already_stays(text):
     assert labels.visible(text) == text

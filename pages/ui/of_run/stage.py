@@ -10,12 +10,13 @@ from analysis.runs.opened import Run
 from analysis.runs.shard import answers_path
 from pages.ui import cache, runs_at_hand, state
 from pages.ui.camera import format_picker
-from pages.ui.errors import printable, show_error
+from pages.ui.errors import show_error
 from pages.ui.links import FILTERS, RUN
 from pages.ui.of_run import place
 from pages.ui.of_run.chosen import ChosenAnswers
 from pages.ui.shell import require_shell
 from rauq.errors import RauqError, RunError
+from rauq.labels import lines
 
 _MOST_ERRORS = 3
 
@@ -115,7 +116,7 @@ def _faults(name: str, run: Run) -> None:
     details = st.expander("Which parts, and why", key="answer_set_faults", on_change="rerun")
     if details.open:
         with details:
-            st.text("\n".join(map(printable, run.faults)))
+            st.text(lines("\n".join(run.faults)))
 
 
 def _is_begun_only(run: Run) -> bool:
@@ -128,4 +129,4 @@ def _no_answers(name: str, run: Run) -> None:
     st.info("This run has no answers yet.")
     _way_to_runs(name)
     for error in run.failures["error"].head(_MOST_ERRORS):
-        st.text(printable(str(error)))
+        st.text(lines(str(error)))

@@ -13,7 +13,7 @@ from pages.ui import cache
 from pages.ui.errors import printable
 from pages.ui.runs import actions, words
 from rauq.errors import RunError
-from rauq.labels import size
+from rauq.labels import lines, size
 
 _LAST_LINES = 12
 
@@ -33,16 +33,16 @@ def details(run: Listed) -> None:
 
 
 def _log(run: Listed) -> None:
-    if lines := last_lines(run.folder, _LAST_LINES):
+    if log := last_lines(run.folder, _LAST_LINES):
         with st.expander("The last lines of its log"):
-            st.code(printable(lines), language=None, wrap_lines=True)
+            st.code(lines(log), language=None, wrap_lines=True)
 
 
 def _failures(run: Listed) -> None:
     try:
         failures = cache.run(run.folder).failures
     except RunError as error:
-        st.text(printable(str(error)))
+        st.text(lines(str(error)))
         return
     st.caption("Examples without an answer, by their number in the data set, and why")
     st.dataframe(

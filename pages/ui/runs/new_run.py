@@ -4,13 +4,14 @@ import streamlit as st
 
 from analysis.datasets.example import DataSet
 from pages.ui import cache
-from pages.ui.errors import printable, show_error
+from pages.ui.errors import show_error
 from pages.ui.runs import place
 from pages.ui.runs.data_fields import data_fields
 from pages.ui.runs.model_fields import model_step
 from pages.ui.runs.preview import preview
 from pages.ui.runs.starting import room, start_step
 from rauq.errors import RauqError
+from rauq.labels import lines
 
 _NOTHING = "The rows that are accepted will be here, and every row that is not, with its reason."
 _NO_START = "Once there are examples, the run can be started."
@@ -63,4 +64,4 @@ def _room(data: DataSet) -> None:
         try:
             st.caption(room(data))
         except RauqError as error:
-            st.text(printable(str(error)))
+            st.text(lines(str(error)))

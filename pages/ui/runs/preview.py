@@ -10,6 +10,7 @@ import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
 from pages.ui.errors import printable
+from rauq.labels import lines
 
 _FIRST = 100  # examples; nobody reads more before a run
 _LONGEST = 2_000  # characters of a cell
@@ -39,7 +40,7 @@ def preview(data: DataSet) -> None:
     """Say how many rows are taken and how many are not; show the first ones taken, and all that are not."""
     st.markdown(f"**{_rows(len(data.examples))} accepted, {_rows(len(data.rejected))} rejected.**")
     for note in data.notes:
-        st.text(printable(note))
+        st.text(lines(note))
     if data.examples:
         st.dataframe(
             _table(data.examples[:_FIRST]),

@@ -7,8 +7,7 @@ from analysis.quality.measures import MEASURES
 from analysis.runs.library import Listed
 from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
 from analysis.runs.status import WORKING, State, Status
-from pages.ui.errors import printable
-from rauq.labels import running, size
+from rauq.labels import lines, running, size
 from rauq.methods.table import METHODS
 
 WRONG: tuple[State, ...] = ("interrupted", "failed")
@@ -21,14 +20,14 @@ def facts(run: Listed) -> str:
     if run.manifest is None:
         return size(run.num_bytes)
     request = run.manifest.request
-    return printable(f"model {running(request.model)}, data {running(request.data)}, {size(run.num_bytes)}")
+    return f"model {running(request.model)}, data {running(request.data)}, {size(run.num_bytes)}"
 
 
 def what_is_wrong(run: Listed) -> str:
     """Why a run cannot be read, or why its job ended early; empty where neither is so."""
     if run.status is None:
-        return printable(run.fault)
-    return printable(run.status.message) if run.status.state in WRONG else ""
+        return lines(run.fault)
+    return lines(run.status.message) if run.status.state in WRONG else ""
 
 
 def counted(status: Status) -> str:
@@ -62,7 +61,7 @@ def asked(manifest: Manifest) -> str:
     """What was asked of which model, and what is kept, a line each."""
     request = manifest.request
     begun = running(manifest.created[:16].replace("T", " "))
-    lines = [
+    said = [
         f"{request.count:,} examples of {running(request.data)}, asked on {begun} UTC",
         f"Quality: {MEASURES[request.quality].name if request.quality in MEASURES else running(request.quality)}",
         f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
@@ -70,7 +69,7 @@ def asked(manifest: Manifest) -> str:
         f"Kept token by token: the attention of {_LAYERS[request.stored_layers]}",
         _answerer(manifest.answerer) if manifest.answerer else "Its model was never loaded yet",
     ]
-    return printable("\n".join(lines))
+    return lines("\n".join(said))
 
 
 def _methods(request: Request) -> list[str]:

@@ -76,7 +76,17 @@ def test_a_name_that_is_taken_or_none_is_refused(packed, finished):
 
 @pytest.mark.parametrize(
     "name",
-    ["../manifest.json", "/manifest.json", "a/manifest.json", "..\\manifest.json", "other.txt", "run.lock", "x/"],
+    [
+        *("../manifest.json", "/manifest.json", "a/manifest.json", "..\\manifest.json", "other.txt", "run.lock", "x/"),
+        *(
+            "MANIFEST.json",
+            "Answers-00000.parquet",
+            "manifest.json ",
+            "manifest.json.",
+            "answers-\u0660\u0660\u0660\u0660\u0660.parquet",
+        ),
+        *("C:manifest.json", "~/manifest.json", "./manifest.json", "manifest.json\n", ".", ".."),
+    ],
 )
 def test_foreign_names_are_refused(name, tmp_path):
     refused(zipped({MANIFEST: "{}", name: "x"}), tmp_path / "runs", "no file of a run")
@@ -103,6 +113,18 @@ def test_links_and_twins_are_refused(tmp_path):
         with pytest.warns(UserWarning, match="Duplicate"):
             target.writestr(MANIFEST, "{}")
     refused(content, tmp_path / "runs", "some of one name")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_no_run_is_packed_with_is_refused(method, tmp_path):
+    refused(zipped({MANIFEST: "{}"}, compression=method), tmp_path / "runs", "no file of a run")
+
+
+def test_an_archive_with_a_password_is_refused(tmp_path):
+    content = bytearray(zipped({MANIFEST: "{}"}).getvalue())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.find(mark) + place] |= 1
+    refused(io.BytesIO(bytes(content)), tmp_path / "runs", "no file of a run")
 
 
 def test_bombs_are_refused_by_what_they_say_and_by_what_they_hold(tmp_path, monkeypatch):
