@@ -1,12 +1,23 @@
-"""An answer whose every text is an attack, as a strange model or a stranger's file could bring it."""
+"""Texts whose every part is an attack, as a strange model or a stranger's file could bring them."""
 
 from rauq.trace import Alternative
 from tests.traces import make_trace
 
-ATTACK = (
-    "<img src=x onerror=\"document.title='owned'\"> ![](http://evil.example/a.png) <b>bold</b> $x$"
-    " <style>*{display:none}</style><iframe src=http://evil.example></iframe> [a](javascript:alert(1)) :red[y] \u202e"
-)
+PAYLOADS = {
+    "image": "<img src=x onerror=\"document.title='owned'\"> <svg onload=\"document.title='owned'\"></svg>",
+    "Markdown image": "![](http://evil.example/a.png)",
+    "tag": "<b>bold</b>",
+    "LaTeX": "$x$",
+    "style": "<style>*{display:none}</style>",
+    "iframe": "<iframe src=http://evil.example></iframe>",
+    "link": "[a](javascript:alert(1)) <a href=http://evil.example>b</a>",
+    "directive": ":red[y]",
+    "script": "<script>document.title='owned'</script>",
+    "form": "<form action=http://evil.example><input name=a></form>",
+    "ANSI": "\x1b[31m\x1b]0;owned\x07",
+    "bidi override": "\u202e\u2066",
+}
+ATTACK = " ".join(PAYLOADS.values())
 PIECES = (ATTACK.encode(), b" $x^2$ <sup>2</sup>", b"</text><script>document.title='owned'</script>", b"\x1b[31m")
 
 

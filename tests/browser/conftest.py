@@ -1,20 +1,9 @@
 """A really started server, and Chromium to look at it."""
 
-import shutil
-
 import pytest
-from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.server import PATIENCE, serving
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
+from tests.browser.chromium import is_foreign, launched
 
 
 @pytest.fixture(scope="session")
@@ -32,13 +21,8 @@ def cold_server():
 
 @pytest.fixture(scope="session")
 def chromium():
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert path, "Browser tests need Chromium: `make chromium` installs it."
-    expect.set_options(timeout=PATIENCE * 1000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -54,7 +38,3 @@ def page(chromium):
     context.close()
     assert strangers == []
     assert errors == []
-
-
-def is_foreign(url):
-    return not url.startswith(("http://127.0.0.1:", "data:", "blob:"))

@@ -1,0 +1,75 @@
+"""What this project stands on: every pinned package, whether this is what is installed, and under which licence.
+
+    python -m benchmarks.dependencies [--record]
+
+Known vulnerabilities are told by `pip-audit -r requirements.txt`, where the network reaches a service that lists them.
+"""
+
+import sys
+from importlib.metadata import PackageNotFoundError, metadata, version
+
+from analysis.evidence.record import Bound
+from benchmarks.recording import finish, measured, parser
+from benchmarks.server import ROOT
+
+FILES = ("requirements.txt", "requirements-extra.txt", "requirements-dev.txt")
+_LONGEST_LICENCE = 40
+_HASHES = (
+    "Hashes are not pinned: torch has other wheels for every platform and accelerator, and pip takes hashes for all "
+    "packages or for none."
+)
+_AUDIT = (
+    "Known vulnerabilities are not looked up: no service that lists them could be reached where this was made. "
+    "pip-audit -r requirements.txt does it where one can."
+)
+
+
+def main() -> int:
+    """Read the pins, and compare them with what is installed."""
+    options = parser(__doc__).parse_args()
+    pins = [(file, *line.partition("==")[::2]) for file in FILES for line in pinned(file)]
+    rows = [(name, pin, installed(name), licence(name), file) for file, name, pin in pins]
+    record = measured(
+        "dependencies",
+        title="Dependencies",
+        about="Every package that is asked for by name, in the version that all numbers here were made with.",
+        command="python -m benchmarks.dependencies",
+        columns=("package", "pinned", "installed", "licence", "asked for by"),
+        rows=rows,
+        bounds=[
+            Bound(text="Every version is exact", met=all(pin for _, _, pin in pins)),
+            Bound(text="What is installed is what is pinned", met=all(row[1] == row[2] for row in rows)),
+        ],
+        notes=[_HASHES, _AUDIT],
+        packages=(),
+    )
+    return finish(record, keep=options.record)
+
+
+def pinned(file: str) -> list[str]:
+    """The packages that a file of requirements asks for, a line each; what it includes is not among them."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith(("#", "-"))]
+
+
+def installed(name: str) -> str:
+    """The version that is installed, without what it was built for; empty where there is none."""
+    try:
+        return version(name).partition("+")[0]
+    except PackageNotFoundError:
+        return ""
+
+
+def licence(name: str) -> str:
+    """The licence that a package states, in short; empty where it states none."""
+    try:
+        stated = metadata(name)
+    except PackageNotFoundError:
+        return ""
+    classified = [line.rpartition(" :: ")[2] for line in stated.get_all("Classifier", []) if line.startswith("License")]
+    named = [*stated.get_all("License-Expression", []), ", ".join(classified), *stated.get_all("License", [])]
+    return next(filter(None, named), "").partition("\n")[0][:_LONGEST_LICENCE]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""Hostile text in every place that shows any: `python -m tests.proof --only safety` prints the same."""
+
+import pytest
+
+from tests.proof.safety import PLACES, Harm, Place, hosting, looking, visited
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    with hosting(tmp_path_factory.mktemp("hostile") / "runs") as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def context(chromium):
+    with looking(chromium) as context:
+        yield context
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+def test_hostile_text_is_drawn_as_text_and_does_nothing(place, context, host):
+    assert visited(context, host, place) == Harm(place=place.name)
+
+
+def test_text_that_gets_in_is_seen(context, host):
+    """The watch itself: what is put into a page as HTML is told, whichever way it takes."""
+    place = next(place for place in PLACES if place.name == "run: broken manifest")
+
+    def spoilt(page, host):
+        place.visit(page, host)
+        page.evaluate(
+            "document.querySelector('[data-testid=stMain]').innerHTML += "
+            "'<b>x</b><img src=http://evil.example/a.png onerror=\"document.title=\\'owned\\'\">\u202e'"
+        )
+        page.wait_for_function("document.title === 'owned'")
+
+    harm = visited(context, host, Place(name="spoilt", visit=spoilt))
+    assert len(harm.elements) == 2
+    assert harm.requests == ("http://evil.example/a.png",)
+    assert harm.scripts == ("document.title",)
+    assert harm.turned == ("\u202e",)
