@@ -79,7 +79,7 @@ class Tokens:
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of all these tokens together, special ones by name."""
-        return "".join(self.texts(ids))
+        return b"".join(map(self.piece, ids)).decode(errors="replace")
 
     @cached_property
     def _added(self) -> dict[int, bytes]:

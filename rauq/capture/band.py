@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rauq.capture.record import Keys, Rows
+from rauq.capture.record import Keys, Pending, Rows
 from rauq.errors import UnsupportedModel
 from rauq.trace import NUM_BANDS
 
@@ -20,49 +20,26 @@ MaskCache = dict[tuple[tuple[int, int, int], ...], Tensor]
 
 
 class Scored(NamedTuple):
-    """Masked scores (B, H, n, T) of the queries at `positions` (n,), and the log of their normalisers (B, H, n, 1)."""
+    """Masked scores (B, H, n, T) of the queries at `positions` (n,) with the keys from `first_key` on."""
 
     scores: Tensor
-    log_total: Tensor
     positions: Tensor
     first_key: int
 
-    def weights(self) -> Tensor:
-        """The weights (B, H, n, T); nan where a query sees no key at all."""
-        return (self.scores - self.log_total).exp()
 
-
-def band(
-    queries: Tensor,
-    keys: Keys,
-    rows: Sequence[Rows],
-    options: Mapping[str, Any],
-    *,
-    last_position: int,
-    cache: MaskCache,
-) -> Tensor:
-    """Weights (B, H, n, K) that n queries, the last at `last_position`, put on the K nearest keys.
+def band(pending: Pending, cache: MaskCache) -> Tensor:
+    """Weights (B, H, n, K) that n queries put on the K nearest keys; nan where a query sees no key at all.
 
     A key that the model masks weighs 0, a position before the sequence is nan.
     `cache` shares the mask between layers of one kind.
     """
-    chunks = _chunks(queries, keys, rows, options, last_position=last_position, cache=cache)
-    return torch.cat([_nearest(chunk) for chunk in chunks], dim=2)
+    return torch.cat([_nearest(chunk, pending.options) for chunk in _chunks(pending, cache)], dim=2)
 
 
-def reduced(
-    queries: Tensor,
-    keys: Keys,
-    rows: Sequence[Rows],
-    options: Mapping[str, Any],
-    *,
-    last_position: int,
-    cache: MaskCache,
-    reduce: Callable[[Tensor, int], Tensor],
-) -> Tensor:
+def reduced(pending: Pending, cache: MaskCache, *, reduce: Callable[[Tensor, int], Tensor]) -> Tensor:
     """What `reduce` makes of the weights (B, H, n, T) and the first key's position, a few rows at a time."""
-    chunks = _chunks(queries, keys, rows, options, last_position=last_position, cache=cache)
-    return torch.cat([reduce(chunk.weights(), chunk.first_key) for chunk in chunks], dim=2)
+    chunks = _chunks(pending, cache)
+    return torch.cat([reduce(_weights(chunk, pending.options), chunk.first_key) for chunk in chunks], dim=2)
 
 
 def own_weights(queries: Tensor, keys: Keys, mask: Tensor | None, options: Mapping[str, Any]) -> Tensor:
@@ -73,44 +50,44 @@ def own_weights(queries: Tensor, keys: Keys, mask: Tensor | None, options: Mappi
         some = queries[:, :, chunk]
         end = chunk.start + some.shape[2]
         rows = [Rows(some.shape[2], mask if mask is None else mask[:, :, chunk.start : end], keys.start)]
-        pieces.append(band(some, keys, rows, options, last_position=keys.start + end - 1, cache={})[..., 0])
+        pieces.append(band(Pending(some, keys, rows, options, keys.start + end - 1), {})[..., 0])
     return torch.cat(pieces, dim=2)
 
 
-def _chunks(
-    queries: Tensor,
-    keys: Keys,
-    rows: Sequence[Rows],
-    options: Mapping[str, Any],
-    *,
-    last_position: int,
-    cache: MaskCache,
-) -> Iterator[Scored]:
+def _chunks(pending: Pending, cache: MaskCache) -> Iterator[Scored]:
+    queries, keys, rows, options, last = pending
     _refuse_unknown(options)
     keys = Keys(keys.start, keys.tensor.float())
-    num_rows = queries.shape[2]
-    positions = torch.arange(last_position - num_rows + 1, last_position + 1, device=queries.device)
+    positions = torch.arange(last - queries.shape[2] + 1, last + 1, device=queries.device)
     mask = _mask(keys, rows, positions, options.get("sliding_window"), cache)
     for chunk in _slices(queries, keys):
-        scores = _scores(queries[:, :, chunk], keys.tensor, options) + mask[:, :, chunk]
-        yield Scored(scores, _log_total(scores, options), positions[chunk], keys.start)
+        scores = _scores(queries[:, :, chunk], keys.tensor, options).add_(mask[:, :, chunk])
+        yield Scored(scores, positions[chunk], keys.start)
 
 
-def _log_total(scores: Tensor, options: Mapping[str, Any]) -> Tensor:
-    log_total = scores.logsumexp(dim=-1, keepdim=True)
-    if (sinks := options.get("s_aux")) is not None:
-        log_total = torch.logaddexp(log_total, sinks.float().view(1, -1, 1, 1))
-    return log_total
-
-
-def _nearest(scored: Scored) -> Tensor:
-    """Weights (B, H, n, K) on the K nearest keys: all that is exponentiated of the scores."""
+def _nearest(scored: Scored, options: Mapping[str, Any]) -> Tensor:
+    """Weights (B, H, n, K) on the K nearest keys; the scores are used up."""
     positions, start = scored.positions, scored.first_key
     wanted = positions[:, None] - torch.arange(NUM_BANDS, device=positions.device)  # (n, K)
     columns = (wanted - start).clamp(min=0).expand(*scored.scores.shape[:3], NUM_BANDS)
-    weights = (scored.scores.gather(-1, columns) - scored.log_total).exp()
-    weights = weights.masked_fill(wanted < start, 0.0)
-    return weights.masked_fill(wanted < 0, torch.nan)
+    nearest = scored.scores.gather(-1, columns)
+    weights = nearest.sub_(_log_total(scored.scores, options)).exp_()
+    weights.masked_fill_(wanted < start, 0.0)
+    return weights.masked_fill_(wanted < 0, torch.nan)
+
+
+def _weights(scored: Scored, options: Mapping[str, Any]) -> Tensor:
+    """The weights (B, H, n, T) of all keys."""
+    return (scored.scores - _log_total(scored.scores.clone(), options)).exp_()
+
+
+def _log_total(scores: Tensor, options: Mapping[str, Any]) -> Tensor:
+    """Log of the normalisers (B, H, n, 1), in place: `logsumexp` would take as much memory again, and its time."""
+    largest = scores.amax(dim=-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
+    log_total = scores.sub_(largest).exp_().sum(dim=-1, keepdim=True).log_().add_(largest)
+    if (sinks := options.get("s_aux")) is not None:
+        log_total = torch.logaddexp(log_total, sinks.float().view(1, -1, 1, 1))
+    return log_total
 
 
 def _scores(queries: Tensor, keys: Tensor, options: Mapping[str, Any]) -> Tensor:

@@ -161,13 +161,11 @@ class TappedFeed:
 
     def _finished(self, record: LayerRecord, masks: dict[torch.device, MaskCache]) -> Tensor:
         """The band of one layer's pending rows, which go through the keepers, too."""
-        queries, keys, rows = record.take()
-        cache, last = masks.setdefault(queries.device, {}), record.seen - 1
+        pending = record.take()
+        cache = masks.setdefault(pending.queries.device, {})
         for keeper in self.kept.rows:
-            keeper.add(
-                reduced(queries, keys, rows, record.options, last_position=last, cache=cache, reduce=keeper.reduce)
-            )
-        return band(queries, keys, rows, record.options, last_position=last, cache=cache)
+            keeper.add(reduced(pending, cache, reduce=keeper.reduce))
+        return band(pending, cache)
 
 
 def _with_prompt(record: LayerRecord, diagonal: Diagonal) -> tap.Recorder:

@@ -31,6 +31,19 @@ class Keys(NamedTuple):
         return self.start + int(self.tensor.shape[2])
 
 
+class Pending(NamedTuple):
+    """Queries (B, H, n, D) that wait for their weights, the last at `last_position`, and all that makes the weights.
+
+    `keys` are those that they can see, `rows` their masks, `options` the other arguments of the attention call.
+    """
+
+    queries: Tensor
+    keys: Keys
+    rows: list[Rows]
+    options: Mapping[str, Any]
+    last_position: int
+
+
 @dataclass(eq=False)
 class Step:
     """How many tokens were fed, how many of them are wanted as rows, and where they end.
@@ -109,14 +122,14 @@ class LayerRecord:
         """Rows recorded since the last `take`."""
         return sum(rows.number for rows in self.rows)
 
-    def take(self) -> tuple[Tensor, Keys, list[Rows]]:
-        """The pending queries (B, H, n, D), the keys they can see, and their masks; the record forgets the rows."""
-        queries, rows = torch.cat(self.queries, dim=2), self.rows
+    def take(self) -> Pending:
+        """The pending rows, which the record forgets."""
         last = self.keys if self.cache is None else Keys(0, self.cache.keys)
         assert last is not None  # noqa: S101 - only called on layers that recorded
-        keys = _stitched([*self.evicted, last])
+        keys, queries = _stitched([*self.evicted, last]), torch.cat(self.queries, dim=2)
+        taken = Pending(queries, keys, self.rows, self.options, self.seen - 1)
         self.queries, self.rows, self.evicted = [], [], []
-        return queries, keys, rows
+        return taken
 
     def repeat(self, times: int) -> None:
         """Follow a batch that was repeated `times` times, after `take`."""

@@ -117,8 +117,9 @@ def test_reading_in_several_passes_changes_nothing(monkeypatch):
 def _without(option: str) -> Callable[[pytest.MonkeyPatch], None]:
     real = band_module.band
 
-    def forgetful(queries, keys, rows, options, **others):
-        return real(queries, keys, rows, {name: options[name] for name in options if name != option}, **others)
+    def forgetful(pending, cache):
+        rest = {name: value for name, value in pending.options.items() if name != option}
+        return real(pending._replace(options=rest), cache)
 
     return lambda patch: patch.setattr(feed_module, "band", forgetful)
 
@@ -135,7 +136,7 @@ def _without_masks(patch: pytest.MonkeyPatch) -> None:
 
 def _off_by_one(patch: pytest.MonkeyPatch) -> None:
     real = band_module.band
-    patch.setattr(feed_module, "band", lambda *args, **options: real(*args, **options).roll(1, dims=-1))
+    patch.setattr(feed_module, "band", lambda pending, cache: real(pending, cache).roll(1, dims=-1))
 
 
 MUTANTS = {
@@ -192,11 +193,7 @@ def test_a_learned_position_bias_is_refused(monkeypatch):
     lm = tiny_language_model(named("llama"))
     real = feed_module.band
     biased = {"position_bias": torch.zeros(1)}
-    monkeypatch.setattr(
-        feed_module,
-        "band",
-        lambda queries, keys, rows, options, **others: real(queries, keys, rows, {**options, **biased}, **others),
-    )
+    monkeypatch.setattr(feed_module, "band", lambda pending, cache: real(pending._replace(options=biased), cache))
     with pytest.raises(UnsupportedModel, match="position bias"):
         lm.generate([5, 6], max_new_tokens=2)
 
