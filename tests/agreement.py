@@ -33,12 +33,12 @@ from tests.golden_rauq import CASES, EXACT, META, UPDATES
 COLUMNS = (
     "method",
     "numbers compared",
-    "of them undefined or infinite in both",
+    "undefined in both",
     "largest relative difference",
     "tolerance",
 )
 NOTES = (
-    "Relative differences beyond 1e-15 for RAUQ, and 1e-12 for others. What is nan or infinite has to be so in both.",
+    "Relative differences beyond 1e-15 for RAUQ, and 1e-12 for others. Undefined: nan or infinite, and so in both.",
     "On purpose: no constant. The reference adds 1 to RAUQ's score, which changes no order; the paper does not.",
     "On purpose: what is undefined stays so. The reference ranks nan as the most certain of all.",
     "On purpose: every item of a batch has its own attention. The reference reads that of the first for all.",
@@ -109,7 +109,7 @@ def of_pairs(method: str, pairs: Sequence[Pair], tolerance: Mapping[str, float])
 
 def called(update: str) -> str:
     """RAUQ with an update rule."""
-    return "RAUQ" if update == "rauq" else f"RAUQ, update {update}"
+    return "RAUQ" if update == "rauq" else f"RAUQ, {update.replace('_', ' ')}"
 
 
 def row(found: Agreement) -> tuple[Cell, ...]:
@@ -132,7 +132,7 @@ def record(found: Sequence[Agreement]) -> Record:
         command="python -m tests.agreement --record",
         columns=COLUMNS,
         rows=[row(one) for one in found],
-        bounds=[Bound(text=f"Off by more than the tolerance: {', '.join(off) or 'none'}", met=not off)],
+        bounds=[Bound(text=f"Methods off by more than their tolerance: {', '.join(off) or 'none'}", met=not off)],
         notes=NOTES,
         finding=f"{reach}." if not off else f"Off the reference: {', '.join(off)}.",
         packages=("numpy",),

@@ -81,8 +81,10 @@ def save(record: Record, folder: Path = FOLDER) -> Path:
 
 def shown(cell: Cell) -> str:
     """A cell as a reader sees it: numbers with three significant digits, but no digit of a whole number lost."""
-    if isinstance(cell, str | int):
-        return str(cell)
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, int):
+        return f"{cell:,}"
     if math.isnan(cell):
         return "-"
     return f"{cell:.3g}" if abs(cell) < 1_000 else f"{cell:,.0f}"

@@ -1,5 +1,6 @@
 """How far the captured attention of each layer is from eager attention, on a log scale, beside what is tolerated."""
 
+import math
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
@@ -10,7 +11,7 @@ from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY, finish, text_c
 if TYPE_CHECKING:
     from rauq.capture.check import Check
 
-HEIGHT = 300
+HEIGHT = 270
 _SMALLEST, _LARGEST = 1e-9, 1.0  # what is drawn: a difference of weights is at most 1, and 0 has no logarithm
 
 
@@ -33,14 +34,17 @@ def check_differences(check: "Check", *, dark: bool = False) -> go.Figure:
             hovertemplate="%{text}<extra></extra>",
         )
     )
-    figure.add_hline(
-        y=check.tolerance,
-        line={"color": QUIET, "width": 1.5, "dash": "dash"},
-        annotation={"text": f"tolerated: {check.tolerance:.0e}", "font": {"color": text_colour(dark=dark)}},
-        annotation_position="top left",
+    figure.add_hline(y=check.tolerance, line={"color": QUIET, "width": 1.5, "dash": "dash"})
+    figure.add_annotation(
+        {"text": f"tolerated: {check.tolerance:.0e}", "font": {"color": text_colour(dark=dark)}, "showarrow": False},
+        x=0,
+        y=math.log10(check.tolerance),  # an annotation of a log axis is placed by powers
+        xref="paper",
+        xanchor="left",
+        yanchor="bottom",
     )
     figure.update_xaxes(title="layer", tickformat="d", showgrid=False)
-    figure.update_yaxes(title="largest difference of a weight", type="log", range=[-9.4, 0.2], exponentformat="power")
+    figure.update_yaxes(title="largest difference of a weight", type="log", range=[-9.4, 0.2], exponentformat="e")
     finish(figure, height=HEIGHT, dark=dark)
     return figure
 

@@ -28,6 +28,7 @@ def test_every_layer_has_a_dot_and_the_tolerance_a_line():
     assert dots.marker.color == (ATTENTION, ATTENTION, UNCERTAINTY)
     assert figure.layout.yaxis.type == "log"
     assert figure.layout.shapes[0].y0 == 1e-5
+    assert figure.layout.annotations[0].y == pytest.approx(-5)  # on a log axis: 1e-5
     assert "0.0e+00" in dots.text[1]
 
 

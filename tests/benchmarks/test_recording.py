@@ -54,7 +54,7 @@ def test_the_end_says_everything_and_how_it_went(capsys):
     missed = made(at_most("ratio", NOISY, 0.5), at_most("ratio", NOISY, 2))
     assert finish(missed, keep=False) == 1
     printed = capsys.readouterr().out
-    assert all(text in printed for text in ("What it costs", "4096", "MISSED", "met", "One thread.", missed.finding))
+    assert all(text in printed for text in ("What it costs", "4,096", "MISSED", "met", "One thread.", missed.finding))
     assert "[red]plain" in printed
     assert finish(made(), keep=False) == 0
 
@@ -66,7 +66,7 @@ def test_a_record_reads_back(kept):
 
 
 @pytest.mark.parametrize(
-    ("cell", "text"), [(123_456, "123456"), (0.123456, "0.123"), (1234.5, "1,234"), (float("nan"), "-"), ("a", "a")]
+    ("cell", "text"), [(123_456, "123,456"), (0.123456, "0.123"), (1234.5, "1,234"), (float("nan"), "-"), ("a", "a")]
 )
 def test_a_number_keeps_what_is_known_of_it(cell, text):
     assert shown(cell) == text

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -18,6 +19,9 @@ from pages.ui.model_form import chosen_model, model_form
 from pages.ui.of_run.drawing import chart
 from pages.ui.state import ATLAS
 from rauq.labels import running
+
+if TYPE_CHECKING:
+    from rauq.capture.check import Check
 
 JOB, PROMPT = "_check_job", "check_prompt"
 _OFTEN = 0.5  # seconds
@@ -38,27 +42,26 @@ def self_check(asked: Asked, kept: Mapping[str, Record]) -> None:
     del asked, kept  # it is made now
     job: Job | None = st.session_state.get(JOB)
     live = job is not None and job.live  # asked once: one that ends now is for the next run
-    if job is None or job.check is None:
-        headline(_QUESTION)
+    if job is not None and job.check is not None:
+        _found(job, job.check)
     else:
-        _found(job)
-    st.caption(_WHAT)
+        headline(_QUESTION)
+        st.caption(_WHAT)
     _form(live=live)
     if job is not None and live:
         st.fragment(_follow, run_every=_OFTEN)(job)
     elif job is not None and job.error is not None:
         show_error(job.error)
+    elif job is not None:
+        format_picker()
 
 
-def _found(job: Job) -> None:
-    if job.check is None:
-        return
-    headline(captions.check_sentence(job.check))
+def _found(job: Job, check: "Check") -> None:
+    headline(captions.check_sentence(check))
     prompt = f" on “{running(job.request.prompt)}”" if job.request.prompt else " on random tokens"
     st.text(printable(f"{running(job.request.model.name)}{prompt}"))
-    chart(check_differences(job.check, dark=is_dark()), "self_check", "Largest difference of each layer, log scale")
+    chart(check_differences(check, dark=is_dark()), "self_check", "Largest difference of each layer, log scale")
     st.caption(_CAPTION)
-    format_picker()
 
 
 def _form(*, live: bool) -> None:
