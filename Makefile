@@ -15,7 +15,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app test check format bench bench-peers atlas chromium clean
+.PHONY: help setup app test proof check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 
 test: setup chromium ## Run every test
 	OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile
+
+proof: setup ## What is hard to break, in full: laws, spoilt inputs, faults, load
+	OMP_NUM_THREADS=1 $(RUN) tests.proof --record
 
 check: setup ## Formatting, lint, types
 	$(RUN) ruff format --check .
