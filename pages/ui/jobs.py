@@ -1,5 +1,6 @@
 """One generation in the background: it streams into a `Job`, which the page polls and may cancel."""
 
+import atexit
 import logging
 import threading
 import time
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from rauq.language_model import LanguageModel
 
 _log = logging.getLogger(__name__)
+
+_LAST_WORDS = 5.0  # seconds that an ending process waits for a job to stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +64,11 @@ class Job:
         """Whether the worker is still at it."""
         return not self.done.is_set()
 
+    def give_up(self) -> None:
+        """Stop because the process ends: a thread that is cut off within torch aborts the process."""
+        self.cancel.set()
+        self.done.wait(_LAST_WORDS)
+
 
 class Stopped(RauqError):
     """The user stopped the job before there was a token to keep."""
@@ -82,6 +90,7 @@ def _begin(request: Request, work: Callable[[Job], None]) -> Job:
     except InvalidInput as error:
         return refused(request, error)
     job = Job(request, loading=cache.if_loaded(request.model) is None)
+    atexit.register(job.give_up)
     threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
     return job
 
@@ -102,6 +111,7 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         _log.exception("The generation failed")
         job.error = RauqError(f"The generation failed unexpectedly ({type(error).__name__}: {error}).")
     finally:
+        atexit.unregister(job.give_up)
         job.done.set()
 
 

@@ -67,6 +67,14 @@ def test_stop_keeps_what_there_is(slow):
     assert job.error is None
 
 
+def test_an_ending_process_stops_its_jobs_and_waits_for_them(slow):
+    job = start(REQUEST)
+    assert slow.begun.wait(30)
+    job.give_up()
+    assert not job.live
+    assert job.trace.stop_reason == "cancelled"
+
+
 def test_jobs_on_one_model_take_turns(slow):
     several = [start(REQUEST) for _ in range(4)]
     assert slow.begun.wait(30)
