@@ -7,7 +7,7 @@ STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 WORKERS ?= 2
-BENCHMARKS := capture scoring ablations sampling throughput runs page
+BENCHMARKS := capture growth scoring ablations sampling throughput runs page
 
 # pip reports a newer pip as noise, and must never stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -29,7 +29,7 @@ test: setup chromium ## Run every test
 	OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile
 
 proof: setup ## What is hard to break, in full: laws, spoilt inputs, faults, load
-	OMP_NUM_THREADS=1 $(RUN) tests.proof --record
+	OMP_NUM_THREADS=1 $(RUN) tests.proof --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
 
 check: setup ## Formatting, lint, types
 	$(RUN) ruff format --check .
