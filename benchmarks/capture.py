@@ -1,23 +1,24 @@
-"""What capturing attention costs, beside plain generation and beside eager attention with `output_attentions`.
+"""What capturing attention and scoring with RAUQ cost, beside plain generation.
 
-One thread, a random model of Llama's shape, 64 new tokens. Times are CPU times of one process, the ways in turn;
-memory is the peak above the loaded model, the median of five processes. Fails where a bound is missed for sure:
+One thread, a random model of Llama's shape, 64 new tokens. Ours: generated with capture, and scored; plain:
+`transformers` alone. CPU and wall times of both in turn, until a length had its seconds; memory is the peak above the
+loaded model, the median of processes of their own. Fails where a bound is missed for sure, at any length:
 
-- generation with capture, its finish and its statistics: at most 1.03 of plain generation (`transformers` alone);
+- CPU time: at most 1.03 of plain generation;
 - the recorder alone, toggled at random from step to step: at most 1.01;
-- extra peak memory: at most 48 MiB above plain generation, at every length.
+- extra peak memory: at most 48 MiB above plain generation.
 
-    python -m benchmarks.capture [--lengths 512 2048 4096] [--pairs 15] [--eager-pairs 3]
+    python -m benchmarks.capture [--lengths 32 512 2048 4096 8192] [--seconds 60] [--record]
 """
 
-import argparse
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from time import perf_counter
+from typing import Any, NamedTuple, cast
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
@@ -26,19 +27,55 @@ import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedModel, PreTrainedTokenizerFast
 from transformers import logging as transformers_logging
 
+from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.paired import Ratio, cpu_seconds, ratio
-from rauq import LanguageModel
-from rauq.capture.feed import TappedFeed
+from benchmarks.parts import recorder
+from benchmarks.recording import at_most, finish, interval, measured, parser, tell
+from rauq import LanguageModel, score
 from rauq.models import wrap_model
 
 NEW_TOKENS = 64
-STEP_PAIRS = 200
-MEMORY_RUNS = 5
-WAYS = ("plain", "capture", "eager")
-MOST_CAPTURE, MOST_RECORDER, MOST_MEMORY_MIB = 1.03, 1.01, 48
+LEAST_PAIRS, MOST_PAIRS, STEP_PAIRS = 7, 25, 200
+MEMORY_RUNS = 3
+WAYS = ("plain", "ours")
+MOST_CPU, MOST_RECORDER, MOST_MEMORY_MIB = 1.03, 1.01, 48
 
 
-def build(*, eager: bool = False) -> PreTrainedModel:
+class Cost(NamedTuple):
+    """One prompt length: CPU seconds of plain generation, ratios to it, and peak MiB above the loaded model."""
+
+    length: int
+    plain: float
+    cpu: Ratio
+    wall: Ratio
+    recorder: Ratio
+    plain_mib: float
+    ours_mib: float
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Its row of the table."""
+        memory = (self.plain_mib, self.ours_mib, self.ours_mib - self.plain_mib)
+        return (
+            *(self.length, self.plain, *interval(self.cpu), self.cpu.pairs, self.wall.median, self.recorder.median),
+            *memory,
+        )
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What is promised at every length."""
+        extra = self.ours_mib - self.plain_mib
+        return (
+            at_most(f"{self.length} tokens, CPU time beside plain generation", self.cpu, MOST_CPU),
+            at_most(f"{self.length} tokens, a step with the recorder", self.recorder, MOST_RECORDER),
+            Bound(
+                text=f"{self.length} tokens, extra peak memory: {extra:.0f} MiB, at most {MOST_MEMORY_MIB}",
+                met=extra <= MOST_MEMORY_MIB,
+            ),
+        )
+
+
+def build() -> PreTrainedModel:
     """8 layers of 8 heads on 4 key heads, hidden size 512, 32,000 tokens: 59 million random parameters."""
     config = LlamaConfig(
         hidden_size=512,
@@ -51,35 +88,9 @@ def build(*, eager: bool = False) -> PreTrainedModel:
         eos_token_id=None,
     )
     torch.manual_seed(0)
-    model: PreTrainedModel = AutoModelForCausalLM.from_config(config, attn_implementation="eager" if eager else "sdpa")
+    model: PreTrainedModel = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
     model.train(mode=False)
     return model
-
-
-def plain(model: PreTrainedModel, prompt: list[int], *, attentions: bool = False) -> None:
-    """Generation as transformers does it alone."""
-    ids = torch.tensor([prompt])
-    cast("Any", model).generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=NEW_TOKENS,
-        do_sample=False,
-        pad_token_id=0,
-        output_attentions=attentions,
-        return_dict_in_generate=True,
-    )
-
-
-def ways(model: PreTrainedModel) -> dict[str, Callable[[list[int]], object]]:
-    """The three ways to generate, over one set of weights."""
-    lm = wrapped(model)
-    eager = build(eager=True)
-    eager.load_state_dict(model.state_dict(), assign=True)
-    return {
-        "plain": lambda prompt: plain(model, prompt),
-        "capture": lambda prompt: lm.generate(prompt, max_new_tokens=NEW_TOKENS, stop=()),
-        "eager": lambda prompt: plain(eager, prompt, attentions=True),
-    }
 
 
 def wrapped(model: PreTrainedModel) -> LanguageModel:
@@ -96,42 +107,46 @@ def prompt_of(length: int) -> list[int]:
     return ids
 
 
-def measure_generation(length: int, pairs: int, eager_pairs: int) -> dict[str, Ratio]:
-    """Ratios to plain generation, all ways in turn; the slow eager way only in the first rounds."""
-    runs, prompt = ways(build()), prompt_of(length)
-    times: dict[str, list[float]] = {way: [] for way in WAYS}
-    for run in runs.values():
-        run(prompt[:64])
-    for turn in range(pairs):
-        order = ["plain", "capture"] if turn % 2 else ["capture", "plain"]
-        for way in [*order, *(["eager"] if turn < eager_pairs else [])]:
-            times[way].append(cpu_seconds(partial(runs[way], prompt)))
-    print(f"  plain generation: median {np.median(times['plain']):.2f} s of CPU time", flush=True)
-    return {
-        "capture": ratio(times["capture"], times["plain"]),
-        "eager": ratio(times["eager"], times["plain"][:eager_pairs]),
-    }
+def plain(lm: LanguageModel, prompt: list[int], *, new_tokens: int = NEW_TOKENS) -> None:
+    """Generation as `transformers` does it alone."""
+    ids = torch.tensor([prompt], device=lm.device)
+    cast("Any", lm.model).generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=new_tokens,
+        do_sample=False,
+        pad_token_id=0,
+        return_dict_in_generate=True,
+    )
 
 
-@torch.inference_mode()
-def measure_recorder(length: int) -> Ratio:
-    """Decoding steps of one generation in pairs, one of each pair with the recorder on, in random order."""
-    model = build()
-    wrapped(model)
-    feed = TappedFeed(model, [0])
-    feed.feed(torch.tensor([prompt_of(length)]), tail=1)
-    token, random = torch.tensor([[7]]), np.random.default_rng(0)
-    on, off = [], []
-    for _ in range(STEP_PAIRS):
-        for recorded in random.permutation([True, False]):
-            if recorded:
-                on.append(cpu_seconds(lambda: feed.feed(token, tail=1)))
-            else:
-                off.append(cpu_seconds(lambda: feed.cached.forward(token, tail=1)))
-    return ratio(on, off)
+def ours(lm: LanguageModel, prompt: list[int], *, new_tokens: int = NEW_TOKENS) -> None:
+    """Generation with capture, and the score of the answer."""
+    score(lm.generate(prompt, max_new_tokens=new_tokens, stop=()))
 
 
-def measure_memory(way: str, length: int) -> float:
+def in_turn(base: Callable[[], object], own: Callable[[], object], *, seconds: float) -> tuple[float, Ratio, Ratio]:
+    """CPU seconds of the base, and the ratios of CPU and wall time to it, in pairs until the seconds are over."""
+    runs: tuple[Callable[[], object], ...] = (base, own)
+    times: tuple[list[tuple[float, float]], ...] = ([], [])
+    for run in runs:
+        run()
+    begin = perf_counter()
+    while (done := len(times[0])) < LEAST_PAIRS or (perf_counter() - begin < seconds and done < MOST_PAIRS):
+        for way in (0, 1) if done % 2 else (1, 0):
+            times[way].append(spent(runs[way]))
+    first, second = np.array(times)
+    return float(np.median(first[:, 0])), ratio(second[:, 0], first[:, 0]), ratio(second[:, 1], first[:, 1])
+
+
+def spent(run: Callable[[], object]) -> tuple[float, float]:
+    """CPU and wall seconds of one call."""
+    begin = perf_counter()
+    cpu = cpu_seconds(run)
+    return cpu, perf_counter() - begin
+
+
+def peak(way: str, length: int) -> float:
     """Peak MiB above the loaded model, each run in a process of its own; the median, for the heap has its moods."""
     command = [sys.executable, "-m", "benchmarks.capture", "--memory-of", way, "--lengths", str(length)]
     root = Path(__file__).resolve().parents[1]
@@ -139,18 +154,14 @@ def measure_memory(way: str, length: int) -> float:
     return float(np.median([float(run.stdout) for run in runs]))
 
 
-def report_memory(way: str, length: int) -> None:
-    """Print the peak of one run, above what the loaded model takes."""
-    model = build(eager=way == "eager")
-    lm = wrapped(model) if way == "capture" else None
-    plain(model, prompt_of(8))  # what every first call allocates
+def own_peak(way: str, length: int) -> float:
+    """Peak MiB of one run in this process, above what the loaded model takes."""
+    lm = wrapped(build())
+    plain(lm, prompt_of(8))  # what every first call allocates
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of building the model
     loaded = memory_mib("VmRSS")
-    if lm is not None:
-        lm.generate(prompt_of(length), max_new_tokens=NEW_TOKENS, stop=())
-    else:
-        plain(model, prompt_of(length), attentions=way == "eager")
-    print(memory_mib("VmHWM") - loaded)
+    (ours if way == "ours" else plain)(lm, prompt_of(length))
+    return memory_mib("VmHWM") - loaded
 
 
 def memory_mib(name: str) -> float:
@@ -159,37 +170,47 @@ def memory_mib(name: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
 
 
+def cost(lm: LanguageModel, length: int, *, seconds: float) -> Cost:
+    """Everything about one prompt length."""
+    tell(f"prompt of {length} tokens")
+    prompt = prompt_of(length)
+    base, cpu, wall = in_turn(partial(plain, lm, prompt), partial(ours, lm, prompt), seconds=seconds)
+    return Cost(length, base, cpu, wall, recorder(lm, prompt, pairs=STEP_PAIRS), *(peak(way, length) for way in WAYS))
+
+
+def recorded(costs: list[Cost]) -> Record:
+    """The table of all lengths."""
+    return measured(
+        "capture",
+        title="Generated and scored, beside plain generation",
+        about="Batch 1, 64 new tokens, one thread, a random model of Llama's shape (8 layers, hidden size 512): "
+        "generated with the attention captured and scored with RAUQ, beside transformers alone. Medians of pairs in "
+        "turn; memory is the peak above the loaded model, the median of separate processes.",
+        command="python -m benchmarks.capture",
+        columns=(
+            *("prompt tokens", "plain CPU s", "CPU ratio", "low", "high", "pairs", "wall ratio", "recorder ratio"),
+            *("plain peak MiB", "ours peak MiB", "extra MiB"),
+        ),
+        rows=[found.cells for found in costs],
+        bounds=[bound for found in costs for bound in found.bounds],
+        notes=("Recorder ratio: CPU time of a decoding step with the recorder on, beside one with it off.",),
+    )
+
+
 def main() -> int:
     """Print the table; 1 if a bound is missed for sure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[512, 2048, 4096])
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--eager-pairs", type=int, default=3)
-    parser.add_argument("--memory-of", choices=WAYS, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--lengths", type=int, nargs="+", default=[32, 512, 2048, 4096, 8192])
+    options.add_argument("--seconds", type=float, default=60, help="how long pairs are timed at a length")
+    options.add_argument("--memory-of", choices=WAYS, help="only print the peak of one run, in MiB")
+    given = options.parse_args()
     torch.set_num_threads(1)
     transformers_logging.set_verbosity_error()
-    if options.memory_of:
-        report_memory(options.memory_of, options.lengths[0])
+    if given.memory_of:
+        print(own_peak(given.memory_of, given.lengths[0]))
         return 0
-    print(f"torch {torch.__version__}, one thread, {NEW_TOKENS} new tokens; ratios to plain generation, 95 % interval")
-    return max(one_length(length, options.pairs, options.eager_pairs) for length in options.lengths)
-
-
-def one_length(length: int, pairs: int, eager_pairs: int) -> int:
-    """Measure and print one prompt length; 1 if a bound is missed for sure."""
-    print(f"\nprompt of {length} tokens", flush=True)
-    speed = measure_generation(length, pairs, eager_pairs)
-    recorder = measure_recorder(length)
-    memory = {way: measure_memory(way, length) for way in WAYS}
-    extra = memory["capture"] - memory["plain"]
-    print(f"  CPU time, capture / plain              {speed['capture']}  ({pairs} pairs, at most {MOST_CAPTURE})")
-    print(f"  CPU time, output_attentions / plain    {speed['eager']}  ({eager_pairs} pairs)")
-    print(f"  CPU time of a step, recorder on / off  {recorder}  ({recorder.pairs} pairs, at most {MOST_RECORDER})")
-    print("  peak memory above the model, MiB       " + ", ".join(f"{way} {memory[way]:.0f}" for way in WAYS))
-    print(f"  extra of capture over plain, MiB       {extra:.0f}  (at most {MOST_MEMORY_MIB})", flush=True)
-    missed = speed["capture"].low > MOST_CAPTURE or recorder.low > MOST_RECORDER or extra > MOST_MEMORY_MIB
-    return int(missed)
+    lm = wrapped(build())
+    return finish(recorded([cost(lm, length, seconds=given.seconds) for length in given.lengths]), keep=given.record)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,85 @@
+"""What capture costs: the parts of an answer add up, growth tells a line from a square, tables fit their columns."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks import capture, gpu, growth, parts
+from benchmarks.paired import Ratio
+from tests.architectures import named, seeded_prompts, tiny_language_model
+
+SURE, MISSED = Ratio(1.01, 1.0, 1.02, 15), Ratio(1.05, 1.04, 1.06, 15)
+TINY = gpu.Shape("tiny", hidden=64, inner=64, layers=2, heads=8, vocabulary=64)
+
+
+@pytest.fixture(scope="module")
+def llama():
+    return tiny_language_model(named("llama"))
+
+
+def test_the_answer_taken_apart_is_the_one_that_is_generated(llama, monkeypatch):
+    [prompt], scored = seeded_prompts(30), []
+    monkeypatch.setattr(parts, "score", scored.append)
+    found = parts.parts(llama, prompt, new_tokens=5)
+    trace = llama.generate(prompt, max_new_tokens=5, stop=())
+    assert scored[0].answer_tokens == trace.answer_tokens
+    np.testing.assert_array_equal(scored[0].attention, trace.attention)
+    np.testing.assert_array_equal(scored[0].logprobs, trace.logprobs)
+    assert all(seconds > 0 for seconds in found)
+    assert found.added == pytest.approx(sum(found) - found.steps)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_exponent_of_a_cost_is_found_and_a_square_is_no_line(power):
+    lengths, random = [512, 1024, 2048, 4096, 8192], np.random.default_rng(0)
+    seconds = np.array(lengths)[:, None] ** power * random.uniform(0.9, 1.1, size=(5, 7))
+    found = growth.exponent(lengths, seconds)
+    assert found.low <= power + 0.01
+    assert found.high >= power - 0.01
+    assert found.median == pytest.approx(power, abs=0.05)
+    record = growth.recorded(lengths, np.ones((5, 4)), band=found, added=SURE)
+    assert [bound.met for bound in record.bounds] == [power == 1, True]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "recorder", "extra", "met"),
+    [
+        (SURE, SURE, 48.0, [True, True, True]),
+        (MISSED, SURE, 48.0, [False, True, True]),
+        (SURE, MISSED, 48.5, [True, False, False]),
+    ],
+)
+def test_every_length_has_its_bounds(cpu, recorder, extra, met):
+    found = capture.Cost(512, 1.5, cpu, SURE, recorder, 100.0, 100.0 + extra)
+    record = capture.recorded([found])
+    assert [bound.met for bound in record.bounds] == met
+    assert dict(zip(record.columns, record.rows[0], strict=True))["extra MiB"] == extra
+
+
+def test_what_does_more_than_the_base_has_a_ratio_above_1():
+    seconds, cpu, wall = capture.in_turn(lambda: sum(range(300_000)), lambda: sum(range(900_000)), seconds=0)
+    assert seconds > 0
+    assert cpu.pairs == wall.pairs == capture.LEAST_PAIRS
+    assert cpu.median > 1.5
+
+
+def test_the_gpu_benchmark_runs_on_a_cpu_but_for_its_memory():
+    lm = capture.wrapped(gpu.build(TINY, "cpu"))
+    found = gpu.share(lm, TINY.name, 16, new_tokens=4, rounds=2, step_pairs=3)
+    assert lm.dtype == "bfloat16"
+    assert found.added.median > 0
+    assert math.isnan(found.ours_mib)
+    assert gpu.recorded([found], "none").bounds == ()
+
+
+def test_percent_adds_recorder_and_parts():
+    found = gpu.percent(Ratio(1.001, 1.0, 1.002, 9), [parts.Parts(10.0, 0.01, 0.005, 0.005)])
+    assert found == Ratio(pytest.approx(0.3), pytest.approx(0.2), pytest.approx(0.4), 1)
+
+
+def test_without_a_gpu_it_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(gpu.torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("sys.argv", ["gpu"])
+    assert gpu.main() == 2
+    assert "no GPU" in capsys.readouterr().err
