@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from analysis.evidence.captions import origin
 from analysis.evidence.record import Bound, Cell, Record, records, shown
 from analysis.evidence.topics import SUBJECTS, of_subjects
 
@@ -37,7 +38,6 @@ def page(kept: Mapping[str, Record]) -> str:
 
 def section(record: Record) -> str:
     """One record: what it is, how to have it again, its table, and whether its bounds were kept."""
-    versions = ", ".join(f"{package} {version}" for package, version in record.versions)
     parts = [
         f"## {record.title}",
         record.about,
@@ -45,7 +45,7 @@ def section(record: Record) -> str:
         table(record.columns, record.rows).rstrip(),
         "\n".join(map(_item, record.bounds)),
         "\n".join(f"- {note}" for note in record.notes),
-        f"{record.made.isoformat()}, {record.machine}; {versions}.",
+        origin(record),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 

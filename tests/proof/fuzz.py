@@ -1,7 +1,11 @@
 """Inputs by the ten thousand to every place where a stranger's data comes in, and what became of them."""
 
+import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,8 +35,11 @@ def fuzz(make: Callable[[Path], Surface], *, count: int, seed: int = SEED) -> Fu
 
 
 def record(count: int = COUNT) -> Record:
-    """All surfaces; what should not have come out goes to stderr, with the input's number."""
-    found = [_told(fuzz(make, count=count)) for make in SURFACES]
+    """All surfaces, one a core; what should not have come out goes to stderr, with the input's number."""
+    cores = len(os.sched_getaffinity(0))
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        found = [_told(one) for one in pool.map(partial(fuzz, count=count), SURFACES)]
+    inputs, faults = sum(one.inputs for one in found), sum(len(one.faults) for one in found)
     return measured(
         "fuzz",
         title="Spoilt inputs",
@@ -51,10 +58,11 @@ def record(count: int = COUNT) -> Record:
         ],
         bounds=[
             Bound(
-                text=f"{sum(one.inputs for one in found):,} inputs, and nothing but our own errors came out",
-                met=not any(one.faults for one in found),
+                text=f"{inputs:,} inputs, and nothing but our own errors came out",
+                met=not faults,
             )
         ],
+        finding=f"Of {inputs:,} spoilt inputs to {len(found)} surfaces, {faults} brought out more than our own errors.",
         packages=("numpy", "pandas", "pyarrow", "safetensors", "streamlit"),
     )
 

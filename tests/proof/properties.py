@@ -187,6 +187,7 @@ def record(count: int = COUNT) -> Record:
         columns=("law", "examples", "outcome", "seconds"),
         rows=rows,
         bounds=[Bound(text=f"{held} of {len(LAWS)} laws hold on {count:,} examples each", met=held == len(LAWS))],
+        finding=f"{held} of {len(LAWS)} laws hold on {count:,} examples each.",
         packages=("numpy", "hypothesis"),
     )
 

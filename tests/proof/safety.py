@@ -257,5 +257,7 @@ def record():
             for harm in found
         ],
         bounds=[Bound(text="Hostile text is drawn as text, and does nothing", met=all(harm.none for harm in found))],
+        finding=f"{len(PAYLOADS)} payloads in {len(found)} places: "
+        f"{sum(not harm.none for harm in found)} places where one was more than text.",
         packages=("streamlit", "plotly", "playwright"),
     )
