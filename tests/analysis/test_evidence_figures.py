@@ -2,12 +2,14 @@
 
 import pytest
 
+from analysis.evidence.margins import margins
 from analysis.evidence.peers import computed_memory, memory_curves, time_curves
 from analysis.figures.check_differences import check_differences
 from analysis.figures.costs_by_length import Panel, costs_by_length
+from analysis.figures.differences import differences
 from analysis.figures.style import ATTENTION, UNCERTAINTY
 from rauq.capture.check import Check
-from tests.evidence import peers_memory, peers_time
+from tests.evidence import make_record, peers_memory, peers_time
 
 
 @pytest.fixture
@@ -64,3 +66,21 @@ def test_a_measure_that_is_missing_leaves_the_other(panels):
     assert len(costs_by_length(panels[:1]).data) == 2
     empty = costs_by_length([Panel("time", "times", ())])
     assert "neither time nor memory of a peer was measured" in empty.layout.annotations[0].text
+
+
+def test_every_row_stands_beside_its_tolerance_and_one_beyond_it_stands_out():
+    rows = (("llama", 7, 1e-7, 0.0, 1e-5, "all"), ("<b>$x$", 7, 2e-7, 3e-4, 1e-5, ""))
+    columns = ("name", "count", "read", "generated", "tolerance", "models")
+    figure = differences(margins(make_record(columns=columns, rows=rows)))
+    read, generated, tolerated = figure.data
+    assert (read.name, generated.name, tolerated.name) == ("read", "generated", "tolerated")
+    assert tolerated.x == (1e-5, 1e-5)
+    assert read.x == (1e-7, 2e-7)
+    assert generated.x == (pytest.approx(1e-8), 3e-4)
+    assert generated.text == ("0.0e+00", "3.0e-04")
+    assert generated.marker.color == (ATTENTION, UNCERTAINTY)
+    assert figure.layout.yaxis.ticktext == ("llama", "&lt;b&gt;&#36;x&#36;")
+
+
+def test_a_record_without_tolerances_has_no_such_picture():
+    assert margins(make_record()) is None

@@ -5,13 +5,22 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from analysis.evidence import captions
+from analysis.evidence.margins import margins
 from analysis.evidence.record import Record
 from analysis.evidence.topics import MODELS, REFERENCE, ROBUSTNESS, SPEED, Subject, missing, of_subjects
+from analysis.figures.differences import differences
+from pages.ui.camera import is_dark
 from pages.ui.evidence.asked import Asked
 from pages.ui.evidence.peers_view import beside_peers
 from pages.ui.evidence.record_table import headline, not_measured, show_record
 from pages.ui.links import TABLE
 from pages.ui.of_run.controls import choice
+from pages.ui.of_run.drawing import chart
+
+_CAPTION = (
+    "Largest difference of each row on a log scale, the upright bar is what is tolerated; further left is closer. A "
+    "difference of 0 stands at the left edge. The table below has the numbers."
+)
 
 
 def models(asked: Asked, kept: Mapping[str, Record]) -> None:
@@ -40,11 +49,20 @@ def robustness(asked: Asked, kept: Mapping[str, Record]) -> None:
 def _only(asked: Asked, subject: Subject, kept: Mapping[str, Record], about: str) -> None:
     del asked  # there is nothing to choose
     if subject.id in kept:
-        headline(captions.record_sentence(kept[subject.id]))
-        show_record(kept[subject.id])
+        record = kept[subject.id]
+        headline(captions.record_sentence(record))
+        _picture(record)
+        show_record(record)
     else:
         headline(f"{about}: not measured yet")
         not_measured([subject])
+
+
+def _picture(record: Record) -> None:
+    """Every row beside its tolerance, where the record has one."""
+    if (found := margins(record)) is not None:
+        chart(differences(found, dark=is_dark()), record.id, f"{record.title}: differences beside what is tolerated")
+        st.caption(_CAPTION)
 
 
 def _overview(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
