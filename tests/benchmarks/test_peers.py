@@ -5,6 +5,7 @@ import json
 import math
 import sys
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -40,6 +41,14 @@ def test_both_take_as_many_turns_as_were_asked_for(folder):
     found = worker.times(request_of(folder, "times", pairs=(3, 1)))
     assert [[len(turns[name]) for name in ("plain", "tool")] for turns in found] == [[3, 3], [1, 1]]
     assert all(seconds > 0 for turns in found for pair in (*turns["plain"], *turns["tool"]) for seconds in pair)
+
+
+def test_each_side_begins_every_other_turn(folder, monkeypatch):
+    order = count()
+    monkeypatch.setattr(worker, "_seconds", lambda _run, _prompt: (next(order), 0.0))
+    turns, _ = worker.times(request_of(folder, "times", pairs=(3, 1)))
+    assert [place for place, _ in turns["plain"]] == [0, 3, 4]
+    assert [place for place, _ in turns["tool"]] == [1, 2, 5]
 
 
 def test_our_answers_are_those_of_plain_generation(folder):
