@@ -88,7 +88,7 @@ def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
 @lru_cache(maxsize=8)  # of a trace, whatever its score: half of what a changed setting would cost
 def _weights(trace: Trace, alignment: Alignment) -> str:
     """Attention to the previous token (L, H, N - 1) in steps of 1 / 65534, half the bytes of float32; nan is 65535."""
-    weights = trace.previous_token_attention(alignment)
+    weights = trace.previous_token_attention(alignment).astype(np.float32)  # half precision ends at 65504
     steps = np.round(np.clip(weights, 0, 1) * MOST_STEPS)
     return _base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
 

@@ -1,0 +1,24 @@
+"""What the linked views are fed with."""
+
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+from pages.ui.linked_views.payload import MOST_STEPS, payload
+from pages.ui.words import words
+from rauq.score import score
+from tests.traces import make_trace
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_a_weight_is_drawn_as_it_is_in_whatever_precision_a_file_holds_it(kind):
+    attention = make_trace().attention.astype(kind)
+    attention[0, 0, 1:, 0] = (1.0, 0.25, 0.0)
+    attention[0, 1, 1, 0] = np.nan
+    trace = make_trace(attention=attention)
+    scored = score(trace)
+    steps = np.frombuffer(b64decode(payload(trace, scored, words(trace, scored))["weights"]), "<u2")
+    drawn = steps.reshape(trace.previous_token_attention().shape)
+    assert drawn[0, 0].tolist() == [MOST_STEPS, round(MOST_STEPS / 4)]
+    assert drawn[0, 1, 0] == MOST_STEPS + 1
