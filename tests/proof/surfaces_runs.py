@@ -23,7 +23,7 @@ from analysis.runs.arrays import batch, means
 from analysis.runs.costs import costs
 from analysis.runs.opened import Run, open_run
 from analysis.runs.preparing import prepare, request_for
-from analysis.runs.traces import fact_masks, trace
+from analysis.runs.traces import fact_masks, traces_in
 from pages.ui.runs import words
 from rauq.score import score_many
 from tests.proof.fuzz_engine import Surface
@@ -108,8 +108,8 @@ def _look_into(run: Run) -> None:
     costs(run)
     fact_masks(run)
     means(run, tokens="other", offset=2)
-    for row in range(len(run.answers)):
-        trace(run, row)
+    for shard in run.shards:
+        list(traces_in(run, shard))
     scores = score_many(batch(run))
     assert (np.isnan(scores.uncertainty) == (scores.reasons != "")).all()
 
