@@ -9,7 +9,7 @@ from analysis.evidence import record as module
 from analysis.evidence.record import save
 from analysis.evidence.topics import SUBJECTS
 from analysis.runs import library
-from pages.ui import cache
+from pages.ui import cache, hosting
 from pages.ui.evidence import check_view
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
@@ -195,6 +195,18 @@ def test_a_check_that_fails_says_why(monkeypatch):
     assert page.error[0].value == "No model was loaded"
     assert "There is no such model." in texts(page)
     assert not page.button(key="check_now").disabled
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_host_checks_its_own_models_and_takes_no_longer_prompts_than_elsewhere(monkeypatch):
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
+    monkeypatch.setenv(hosting.MODELS_VARIABLE, "first,second")
+    page = open_evidence(view="check")
+    assert chosen(page, "Model").options == ["first", "second"]
+    page.text_area(key=check_view.PROMPT).set_value("x" * (hosting.HOST.characters + 1)).run()
+    checked(page)
+    assert not page.exception
+    assert page.error[0].value == "This input cannot be used"
 
 
 def test_the_url_comes_back_with_the_page():

@@ -9,7 +9,7 @@ import streamlit as st
 from analysis.evidence import captions
 from analysis.evidence.record import Record
 from analysis.figures.check_differences import check_differences
-from pages.ui import cache, jobs, state
+from pages.ui import cache, hosting, jobs, state
 from pages.ui.camera import format_picker, is_dark
 from pages.ui.errors import printable, show_error
 from pages.ui.evidence.asked import Asked
@@ -17,7 +17,6 @@ from pages.ui.evidence.record_table import headline
 from pages.ui.jobs import Job, Request
 from pages.ui.model_form import chosen_model, model_form
 from pages.ui.of_run.drawing import chart
-from pages.ui.state import ATLAS
 from rauq.labels import running
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def _found(job: Job, check: "Check") -> None:
 
 
 def _form(*, live: bool) -> None:
-    st.session_state.setdefault(state.MODEL, ATLAS)
+    st.session_state.setdefault(state.MODEL, hosting.models()[0])
     with st.container(border=True):
         model_form()
         st.text_area("Prompt (none: random tokens)", key=PROMPT, height=70, persist_state="session")
