@@ -1,9 +1,9 @@
 """The whole grid of ablations on a run of 2,000 answers, beside scoring its settings one by one.
 
 11 alphas, both signals, every update rule and every aggregation of tokens and layers: 2,640 settings on 2,000 answers
-of 32 x 32 heads x 60 tokens, with nothing in common kept from earlier. The grid is computed once as a whole, with
-progress, in seconds of the clock. Then both sides take turns on a fifteenth of the answers each: the grid, and
-`score_many` on a sample of its settings, scaled up; these are CPU times of one thread. Fails where a bound is missed:
+of 32 x 32 heads x 60 tokens, with nothing in common kept from earlier. The grid is computed once as a whole, in
+seconds of the clock. Then both sides take turns on a fifteenth of the answers each: the grid, and `score_many` on a
+sample of its settings, scaled up; these are CPU times of one thread. Fails where a bound is missed:
 
 - the whole grid: at most 60 s;
 - one by one: at least 4 times as long, for sure;
@@ -27,7 +27,7 @@ import numpy as np
 from analysis.evidence.record import Bound, Record
 from benchmarks.paired import cpu_seconds, ratio, seconds
 from benchmarks.recording import at_least, finish, interval, measured, parser, tell
-from benchmarks.scoring import ALPHAS, answers_of_full_length, no_difference, without_means
+from benchmarks.scoring import ALPHAS, ANSWERS, answers_of_full_length, no_difference, without_means
 from rauq import Batch, Settings, score_many
 from rauq.grid import score_grid
 from rauq.settings import LayerAggregation, Signal, TokenAggregation, Update
@@ -61,7 +61,7 @@ class Turns(NamedTuple):
 def clock_seconds(answers: Batch, settings: list[Settings]) -> float:
     """Seconds of the clock for the whole grid."""
     started = perf_counter()
-    score_grid(answers, settings, on_progress=lambda done, total: tell(f"{done:,} of {total:,} answers"))
+    score_grid(answers, settings)
     return perf_counter() - started
 
 
@@ -81,6 +81,7 @@ def take_turns(answers: Batch, settings: list[Settings]) -> Turns:
 def measure() -> Record:
     """The whole grid by the clock, then both sides in turn."""
     answers, settings = answers_of_full_length(), settings_of_the_grid()
+    tell(f"{len(settings):,} settings on {ANSWERS:,} answers")
     whole, turns = clock_seconds(answers, settings), take_turns(answers, settings)
     grid, single, slower = seconds(turns.grid), seconds(turns.single), ratio(turns.single, turns.grid)
     return measured(
