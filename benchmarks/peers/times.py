@@ -66,7 +66,8 @@ def times_record(found: Mapping[tuple[int, str, str], Turns]) -> Record:
             "lm-polygraph runs with eager attention, which it needs, and without hidden states, which RAUQ does not.",
             "The interval of the last ratio is as wide as both of its parts allow.",
         ),
-        finding=f"At a prompt of {longest:,} tokens lm-polygraph takes {faster.median:.1f} times as much CPU time.",
+        finding=f"After a prompt of {longest:,} tokens, an answer with its score takes lm-polygraph "
+        f"{faster.median:.1f} times the CPU time that it takes here, each beside plain generation.",
     )
 
 
