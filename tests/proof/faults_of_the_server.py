@@ -51,7 +51,7 @@ def _set_to_work(server: Server, run: str) -> None:
         visitor.click(f"resume_{run}")
         other.open("inspect")
         other.click("run", other.chosen("task", "generate"), other.typed("prompt", ENDLESS.format("Oslo")))
-        visitor.look_until(lambda: not (visitor.asked or visitor.running))
+        visitor.wait_for_page()
         other.look_until(lambda: any(b"of at most" in raw for raw in seen))
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from tests.proof.visitor import PATIENCE, Visitor, visiting
+from tests.proof.visitor import Visitor, visiting
 
 PAGES = ("inspect", "compare", "answer_sets", "methods", "lesson", "runs")
 PROMPTS = ("Q: Where is {}?\nA:", "Text: {} was drawn on Friday in Lyon.\nSummary:", "German: {} ist da.\nEnglish:")
@@ -134,10 +134,9 @@ def _stop(visitor: Visitor, guest: Guest) -> float:
     visitor.open("inspect")
     prompt = ENDLESS.format(guest.word)
     visitor.click("run", visitor.chosen("task", "generate"), visitor.typed("prompt", prompt))
-    visitor.look_until(lambda: not visitor.running, PATIENCE)  # the page that follows the job is there
-    if not visitor.polls:  # it has ended already
-        return 0.0
-    visitor.click("stop")
+    visitor.wait_for_page()
+    if visitor.polls:  # else it has ended already
+        visitor.click("stop")
     return _settled(visitor)
 
 

@@ -10,7 +10,7 @@ from tests.proof.load import SESSIONS, load
 from tests.proof.visitor import Visitor
 
 SECONDS = 10.0  # of each of two rounds
-MOST_GROWTH = 0.15  # caches are still filling up: five minutes allow a third of it
+MOST_GROWTH = 0.08  # seconds do not fill every cache; after five minutes it may be 5 %
 SLOWEST_STOP = 30.0  # on a machine that has other tests to run
 
 
@@ -35,8 +35,7 @@ def test_the_same_load_once_more_takes_no_more_memory(loaded):
 
 
 def test_stop_works_under_load(loaded):
-    stops = np.concatenate([each.seconds(of="stop") for each in loaded.rounds])
-    assert stops.max() <= SLOWEST_STOP
+    assert loaded.slowest_stop <= SLOWEST_STOP
 
 
 def test_the_word_of_another_is_noticed():

@@ -86,6 +86,14 @@ class Visitor:
         """
         self.look_until(lambda: not (self.asked or self.running or self.polls), patience)
 
+    def wait_for_page(self) -> None:
+        """Look until the page is drawn, whatever is followed on it.
+
+        Raises:
+            TimeoutError: it takes longer.
+        """
+        self.look_until(lambda: not (self.asked or self.running))
+
     def look_until(self, reached: Callable[[], bool], patience: float = PATIENCE) -> None:
         """Take in messages, and run the fragments that are due, until something is reached.
 
