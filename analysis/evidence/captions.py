@@ -15,7 +15,7 @@ LIMITS = (
     "atlas is far too small to support or to refute what the paper claims about large models.",
     "The table of models shows, on tiny random ones, that attention is taken exactly, not what a trained one says.",
     "The paper's nine models were not at hand, nor a hub over the network; their code is tested on small checkpoints.",
-    "Nor were the published judges (entailment, similarity, AlignScore, COMET); theirs is tested likewise.",
+    "Nor were the published judges (entailment, similarity, AlignScore, COMET); their code is tested likewise.",
     "Attention can be taken only from models whose weights are at hand, never through an API.",
     "Times are those of the machine below each table. Ratios carry over to another machine better than seconds do.",
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from analysis.evidence.peers import computed_memory, memory_curves, time_curves
+from benchmarks.peers import memory, times
 from rauq.errors import InvalidInput
 from tests.evidence import make_record, peers_memory, peers_time
 
@@ -26,3 +27,13 @@ def test_what_was_computed_is_not_among_what_was_measured():
 def test_a_record_of_other_columns_is_refused():
     with pytest.raises(InvalidInput, match="record scoring has no column prompt, tokens, tool, MiB"):
         memory_curves(make_record())
+
+
+def test_the_measurements_make_records_that_can_be_drawn():
+    tools = [(length, tool, clock) for length in (32, 512) for tool in times.TOOLS for clock in times.CLOCKS]
+    turns = times.Turns(plain=(1.0, 1.0), tool=(2.0, 2.0))
+    assert [curve.values for curve in time_curves(times.times_record(dict.fromkeys(tools, turns)))] == [(2.0, 2.0)] * 2
+    peaks = dict.fromkeys([(length, way) for length in (32, 512) for way in memory.WAYS], (1.0, 2.0, 3.0))
+    record = memory.memory_record(peaks)
+    assert [curve.values for curve in memory_curves(record)] == [(2.0, 2.0)] * 3
+    assert [curve.lengths for curve in computed_memory(record)] == [(memory.COMPUTED_ONLY,)]
