@@ -124,6 +124,7 @@ def peak_mib(run: Callable[[], object], *, device: torch.device) -> float:
 
 def recorded(shares: Sequence[Share], gpu: str) -> Record:
     """The table of all shapes and lengths."""
+    most = max(found.added.median for found in shares)
     return measured(
         "gpu",
         title="Capture and score on a GPU",
@@ -142,6 +143,7 @@ def recorded(shares: Sequence[Share], gpu: str) -> Record:
             if found.shape == SHAPES[0].name
         ],
         notes=(f"Measured on one {gpu}.",),
+        finding=f"On a GPU, capture and score add at most {most:.2f} % to decoding.",
     )
 
 

@@ -55,6 +55,7 @@ def test_every_length_has_its_bounds(cpu, recorder, extra, met):
     record = capture.recorded([found])
     assert [bound.met for bound in record.bounds] == met
     assert dict(zip(record.columns, record.rows[0], strict=True))["extra MiB"] == extra
+    assert f"{cpu.median:.3f} times" in record.finding
 
 
 def test_what_does_more_than_the_base_has_a_ratio_above_1():
