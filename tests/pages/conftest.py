@@ -8,7 +8,8 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import rauq
-from pages.ui import cache, links
+from analysis.runs.library import FOLDER_VARIABLE
+from pages.ui import cache, hosting, links
 from rauq.atlas import recorded
 
 NAME = "made-up"  # of the answer that a page is opened with
@@ -46,3 +47,14 @@ def no_model(monkeypatch):
         raise AssertionError(name)
 
     monkeypatch.setattr(rauq, "load_model", refuse, raising=False)
+
+
+@pytest.fixture
+def host(monkeypatch, tmp_path):
+    """A host whose machine has runs and models that are nobody's business."""
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "private"))
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.setattr(cache, "private_place", lambda: place)
+    return place

@@ -1,0 +1,149 @@
+"""The runs of a session on a host: its own alone, within the limits, wherever they came from."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from analysis.datasets.example import DataSet, Example
+from analysis.runs import process
+from analysis.runs.archive import export_zip
+from analysis.runs.lock import only_job
+from analysis.runs.manifest import read_manifest
+from analysis.runs.preparing import prepare, request_for
+from pages.ui import cache, hosting, session_runs
+from pages.ui.hosting import HOST
+from rauq.errors import InvalidInput
+from tests.pages.reading import interpreted
+from tests.pages.runs_page import new_run, open_form, open_runs, said, told, upload
+from tests.pages.sets import make
+
+pytestmark = pytest.mark.usefixtures("host")
+
+LONG = "x" * (HOST.characters + 1)
+
+
+@pytest.fixture
+def no_process(monkeypatch):
+    begun = []
+    monkeypatch.setattr(process, "_started", begun.append)
+    return begun
+
+
+def imported(page, folder):
+    with export_zip(folder) as archive:
+        content = archive.read()
+    page.session_state["import_run"] = True
+    return page.run().get("file_uploader")[0].upload("copy.zip", content).run()
+
+
+def own_folder(page):
+    return cache.private_place() / page.session_state["_runs_folder"]
+
+
+@pytest.fixture
+def request_and_data():
+    data = DataSet(name="mine.csv", examples=(Example(id="0", prompt="Where?"),))
+    return request_for(data, model="atlas"), data
+
+
+FOREIGN = {
+    **{name: ({name: "/etc"}, "from elsewhere") for name in ("weights", "nli", "similarity", "tagger", "idf")},
+    **{name: ({name: value}, "offers atlas") for name, value in (("model", "/etc"), ("device", "cuda"))},
+    "kind": ({"kind": "instruct"}, "offers atlas"),
+    "rows": ({"count": HOST.rows + 1}, "501 rows"),
+    "tokens": ({"max_new_tokens": HOST.new_tokens + 1}, "257 new tokens"),
+    "samples": ({"samples": HOST.samples + 1}, "6 samples"),
+    "batch": ({"batch_size": HOST.batch + 1}, "17 rows in a batch"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), FOREIGN.values(), ids=FOREIGN)
+def test_a_run_that_oversteps_a_limit_is_refused(change, says, request_and_data, monkeypatch):
+    request, data = request_and_data
+    session_runs.check_run(request, data.examples)
+    with pytest.raises(InvalidInput, match=says):
+        session_runs.check_run(replace(request, **change), data.examples)
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "")
+    session_runs.check_run(replace(request, **change), data.examples)
+
+
+@pytest.mark.parametrize("example", [Example(id="0", prompt=LONG), Example(id="0", prompt="a", answer=LONG)])
+def test_a_text_of_a_run_that_is_too_long_is_refused(example, request_and_data):
+    with pytest.raises(InvalidInput, match="8,001 characters"):
+        session_runs.check_run(request_and_data[0], [example])
+
+
+def test_the_form_of_a_run_names_no_path_and_keeps_the_rows(no_process):
+    rows = "".join(f"Where is {number}?\n" for number in range(HOST.rows + 1))
+    page = upload(open_form(), f"prompt\n{rows}".encode())
+    assert not page.exception
+    assert {field.key for field in page.text_input} == {"new_run_name"}
+    sources = next(group for group in page.get("button_group") if group.key == "new_run_source")
+    assert "The paper's" not in [option.content for option in sources.proto.options]
+    assert page.number_input(key="new_run_limit").placeholder == "500 of 501"
+    page.button(key="start_run").click().run()
+    (folder,) = own_folder(page).iterdir()
+    assert read_manifest(folder).request.count == HOST.rows
+    assert no_process == [folder]
+
+
+def test_a_session_sees_the_bundled_run_and_its_own_alone(open_app, tmp_path):
+    make(tmp_path / "private", "of-this-machine")
+    mine, other = imported(open_runs(), new_run(tmp_path / "made")), open_runs()
+    assert not mine.error
+    assert "copy" in said(mine)
+    for text in ("copy", "of-this-machine"):
+        assert text not in said(other.run())
+        assert "There is no run of that name here." in interpreted(open_runs(run=text))
+        assert "There is no such answer of a run here" in interpreted(open_app(run=text, number="0"))
+    assert "they go with this page" in told(mine)
+    assert own_folder(mine) != own_folder(other)
+    assert len(own_folder(mine).name) == 22  # of 64 letters: 128 bits
+
+
+@pytest.mark.parametrize("change", [{"model": "/etc"}, {"nli": "/etc"}], ids=["model", "judge"])
+def test_a_run_from_elsewhere_is_not_gone_on_with_beyond_what_is_offered(change, no_process, tmp_path):
+    data = DataSet(name="a", examples=(Example(id="0", prompt="Where?"),))
+    prepare(tmp_path / "made", data, request_for(data, **{"model": "atlas"} | change))
+    page = imported(open_runs(), tmp_path / "made")
+    page.button(key="resume_copy").click().run()
+    assert not page.exception
+    assert page.error[0].value == "This input cannot be used"
+    assert no_process == []
+
+
+def test_so_many_jobs_work_at_a_time_and_no_more(host):
+    runs = [new_run(host / session / "run") for session in "abc"]
+    with only_job(runs[0]):
+        session_runs.check_begin(runs[2])
+        with only_job(runs[1]), pytest.raises(InvalidInput, match="2 jobs work on this host"):
+            session_runs.check_begin(runs[2])
+    session_runs.check_begin(runs[2])
+
+
+def test_runs_of_the_longest_unused_session_make_room(host, monkeypatch):
+    monkeypatch.setattr(session_runs.st, "session_state", {"_runs_folder": "mine"})
+    runs = {name: new_run(host / name / "run") for name in ("at-work", "mine", "old", "new")}
+    for age, name in enumerate(runs):
+        os.utime(host / name, (age, age))
+    size = session_runs._bytes() // 4
+    room(monkeypatch, 3.5 * size)
+    with only_job(runs["at-work"]):
+        session_runs.make_room()
+        assert {path.name for path in host.iterdir()} == {"at-work", "mine", "new"}
+        room(monkeypatch, 1.5 * size)
+        with pytest.raises(InvalidInput, match="no room for another run"):
+            session_runs.make_room()
+    assert {path.name for path in host.iterdir()} == {"at-work", "mine"}
+
+
+def room(monkeypatch, size):
+    monkeypatch.setattr(hosting, "HOST", replace(HOST, bytes=int(size)))
+
+
+def test_a_large_archive_is_not_unpacked(monkeypatch, tmp_path, host):
+    monkeypatch.setattr(hosting, "HOST", replace(HOST, archive=100))
+    page = imported(open_runs(), new_run(tmp_path / "made"))
+    assert "This archive is not unpacked: it unpacks from" in said(page)
+    assert list(host.glob("*/*")) == []
