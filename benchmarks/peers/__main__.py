@@ -32,7 +32,7 @@ def main() -> int:
     options = parser(__doc__)
     options.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     options.add_argument("--lengths", type=int, nargs="+", default=[32, 512, 2048, 4096])
-    options.add_argument("--pairs", type=int, default=15, help="a third of them above 1,024 tokens")
+    options.add_argument("--pairs", type=int, default=9, help="half of them above 1,024 tokens")
     given = options.parse_args()
     return max(finish(record, keep=given.record) for record in _records(given))
 

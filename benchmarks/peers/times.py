@@ -83,5 +83,5 @@ def _row(length: int, tool: str, clock: str, turns: Turns) -> tuple[str | int | 
 
 
 def lengths_and_pairs(lengths: Sequence[int], most: int) -> dict[int, int]:
-    """Fewer pairs where a pair takes long: a third of them above 1,024 tokens."""
-    return {length: most if length <= 1_024 else max(most // 3, 1) for length in lengths}
+    """Fewer pairs where a pair takes long: half of them above 1,024 tokens."""
+    return {length: most if length <= 1_024 else max(most // 2, 1) for length in lengths}
