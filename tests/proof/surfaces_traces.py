@@ -90,8 +90,7 @@ def _in_arrays(content: bytes, rng: Random) -> bytes:
 def _spoilt_array(array: np.ndarray, rng: Random) -> np.ndarray:
     match rng.randrange(5):
         case 0:
-            with np.errstate(all="ignore"):
-                return array.astype(rng.choice(_TYPES))
+            return array.astype(rng.choice(_TYPES))
         case 1:
             return np.ascontiguousarray(array[: rng.randint(0, len(array))])
         case 2:

@@ -8,7 +8,7 @@ from tests.proof.properties_drawn import given_answers, scored_answers
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.test.__name__)
 def test_the_law_holds(law):
-    assert prove(law, count=30) == ""
+    assert prove(law, count=20) == ""
 
 
 @given_answers(scored_answers())
