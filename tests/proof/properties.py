@@ -18,7 +18,7 @@ from rauq.score import Score
 from rauq.settings import Settings
 from tests.proof.properties_drawn import answers, chosen, given_answers, orders, scored_answers
 
-COUNT = 2_000
+COUNT = 1_000
 _ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
 
 
