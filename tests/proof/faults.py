@@ -16,7 +16,7 @@ def record() -> Record:
         kills(count=20, seed=SEED),
         full_disks(count=20, seed=SEED),
         vanished_models(count=20, seed=SEED),
-        broken_shards(count=1_000, seed=SEED),
+        broken_shards(count=500, seed=SEED),
         ended_servers(count=5, seed=SEED),
     )
     losses = [f"{each.fault}: {loss}" for each in survived for loss in each.losses]

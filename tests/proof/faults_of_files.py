@@ -10,7 +10,7 @@ from tests.proof.jobs_at_work import SHARDS, runs_at_hand, unlike_whole, worked
 from tests.proof.survived import Survived
 
 MOST_BITS = 8
-_AGAIN = 10  # every so many, the run is gone on with
+_AGAIN = 20  # every so many, the run is gone on with
 
 
 def broken_shards(*, count: int, seed: int) -> Survived:
