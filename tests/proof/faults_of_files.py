@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from analysis.runs.arrays import batch
+from analysis.runs.arrays import batch, means
 from analysis.runs.opened import Run, open_run
-from analysis.runs.shard import answers_path, traces_path
+from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path, traces_path
 from rauq.score import score_many
 from tests.proof.jobs_at_work import SHARDS, runs_at_hand, unlike_whole, worked
 from tests.proof.survived import Survived
@@ -53,10 +53,13 @@ def _misread(found: Run, before: Run, shard: int) -> list[str]:
     rows = np.flatnonzero(~before.answers["number"].isin(left_out))
     if not found.answers.equals(before.answers.iloc[rows].reset_index(drop=True)):
         faults.append("the answers of other shards changed, and nothing was told")
-    if not np.array_equal(_uncertainty(found), _uncertainty(before)[rows], equal_nan=True):
-        faults.append("a score changed, and nothing was told")
+    for now, then in zip(_numbers(found), _numbers(before), strict=True):
+        if not np.array_equal(now, then[rows], equal_nan=True):
+            faults.append("a number changed, and nothing was told")
     return faults
 
 
-def _uncertainty(run: Run) -> np.ndarray:
-    return score_many(batch(run)).uncertainty
+def _numbers(run: Run) -> list[np.ndarray]:
+    """Scores and mean attention of all answers."""
+    attention = [means(run, alignment, offset=offset) for alignment in ALIGNMENTS for offset in OFFSETS]
+    return [score_many(batch(run)).uncertainty, *attention]
