@@ -31,7 +31,7 @@ app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 test: setup chromium ## Run every test
 	OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile
 
-proof: setup ## What is hard to break, in full: laws, spoilt inputs, faults, load
+proof: setup chromium ## What is hard to break, in full: laws, spoilt inputs, faults, load
 	OMP_NUM_THREADS=1 $(RUN) tests.proof --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
 
 check: setup ## Formatting, lint, types
