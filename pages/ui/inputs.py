@@ -140,6 +140,7 @@ def _task() -> None:
 
 def _counted(request: Request) -> str | RauqError:
     try:
+        hosting.check_text("prompt", request.prompt)
         lm = cache.model(request.model)
         return _room(len(lm.encode(request.prompt).ids), lm.context_length)
     except RauqError as error:

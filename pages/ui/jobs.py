@@ -109,7 +109,8 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         job.error = _alone(error)
     except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait for ever
         _log.exception("The generation failed")
-        job.error = RauqError(f"The generation failed unexpectedly ({type(error).__name__}: {error}).")
+        what = type(error).__name__ if hosting.is_hosted() else f"{type(error).__name__}: {error}"
+        job.error = RauqError(f"The generation failed unexpectedly ({what}).")
     finally:
         atexit.unregister(job.give_up)
         job.done.set()

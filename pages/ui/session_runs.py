@@ -78,7 +78,7 @@ def check_begin(folder: Path) -> None:
     if not hosting.is_hosted():
         return
     check_run(read_manifest(folder).request, read_examples(folder))
-    if sum(map(is_held, _all_runs())) >= (most := hosting.limits().jobs):
+    if sum(map(is_held, _runs())) >= (most := hosting.limits().jobs):
         message = f"{most} jobs work on this host, and no more do at a time. Begin once one of them has ended."
         raise InvalidInput(message)
 
@@ -92,21 +92,21 @@ def make_room() -> None:
     if not hosting.is_hosted():
         return
     mine, most = runs_folder(), hosting.limits().bytes
-    for folder in sorted({run.parent for run in _all_runs()}, key=_last_used):
-        if _bytes() > most and folder != mine and not any(map(is_held, folder.iterdir())):
+    for folder in sorted({run.parent for run in _runs()}, key=_last_used):
+        if _bytes() > most and folder != mine and not any(map(is_held, _runs(folder.name))):
             shutil.rmtree(folder, ignore_errors=True)
     if _bytes() > most:
         message = "There is no room for another run on this host. Delete one of yours, or try again later."
         raise InvalidInput(message)
 
 
-def _all_runs() -> list[Path]:
-    """The runs of all sessions; what another session deletes meanwhile is left out."""
-    return [Path(found) for found in glob(f"{cache.private_place()}/*/*")]  # noqa: PTH207 - it bears such a loss
+def _runs(session: str = "*") -> list[Path]:
+    """The runs of a session, or of all; what another session deletes meanwhile is left out."""
+    return [Path(found) for found in glob(f"{cache.private_place()}/{session}/*")]  # noqa: PTH207 - it bears such a loss
 
 
 def _bytes() -> int:
-    return sum(map(size_of, _all_runs()))
+    return sum(map(size_of, _runs()))
 
 
 def _last_used(folder: Path) -> float:

@@ -9,7 +9,7 @@ import pytest
 import rauq
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import MOST_EXAMPLES, MOST_SAMPLES
-from pages.ui import cache, hosting, jobs, session_runs, state
+from pages.ui import cache, hosting, inputs, jobs, session_runs, state
 from pages.ui.cache import ModelChoice
 from pages.ui.hosting import HOST, OWN, Limits
 from pages.ui.jobs import Branch, Request
@@ -107,6 +107,11 @@ def test_a_request_that_oversteps_a_limit_is_refused_at_once(asked, says):
     assert says in str(job.error)
 
 
+@pytest.mark.usefixtures("nothing_is_read")
+def test_the_tokens_of_a_prompt_that_is_too_long_are_not_counted():
+    assert "8,001 characters of prompt" in str(inputs._counted(Request(model=ATLAS, prompt=LONG)))
+
+
 def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):
     monkeypatch.setenv(hosting.MODELS_VARIABLE, "atlas,org/name")
     for page in (open_app(), open_compare()):
@@ -153,6 +158,17 @@ def test_an_uploaded_answer_of_another_model_does_not_branch(open_app):
     job = jobs.start(request)
     assert job.done.wait(30)
     assert "this host offers atlas" in str(job.error)
+
+
+def test_what_nobody_foresaw_is_told_by_its_kind_alone(monkeypatch):
+    def fail(*_arguments, **_options):
+        message = "/a/folder of this machine"
+        raise OSError(message)
+
+    monkeypatch.setattr(cache, "model", fail)
+    job = jobs.start(Request(model=ATLAS, prompt="Where?"))
+    assert job.done.wait(30)
+    assert str(job.error) == "The generation failed unexpectedly (OSError)."
 
 
 def test_errors_tell_strangers_nothing_about_the_machine(open_app, monkeypatch):

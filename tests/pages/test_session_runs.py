@@ -8,9 +8,12 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.runs import process
 from analysis.runs.archive import export_zip
+from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.lock import only_job
 from analysis.runs.manifest import read_manifest
 from analysis.runs.preparing import prepare, request_for
+from analysis.runs.process import LOG
+from analysis.runs.status import Status, write_status
 from pages.ui import cache, hosting, session_runs
 from pages.ui.hosting import HOST
 from rauq.errors import InvalidInput
@@ -111,6 +114,18 @@ def test_a_run_from_elsewhere_is_not_gone_on_with_beyond_what_is_offered(change,
     assert not page.exception
     assert page.error[0].value == "This input cannot be used"
     assert no_process == []
+
+
+def test_the_log_of_a_job_is_for_ones_own_machine(tmp_path, monkeypatch):
+    page = imported(open_runs(), new_run(tmp_path / "made"))
+    folder = own_folder(page) / "copy"
+    write_status(folder, Status(state="failed", total=3, message="No room"))
+    (folder / LOG).write_text("a path of this machine")
+    assert "No room" in said(page.run())
+    assert [code.value for code in page.code] == []
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder.parent))
+    assert [code.value for code in page.run().code] == ["a path of this machine"]
 
 
 def test_so_many_jobs_work_at_a_time_and_no_more(host):

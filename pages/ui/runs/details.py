@@ -9,7 +9,7 @@ from analysis.runs.archive import export_zip
 from analysis.runs.library import Listed
 from analysis.runs.process import last_lines
 from analysis.runs.status import WORKING
-from pages.ui import cache
+from pages.ui import cache, hosting
 from pages.ui.errors import printable
 from pages.ui.runs import actions, words
 from rauq.errors import RunError
@@ -33,7 +33,8 @@ def details(run: Listed) -> None:
 
 
 def _log(run: Listed) -> None:
-    if log := last_lines(run.folder, _LAST_LINES):
+    """What a job's process said, which would tell strangers about this machine."""
+    if not hosting.is_hosted() and (log := last_lines(run.folder, _LAST_LINES)):
         with st.expander("The last lines of its log"):
             st.code(lines(log), language=None, wrap_lines=True)
 
