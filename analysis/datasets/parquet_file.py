@@ -26,12 +26,7 @@ def read_parquet(content: bytes, name: str) -> Table:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         rows = _rows(file, name)
-    except (
-        pa.ArrowException,
-        OSError,
-        ValueError,
-        OverflowError,
-    ) as error:  # text that is no UTF-8, dates out of range
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # no UTF-8, dates out of range
         if isinstance(error, InvalidInput):
             raise
         message = f"{name} is no readable Parquet file ({' '.join(str(error).split())[:200]}). Write it again."
