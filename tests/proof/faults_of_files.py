@@ -17,6 +17,7 @@ def broken_shards(*, count: int, seed: int) -> Survived:
     """Each time one file of a shard is cut at a random place, or random bits of it are changed."""
     random = np.random.default_rng(seed)
     lost: list[str] = []
+    gone_on_with = range(0, count, _AGAIN)
     with runs_at_hand() as runs:
         before = open_run(runs.whole)
         for number in range(count):
@@ -25,13 +26,14 @@ def broken_shards(*, count: int, seed: int) -> Survived:
             path = (answers_path, traces_path)[number % 2](folder, shard)
             path.write_bytes(_spoilt(path.read_bytes(), random))
             lost += [f"{path.name}: {fault}" for fault in _misread(open_run(folder), before, shard)]
-            if number % _AGAIN == 0:
+            if number in gone_on_with:
                 worked(folder)
                 lost += unlike_whole(runs, folder)
     return Survived(
         fault="shard of a run cut, or up to eight bits of it changed",
         times=count,
-        outcome="it is left out and named, the other shards are as they were, and the job makes it anew",
+        outcome="it is left out and named, or reads as before, and the other shards are as they were; "
+        f"{len(gone_on_with)} times the job went on, and made it anew",
         losses=tuple(lost),
     )
 

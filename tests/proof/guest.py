@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.proof.visitor import Visitor, visiting
 
-PAGES = ("inspect", "compare", "answer_sets", "methods", "lesson", "runs")
+PAGES = ("inspect", "compare", "answer_sets", "methods", "lesson", "runs", "evidence")
 PROMPTS = ("Q: Where is {}?\nA:", "Text: {} was drawn on Friday in Lyon.\nSummary:", "German: {} ist da.\nEnglish:")
 ENDLESS = "{}. Once upon a time "  # answered with more than a hundred tokens
 PASTED = " In Peru.\n"
@@ -96,6 +96,7 @@ def _follow_a_link(visitor: Visitor, guest: Guest) -> float:
         ("compare", {}),
         ("lesson", {}),
         ("runs", {}),
+        ("evidence", {"view": "speed"}),
     )
     page, query = links[guest.random.integers(len(links))]
     visitor.open(page, urlencode(query))

@@ -73,7 +73,8 @@ def record() -> Record:
         title="Load: sessions at once on one server",
         about=f"{SESSIONS} sessions over websockets open pages and links, generate, score pasted answers, change alpha "
         "and stop jobs, without a pause between what they do, for five minutes; then others do the same once more. "
-        "Each writes a word of its own into its prompts, which is looked for in what the others are shown.",
+        "Each writes a word of its own into its prompts, which is looked for in what the others are shown. The "
+        "server is started as make app starts it, with two arenas of memory.",
         command="python -m tests.proof --only load",
         columns=("action", "times", "median s", "95 % s", "slowest s"),
         rows=[_row(name, found) for name in ("", *sorted({done.action for done in first.done}))],

@@ -22,7 +22,7 @@ from tests.traces import make_trace
 Query = dict[str, str]
 
 APP = str(Path(__file__).parents[2] / "app.py")
-PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "lesson")
+PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "lesson", "evidence")
 _USUAL: Query = {
     **{
         "signal": "entropy",
