@@ -39,6 +39,7 @@ def answers(draw: st.DrawFn) -> Trace:
         stop_reason=draw(st.sampled_from(get_args(StopReason))),
         prompt=draw(st.text(max_size=20)),
         wrong=tuple(sorted(draw(st.sets(st.integers(0, num_tokens - 1))))),
+        extras={name: np.arange(3.0) for name in draw(st.sets(st.sampled_from(("one", "two"))))},
     )
     return _with_extremes(trace, draw)
 
@@ -97,6 +98,6 @@ def _with_extremes(trace: Trace, draw: st.DrawFn) -> Trace:
         **arrays,
         **{
             name: getattr(trace, name)
-            for name in ("num_layers", "num_heads", "layers", "kind", "stop_reason", "prompt", "wrong")
+            for name in ("num_layers", "num_heads", "layers", "kind", "stop_reason", "prompt", "wrong", "extras")
         },
     )
