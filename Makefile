@@ -9,9 +9,6 @@ TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 WORKERS ?= 2
 BENCHMARKS := capture growth scoring ablations sampling throughput runs page dependencies
 
-# Every run of a page is a thread. With an arena of its own each would hold on to what it has freed, up to 180 MiB in
-# all, so `make app` lets glibc hand out two.
-
 # pip reports a newer pip as noise, and must never stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -25,13 +22,15 @@ help: ## List the targets
 
 setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned packages
 
+# Every run of a page is a thread. With an arena of its own each would hold on to what it has freed, up to 180 MiB in
+# all, so glibc hands out two.
 app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 	MALLOC_ARENA_MAX=2 $(RUN) streamlit run app.py
 
 test: setup chromium ## Run every test
 	OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile
 
-proof: setup chromium ## What is hard to break, in full: laws, spoilt inputs, faults, load
+proof: setup chromium ## What is hard to break, in full: laws, spoilt inputs, hostile text, faults, load
 	OMP_NUM_THREADS=1 $(RUN) tests.proof --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
 
 check: setup ## Formatting, lint, types
