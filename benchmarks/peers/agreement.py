@@ -96,7 +96,8 @@ def agreement_record(models: Sequence[Compared]) -> Record:
             "The peer takes probabilities in float32; for the first bound its log-likelihoods are widened beforehand.",
             "In its first two steps the peer gives an end token the smallest logit. We do not, so there is no bound.",
         ),
-        finding=f"From the same prompts both give the same ids, and scores that differ by {whole:.0e} at most.",
+        finding=f"From the same prompts, without an end token, both give the same ids in {same} of {answers} answers, "
+        f"and there scores that differ by {whole:.0e} at most.",
     )
 
 
