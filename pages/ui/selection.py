@@ -13,6 +13,7 @@ import streamlit as st
 from pages.ui import links
 from pages.ui.links import COLOUR, HEAD, LAYER, SELECTED, TOKEN, WRONG
 from pages.ui.state import notify
+from pages.ui.told import update_url
 from rauq.score import Score
 from rauq.trace import Trace
 
@@ -78,11 +79,7 @@ def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
 
 def write(selected: Chosen) -> None:
     """Write a selection into the URL."""
-    for name, value in asdict(selected).items():
-        if value is None:
-            st.query_params.pop(name, None)
-        elif st.query_params.get(name) != str(value):
-            st.query_params[name] = str(value)
+    update_url({name: None if value is None else str(value) for name, value in asdict(selected).items()})
 
 
 def nearest(allowed: Sequence[int], asked: int) -> int:

@@ -89,10 +89,10 @@ def _model(wanted: Asked) -> dict[str, str]:
 def show(trace: Trace) -> None:
     """Show an answer that has just come. What was selected goes, unless a link asked for this answer and for that."""
     link = links.read_asked(st.query_params.to_dict())
-    if link is None or link.prompt != trace.prompt:
-        _forget(*SELECTED, WRONG)
+    stays = link is not None and link.prompt == trace.prompt
     name = answers.keep(trace)
-    told.write(dict.fromkeys((EXAMPLE, *OF_RUN, *ASKS), None) | {KEPT: name})
+    gone = (EXAMPLE, *OF_RUN, *ASKS, *(() if stays else (*SELECTED, WRONG)))
+    told.write(dict.fromkeys(gone, None) | {KEPT: name})
     st.session_state[_IN_FORM] = f"{KEPT}:{name}"  # or newer: the form is where it came from
 
 
@@ -101,9 +101,8 @@ def open_recorded(recorded: Recorded) -> None:
     if job := st.session_state.pop(JOB, None):
         job.cancel.set()
     told.forget()
-    _forget(KEPT, *OF_RUN, *ASKS, *SELECTED, WRONG)
     st.session_state.pop(UNREADABLE, None)
-    st.query_params[EXAMPLE] = recorded.id
+    told.update_url(dict.fromkeys((KEPT, *OF_RUN, *ASKS, *SELECTED, WRONG), None) | {EXAMPLE: recorded.id})
 
 
 def open_trace(trace: Trace) -> None:
@@ -142,11 +141,7 @@ def settings(captured: settings_link.Captured | None) -> Settings:
 
 def change_settings(chosen: Settings, kind: Kind) -> None:
     """Write settings to the URL, leaving out what is the paper's for this kind of model anyway."""
-    for name, value in settings_link.written_settings(chosen, kind).items():
-        if value is None:
-            _forget(name)
-        else:
-            st.query_params[name] = value
+    told.update_url(settings_link.written_settings(chosen, kind))
 
 
 def bring_back_url() -> None:
@@ -208,5 +203,4 @@ def _in_form(shown: Shown) -> Shown:
 
 
 def _forget(*names: str) -> None:
-    for name in names:
-        st.query_params.pop(name, None)
+    told.update_url(dict.fromkeys(names))

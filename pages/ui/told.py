@@ -20,8 +20,7 @@ def write(values: Mapping[str, str | None]) -> None:
     """Write parameters into the URL, or, where the value is None, take them out of it, so that this lasts."""
     told = {name: (st.query_params.get(name), value) for name, value in values.items()}
     st.session_state[_TOLD] = st.session_state.get(_TOLD, {}) | told
-    for name, value in values.items():
-        put_in_url(name, value)
+    update_url(values)
 
 
 def forget() -> None:
@@ -31,13 +30,18 @@ def forget() -> None:
 
 def hold(names: Iterable[str]) -> None:
     """Write once more, under these names, what a run that began too early has brought back; call it first."""
+    context = get_script_run_ctx()
+    if context is not None and context.is_history_navigation:  # Back is a wish, and never too early
+        forget()
     told = st.session_state.get(_TOLD, {})
+    undone = {}
     for name in names:
         before, after = told.get(name, (None, None))
         if before != after and st.query_params.get(name) == before:
-            put_in_url(name, after)
+            undone[name] = after
         else:
             told.pop(name, None)  # the browser has heard of it, or the user went elsewhere
+    update_url(undone)
 
 
 def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
@@ -59,7 +63,12 @@ def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
 
 def put_in_url(name: str, value: str | None) -> None:
     """Write a parameter into the URL, or, where the value is None, take it out."""
-    if value is None:
-        st.query_params.pop(name, None)
-    else:
-        st.query_params[name] = value
+    update_url({name: value})
+
+
+def update_url(values: Mapping[str, str | None]) -> None:
+    """Write parameters into the URL, and take out those whose value is None, in one step: so Back is one step too."""
+    now = st.query_params.to_dict()
+    changed = {name: value for name, value in {**now, **values}.items() if value is not None}
+    if changed != now:
+        st.query_params.from_dict(changed)

@@ -64,3 +64,17 @@ def test_rapid_clicks_are_one_generation_and_the_last_selection(page, server):
         page.locator(".token").nth(index).click()
     expect(page).to_have_url(re.compile(f"{address}&token=2$"))
     expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")
+
+
+def test_back_leads_from_a_new_answer_to_the_one_before(page, server):
+    page.goto(server)
+    rested(page)
+    before = page.url
+    page.get_by_label("Prompt").fill(PROMPT)
+    page.get_by_role("button", name="Generate").click()
+    expect(page.locator(".source", has_text="Gliwice")).to_be_visible()
+    expect(page).to_have_url(re.compile("kept="))
+    rested(page)
+    page.go_back()
+    expect(page.locator(".source", has_text="Gliwice")).to_have_count(0)
+    expect(page).to_have_url(before)

@@ -88,8 +88,7 @@ def keep(trace: Trace) -> str:
 
 def choose(side: str, ref: str) -> None:
     """Put an answer on one side; marks, and a token that was selected in A, belong to the answer before."""
-    told.write({side: ref})
-    _forget(side + _WRONG, *((TOKEN, BRANCH) if side == A else ()))
+    told.write({side: ref} | dict.fromkeys((side + _WRONG, *((TOKEN, BRANCH) if side == A else ()))))
 
 
 def swap(a: Answer, b: Answer) -> None:
@@ -117,9 +116,7 @@ def selected_token(a: Trace) -> int | None:
 
 def select_token(token: int | None) -> None:
     """Select a token of A, or none."""
-    _forget(TOKEN, BRANCH)
-    if token is not None:
-        st.query_params[TOKEN] = str(token)
+    told.update_url({BRANCH: None, TOKEN: None if token is None else str(token)})
 
 
 def in_short(trace: Trace) -> str:
@@ -154,8 +151,7 @@ def _marked(side: str, answer: Answer) -> Answer:
 
 
 def _forget(*names: str) -> None:
-    for name in names:
-        st.query_params.pop(name, None)
+    told.update_url(dict.fromkeys(names))
 
 
 def _found(ref: str) -> Answer | None:
