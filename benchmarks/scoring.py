@@ -110,7 +110,7 @@ def measure() -> Record:
     answers = answers_of_full_length()
     setting, sweep = take_turns(answers, [0.2]), take_turns(answers, ALPHAS)
     means = seconds([cpu_seconds(lambda: without_means(answers).head_means(tuple(MIDDLE))) for _ in range(ROUNDS)])
-    faster = ratio(setting.loop, setting.ours)
+    faster, difference = ratio(setting.loop, setting.ours), largest_difference(answers)
     rows = [
         (name, seconds(turns.ours).median, seconds(turns.loop).median, *interval(ratio(turns.loop, turns.ours)))
         for name, turns in (("one setting", setting), ("11 alphas", sweep))
@@ -128,11 +128,11 @@ def measure() -> Record:
             at_most("11 alphas, head means included, CPU s", seconds(sweep.ours), MOST_SWEEP),
             at_least("one setting, loop / at once", faster, LEAST_RATIO),
             at_least("11 alphas, loop / at once", ratio(sweep.loop, sweep.ours), LEAST_RATIO),
-            no_difference(largest_difference(answers)),
+            no_difference(difference),
         ),
         notes=(f"Medians of {ROUNDS} rounds, one thread. Of one setting the head means take {means} s.",),
         finding=f"{ANSWERS:,} answers are scored in {seconds(setting.ours).median:.2f} s of CPU time, "
-        f"{faster.median:.0f} times as fast as by a loop, with equal numbers.",
+        f"{faster.median:.0f} times as fast as by a loop; the numbers differ by {difference:.1g} at most.",
         packages=("numpy",),
     )
 
