@@ -36,6 +36,8 @@ def faults(fields: Mapping[str, Any]) -> Iterator[str]:
         values = np.asarray(given)
         if np.any((values < lowest) | (values > highest)):  # nan is no bad value: it stays nan
             yield f"{name} must lie in [{_bound(lowest)}, {_bound(highest)}]"
+    if any(math.isnan(entry[2]) for row in fields["alternatives"] for entry in row):
+        yield "an alternative has a logprob of nan: what has no probability is none"
     yield from _wrong_extras(fields)
     if not _is_unicode(fields):
         yield "a text is not valid Unicode (it holds a lone surrogate)"

@@ -178,6 +178,7 @@ METADATA = {
     "alternative id is true": {"alternative_ids": [[True], [1], [1]]},
     "alternative logprob above 0": {"alternative_logprobs": [[1.0], [-1.0], [-1.0]]},
     "alternative logprob infinite": {"alternative_logprobs": [[np.inf], [-1.0], [-1.0]]},
+    "alternative logprob undefined": {"alternative_logprobs": [[np.nan], [-1.0], [-1.0]]},
     "alternative text is a list": {"alternative_texts": [[["a"]], ["a"], ["a"]]},
 }
 
