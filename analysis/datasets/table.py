@@ -45,11 +45,14 @@ def make_table(
     """A table of checked columns and at least one row; `rows` by their numbers.
 
     Raises:
-        InvalidInput: no row, a column that stands twice or whose name is no text, or more than 200 columns.
+        InvalidInput: no row, no column, one that stands twice or whose name is no text, or more than 200 columns.
     """
     checked = _checked(name, columns)
     if not rows:
         raise InvalidInput(_why_empty(name, rejected))
+    if not checked:
+        message = f"{name} has rows, but none of them holds anything. Give each at least a prompt."
+        raise InvalidInput(message)
     frame = pd.DataFrame(list(rows.values()), columns=checked, index=list(rows), dtype=object)
     return Table(name=name, rows=frame, rejected=tuple(rejected), notes=tuple(notes))
 

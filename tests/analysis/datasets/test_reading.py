@@ -106,6 +106,8 @@ def test_any_bytes_are_a_table_or_an_error(content, ending):
         (b"PK\x03\x04rest", "a.csv", "a zip archive or an Excel file"),
         (b"\x1f\x8brest", "a.jsonl", "gzip"),
         (b"[1, 2]", "a.json", "Row 1: it is no object"),
+        (b"[{}, {}]", "a.json", "none of them holds anything"),
+        (b"{}\n", "a.jsonl", "none of them holds anything"),
         (b"[]", "a.json", "has no rows"),
         (b'[{"a": 1}', "a.json", "no list of objects: it is no JSON"),
         (b"[" * 100_000, "a.json", "nested too deeply"),
