@@ -7,7 +7,7 @@ STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 WORKERS ?= 2
-BENCHMARKS := capture growth scoring ablations sampling throughput runs page dependencies
+BENCHMARKS := capture memory growth scoring ablations sampling throughput runs page dependencies
 
 # pip reports a newer pip as noise, and must never stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

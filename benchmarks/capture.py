@@ -1,22 +1,19 @@
 """What capturing attention and scoring with RAUQ cost, beside plain generation.
 
 One thread, a random model of Llama's shape, 64 new tokens. Ours: generated with capture, and scored; plain:
-`transformers` alone. CPU and wall times of both in turn, until a length had its seconds; memory is the peak above the
-loaded model, the median of processes of their own. Fails where a bound is missed for sure, at any length:
+`transformers` alone. CPU and wall times of both in turn, until a length had its seconds; what it takes of memory is
+measured by `benchmarks.memory`. Fails where a bound is missed for sure, at any length:
 
 - CPU time: at most 1.03 of plain generation;
-- the recorder alone, toggled at random from step to step: at most 1.01;
-- extra peak memory: at most 48 MiB above plain generation.
+- the recorder alone, toggled at random from step to step: at most 1.01.
 
     python -m benchmarks.capture [--lengths 32 512 2048 4096 8192] [--seconds 60] [--record]
 """
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, cast
 
@@ -36,34 +33,22 @@ from rauq.models import wrap_model
 
 NEW_TOKENS = 64
 LEAST_PAIRS, MOST_PAIRS, STEP_PAIRS = 7, 25, 200
-MEMORY_RUNS = 3
-WAYS = ("plain", "ours")
-MOST_CPU, MOST_RECORDER, MOST_MEMORY_MIB = 1.03, 1.01, 48
+MOST_CPU, MOST_RECORDER = 1.03, 1.01
 
 
 class Cost(NamedTuple):
-    """One prompt length: CPU seconds of plain generation, ratios to it, and peak MiB above the loaded model."""
+    """One prompt length: CPU seconds of plain generation, and ratios to it."""
 
     length: int
     plain: float
     cpu: Ratio
     wall: Ratio
     recorder: Ratio
-    plain_mib: float
-    ours_mib: float
-
-    @property
-    def extra_mib(self) -> float:
-        """Peak memory above that of plain generation."""
-        return self.ours_mib - self.plain_mib
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """Its row of the table."""
-        return (
-            *(self.length, self.plain, *interval(self.cpu), self.cpu.pairs, self.wall.median, self.recorder.median),
-            *(self.plain_mib, self.ours_mib, self.extra_mib),
-        )
+        return self.length, self.plain, *interval(self.cpu), self.cpu.pairs, self.wall.median, self.recorder.median
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -71,10 +56,6 @@ class Cost(NamedTuple):
         return (
             at_most(f"{self.length} tokens, CPU time beside plain generation", self.cpu, MOST_CPU),
             at_most(f"{self.length} tokens, a step with the recorder", self.recorder, MOST_RECORDER),
-            Bound(
-                text=f"{self.length} tokens, extra peak memory: {self.extra_mib:.0f} MiB, at most {MOST_MEMORY_MIB}",
-                met=self.extra_mib <= MOST_MEMORY_MIB,
-            ),
         )
 
 
@@ -149,46 +130,18 @@ def spent(run: Callable[[], object]) -> tuple[float, float]:
     return cpu, perf_counter() - begin
 
 
-def peak(way: str, length: int) -> float:
-    """Peak MiB above the loaded model, each run in a process of its own; the median, for the heap has its moods."""
-    command = [sys.executable, "-m", "benchmarks.capture", "--memory-of", way, "--lengths", str(length)]
-    root = Path(__file__).resolve().parents[1]
-    runs = [subprocess.run(command, cwd=root, check=True, capture_output=True, text=True) for _ in range(MEMORY_RUNS)]
-    return float(np.median([float(run.stdout) for run in runs]))
-
-
-def own_peak(way: str, length: int) -> float:
-    """Peak MiB of one run in this process, above what the loaded model takes."""
-    lm = wrapped(build())
-    plain(lm, prompt_of(8))  # what every first call allocates
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of building the model
-    loaded = memory_mib("VmRSS")
-    (ours if way == "ours" else plain)(lm, prompt_of(length))
-    return memory_mib("VmHWM") - loaded
-
-
-def memory_mib(name: str) -> float:
-    """A line of the kernel's account of this process, such as VmHWM, the peak."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
-
-
 def cost(lm: LanguageModel, length: int, *, seconds: float) -> Cost:
     """Everything about one prompt length."""
     tell(f"prompt of {length} tokens")
     prompt = prompt_of(length)
     base, cpu, wall = in_turn(partial(plain, lm, prompt), partial(ours, lm, prompt), seconds=seconds)
-    return Cost(length, base, cpu, wall, recorder(lm, prompt, pairs=STEP_PAIRS), *(peak(way, length) for way in WAYS))
+    return Cost(length, base, cpu, wall, recorder(lm, prompt, pairs=STEP_PAIRS))
 
 
 def finding(costs: Sequence[Cost]) -> str:
     """The largest of what it costs, over all lengths."""
-    cpu, extra = max(found.cpu.median for found in costs), max(found.extra_mib for found in costs)
-    lengths = f"{costs[0].length:,} to {costs[-1].length:,} tokens"
-    return (
-        f"To generate and to score takes at most {cpu:.3f} times the CPU time of plain generation and {extra:.0f} MiB "
-        f"more memory, at prompts of {lengths}."
-    )
+    cpu, lengths = max(found.cpu.median for found in costs), f"{costs[0].length:,} to {costs[-1].length:,} tokens"
+    return f"To generate and to score takes at most {cpu:.3f} times the CPU time of plain generation, at {lengths}."
 
 
 def recorded(costs: Sequence[Cost]) -> Record:
@@ -198,11 +151,10 @@ def recorded(costs: Sequence[Cost]) -> Record:
         title="Generated and scored, beside plain generation",
         about="Batch 1, 64 new tokens, one thread, a random model of Llama's shape (8 layers, hidden size 512): "
         "generated with the attention captured and scored with RAUQ, beside transformers alone. Medians of pairs in "
-        "turn; memory is the peak above the loaded model, the median of separate processes.",
+        "turn.",
         command="python -m benchmarks.capture",
         columns=(
             *("prompt tokens", "plain CPU s", "CPU ratio", "low", "high", "pairs", "wall ratio", "recorder ratio"),
-            *("plain peak MiB", "ours peak MiB", "extra MiB"),
         ),
         rows=[found.cells for found in costs],
         bounds=[bound for found in costs for bound in found.bounds],
@@ -216,13 +168,9 @@ def main() -> int:
     options = parser(__doc__)
     options.add_argument("--lengths", type=int, nargs="+", default=[32, 512, 2048, 4096, 8192])
     options.add_argument("--seconds", type=float, default=60, help="how long pairs are timed at a length")
-    options.add_argument("--memory-of", choices=WAYS, help="only print the peak of one run, in MiB")
     given = options.parse_args()
     torch.set_num_threads(1)
     transformers_logging.set_verbosity_error()
-    if given.memory_of:
-        print(own_peak(given.memory_of, given.lengths[0]))
-        return 0
     lm = wrapped(build())
     return finish(recorded([cost(lm, length, seconds=given.seconds) for length in given.lengths]), keep=given.record)
 

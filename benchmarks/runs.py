@@ -30,7 +30,7 @@ from analysis.runs.manifest import Answerer, write_manifest
 from analysis.runs.opened import Run, layers_to_store, open_run
 from analysis.runs.preparing import prepare, request_for
 from analysis.runs.shard import Answered, write_shard
-from benchmarks.capture import memory_mib
+from benchmarks.memory import memory_mib
 from benchmarks.paired import Ratio, cpu_seconds, seconds
 from benchmarks.recording import finish, interval, measured, parser, tell
 from rauq import Alternative, Batch, Settings, Trace, score_many

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LAST_WORDS = 5.0  # seconds that an ending process waits for a job to stop
+_LOOK = 0.1  # seconds between two looks at whether what a job waits for is free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +146,8 @@ def _compare(job: Job) -> None:
 def _model(job: Job) -> "Iterator[LanguageModel]":
     """The model of a job, loaded if it is not yet, for as long as it is this job's turn."""
     choice = job.request.model
+    while cache.busy() and not job.cancel.wait(_LOOK):
+        pass  # one that loads cannot be cut short, but who waits for it can
     _check(job.cancel)
     if cache.if_loaded(choice) is None:
         job.stage = f"Loading {model_facts(cache.examine(choice))}"
@@ -181,7 +184,7 @@ def _alone(error: RauqError) -> RauqError:
 @contextmanager
 def _turn(lock: "threading.RLock", cancel: threading.Event) -> Iterator[None]:
     """Hold the model's lock, unless cancelled while waiting for it."""
-    while not lock.acquire(timeout=0.1):
+    while not lock.acquire(timeout=_LOOK):
         _check(cancel)
     try:
         _check(cancel)

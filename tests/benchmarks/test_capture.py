@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import capture, gpu, growth, parts
+from benchmarks import capture, gpu, growth, memory, parts
 from benchmarks.paired import Ratio
 from tests.architectures import named, seeded_prompts, tiny_language_model
 
@@ -43,19 +43,27 @@ def test_the_exponent_of_a_cost_is_found_and_a_square_is_no_line(power):
 
 
 @pytest.mark.parametrize(
-    ("cpu", "recorder", "extra", "met"),
-    [
-        (SURE, SURE, 48.0, [True, True, True]),
-        (MISSED, SURE, 48.0, [False, True, True]),
-        (SURE, MISSED, 48.5, [True, False, False]),
-    ],
+    ("cpu", "recorder", "met"),
+    [(SURE, SURE, [True, True]), (MISSED, SURE, [False, True]), (SURE, MISSED, [True, False])],
 )
-def test_every_length_has_its_bounds(cpu, recorder, extra, met):
-    found = capture.Cost(512, 1.5, cpu, SURE, recorder, 100.0, 100.0 + extra)
-    record = capture.recorded([found])
+def test_every_length_has_its_bounds(cpu, recorder, met):
+    record = capture.recorded([capture.Cost(512, 1.5, cpu, SURE, recorder)])
     assert [bound.met for bound in record.bounds] == met
-    assert dict(zip(record.columns, record.rows[0], strict=True))["extra MiB"] == extra
     assert f"{cpu.median:.3f} times" in record.finding
+
+
+@pytest.mark.parametrize(("extra", "met"), [(48.0, True), (48.5, False)])
+def test_memory_is_held_to_its_bound_at_every_length(extra, met):
+    plain = (90.0, 100.0, 300.0)
+    record = memory.recorded(
+        [memory.Peaks(32, plain, (101.0, 95.0, 99.0)), memory.Peaks(512, plain, (50.0, 100.0 + extra, 900.0))]
+    )
+    assert [bound.met for bound in record.bounds] == [True, met]
+    assert dict(zip(record.columns, record.rows[1], strict=True))["extra MiB"] == extra
+
+
+def test_a_process_tells_its_peak():
+    assert 0 <= memory.peak("ours", 8) < 100
 
 
 def test_what_does_more_than_the_base_has_a_ratio_above_1():

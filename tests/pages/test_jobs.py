@@ -93,6 +93,15 @@ def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
     assert slow.calls == 1
 
 
+def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
+    monkeypatch.setattr(cache, "if_loaded", lambda _name: None)
+    with cache._loaded().lock:
+        job = start(REQUEST)
+        job.cancel.set()
+        assert isinstance(ended(job).error, jobs.Stopped)
+    assert slow.calls == 0
+
+
 def test_five_clicks_are_one_generation(slow, open_app):
     page = open_app()
     page.text_area(key=state.PROMPT).set_value("Where?")

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import ModuleType
 
 from analysis.datasets.example import DataSet, Example
 from analysis.pipeline import work
@@ -86,14 +88,16 @@ def worked(folder: Path, *, harm: Harm | None = None, seconds: float | None = No
     """Let a job work on a run, and kill it after so many seconds; `harm` is told in its process how far it is."""
     heard, said = FORKS.Pipe(duplex=False)
     process = FORKS.Process(target=_work, args=(folder, harm, said))
-    process.start()
+    with _no_script():
+        process.start()
     said.close()
     process.join(seconds)
+    code = process.exitcode  # None: it is at work still
     process.kill()
     process.join()
     with heard, suppress(EOFError):
         return Ended(killed=False, said=heard.recv())
-    return Ended(killed=True, said="")
+    return Ended(killed=True, said="") if code is None else Ended(killed=False, said=f"ended with code {code}, unheard")
 
 
 def losses(runs: Runs, folder: Path) -> list[str]:
@@ -122,6 +126,16 @@ def unlike_whole(runs: Runs, folder: Path) -> list[str]:
 def contents(folder: Path) -> dict[str, bytes]:
     """Everything that a run is: its times and its status are not."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if is_of_run(path.name)}
+
+
+@contextmanager
+def _no_script() -> Iterator[None]:
+    """Let no script be run again in a job: in a test of pages, it is a page's, which does not run by itself."""
+    script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _work(folder: Path, harm: Harm | None, said: Connection) -> None:

@@ -16,7 +16,8 @@ _TIME, _MEMORY = _RECORDS = ("peers_time", "peers_memory")
 _CAPTION = (
     "An answer of 64 tokens with its RAUQ score, by the same model, on the processor. Left: CPU time in times of plain "
     "generation, the dotted line, each tool in its own environment; bars are 95 % intervals. Right: peak memory above "
-    "the loaded model, on a log scale. Lower is better. It shows one shape of model on one machine."
+    "the loaded model, on a log scale; bars reach from the least to the most of three processes. Lower is better. It "
+    "shows one shape of model on one machine."
 )
 
 
