@@ -27,6 +27,8 @@ PUBLISHED = (
     "method leads there says nothing about how far it leads elsewhere. A dash: the paper states no number."
 )
 
+MISSED = "A ratio misses its bound where its whole 95 % interval lies beyond it: no machine is quiet."
+
 
 def bounds_sentence(found: Sequence[Record]) -> str:
     """How many bounds were kept, and whose were missed."""
