@@ -152,7 +152,7 @@ def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -
     if table["number"].tolist() != list(numbers):
         message = f"it has other examples than {numbers.start} to {numbers.stop - 1}"
         raise ValueError(message)
-    if table["error"].isna().any() or (table.loc[table["error"] == "", "num_tokens"] < 1).any():
+    if table["error"].isna().any() or not (table.loc[table["error"] == "", "num_tokens"] >= 1).all():
         message = "it has an answer without a token"
         raise ValueError(message)
     lists = table.loc[table["error"] == "", ["values", "reasons"]]

@@ -75,6 +75,23 @@ def test_times_that_nothing_took_are_left_out(change, tmp_path):
     assert len(read_timings(tmp_path)) == 1
 
 
+def change_first_answer(run, column, value):
+    path = run / "answers-00000.parquet"
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[0][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    arrays = run / "traces-00000.safetensors"
+    save_file(load_file(arrays), arrays)  # without checksums, as older runs are
+
+
+@pytest.mark.parametrize("number", [None, 0, -1])
+def test_an_answer_of_no_number_of_tokens_breaks_its_shard(number, finished):
+    change_first_answer(finished, "num_tokens", number)
+    [fault] = open_run(finished).faults
+    assert "it has an answer without a token" in fault
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [
@@ -90,13 +107,7 @@ def test_times_that_nothing_took_are_left_out(change, tmp_path):
     ],
 )
 def test_an_answer_that_is_none_is_refused_where_it_is_looked_at(column, value, finished):
-    path = finished / "answers-00000.parquet"
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    rows[0][column] = value
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    arrays = finished / "traces-00000.safetensors"
-    save_file(load_file(arrays), arrays)  # without checksums, as older runs are
+    change_first_answer(finished, column, value)
     run = open_run(finished)
     with pytest.raises(RunError, match="Shard 0 of run holds what is no answer"):
         fact_masks(run) if column == "fact" else trace(run, 0)
