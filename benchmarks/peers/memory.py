@@ -47,8 +47,8 @@ def memory_record(found: Mapping[tuple[int, str], Sequence[float]]) -> Record:
             "Weights kept by lm-polygraph: layers x heads x (P² + the sum of P + j over j = 1 to N - 1) x 4 bytes.",
             f"At {COMPUTED_ONLY:,} tokens that is {computed / 1e9:.0f} GB, so it was computed and not run.",
         ),
-        finding=f"At {at:,} prompt tokens, an answer with its score takes lm-polygraph {less[at]:.0f} times the memory "
-        "of this project above the loaded model.",
+        finding=f"At {at:,} prompt tokens, lm-polygraph takes {less[at]:.0f} times the memory of this project above "
+        "the loaded model.",
     )
 
 

@@ -66,8 +66,8 @@ def times_record(found: Mapping[tuple[int, str, str], Turns]) -> Record:
             "lm-polygraph runs with eager attention, which it needs, and without hidden states, which RAUQ does not.",
             "The interval of the last ratio is as wide as both of its parts allow.",
         ),
-        finding=f"At {longest:,} prompt tokens, an answer with its score takes lm-polygraph {faster.median:.1f} times "
-        "the CPU time of this project.",
+        finding=f"At {longest:,} prompt tokens, lm-polygraph takes {faster.median:.2f} times the CPU time of "
+        "this project.",
     )
 
 
