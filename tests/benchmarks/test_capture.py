@@ -63,7 +63,7 @@ def test_memory_is_held_to_its_bound_at_every_length(extra, met):
 
 
 def test_a_process_tells_its_peak():
-    assert 0 <= memory.peak("ours", 8) < 100
+    assert 0 <= memory.own_peak("ours", 8) < 100
 
 
 def test_what_does_more_than_the_base_has_a_ratio_above_1():
