@@ -6,8 +6,7 @@ RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
-# Browser tests wait more than they compute: three workers keep two cores busy.
-WORKERS ?= 3
+WORKERS ?= 2
 BENCHMARKS := capture memory growth scoring ablations sampling throughput runs page dependencies
 
 # pip reports a newer pip as noise, and must never stop to ask.
