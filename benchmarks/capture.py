@@ -140,8 +140,11 @@ def cost(lm: LanguageModel, length: int, *, seconds: float) -> Cost:
 
 def finding(costs: Sequence[Cost]) -> str:
     """The largest of what it costs, over all lengths."""
-    cpu, lengths = max(found.cpu.median for found in costs), f"{costs[0].length:,} to {costs[-1].length:,} tokens"
-    return f"To generate and to score takes at most {cpu:.3f} times the CPU time of plain generation, at {lengths}."
+    cpu, lengths = max(found.cpu.median for found in costs), f"{costs[0].length:,} to {costs[-1].length:,}"
+    return (
+        f"To generate and to score takes at most {cpu:.3f} times the CPU time of plain generation, at {lengths} prompt "
+        "tokens."
+    )
 
 
 def recorded(costs: Sequence[Cost]) -> Record:
@@ -153,9 +156,7 @@ def recorded(costs: Sequence[Cost]) -> Record:
         "generated with the attention captured and scored with RAUQ, beside transformers alone. Medians of pairs in "
         "turn.",
         command="python -m benchmarks.capture",
-        columns=(
-            *("prompt tokens", "plain CPU s", "CPU ratio", "low", "high", "pairs", "wall ratio", "recorder ratio"),
-        ),
+        columns=("prompt tokens", "plain CPU s", "CPU ratio", "low", "high", "pairs", "wall ratio", "recorder ratio"),
         rows=[found.cells for found in costs],
         bounds=[bound for found in costs for bound in found.bounds],
         finding=finding(costs),

@@ -93,7 +93,7 @@ def peaks(length: int) -> Peaks:
 
 def recorded(found: Sequence[Peaks]) -> Record:
     """The table of all lengths."""
-    most, lengths = max(one.extra for one in found), f"{found[0].length:,} to {found[-1].length:,} tokens"
+    most, lengths = max(one.extra for one in found), f"{found[0].length:,} to {found[-1].length:,}"
     return measured(
         "memory",
         title="Memory of generating and scoring, beside plain generation",
@@ -105,7 +105,7 @@ def recorded(found: Sequence[Peaks]) -> Record:
         bounds=[one.bound for one in found],
         notes=(_HOW,),
         finding=f"To generate and to score takes at most {max(most, 0):.0f} MiB more memory than plain generation, at "
-        f"{lengths}.",
+        f"{lengths} prompt tokens.",
     )
 
 

@@ -27,7 +27,7 @@ PUBLISHED = (
     "method leads there says nothing about how far it leads elsewhere. A dash: the paper states no number."
 )
 
-MISSED = "A ratio misses its bound where its whole 95 % interval lies beyond it: no machine is quiet."
+WHEN_MISSED = "A ratio misses its bound where its whole 95 % interval lies beyond it: no machine is quiet."
 
 
 def bounds_sentence(found: Sequence[Record]) -> str:

@@ -25,14 +25,12 @@ def kills(*, count: int, seed: int) -> Survived:
         longest = _seconds(runs)
         folder, killed, ends = runs.fresh(runs.prepared), 0, 0
         while killed < count or ends == 0:
-            begun = time.monotonic()
             ended = worked(folder, seconds=random.uniform(0, longest) if killed < count else None)
             lost += losses(runs, folder)
             if ended.killed:
                 killed += 1
                 continue
             ends += 1
-            longest = min(longest, time.monotonic() - begun)  # the first job may have met a busier machine
             lost += [ended.said] * bool(ended.said) + unlike_whole(runs, folder)
             if killed < count:
                 folder = runs.fresh(runs.prepared)

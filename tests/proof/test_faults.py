@@ -12,7 +12,7 @@ from tests.proof.faults_of_jobs import full_disks, kills, vanished_models
 from tests.proof.faults_of_the_server import ended_servers
 from tests.proof.jobs_at_work import runs_at_hand, worked
 
-TIMES = {kills: 3, full_disks: 1, vanished_models: 1, broken_shards: 8, ended_servers: 1}
+TIMES = {kills: 3, full_disks: 3, vanished_models: 2, broken_shards: 20, ended_servers: 1}
 
 
 @pytest.mark.parametrize(("bring_about", "count"), TIMES.items(), ids=[fault.__name__ for fault in TIMES])

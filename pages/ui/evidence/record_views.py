@@ -36,7 +36,7 @@ def reference(asked: Asked, kept: Mapping[str, Record]) -> None:
 def speed(asked: Asked, kept: Mapping[str, Record]) -> None:
     """What it costs, beside plain generation and beside the peers."""
     _overview(SPEED, kept)
-    st.caption(captions.MISSED)
+    st.caption(captions.WHEN_MISSED)
     beside_peers(kept)
     _one_of(asked, SPEED, kept)
 
