@@ -56,7 +56,7 @@ class Peaks(NamedTuple):
     @property
     def bound(self) -> Bound:
         """What is promised at every length."""
-        text = f"{self.length} tokens, extra peak memory: {self.extra:.0f} MiB, at most {MOST_EXTRA_MIB}"
+        text = f"{self.length} tokens, extra peak memory: {round(self.extra)} MiB, at most {MOST_EXTRA_MIB}"
         return Bound(text=text, met=self.extra <= MOST_EXTRA_MIB)
 
 
