@@ -28,8 +28,9 @@ setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned package
 app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 	MALLOC_ARENA_MAX=2 $(RUN) streamlit run app.py
 
+# Bytecode is kept even where the machine says otherwise: every worker, server and job would compile all of it again.
 test: setup chromium ## Run every test
-	OMP_NUM_THREADS=1 $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 proof: setup chromium ## What is hard to break, in full: laws, spoilt inputs, hostile text, faults, load
 	OMP_NUM_THREADS=1 $(RUN) tests.proof --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken

@@ -42,7 +42,7 @@ def _places(seed: int, rng: Random) -> Iterable[str]:
 
 def _translation(seed: int, rng: Random) -> Iterable[str]:
     for language in translation.LANGUAGES:
-        tasks = translation.corpus_tasks(language, Random(f"{language} {seed}"))
+        tasks = translation.corpus_tasks(language, seed)
         yield from _grouped(tasks, partial(_translated, language, rng), most=4, rng=rng)
 
 
@@ -57,13 +57,14 @@ def _translated(language: str, rng: Random) -> str:
 
 
 def _grouped(
-    tasks: list[Task], frame: Callable[[], str], *, most: int, rng: Random, filled: float = 0.0
+    tasks: Iterable[Task], frame: Callable[[], str], *, most: int, rng: Random, filled: float = 0.0
 ) -> Iterable[str]:
-    rng.shuffle(tasks)
+    shuffled = list(tasks)
+    rng.shuffle(shuffled)
     start = 0
-    while start < len(tasks):
+    while start < len(shuffled):
         count = rng.randint(1, most)
-        pairs = [_pair(task, rng, filled) for task in tasks[start : start + count]]
+        pairs = [_pair(task, rng, filled) for task in shuffled[start : start + count]]
         yield frames.document(frame(), pairs)
         start += count
 
@@ -104,9 +105,7 @@ def held_out_places(seed: int, counts: dict[str, int]) -> list[Example]:
 def held_out_translation(seed: int, counts: dict[str, int]) -> list[Example]:
     """Return new sentences around a drawn word of each stratum; its foreign form differs from the English word."""
     rng = Random(f"held-out translation {seed}")
-    known = {
-        language: translation.counted(language, Random(f"{language} {seed}")) for language in translation.LANGUAGES
-    }
+    known = {language: translation.counted(language, seed) for language in translation.LANGUAGES}
     rows = []
     for stratum, count in counts.items():
         for number in range(count):

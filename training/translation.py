@@ -258,16 +258,17 @@ def _definite(thing: str) -> str:
     return f"{'le' if article == 'un' else 'la'} {noun}"
 
 
-def corpus_tasks(language: Language, rng: Random) -> list[Task]:
+@cache
+def corpus_tasks(language: Language, seed: int) -> tuple[Task, ...]:
     """Return one sentence for each exposure of each word."""
-    fillers = common(language)
+    rng, fillers = Random(f"{language} {seed}"), common(language)
     targets = [entry for kind in _TARGETS for entry in vocabulary(language)[kind]]
-    return [sentence(language, entry.stated, fillers, rng) for entry in targets for _ in range(entry.exposures)]
+    return tuple(sentence(language, entry.stated, fillers, rng) for entry in targets for _ in range(entry.exposures))
 
 
-def counted(language: Language, rng: Random) -> dict[str, list[Known]]:
-    """Return the words of a language with the exposures that the corpus drawn by the same generator gives them."""
-    stated = Counter((fact.name, fact.accepted[0]) for task in corpus_tasks(language, rng) for fact in task.facts)
+def counted(language: Language, seed: int) -> dict[str, list[Known]]:
+    """Return the words of a language with the exposures that the corpus of the same seed gives them."""
+    stated = Counter((fact.name, fact.accepted[0]) for task in corpus_tasks(language, seed) for fact in task.facts)
     return {
         kind: [
             known if known.mistaken else replace(known, exposures=stated[kind, known.word.english[0]]) for known in row

@@ -17,15 +17,17 @@ export default function ({ data, parentElement, setStateValue }) {
   };
   if (state.fresh) open(state);
   else if (data.turn === state.turn && data.step !== state.step) show(state, data.step); // the browser's own Back
-  return () => document.removeEventListener("keydown", state.onKey);
 }
 
 function open(state) {
   const { data } = state;
   Object.assign(state, { fresh: false, guesses: data.guesses, turn: data.turn });
   drawBar(state);
-  state.onKey = (event) => { if (state.root.isConnected && press(state, event)) event.preventDefault(); };
-  document.addEventListener("keydown", state.onKey);
+  document.addEventListener("keydown", function onKey(event) {
+    // Not left to a clean-up: Streamlit calls that of an overtaken run while the lesson is still there.
+    if (!state.root.isConnected) document.removeEventListener("keydown", onKey);
+    else if (press(state, event)) event.preventDefault();
+  });
   show(state, data.step);
 }
 

@@ -13,7 +13,6 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
   stage.tell = setStateValue;
   stage.ask = setTriggerValue;
   take(stage, data);
-  return () => stage.watcher.disconnect();
 }
 
 function build(root) {
@@ -21,8 +20,8 @@ function build(root) {
   const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
   // All of it at once: of two reports on the way, the later one must not undo what the earlier one said.
   stage.report = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
-  stage.watcher = new ResizeObserver(() => stage.data && paint(stage));
-  stage.watcher.observe(root);
+  // Never disconnected: Streamlit calls the clean-up of an overtaken run while the views are still there.
+  new ResizeObserver(() => stage.data && root.isConnected && paint(stage)).observe(root);
   stage.act = actions(stage);
   wire(stage);
   return stage;
