@@ -5,6 +5,8 @@ import pytest
 from benchmarks.server import PATIENCE, serving
 from tests.browser.chromium import is_foreign, launched
 
+DESKTOP = {"width": 1440, "height": 900}
+
 
 @pytest.fixture(scope="session")
 def server():
@@ -25,16 +27,30 @@ def chromium():
         yield browser
 
 
+@pytest.fixture(scope="session")
+def tab(chromium):
+    """One for all tests: in a new one Chromium compiles the whole app again, which takes it two seconds."""
+    with chromium.new_context(viewport=DESKTOP) as context:
+        yield context.new_page()
+
+
 @pytest.fixture
-def page(chromium):
-    """A fresh page; the test fails if it asks anything of another host, or if its script throws."""
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE * 1000)
+def page(tab):
+    """A page that remembers nothing; the test fails if it asks anything of another host, or if its script throws."""
+    tab.set_viewport_size(DESKTOP)
+    tab.set_default_timeout(PATIENCE * 1000)
     strangers, errors = [], []
-    page.on("request", lambda request: strangers.append(request.url) if is_foreign(request.url) else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
+    heard = {
+        "request": lambda request: strangers.append(request.url) if is_foreign(request.url) else None,
+        "pageerror": lambda error: errors.append(str(error)),
+    }
+    for event, hear in heard.items():
+        tab.on(event, hear)
+    yield tab
+    tab.evaluate("localStorage.clear(); sessionStorage.clear()")
+    tab.context.clear_cookies()
+    tab.goto("about:blank")
+    for event, hear in heard.items():
+        tab.remove_listener(event, hear)
     assert strangers == []
     assert errors == []

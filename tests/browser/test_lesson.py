@@ -16,6 +16,21 @@ TOLD = steps(content().lesson)
 GAME = len(TOLD) + 1
 PUZZLES = [puzzle(riddle) for riddle in load_game()]
 PROJECTOR = {"width": 1280, "height": 720}
+KEEP_SCRIPT = """
+const create = URL.createObjectURL;
+URL.createObjectURL = (blob) => {
+  const url = create(blob);
+  if (blob.type === "text/javascript") window.script = url;
+  return url;
+};
+"""
+OVERTAKE = """async (root) => {
+  const { default: run } = await import(window.script);
+  const given = { data: root.state.data, parentElement: root.getRootNode(), setStateValue: () => {} };
+  const cleanUp = run(given);
+  run(given);
+  cleanUp?.();
+}"""
 
 MEASURES = Path(__file__).with_name("lesson_measures.js").read_text(encoding="utf-8")
 
@@ -78,27 +93,14 @@ def test_the_lesson_from_first_to_last_by_keyboard(page, server):
     expect_step(page, 1)
 
 
-def test_keys_still_work_when_streamlit_cleans_up_after_an_overtaken_run(page, server):
-    page.add_init_script(
-        "const create = URL.createObjectURL;"
-        "URL.createObjectURL = (blob) => {"
-        "  const url = create(blob);"
-        "  if (blob.type === 'text/javascript') window.script = url;"
-        "  return url;"
-        "};"
-    )
-    open_step(page, server, 2)
-    page.locator(".lesson").evaluate(
-        """async (root) => {
-            const { default: run } = await import(window.script);
-            const given = { data: root.state.data, parentElement: root.getRootNode(), setStateValue: () => {} };
-            const cleanUp = run(given);
-            run(given);
-            cleanUp?.();
-        }"""
-    )
-    page.keyboard.press("ArrowRight")
-    expect_step(page, 3)
+def test_keys_still_work_when_streamlit_cleans_up_after_an_overtaken_run(chromium, server):
+    with chromium.new_context(viewport=PROJECTOR) as context:
+        context.add_init_script(KEEP_SCRIPT)
+        page = context.new_page()
+        open_step(page, server, 2)
+        page.locator(".lesson").evaluate(OVERTAKE)
+        page.keyboard.press("ArrowRight")
+        expect_step(page, 3)
 
 
 def test_the_browsers_own_back_leads_to_the_step_before(page, server):
