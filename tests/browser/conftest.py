@@ -31,6 +31,7 @@ def chromium():
 def tab(chromium):
     """One for all tests: in a new one Chromium compiles the whole app again, which takes it two seconds."""
     with chromium.new_context(viewport=DESKTOP) as context:
+        context.set_default_timeout(PATIENCE * 1000)
         yield context.new_page()
 
 
@@ -38,7 +39,6 @@ def tab(chromium):
 def page(tab):
     """A page that remembers nothing; the test fails if it asks anything of another host, or if its script throws."""
     tab.set_viewport_size(DESKTOP)
-    tab.set_default_timeout(PATIENCE * 1000)
     strangers, errors = [], []
     heard = {
         "request": lambda request: strangers.append(request.url) if is_foreign(request.url) else None,

@@ -27,7 +27,7 @@ _TTL = 1  # seconds that the server keeps a session whose browser is gone
 _SERVER = ("-m", "tests.proof.watched", "run", "app.py", f"--server.disconnectedSessionTTL={_TTL}")
 _AS_MAKE_DOES = {"MALLOC_ARENA_MAX": "2"}
 _FAULTS = re.compile(r"Traceback|\bERROR\b|\w+(Error|Exception):")
-_FEWEST = 3  # things that a guest does
+_FEWEST = 3  # things that a guest does, however slow the machine: so all kinds are done
 _QUIET, _LOOK, _PATIENCE = 0.05, 0.5, 60.0  # processor seconds of a server at rest, seconds of one look, and of all
 
 
@@ -111,11 +111,17 @@ def load(*, seconds: float, sessions: int, seed: int) -> Loaded:
     with tempfile.TemporaryFile() as log:
         with started(_SERVER, log=log, changes=_AS_MAKE_DOES) as server:
             until = time.monotonic() + seconds
-            first = _stays(server, every, sessions, seed, lambda _number: lambda guest: _stays_on(guest, until))
+            first = _stays(
+                server,
+                every,
+                sessions,
+                seed,
+                lambda _number: lambda guest: time.monotonic() < until or _has_yet_to_do(guest, _FEWEST),
+            )
             memory = _memory_at_rest(server)
             counts = [len(guest.done) for guest in first]
             second = _stays(
-                server, every[::-1], sessions, seed, lambda number: lambda guest: len(guest.done) < counts[number]
+                server, every[::-1], sessions, seed, lambda number: lambda guest: _has_yet_to_do(guest, counts[number])
             )
             rounds = (_round(first, memory), _round(second, _memory_at_rest(server)))
         log.seek(0)
@@ -125,9 +131,9 @@ def load(*, seconds: float, sessions: int, seed: int) -> Loaded:
     return Loaded(rounds=rounds, models=models, faults=(*_faults([*first, *second]), *said))
 
 
-def _stays_on(guest: Guest, until: float) -> bool:
-    """However slow the machine, each does a few things, so that all kinds are done; unless something went wrong."""
-    return time.monotonic() < until or (len(guest.done) < _FEWEST and not guest.faults)
+def _has_yet_to_do(guest: Guest, count: int) -> bool:
+    """A guest that something went wrong for has nothing to do: on a server that died it would try for ever."""
+    return len(guest.done) < count and not guest.faults
 
 
 def _stays(
