@@ -16,14 +16,18 @@ _MOST_MINE = 12  # in the list of one session
 
 
 def keep(trace: Trace) -> str:
-    """Remember an answer, and return the name under which `find` gives it back; the oldest of all make room."""
-    name = secrets.token_urlsafe(12)
+    """Remember an answer, and return the name under which `find` gives it back; the oldest of all make room.
+
+    One that is remembered keeps its name: a run that was cut short may have asked for it.
+    """
     kept = cache.answers()
     with kept.lock:
+        name = next((name for name, known in kept.traces.items() if known is trace), secrets.token_urlsafe(12))
         kept.traces[name] = trace
         while len(kept.traces) > 1 and _size(kept.traces.values()) > cache.MOST_ANSWERS_BYTES:
             kept.traces.popitem(last=False)
-    st.session_state[_MINE] = [*st.session_state.get(_MINE, []), name][-_MOST_MINE:]
+    others = [other for other in st.session_state.get(_MINE, []) if other != name]
+    st.session_state[_MINE] = [*others, name][-_MOST_MINE:]
     return name
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui import cache, hosting, state
 from pages.ui.errors import show_error
 from pages.ui.examples import EXAMPLES, Example
-from pages.ui.jobs import Request, refused, start
+from pages.ui.jobs import Request, begin, prepare, refused
 from pages.ui.links import USUAL_TOKENS, Asked
 from pages.ui.model_form import chosen_model, model_form
 from pages.ui.recorded import recordings
@@ -91,7 +91,8 @@ def run() -> None:
     if job is None or not job.live:
         request = current_request()
         missing = _missing(request)
-        st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else start(request)
+        job = st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else prepare(request)
+        begin(job)
 
 
 def stop() -> None:

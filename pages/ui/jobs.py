@@ -75,25 +75,33 @@ class Stopped(RauqError):
     """The user stopped the job before there was a token to keep."""
 
 
-def start(request: Request) -> Job:
-    """Begin to answer a request in a thread of its own; one that oversteps the limits is refused."""
-    return _begin(request, _answer)
+def prepare(request: Request) -> Job:
+    """A job that has not begun; one that oversteps the limits is refused.
 
-
-def start_check(request: Request) -> Job:
-    """Begin to compare what is captured of a model with its own eager attention, likewise."""
-    return _begin(request, _compare)
-
-
-def _begin(request: Request, work: Callable[[Job], None]) -> Job:
+    Let the session keep it, and then begin it: the next click may cut short a callback wherever that touches the
+    session, and a job that nobody keeps runs on unseen, and cannot be stopped.
+    """
     try:
         hosting.check_answer(request)
     except InvalidInput as error:
         return refused(request, error)
-    job = Job(request, loading=cache.if_loaded(request.model) is None)
-    atexit.register(job.give_up)
-    threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
-    return job
+    return Job(request, loading=cache.if_loaded(request.model) is None)
+
+
+def begin(job: Job) -> None:
+    """Answer the request of a job in a thread of its own, unless it was refused."""
+    _begin(job, _answer)
+
+
+def begin_check(job: Job) -> None:
+    """Compare what is captured of the model of a job with its own eager attention, likewise."""
+    _begin(job, _compare)
+
+
+def _begin(job: Job, work: Callable[[Job], None]) -> None:
+    if job.live:
+        atexit.register(job.give_up)
+        threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
 
 
 def refused(request: Request, error: RauqError) -> Job:

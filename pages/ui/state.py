@@ -173,8 +173,8 @@ def tell_notices() -> None:
 def _take_over_finished_job() -> None:
     job = st.session_state.get(JOB)
     if job is not None and job.trace is not None:
-        del st.session_state[JOB]
         show(job.trace)
+        del st.session_state[JOB]  # last: a run that is cut short before it leaves the answer to the next
 
 
 def _recorded() -> Shown | None:

@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import expect
 
 PROMPT = "Q: In which country is Lyon?\nA: Lyon is in France.\nQ: In which country is Gliwice?\nA:"
+ENDLESS = "Once upon a time"  # which the embedded model goes on from for more than a hundred tokens
 
 
 def ask(page, address, prompt=PROMPT):
@@ -25,6 +26,12 @@ def rested(page):
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.locator(".st-key-run button")).to_be_visible()
     expect(page.locator(".st-key-settings_alpha")).to_be_visible()
+
+
+def go_to(page, title):
+    """Follow a link of the navigation once the page rests: links move when a sidebar comes or goes."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    page.get_by_role("link", name=title, exact=True).click()
 
 
 def click_cell(page, layer, head, *, layers=12, heads=8):

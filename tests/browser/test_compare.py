@@ -6,13 +6,13 @@ from playwright.sync_api import expect
 
 from analysis.figures.pair import looks
 from rauq.trace import Alternative
+from tests.browser.inspecting import ENDLESS, go_to
 from tests.traces import make_trace
 
 ATTACK = (
     "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     " ![](http://evil.example/a.png) [link](http://evil.example) <b>bold</b> $x^2$"
 )
-ENDLESS = "Once upon a time"  # which the embedded model goes on from for more than a hundred tokens
 
 
 def settled(page):
@@ -87,9 +87,9 @@ def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     page.go_forward()
     expect(page.locator(".headline")).to_have_text(headline)
     settled(page)
-    page.get_by_role("link", name="Lesson").click()
-    expect(page).to_have_url(re.compile("/lesson"))
-    page.get_by_role("link", name="Compare").click()
+    go_to(page, "Lesson")
+    expect(page.locator(".lesson .title")).to_be_visible()
+    go_to(page, "Compare")
     expect(page).to_have_url(re.compile("b=kept"))
     expect(page.locator(".headline")).to_have_text(headline)
 

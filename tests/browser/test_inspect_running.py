@@ -4,18 +4,22 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.inspecting import PROMPT, rested
+from tests.browser.inspecting import ENDLESS, PROMPT, go_to, rested
 
 
-def test_stop_keeps_what_is_there(page, server):
-    page.goto(server)
+def begin_long(page, address):
+    page.goto(address)
     rested(page)
-    page.get_by_label("Prompt").fill("Text: " + "A lottery in Japan was drawn on Friday. " * 12 + "\nSummary:")
+    page.get_by_label("Prompt").fill(ENDLESS)
     page.get_by_label("Most tokens").fill("1000")
     page.get_by_label("Most tokens").press("Enter")
     rested(page)
     page.get_by_role("button", name="Generate").click()
     expect(page.locator(".views.live .token").nth(1)).to_be_visible()
+
+
+def test_stop_keeps_what_is_there(page, server):
+    begin_long(page, server)
     page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
     expect(page.locator(".source", has_text=re.compile("stopped by you|ended|stop string"))).to_be_visible()
     expect(page.locator(".token.collapse")).to_have_count(1)
@@ -33,15 +37,12 @@ def test_stop_works_while_the_model_loads(page, cold_server):
 
 
 def test_a_job_survives_a_switch_of_pages(page, server):
-    page.goto(server)
-    rested(page)
-    page.get_by_label("Prompt").fill(PROMPT)
-    page.get_by_role("button", name="Generate").click()
-    page.get_by_role("link", name="Lesson").click()
-    expect(page).to_have_url(re.compile("/lesson"))
-    page.get_by_role("link", name="Inspect").click()
-    expect(page.locator(".source", has_text="Gliwice")).to_be_visible()
-    expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
+    begin_long(page, server)
+    go_to(page, "Lesson")
+    expect(page.locator(".lesson .title")).to_be_visible()
+    go_to(page, "Inspect")
+    expect(page.locator(".source", has_text=ENDLESS)).to_be_visible()
+    expect(page.get_by_label("Prompt")).to_have_value(ENDLESS)
 
 
 def test_control_and_enter_send_what_was_typed(page, server):

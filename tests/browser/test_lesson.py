@@ -11,6 +11,7 @@ from analysis.lesson import BY_HAND, puzzle
 from pages.ui.lesson.content import WRONG, content
 from pages.ui.lesson.steps import steps
 from rauq.atlas.recorded import find_recorded, load_game
+from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)
 GAME = len(TOLD) + 1
@@ -207,9 +208,10 @@ def test_a_game_survives_a_visit_to_another_page(page, server):
     page.locator(".answer .word").nth(PUZZLES[0].invented[0]).click()
     expect(page.locator(".board")).to_contain_text("You 1")
     expect(page).to_have_url(re.compile(f"step={GAME}$"))
-    page.get_by_role("link", name="Inspect").click()
+    go_to(page, "Inspect")
     expect(page.locator(".lesson")).to_have_count(0)
-    page.get_by_role("link", name="Lesson").click()
+    rested(page)
+    go_to(page, "Lesson")
     expect_step(page, 1)
     page.keyboard.press("End")
     expect(page.locator(".count")).to_have_text("Answer 2 of 10")

@@ -5,7 +5,7 @@ from base64 import b64decode
 
 import numpy as np
 
-from pages.ui import answers, links, state
+from pages.ui import answers, jobs, links, state
 from pages.ui.linked_views.payload import MOST_STEPS
 
 
@@ -37,6 +37,13 @@ def interpreted(page):
     """Everything on the page that Streamlit reads as Markdown."""
     kinds = (page.markdown, page.caption, page.title, page.header, page.error, page.toast)
     return " ".join(str(element.value) for kind in kinds for element in kind)
+
+
+def started(request):
+    """A job at work, of no session."""
+    job = jobs.prepare(request)
+    jobs.begin(job)
+    return job
 
 
 def finished(page):

@@ -10,9 +10,10 @@ import pytest
 import rauq
 from pages.ui import cache
 from pages.ui.cache import ModelChoice
-from pages.ui.jobs import Request, start
+from pages.ui.jobs import Request
 from rauq.errors import OutOfMemory
 from tests.architectures import save_tiny
+from tests.pages.reading import started
 
 FIRST, SECOND = ModelChoice(name="first"), ModelChoice(name="second")
 THREADS = 8
@@ -185,7 +186,7 @@ def test_a_job_that_failed_does_not_keep_its_model_in_memory(tmp_path):
     choices = [ModelChoice(name=str(tmp_path / name), device="cpu") for name in ("first", "second")]
     for choice in choices:
         save_tiny(choice.name)
-    job = start(Request(model=choices[0], prompt="word " * 500))
+    job = started(Request(model=choices[0], prompt="word " * 500))
     assert job.done.wait(30)
     assert "256" in str(job.error)
     model = weakref.ref(cache.if_loaded(choices[0]).model)

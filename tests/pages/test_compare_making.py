@@ -4,9 +4,10 @@ import threading
 
 import numpy as np
 import pytest
+from streamlit.runtime.scriptrunner import StopException
 
 import rauq
-from pages.ui import cache, jobs, state
+from pages.ui import cache, jobs, state, told
 from pages.ui.compare import making
 from rauq.atlas import recorded
 from rauq.errors import InvalidInput
@@ -222,6 +223,23 @@ def test_a_branch_survives_a_look_at_another_page(slow):
     page.switch_page("pages/compare.py").run()
     assert page.query_params["a"] == a
     assert shown(page, "b").stop_reason == "cancelled"
+
+
+def test_a_branch_outlasts_a_run_that_is_cut_short_while_it_becomes_b(slow, monkeypatch):
+    def cut_short(*_arguments):
+        raise StopException
+
+    a = kept(make_trace(alternatives=((Alternative(7, " was", -1.0),),) * 3))
+    page = unfold(open_compare(a=a, token="1"), "make").button(key="make_branch").click().run()
+    assert slow.begun.wait(30)
+    job = page.session_state[JOB]
+    job.cancel.set()
+    assert job.done.wait(30)
+    with monkeypatch.context() as patched:
+        patched.setattr(told, "write", cut_short)
+        page.run()
+    assert shown(page.run(), "b") is job.trace
+    assert JOB not in page.session_state
 
 
 def test_a_failed_branch_leaves_the_page_as_it_was(slow, monkeypatch):

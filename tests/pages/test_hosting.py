@@ -15,7 +15,7 @@ from pages.ui.hosting import HOST, OWN, Limits
 from pages.ui.jobs import Branch, Request
 from rauq.errors import InvalidInput
 from tests.pages.comparing import open_compare
-from tests.pages.reading import interpreted, written
+from tests.pages.reading import interpreted, started, written
 from tests.pages.runs_page import said
 from tests.traces import make_trace
 
@@ -80,7 +80,7 @@ def test_no_other_model_is_looked_at_or_loaded(choice):
     for look in (cache.model, cache.examine):
         with pytest.raises(InvalidInput, match="this host offers atlas"):
             look(choice)
-    job = jobs.start(Request(model=choice, prompt="Where?"))
+    job = started(Request(model=choice, prompt="Where?"))
     assert job.done.wait(30)
     assert "this host offers atlas" in str(job.error)
 
@@ -102,7 +102,7 @@ LONG_BRANCH = replace(BRANCH, instead=5, origin=make_trace((LONG.encode(),)))
 )
 @pytest.mark.usefixtures("nothing_is_read")
 def test_a_request_that_oversteps_a_limit_is_refused_at_once(asked, says):
-    job = jobs.start(Request(**{"model": ATLAS, "prompt": "Where?"} | asked))
+    job = jobs.prepare(Request(**{"model": ATLAS, "prompt": "Where?"} | asked))
     assert not job.live
     assert says in str(job.error)
 
@@ -155,7 +155,7 @@ def test_an_uploaded_answer_of_another_model_does_not_branch(open_app):
     page = open_app(trace)
     assert page.selectbox(key=state.MODEL).value == "atlas"
     request = Request(model=ModelChoice(name=trace.model), prompt=trace.prompt, branch=replace(BRANCH, instead=5))
-    job = jobs.start(request)
+    job = started(request)
     assert job.done.wait(30)
     assert "this host offers atlas" in str(job.error)
 
@@ -166,7 +166,7 @@ def test_what_nobody_foresaw_is_told_by_its_kind_alone(monkeypatch):
         raise OSError(message)
 
     monkeypatch.setattr(cache, "model", fail)
-    job = jobs.start(Request(model=ATLAS, prompt="Where?"))
+    job = started(Request(model=ATLAS, prompt="Where?"))
     assert job.done.wait(30)
     assert str(job.error) == "The generation failed unexpectedly (OSError)."
 

@@ -1,14 +1,19 @@
 """Generation in the background: one at a time, stopped when asked, and never silent about a failure."""
 
 import threading
+from collections import UserDict
 
 import pytest
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
-from pages.ui import cache, jobs, state
+from pages.ui import cache, inputs, jobs, state, told
 from pages.ui.cache import ModelChoice
-from pages.ui.jobs import Request, start
+from pages.ui.compare import making
+from pages.ui.evidence import check_view
+from pages.ui.jobs import Job, Request
 from rauq.errors import InvalidInput
-from tests.pages.reading import choose, finished, shown_trace
+from tests.pages.reading import choose, finished, shown_trace, started
 from tests.traces import make_trace
 
 REQUEST = Request(model=ModelChoice(name="slow"), prompt="Where?")
@@ -43,13 +48,22 @@ def slow(monkeypatch):
     model.go_on.set()
 
 
+class Overtaken(UserDict):
+    """A session whose owner clicks again while a callback is about to keep a job."""
+
+    def __setitem__(self, key, value):
+        if isinstance(value, Job):
+            raise StopException
+        super().__setitem__(key, value)
+
+
 def ended(job):
     assert job.done.wait(30)
     return job
 
 
 def test_tokens_arrive_while_the_job_is_live(slow):
-    job = start(REQUEST)
+    job = started(REQUEST)
     assert slow.begun.wait(30)
     assert job.live
     assert job.pieces == [" Lima"]
@@ -60,7 +74,7 @@ def test_tokens_arrive_while_the_job_is_live(slow):
 
 
 def test_stop_keeps_what_there_is(slow):
-    job = start(REQUEST)
+    job = started(REQUEST)
     assert slow.begun.wait(30)
     job.cancel.set()
     assert ended(job).trace.stop_reason == "cancelled"
@@ -68,7 +82,7 @@ def test_stop_keeps_what_there_is(slow):
 
 
 def test_an_ending_process_stops_its_jobs_and_waits_for_them(slow):
-    job = start(REQUEST)
+    job = started(REQUEST)
     assert slow.begun.wait(30)
     job.give_up()
     assert not job.live
@@ -76,7 +90,7 @@ def test_an_ending_process_stops_its_jobs_and_waits_for_them(slow):
 
 
 def test_jobs_on_one_model_take_turns(slow):
-    several = [start(REQUEST) for _ in range(4)]
+    several = [started(REQUEST) for _ in range(4)]
     assert slow.begun.wait(30)
     slow.go_on.set()
     assert all(ended(job).trace for job in several)
@@ -84,9 +98,9 @@ def test_jobs_on_one_model_take_turns(slow):
 
 
 def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
-    first = start(REQUEST)
+    first = started(REQUEST)
     assert slow.begun.wait(30)
-    second = start(REQUEST)
+    second = started(REQUEST)
     second.cancel.set()
     assert isinstance(ended(second).error, jobs.Stopped)
     assert first.live
@@ -96,7 +110,7 @@ def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
 def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
     monkeypatch.setattr(cache, "if_loaded", lambda _name: None)
     with cache._loaded().lock:
-        job = start(REQUEST)
+        job = started(REQUEST)
         job.cancel.set()
         assert isinstance(ended(job).error, jobs.Stopped)
     assert slow.calls == 0
@@ -117,6 +131,31 @@ def test_five_clicks_are_one_generation(slow, open_app):
     assert slow.calls == 1
 
 
+@pytest.mark.parametrize("click", [inputs.run, lambda: making.start(REQUEST), check_view._start])
+def test_a_click_that_the_next_one_cuts_short_begins_nothing(click, monkeypatch):
+    monkeypatch.setattr(st, "session_state", Overtaken(prompt="Where?"))
+    begun = []
+    monkeypatch.setattr(threading.Thread, "start", begun.append)
+    with pytest.raises(StopException):
+        click()
+    assert begun == []
+
+
+def test_an_answer_outlasts_a_run_that_is_cut_short_while_it_takes_it_over(slow, open_app, monkeypatch):
+    def cut_short(*_arguments):
+        raise StopException
+
+    page = open_app()
+    page.text_area(key=state.PROMPT).set_value("Where?")
+    page.button(key="run").click().run()
+    slow.go_on.set()
+    assert page.session_state[state.JOB].done.wait(30)
+    with monkeypatch.context() as patched:
+        patched.setattr(told, "write", cut_short)
+        page.run()
+    assert shown_trace(page.run()).answer == " Lima"
+
+
 def test_a_live_job_shows_its_tokens_and_hides_the_answer_before(slow, open_app):
     page = choose(open_app(make_trace()), state.TASK, "generate")
     page.text_area(key=state.PROMPT).set_value("Where?")
@@ -135,11 +174,11 @@ def test_a_failure_is_reported(error, slow, monkeypatch, caplog):
         raise error
 
     monkeypatch.setattr(slow, "generate", fail, raising=False)
-    job = ended(start(REQUEST))
+    job = ended(started(REQUEST))
     assert str(error) in str(job.error)
     assert len(caplog.records) == (not isinstance(error, InvalidInput))
 
 
 def test_a_lone_surrogate_is_refused():
-    job = ended(start(Request(model=ModelChoice(), prompt="a\ud800b")))
+    job = ended(started(Request(model=ModelChoice(), prompt="a\ud800b")))
     assert isinstance(job.error, InvalidInput)

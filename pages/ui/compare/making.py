@@ -31,10 +31,10 @@ def collect() -> None:
     """Take over what a job that has ended leaves: an answer, which becomes B, or an error."""
     ended = job()
     if ended is not None and not ended.live:
-        del st.session_state[_JOB]
         st.session_state[_PROBLEM] = ended.error
         if ended.trace is not None:
             take(ended.trace)
+        del st.session_state[_JOB]  # last: a run that is cut short before it leaves the answer to the next
 
 
 def take(trace: Trace) -> None:
@@ -46,7 +46,9 @@ def take(trace: Trace) -> None:
 def start(request: Request) -> None:
     """Begin to make an answer, unless one is being made: five clicks are one generation."""
     if (at_work := job()) is None or not at_work.live:
-        st.session_state.update({_PROBLEM: None, MAKE: False, _JOB: jobs.start(request)})
+        st.session_state.update({_PROBLEM: None, MAKE: False})
+        new = st.session_state[_JOB] = jobs.prepare(request)
+        jobs.begin(new)
 
 
 def start_branch(a: Answer, token: int, instead: int | str, max_new_tokens: int) -> None:

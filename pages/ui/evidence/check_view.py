@@ -79,7 +79,8 @@ def _start() -> None:
     job: Job | None = st.session_state.get(JOB)
     if job is None or not job.live:
         request = Request(model=chosen_model(), prompt=st.session_state.get(PROMPT, ""))
-        st.session_state[JOB] = jobs.start_check(request)
+        job = st.session_state[JOB] = jobs.prepare(request)
+        jobs.begin_check(job)
 
 
 def _follow(job: Job) -> None:
