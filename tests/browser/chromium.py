@@ -28,5 +28,15 @@ def launched():
         browser.close()
 
 
+@contextmanager
+def listening(page, **hears):
+    """Call functions for what a page does meanwhile, each by the event's name."""
+    for event, hear in hears.items():
+        page.on(event, hear)
+    yield
+    for event, hear in hears.items():
+        page.remove_listener(event, hear)
+
+
 def is_foreign(url):
     return not url.startswith(("http://127.0.0.1:", "data:", "blob:"))

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.server import PATIENCE, serving
-from tests.browser.chromium import is_foreign, launched
+from tests.browser.chromium import is_foreign, launched, listening
 
 DESKTOP = {"width": 1440, "height": 900}
 
@@ -39,18 +39,16 @@ def tab(chromium):
 def page(tab):
     """A page that remembers nothing; the test fails if it asks anything of another host, or if its script throws."""
     tab.set_viewport_size(DESKTOP)
-    strangers, errors = [], []
-    heard = {
-        "request": lambda request: strangers.append(request.url) if is_foreign(request.url) else None,
-        "pageerror": lambda error: errors.append(str(error)),
-    }
-    for event, hear in heard.items():
-        tab.on(event, hear)
-    yield tab
-    tab.evaluate("localStorage.clear(); sessionStorage.clear()")
-    tab.context.clear_cookies()
-    tab.goto("about:blank")
-    for event, hear in heard.items():
-        tab.remove_listener(event, hear)
-    assert strangers == []
+    tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    requests, errors = [], []
+    with listening(
+        tab,
+        request=lambda request: requests.append(request.url),
+        pageerror=lambda error: errors.append(str(error)),
+    ):
+        yield tab
+        tab.evaluate("localStorage.clear(); sessionStorage.clear()")
+        tab.context.clear_cookies()
+        tab.goto("about:blank")
+    assert [url for url in requests if is_foreign(url)] == []
     assert errors == []

@@ -214,8 +214,7 @@ def expect_unharmed(page):
     expect(page.locator("[data-testid=stMain] :is(script, img, b, sup, a[href*=evil])")).to_have_count(0)
 
 
-def test_the_two_colours_suit_a_dark_page(chromium, server):
-    with chromium.new_context(color_scheme="dark") as context:
-        page = context.new_page()
-        open_compare(page, server)
-        expect(page.locator(".grid")).to_have_css("--a", looks(dark=True)[0].colour)
+def test_the_two_colours_suit_a_dark_page(page, server):
+    page.emulate_media(color_scheme="dark")
+    open_compare(page, server)
+    expect(page.locator(".grid")).to_have_css("--a", looks(dark=True)[0].colour)

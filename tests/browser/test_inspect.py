@@ -112,19 +112,18 @@ def test_the_colour_of_the_tokens_can_be_another(page, server):
     assert all(abs(float(level) - (1 - p)) < 0.006 for level, p in zip(levels, shown, strict=True))
 
 
-def test_the_maps_suit_a_dark_page(chromium, server):
-    with chromium.new_context(color_scheme="dark") as context:
-        page = context.new_page()
-        page.goto(server)
-        rested(page)
-        darkest = page.locator("canvas.layer-head").evaluate(
-            """(canvas) => {
-              const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-              const cell = 4 * (canvas.width * Math.round(canvas.height * 0.8) + Math.round(canvas.width * 0.5));
-              return [data[cell], data[cell + 1], data[cell + 2]];
-            }"""
-        )
-        assert sum(darkest) < 3 * 110
+def test_the_maps_suit_a_dark_page(page, server):
+    page.emulate_media(color_scheme="dark")
+    page.goto(server)
+    rested(page)
+    darkest = page.locator("canvas.layer-head").evaluate(
+        """(canvas) => {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          const cell = 4 * (canvas.width * Math.round(canvas.height * 0.8) + Math.round(canvas.width * 0.5));
+          return [data[cell], data[cell + 1], data[cell + 2]];
+        }"""
+    )
+    assert sum(darkest) < 3 * 110
 
 
 def test_what_the_browser_says_is_what_python_computed(page, server):

@@ -12,17 +12,17 @@ def host(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def context(chromium):
-    with looking(chromium) as context:
-        yield context
+def page(chromium):
+    with looking(chromium) as page:
+        yield page
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_hostile_text_is_drawn_as_text_and_does_nothing(place, context, host):
-    assert visited(context, host, place) == Harm(place=place.name)
+def test_hostile_text_is_drawn_as_text_and_does_nothing(place, page, host):
+    assert visited(page, host, place) == Harm(place=place.name)
 
 
-def test_text_that_gets_in_is_seen(context, host):
+def test_text_that_gets_in_is_seen(page, host):
     """The watch itself: what is put into a page as HTML is told, whichever way it takes."""
     place = next(place for place in PLACES if place.name == "run: broken manifest")
 
@@ -34,7 +34,7 @@ def test_text_that_gets_in_is_seen(context, host):
         )
         page.wait_for_function("document.title === 'owned'")
 
-    harm = visited(context, host, Place(name="spoilt", visit=spoilt))
+    harm = visited(page, host, Place(name="spoilt", visit=spoilt))
     assert len(harm.elements) == 2
     assert harm.requests == ("http://evil.example/a.png",)
     assert harm.scripts == ("document.title",)

@@ -28,7 +28,7 @@ from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.opened import open_run
 from benchmarks.recording import measured
 from benchmarks.server import PATIENCE, started
-from tests.browser.chromium import is_foreign, launched
+from tests.browser.chromium import is_foreign, launched, listening
 from tests.hostile import ATTACK, PAYLOADS
 from tests.proof.hostile_run import UNDEFINED, broken_run, hostile_run
 
@@ -109,32 +109,35 @@ def _report_of(run):
     return report_page(found, (*report_tables(found), *method_tables(run, found.methods)), charts)
 
 
-def visited(context, host: Host, place: Place) -> Harm:
-    """Go to a place in a page of its own, and say what came of it."""
-    asked, ran = [], []
-    page = context.new_page()
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: ran.append(str(error)))
-    page.on("dialog", lambda dialog: (ran.append(dialog.message), dialog.dismiss()))
-    place.visit(page, host)
-    ran += ["document.title"] if "owned" in page.title() else []
-    harm = Harm(
+def visited(page, host: Host, place: Place) -> Harm:
+    """Go to a place, say what came of it, and leave it."""
+    requests, ran = [], []
+    heard = {
+        "request": lambda request: requests.append(request.url),
+        "pageerror": lambda error: ran.append(str(error)),
+        "dialog": lambda dialog: (ran.append(dialog.message), dialog.dismiss()),
+    }
+    with listening(page, **heard):
+        place.visit(page, host)
+        ran += ["document.title"] if "owned" in page.title() else []
+        elements = page.locator(STRANGE).evaluate_all("nodes => nodes.map(node => node.outerHTML)")
+        turned = page.locator("body").evaluate(_TURNED, [BIDI, ALONE])
+        page.goto("about:blank")
+    return Harm(
         place=place.name,
-        elements=tuple(page.locator(STRANGE).evaluate_all("nodes => nodes.map(node => node.outerHTML)")),
-        requests=tuple(url for url in asked if is_foreign(url) and url != host.report.as_uri()),
+        elements=tuple(elements),
+        requests=tuple(url for url in requests if is_foreign(url) and url != host.report.as_uri()),
         scripts=tuple(ran),
-        turned=tuple(page.locator("body").evaluate(_TURNED, [BIDI, ALONE])),
+        turned=tuple(turned),
     )
-    page.close()
-    return harm
 
 
 @contextmanager
 def looking(browser):
-    """Pages that are as patient as a machine under load needs."""
+    """A page that is as patient as a machine under load needs."""
     with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
         context.set_default_timeout(PATIENCE * 1000)
-        yield context
+        yield context.new_page()
 
 
 def _opened(path: str, *, shows: str = ".stApp"):
@@ -243,9 +246,9 @@ def record():
         tempfile.TemporaryDirectory() as folder,
         hosting(Path(folder) / "runs") as host,
         launched() as browser,
-        looking(browser) as context,
+        looking(browser) as page,
     ):
-        found = [visited(context, host, place) for place in PLACES]
+        found = [visited(page, host, place) for place in PLACES]
     return measured(
         "safety",
         title="Hostile text",
