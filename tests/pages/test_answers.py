@@ -1,5 +1,7 @@
 """Answers are found by names that nobody can guess; the oldest make room, and a session lists its own alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import streamlit as st
@@ -40,12 +42,20 @@ def test_an_answer_is_found_by_its_name():
 
 def test_names_are_long_and_never_the_same():
     trace = make_trace()
-    names = [answers.keep(trace) for _ in range(500)]
+    names = [answers.keep(replace(trace)) for _ in range(500)]
     assert len(set(names)) == len(names)
     assert {len(name) for name in names} == {16}  # of 64 letters: 96 bits
     letters = np.array([list(name) for name in names])
     assert all(len(set(column)) > 40 for column in letters.T)  # no place of it is a counter or a clock
     assert all(name.isascii() and name.replace("-", "").replace("_", "").isalnum() for name in names)
+
+
+def test_an_answer_that_is_kept_twice_has_one_name_and_is_listed_once(store):
+    first, second = make_trace(), make_trace()
+    names = [answers.keep(trace) for trace in (first, second, first)]
+    assert names[0] == names[2]
+    assert list(store.traces.values()) == [first, second]
+    assert list(answers.mine()) == [names[0], names[1]]
 
 
 @pytest.mark.parametrize("name", ["", "gone", "example:one", "../..", "\ud800", "a" * 10**6])
