@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pages.ui import cache, hosting
-from pages.ui.cache import ModelChoice
+from pages.ui.cache import ModelChoice, Queue
 from pages.ui.words import model_facts
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
@@ -47,11 +47,14 @@ class Request:
 
 @dataclass(eq=False)
 class Job:
-    """A request being worked on. The worker writes, the page reads; no model is kept in it."""
+    """A request being worked on. The worker writes, the page reads; no model is kept in it.
+
+    It is `waiting` while no token is to be expected: a model loads, or others come first.
+    """
 
     request: Request
     stage: str = "Looking at the model"
-    loading: bool = True
+    waiting: bool = True
     pieces: list[str] = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -85,7 +88,7 @@ def prepare(request: Request) -> Job:
         hosting.check_answer(request)
     except InvalidInput as error:
         return refused(request, error)
-    return Job(request, loading=cache.if_loaded(request.model) is None)
+    return Job(request)
 
 
 def begin(job: Job) -> None:
@@ -161,8 +164,9 @@ def _model(job: Job) -> "Iterator[LanguageModel]":
         job.stage = f"Loading {model_facts(cache.examine(choice))}"
     _check(job.cancel)
     lm = cache.model(choice)
-    job.stage, job.loading = "Waiting for another generation", False
-    with _turn(lm.lock, job.cancel):
+    job.stage = "Waiting for another generation"
+    with _turn(cache.queue(lm), job.cancel):
+        job.waiting = False
         yield lm
 
 
@@ -190,15 +194,22 @@ def _alone(error: RauqError) -> RauqError:
 
 
 @contextmanager
-def _turn(lock: "threading.RLock", cancel: threading.Event) -> Iterator[None]:
-    """Hold the model's lock, unless cancelled while waiting for it."""
-    while not lock.acquire(timeout=_LOOK):
-        _check(cancel)
+def _turn(queue: Queue, cancel: threading.Event) -> Iterator[None]:
+    """Have one's turn, after all who came before; or leave the queue, once cancelled."""
+    place = object()
+    with queue.moved:
+        queue.waiting.append(place)
+        queue.moved.notify_all()
     try:
+        with queue.moved:
+            while queue.waiting[0] is not place and not cancel.is_set():
+                queue.moved.wait(_LOOK)
         _check(cancel)
         yield
     finally:
-        lock.release()
+        with queue.moved:
+            queue.waiting.remove(place)
+            queue.moved.notify_all()
 
 
 def _check(cancel: threading.Event) -> None:

@@ -43,11 +43,11 @@ def asking_stage(asked: Asked, request: Request) -> None:
 
 def follow(job: Job) -> None:
     """Show the answer growing; when it is complete, run the whole page again."""
-    st.fragment(_grow, run_every=_SELDOM if job.loading else _OFTEN)(job, loading=job.loading)
+    st.fragment(_grow, run_every=_SELDOM if job.waiting else _OFTEN)(job, waiting=job.waiting)
 
 
-def _grow(job: Job, *, loading: bool) -> None:
-    if not job.live or job.loading != loading:
+def _grow(job: Job, *, waiting: bool) -> None:
+    if not job.live or job.waiting != waiting:
         st.rerun()
     seconds = f"{time.monotonic() - job.begun:.1f} s"
     counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds

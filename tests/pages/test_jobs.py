@@ -2,6 +2,7 @@
 
 import threading
 from collections import UserDict
+from dataclasses import replace
 
 import pytest
 import streamlit as st
@@ -26,8 +27,10 @@ class SlowModel:
         self.lock = threading.RLock()
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.calls, self.at_once, self.most_at_once = 0, 0, 0
+        self.prompts = []
 
     def generate(self, prompt, *, on_token, cancel, **_limits):
+        self.prompts.append(prompt)
         self.calls += 1
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -97,14 +100,35 @@ def test_jobs_on_one_model_take_turns(slow):
     assert (slow.calls, slow.most_at_once) == (4, 1)
 
 
-def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
-    first = started(REQUEST)
+def in_line(slow, count):
+    """That many jobs, each begun once the one before it stood in the line."""
+    line = cache.queue(slow)
+    several = []
+    for number in range(count):
+        several.append(started(replace(REQUEST, prompt=f"Number {number}?")))
+        with line.moved:
+            assert line.moved.wait_for(lambda: len(line.waiting) == len(several), 30)
+    return several
+
+
+def test_who_asks_first_is_answered_first(slow):
+    several = in_line(slow, 12)
     assert slow.begun.wait(30)
-    second = started(REQUEST)
+    assert [job.waiting for job in several] == [False, *[True] * 11]
+    slow.go_on.set()
+    assert all(ended(job).trace for job in several)
+    assert slow.prompts == [f"Number {number}?" for number in range(12)]
+
+
+def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
+    first, second, third = in_line(slow, 3)
     second.cancel.set()
     assert isinstance(ended(second).error, jobs.Stopped)
     assert first.live
-    assert slow.calls == 1
+    assert third.live
+    slow.go_on.set()
+    assert ended(third).trace
+    assert slow.calls == 2
 
 
 def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
