@@ -6,12 +6,11 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import streamlit as st
@@ -66,14 +65,6 @@ class Loaded:
 
 
 @dataclass(eq=False)
-class Queue:
-    """Those who ask one model for an answer, in the order in which they came; it is the turn of the first."""
-
-    moved: threading.Condition = field(default_factory=threading.Condition)
-    waiting: deque[object] = field(default_factory=deque)
-
-
-@dataclass(eq=False)
 class KeptAnswers:
     """Answers by a name that cannot be guessed, the least recently used first."""
 
@@ -124,11 +115,6 @@ def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
     loaded = _loaded()
     found = loaded.model
     return found if loaded.choice == choice else None
-
-
-def queue(model: "LanguageModel") -> Queue:
-    """The queue before a model; a lock alone would let anyone come first, and somebody last for minutes."""
-    return _queues().setdefault(model, Queue())
 
 
 def run(folder: Path) -> "Run":
@@ -263,11 +249,6 @@ def private_place() -> Path:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _loaded() -> Loaded:
     return Loaded()
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _queues() -> "WeakKeyDictionary[LanguageModel, Queue]":
-    return WeakKeyDictionary()
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)

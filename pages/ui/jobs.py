@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pages.ui import cache, hosting
-from pages.ui.cache import ModelChoice, Queue
+from pages.ui.cache import ModelChoice
+from pages.ui.turns import LOOK, raise_if_stopped, turn
 from pages.ui.words import model_facts
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace import Trace
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LAST_WORDS = 5.0  # seconds that an ending process waits for a job to stop
-_LOOK = 0.1  # seconds between two looks at whether what a job waits for is free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +72,6 @@ class Job:
         """Stop because the process ends: a thread that is cut off within torch aborts the process."""
         self.cancel.set()
         self.done.wait(_LAST_WORDS)
-
-
-class Stopped(RauqError):
-    """The user stopped the job before there was a token to keep."""
 
 
 def prepare(request: Request) -> Job:
@@ -157,15 +153,15 @@ def _compare(job: Job) -> None:
 def _model(job: Job) -> "Iterator[LanguageModel]":
     """The model of a job, loaded if it is not yet, for as long as it is this job's turn."""
     choice = job.request.model
-    while cache.busy() and not job.cancel.wait(_LOOK):
+    while cache.busy() and not job.cancel.wait(LOOK):
         pass  # one that loads cannot be cut short, but who waits for it can
-    _check(job.cancel)
+    raise_if_stopped(job.cancel)
     if cache.if_loaded(choice) is None:
         job.stage = f"Loading {model_facts(cache.examine(choice))}"
-    _check(job.cancel)
+    raise_if_stopped(job.cancel)
     lm = cache.model(choice)
     job.stage = "Waiting for another generation"
-    with _turn(cache.queue(lm), job.cancel):
+    with turn(lm, job.cancel):
         job.waiting = False
         yield lm
 
@@ -191,28 +187,3 @@ def _alone(error: RauqError) -> RauqError:
     """The error without what led to it: a traceback would keep the model in memory for as long as the job is kept."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
-
-
-@contextmanager
-def _turn(queue: Queue, cancel: threading.Event) -> Iterator[None]:
-    """Have one's turn, after all who came before; or leave the queue, once cancelled."""
-    place = object()
-    with queue.moved:
-        queue.waiting.append(place)
-        queue.moved.notify_all()
-    try:
-        with queue.moved:
-            while queue.waiting[0] is not place and not cancel.is_set():
-                queue.moved.wait(_LOOK)
-        _check(cancel)
-        yield
-    finally:
-        with queue.moved:
-            queue.waiting.remove(place)
-            queue.moved.notify_all()
-
-
-def _check(cancel: threading.Event) -> None:
-    if cancel.is_set():
-        message = "Stopped before the first token."
-        raise Stopped(message)

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.ui import cache, inputs, jobs, state, told
+from pages.ui import cache, inputs, state, told, turns
 from pages.ui.cache import ModelChoice
 from pages.ui.compare import making
 from pages.ui.evidence import check_view
@@ -102,12 +102,12 @@ def test_jobs_on_one_model_take_turns(slow):
 
 def in_line(slow, count):
     """That many jobs, each begun once the one before it stood in the line."""
-    line = cache.queue(slow)
+    line = turns.queue(slow)
     several = []
     for number in range(count):
         several.append(started(replace(REQUEST, prompt=f"Number {number}?")))
         with line.moved:
-            assert line.moved.wait_for(lambda: len(line.waiting) == len(several), 30)
+            assert line.moved.wait_for(lambda: len(line.places) == len(several), 30)
     return several
 
 
@@ -123,7 +123,7 @@ def test_who_asks_first_is_answered_first(slow):
 def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
     first, second, third = in_line(slow, 3)
     second.cancel.set()
-    assert isinstance(ended(second).error, jobs.Stopped)
+    assert isinstance(ended(second).error, turns.Stopped)
     assert first.live
     assert third.live
     slow.go_on.set()
@@ -136,7 +136,7 @@ def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
     with cache._loaded().lock:
         job = started(REQUEST)
         job.cancel.set()
-        assert isinstance(ended(job).error, jobs.Stopped)
+        assert isinstance(ended(job).error, turns.Stopped)
     assert slow.calls == 0
 
 
