@@ -13,7 +13,7 @@ from pages.ui.links import Asked
 from pages.ui.words import Words
 from rauq.labels import running
 
-_OFTEN, _SELDOM = 0.2, 0.5  # seconds; each look takes time from the thread that imports torch
+_OFTEN, _SELDOM = 0.2, 0.5  # seconds; each look takes time from the thread that imports torch, or generates for others
 
 
 def empty_stage() -> None:

@@ -33,9 +33,11 @@ def listening(page, **hears):
     """Call functions for what a page does meanwhile, each by the event's name."""
     for event, hear in hears.items():
         page.on(event, hear)
-    yield
-    for event, hear in hears.items():
-        page.remove_listener(event, hear)
+    try:
+        yield
+    finally:
+        for event, hear in hears.items():
+            page.remove_listener(event, hear)
 
 
 def is_foreign(url):
