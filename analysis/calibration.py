@@ -80,7 +80,7 @@ def percentile_of(uncertainties: np.ndarray, score: float) -> float:
 
 def _why_not(correct: np.ndarray) -> str:
     if len(correct) < LEAST:
-        return f"{len(correct)} answers with a score and a known quality: at least {LEAST} are needed"
+        return f"only {len(correct)} answers have a score and a known quality, and at least {LEAST} are needed"
     if len(set(correct.tolist())) < 2:
         return f"all {len(correct)} answers are {'correct' if correct[0] else 'incorrect'}, whatever their score"
     return ""

@@ -77,7 +77,12 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     how.add_argument("--similarity", metavar="M", help="hub id or folder of a model of sentence similarity")
     how.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
     how.add_argument("--idf", type=Path, metavar="FILE", help="document frequencies that python -m analysis idf made")
-    how.add_argument("--quality", metavar="ID", help="how answers are judged; default: as suits the data set")
+    how.add_argument(
+        "--quality",
+        metavar="ID",
+        help="how answers are judged, such as contains (the answer names a reference), exact_match, token_f1, rouge_l; "
+        "default for a file: contains for references of a few words, else token_f1",
+    )
     how.add_argument("--weights", type=Path, metavar="DIR", help="the model that judges, where --quality needs one")
     how.add_argument("--layers", choices=("middle", "all"), help="whose attention is kept; default: the paper's window")
 

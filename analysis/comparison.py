@@ -10,7 +10,7 @@ import numpy as np
 import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import number
-from rauq.report import front_layer
+from rauq.report import front_layer, mean_weights
 from rauq.score import Score
 from rauq.settings import Settings
 from rauq.trace import Trace
@@ -35,6 +35,11 @@ class UnderOneSetting:
         return self.a.uncertainty - self.b.uncertainty
 
 
+def same_prompt(a: Trace, b: Trace) -> bool:
+    """Whether two answers follow the same text, and the same messages before it."""
+    return (a.prompt, a.messages) == (b.prompt, b.messages)
+
+
 def aligned(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes], *, same_prompt: bool = False) -> Columns:
     """Columns of the grid that puts as many equal tokens of two answers side by side as their order allows.
 
@@ -50,6 +55,19 @@ def aligned(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes], *, same_prompt
     for (a, b), (next_a, next_b) in pairwise([(start - 1, start - 1), *equal, (len(pieces_a), len(pieces_b))]):
         columns += [*zip_longest(range(a + 1, next_a), range(b + 1, next_b)), (next_a, next_b)]
     return tuple(columns[:-1])
+
+
+def aligned_answers(a: Trace, b: Trace) -> Columns:
+    """Columns of the grid of two answers: their thinking is aligned with thinking alone, and what follows likewise."""
+    start_a, start_b = (trace.thinking[1] if trace.thinking else 0 for trace in (a, b))
+    same = same_prompt(a, b)
+    before = aligned(a.pieces[:start_a], b.pieces[:start_b], same_prompt=same)
+    after = aligned(a.pieces[start_a:], b.pieces[start_b:], same_prompt=same)
+    return (*before, *((_moved(own, start_a), _moved(other, start_b)) for own, other in after))
+
+
+def _moved(token: int | None, start: int) -> int | None:
+    return None if token is None else start + token
 
 
 def by_position(num_a: int, num_b: int) -> Columns:
@@ -134,9 +152,7 @@ def attention_difference(a: Trace, b: Trace, settings_a: Settings, settings_b: S
     """
     if reason := why_no_difference(a, b):
         raise InvalidInput(reason)
-    of_a, of_b = (trace.previous_token_attention(s.alignment) for trace, s in ((a, settings_a), (b, settings_b)))
-    difference: np.ndarray = of_a.mean(axis=2) - of_b.mean(axis=2)
-    return difference
+    return mean_weights(a, settings_a) - mean_weights(b, settings_b)
 
 
 def _common_beginning(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> int:
@@ -181,4 +197,5 @@ def _the_rest(settings: Settings) -> tuple[object, ...]:
         settings.update,
         settings.token_aggregation,
         settings.layer_aggregation,
+        settings.part,
     )

@@ -19,7 +19,7 @@ from analysis.runs.timings import add_timings
 from rauq.errors import RauqError, RunError
 
 if TYPE_CHECKING:
-    from rauq.generation import Cancel
+    from rauq.cancellation import Cancel
 
 
 def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None) -> Status:

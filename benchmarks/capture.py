@@ -29,7 +29,7 @@ from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.parts import recorder
 from benchmarks.recording import at_most, finish, interval, measured, parser, tell
 from rauq import LanguageModel, score
-from rauq.models import wrap_model
+from rauq.models import wrap
 
 NEW_TOKENS = 64
 LEAST_PAIRS, MOST_PAIRS, STEP_PAIRS = 7, 25, 200
@@ -82,7 +82,7 @@ def wrapped(model: PreTrainedModel) -> LanguageModel:
     from tokenizers import Tokenizer, models
 
     words = Tokenizer(models.WordLevel({f"w{token}": token for token in range(model.config.vocab_size)}, "w0"))
-    return wrap_model(model, PreTrainedTokenizerFast(tokenizer_object=words), name="random-llama")
+    return wrap(model, PreTrainedTokenizerFast(tokenizer_object=words), name="random-llama")
 
 
 def prompt_of(length: int) -> list[int]:

@@ -15,7 +15,11 @@ from types import MappingProxyType
 from typing import IO
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 90  # seconds: a machine under load imports torch in half a minute
+PATIENCE = 240  # seconds: a machine under load imports torch in half a minute, and answers in two
+# What `make app` runs with the interpreter of the virtual environment, without any option.
+APP, STREAMLIT = "app.py", "streamlit"
+ENVIRONMENT: Mapping[str, str] = MappingProxyType({"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE"})
+_OF_TESTS = {"OMP_NUM_THREADS"}
 _UNCHANGED: Mapping[str, str] = MappingProxyType({})
 _PAUSE = 0.05  # seconds between two looks: another process's port is nothing to wait on
 
@@ -29,23 +33,29 @@ class Server:
 
 
 @contextmanager
-def serving(script: Path = ROOT / "app.py") -> Iterator[str]:
+def serving(script: Path | str = APP) -> Iterator[str]:
     """The address of a script once its server answers.
 
     Raises:
         RuntimeError: the server ended, or does not answer.
     """
-    with started(["-m", "streamlit", "run", str(script)]) as server:
+    with started(script) as server:
         yield server.address
 
 
 @contextmanager
 def started(
-    arguments: Sequence[str], *, log: int | IO[bytes] = subprocess.DEVNULL, changes: Mapping[str, str] = _UNCHANGED
+    script: Path | str = APP,
+    *,
+    module: str = STREAMLIT,
+    options: Sequence[str] = (),
+    log: int | IO[bytes] = subprocess.DEVNULL,
+    changes: Mapping[str, str] = _UNCHANGED,
 ) -> Iterator[Server]:
-    """A server that Python is asked for by these arguments, once it answers; what it says goes to `log`.
+    """A server started as `make app` starts it, but on a free port, once it answers; its output goes to `log`.
 
-    `changes` are made to its environment.
+    `module` stands in for Streamlit's own command, `options` are further options of it, and `changes` are made to the
+    environment.
 
     Raises:
         RuntimeError: the server ended, or does not answer.
@@ -53,8 +63,8 @@ def started(
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    command = [sys.executable, *arguments, f"--server.port={port}", "--server.fileWatcherType=none"]
-    environment = {**os.environ, **changes}
+    command = [sys.executable, "-m", module, "run", str(script), f"--server.port={port}", *options]
+    environment = {**_users_environment(), **ENVIRONMENT, **changes}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) as process:
         try:
             address = f"http://127.0.0.1:{port}"
@@ -62,6 +72,17 @@ def started(
             yield Server(address=address, process=process)
         finally:
             process.terminate()
+
+
+def processor_seconds(server: Server) -> float:
+    """Processor time that the server has used since its start."""
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _users_environment() -> dict[str, str]:
+    """The environment of this process, without what only `make test` and `make bench` set."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_TESTS}
 
 
 def _until_healthy(address: str, process: subprocess.Popen[bytes]) -> None:

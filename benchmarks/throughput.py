@@ -41,7 +41,7 @@ from benchmarks.capture import build, prompt_of
 from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.recording import at_least, finish, interval, measured, parser, tell
 from rauq import Judges, LanguageModel
-from rauq.models import wrap_model
+from rauq.models import wrap
 
 SHARD = 32
 NEW_TOKENS, PROMPT_TOKENS = 64, 256
@@ -52,7 +52,7 @@ def random_model() -> LanguageModel:
     """The benchmark shape, with a tokenizer that splits text at spaces."""
     words = Tokenizer(models.WordLevel({f"w{token}": token for token in range(32_000)}, "w0"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return wrap_model(build(), PreTrainedTokenizerFast(tokenizer_object=words), name="random-llama")
+    return wrap(build(), PreTrainedTokenizerFast(tokenizer_object=words), name="random-llama")
 
 
 def random_set() -> DataSet:

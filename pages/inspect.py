@@ -32,7 +32,7 @@ else:
     if shown:
         show_answer(shown, state.settings(trace))
     elif asked := state.asked():
-        asking_stage(asked, request)
+        asking_stage(asked, request, is_new=job is None)
     else:
         empty_stage()
 

@@ -18,6 +18,8 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
+from rauq.installed import Installed, installed_models
+from rauq.messages import Message
 from rauq.model_folders import cached_models, local_models
 from rauq.score import Score, Scores, score, score_arrays, score_many
 from rauq.settings import Settings
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from rauq.methods.evaluate import evaluate
     from rauq.methods.method import Method, Uncertainty
     from rauq.methods.table import METHODS
-    from rauq.models import load_model
+    from rauq.models import load_model, wrap
 
 __version__ = "0.1.0"
 
@@ -44,9 +46,11 @@ __all__ = [
     "Alternative",
     "Batch",
     "Candidate",
+    "Installed",
     "InvalidInput",
     "Judges",
     "LanguageModel",
+    "Message",
     "Method",
     "ModelNotFound",
     "NonFiniteLogits",
@@ -64,6 +68,7 @@ __all__ = [
     "cached_models",
     "evaluate",
     "examine",
+    "installed_models",
     "load_idf",
     "load_judges",
     "load_model",
@@ -74,6 +79,7 @@ __all__ = [
     "score",
     "score_arrays",
     "score_many",
+    "wrap",
 ]
 
 _AT_FIRST_USE = {
@@ -91,6 +97,7 @@ _AT_FIRST_USE = {
     "load_nli": "rauq.judges.nli",
     "load_similarity": "rauq.judges.similarity",
     "load_tagger": "rauq.judges.tagger",
+    "wrap": "rauq.models",
 }
 
 

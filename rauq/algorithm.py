@@ -37,7 +37,7 @@ def algorithm(answers: Batch, settings: Settings) -> Steps:
     Raises:
         InvalidInput: settings that do not fit the batch.
     """
-    check_alignment(answers, settings)
+    check_batch(answers, settings)
     signal_name, alpha = signal_and_alpha(settings, answers.kind)
     settings = resolve(settings, answers.kind)
     layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
@@ -61,12 +61,18 @@ def algorithm(answers: Batch, settings: Settings) -> Steps:
     return Steps(settings, layers, head_means, picked, attention, signal, confidence, scores, uncertainty)
 
 
-def check_alignment(answers: Batch, settings: Settings) -> None:
-    """Require the alignment that the batch was made with.
+def check_batch(answers: Batch, settings: Settings) -> None:
+    """Require the alignment and the part that the batch was made with.
 
     Raises:
-        InvalidInput: the settings ask for the other one.
+        InvalidInput: the settings ask for another one.
     """
+    if settings.part != answers.part:
+        message = (
+            f"The batch holds the part {answers.part!r} of its answers, the settings ask for {settings.part!r}. "
+            f"Make the batch again: batch(traces, part={settings.part!r})."
+        )
+        raise InvalidInput(message)
     if settings.alignment != answers.alignment:
         message = (
             f"The batch holds attention of alignment {answers.alignment!r}, the settings ask for "

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rauq.errors import NonFiniteLogits
+from rauq.sampling import Sampling
+from rauq.thinking import PROMPT_TOKENS, thinking_span
 from rauq.trace import NUM_BANDS, Alternative, StopReason, Trace
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ def build_trace(
     attention: np.ndarray,
     extras: Mapping[str, np.ndarray],
     stop_reason: StopReason,
+    sampling: Sampling | None = None,
 ) -> Trace | NonFiniteLogits:
     """One answer's trace, from its statistics (N,), its rows of attention (L, H, n, K), n <= N + 1, and its extras."""
     undefined = (statistics.logprobs.isnan() | statistics.entropies.isnan()).nonzero()
@@ -32,12 +35,18 @@ def build_trace(
             "Load it in float32 or bfloat16, or check its weights."
         )
         return NonFiniteLogits(message)
+    pieces = tuple(lm.tokens.piece(token) for token in answer)
     return Trace(
         prompt=prompt.text,
         model=lm.name,
         revision=lm.revision,
+        dtype=lm.dtype,
+        quantisation=lm.quantisation,
         kind=lm.kind,
         chat_applied=prompt.chat_applied,
+        prompt_form=prompt.form,
+        messages=prompt.messages,
+        template_options=prompt.template_options,
         stop_reason=stop_reason,
         layers=lm.layers,
         num_layers=lm.num_layers,
@@ -45,11 +54,13 @@ def build_trace(
         prompt_ids=np.array(prompt.ids, dtype=np.int64),
         answer_ids=np.array(answer, dtype=np.int64),
         answer_tokens=lm.tokens.texts(answer, silent=lm.end_ids),
-        pieces=tuple(lm.tokens.piece(token) for token in answer),
+        pieces=pieces,
         logprobs=statistics.logprobs.numpy().copy(),
         entropies=statistics.entropies.numpy().copy(),
         alternatives=_alternatives(lm, statistics),
         attention=_attention_of(attention, len(prompt.ids), len(answer)),
+        thinking=thinking_span([lm.tokens.piece(token) for token in prompt.ids[-PROMPT_TOKENS:]], pieces),
+        sampling=sampling,
         extras={**extras, **({"focus": statistics.focus.numpy().copy()} if statistics.focus.shape[1] else {})},
     )
 

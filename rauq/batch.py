@@ -3,11 +3,13 @@
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from rauq.errors import InvalidInput
-from rauq.trace import Alignment, Kind, Trace
+from rauq.parts import part_of
+from rauq.trace import Alignment, Kind, Part, Trace
 
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
@@ -18,6 +20,8 @@ class Batch:
 
     `attention` (A, L, H, N - 1): weights on the previous token under `alignment`, column t belonging to token t + 1.
     `logprobs` and `entropies` (A, N) in nats. `layers` are the absolute indices of axis L, out of `num_layers`.
+    The arrays hold the `part` of each answer. `empty` (A,) is True where an answer has no such part, which then has one
+    token of nan; None: every answer has the part.
     `kind`, `vocab_size` and `num_layers` are None where bare arrays came without them.
     """
 
@@ -30,8 +34,16 @@ class Batch:
     vocab_size: int | None
     layers: tuple[int, ...]
     num_layers: int | None
+    part: Part = "answer"
+    empty: np.ndarray | None = None
 
     _head_means: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict, init=False, repr=False)
+
+    def __repr__(self) -> str:
+        """One line: how many answers, of how many layers and heads, and how long the longest is."""
+        count, num_layers, num_heads = self.attention.shape[:3]
+        longest = int(self.lengths.max(initial=0))
+        return f"Batch({count} answers of at most {longest} tokens, {num_layers} layers of {num_heads} heads)"
 
     def rows(self, layers: tuple[int, ...]) -> np.ndarray:
         """Where absolute layer indices lie on the layer axis of `attention`."""
@@ -40,7 +52,7 @@ class Batch:
     def take(self, rows: np.ndarray | slice) -> "Batch":
         """The answers at these places alone; a slice copies nothing."""
         chosen = {name: getattr(self, name)[rows] for name in ("attention", "logprobs", "entropies", "lengths")}
-        return replace(self, **chosen)
+        return replace(self, **chosen, empty=None if self.empty is None else self.empty[rows])
 
     def head_means(self, layers: tuple[int, ...]) -> np.ndarray:
         """Mean weight of each head of these layers on the previous token: (A, Lw, H), nan for one token.
@@ -64,23 +76,25 @@ class Batch:
         return means[:, rows - first]
 
 
-def batch(traces: Iterable[Trace], alignment: Alignment = "predicting") -> Batch:
-    """Lay traces of one model side by side.
+def batch(traces: Iterable[Trace], alignment: Alignment = "predicting", part: Part = "answer") -> Batch:
+    """Lay traces of one model side by side, or a part of each that has thinking.
 
     Raises:
-        InvalidInput: no trace at all, or traces of different models or kinds.
+        InvalidInput: no trace at all, something other than a trace, or traces of different models or kinds.
         NotCaptured: the alignment needs attention that a trace lacks.
     """
-    traces = tuple(traces)
+    traces = _traces(traces)
     first = _first_of_one_model(traces)
-    lengths = np.array([len(trace.answer_ids) for trace in traces])
+    parts = [part_of(trace, part) for trace in traces]
+    lengths = np.array([1 if each is None else len(each.answer_ids) for each in parts])
     longest = lengths.max()
     attention = np.full((len(traces), len(first.layers), first.num_heads, longest - 1), np.nan, np.float32)
     logprobs, entropies = np.full((2, len(traces), longest), np.nan)
-    for i, (trace, length) in enumerate(zip(traces, lengths, strict=True)):
-        attention[i, ..., : length - 1] = trace.previous_token_attention(alignment)
-        logprobs[i, :length] = trace.logprobs
-        entropies[i, :length] = trace.entropies
+    for i, (each, length) in enumerate(zip(parts, lengths, strict=True)):
+        if each is not None:
+            attention[i, ..., : length - 1] = each.previous_token_attention(alignment)
+            logprobs[i, :length] = each.logprobs
+            entropies[i, :length] = each.entropies
     return Batch(
         attention=attention,
         logprobs=logprobs,
@@ -91,6 +105,8 @@ def batch(traces: Iterable[Trace], alignment: Alignment = "predicting") -> Batch
         vocab_size=first.vocab_size,
         layers=first.layers,
         num_layers=first.num_layers,
+        part=part,
+        empty=np.array([each is None for each in parts]),
     )
 
 
@@ -99,6 +115,7 @@ def batch_of_arrays(
     logprobs: np.ndarray,
     *,
     alignment: Alignment,
+    part: Part = "answer",
     entropies: np.ndarray | None,
     vocab_size: int | None,
     layer_ids: Sequence[int] | None,
@@ -129,6 +146,7 @@ def batch_of_arrays(
         vocab_size=vocab_size,
         layers=layers,
         num_layers=num_layers,
+        part=part,
     )
 
 
@@ -172,6 +190,18 @@ def _check_range(name: str, values: np.ndarray, lowest: float, highest: float) -
     if outside.any():
         message = f"{name} holds {values[outside][0]}; it must lie in [{lowest:g}, {highest:g}] (nats, or weights)."
         raise InvalidInput(message)
+
+
+def _traces(given: Iterable[Trace]) -> tuple[Trace, ...]:
+    several: Any = given
+    if isinstance(several, Trace) or not isinstance(several, Iterable):
+        message = f"Got {type(several).__name__}; give a list of traces: batch([trace])."
+        raise InvalidInput(message)
+    traces = tuple(several)
+    if wrong := [each for each in traces if not isinstance(each, Trace)]:
+        message = f"Got {type(wrong[0]).__name__} among the traces; give traces of one model, without failures."
+        raise InvalidInput(message)
+    return traces
 
 
 def _first_of_one_model(traces: tuple[Trace, ...]) -> Trace:

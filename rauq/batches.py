@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
+from rauq.cancellation import Cancel
 from rauq.errors import InvalidInput, OutOfMemory, RauqError
-from rauq.generation import Cancel
 from rauq.numbers import is_whole
 from rauq.trace import Trace
 

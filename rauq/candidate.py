@@ -1,22 +1,23 @@
 """What is known of a model before its weights are read: what it is, what it needs, and whether that fits."""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, get_args
+from typing import Any, get_args
 
+from rauq.chat_template import option_names
+from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.errors import InvalidInput, OutOfMemory
+from rauq.kinds import KindAndReason, kind_of
 from rauq.labels import size
-from rauq.loading import DTYPES, Checkpoint, dtype_name, find_checkpoint, find_device, free_memory
-from rauq.presets import BYTES_PER_PARAMETER, find_preset
+from rauq.loading import DTYPES, dtype_name, find_checkpoint, find_device, free_memory
+from rauq.presets import BYTES_PER_PARAMETER
 from rauq.trace import Kind
 
 EMBEDDED = "atlas"
 ATLAS = Path(__file__).parent / "atlas"
 
 _BILLION = 10**9
-_INSTRUCT = re.compile(r"instruct|chat|-it\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,10 @@ class Candidate:
     """A model that could be loaded.
 
     `architecture` is the name of its class, `why_kind` what its kind was read from. `bytes_needed` are those of its
-    weights in `dtype`, `bytes_free` those of `device`, with main memory where that helps out; None is unknown.
+    weights in `dtype`, `bytes_cache` those of the keys and values of the `tokens` that were asked for, `bytes_free`
+    those of `device`, with main memory where that helps out; None is unknown. Loading takes no more than the weights.
+    `template_options` are the names of the options that its chat template takes. `quantisation`, such as Q4_K_M, and
+    `bytes_in_file` are None unless it is a GGUF file.
     """
 
     name: str
@@ -38,24 +42,17 @@ class Candidate:
     dtype: str
     bytes_needed: int | None
     bytes_free: int | None
+    bytes_cache: int | None = 0
+    quantisation: str | None = None
+    bytes_in_file: int | None = None
+    template_options: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool | None:
-        """Whether there is room for the weights; None where it is not known."""
+        """Whether there is room for the weights and the cache; None where it is not known."""
         if self.bytes_needed is None or self.bytes_free is None:
             return None
-        return self.bytes_needed <= self.bytes_free
-
-
-class KindAndReason(NamedTuple):
-    """A kind of model, and what it was read from."""
-
-    kind: Kind
-    why: str
-
-
-class _HasTemplate(Protocol):
-    chat_template: str | None
+        return self.bytes_needed + (self.bytes_cache or 0) <= self.bytes_free
 
 
 def examine(
@@ -65,19 +62,34 @@ def examine(
     dtype: str = "auto",
     revision: str | None = None,
     kind: Kind | None = None,
+    tokens: int = 0,
 ) -> Candidate:
     """What `load_model` with the same arguments would load, from config and tokenizer: no weights are read.
+
+    Args:
+        name: As in `load_model`.
+        device: As in `load_model`.
+        dtype: As in `load_model`.
+        revision: As in `load_model`.
+        kind: As in `load_model`.
+        tokens: How many tokens, of prompts and answers together, have to fit beside the weights.
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
         UnsupportedModel: it is no causal language model, or it needs its own code.
         InvalidInput: unknown device, dtype or kind.
     """
-    return find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind)[1]
+    return find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind, tokens=tokens)[1]
 
 
 def find_candidate(
-    name: str | os.PathLike[str], *, device: str, dtype: str, revision: str | None, kind: Kind | None
+    name: str | os.PathLike[str],
+    *,
+    device: str,
+    dtype: str,
+    revision: str | None,
+    kind: Kind | None,
+    tokens: int = 0,
 ) -> tuple[Checkpoint, Candidate]:
     """A model's checkpoint, and what is known of it; arguments and errors are those of `examine`."""
     name = os.path.expanduser(name)  # noqa: PTH111 - a Path would change the name of a hub model
@@ -86,7 +98,9 @@ def find_candidate(
     place = find_device(device)
     checkpoint = find_checkpoint(str(ATLAS) if embedded else name, revision=revision)
     dtype = dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
-    found = KindAndReason(kind, "your choice") if kind else kind_of(name, checkpoint.tokenizer)
+    facts = checkpoint.facts
+    names = facts.names if facts else name
+    found = KindAndReason(kind, "your choice") if kind else kind_of(names, checkpoint)
     text = checkpoint.config.get_text_config(decoder=True)
     return checkpoint, Candidate(
         name=name,
@@ -100,18 +114,11 @@ def find_candidate(
         dtype=dtype,
         bytes_needed=_bytes_needed(checkpoint, dtype),
         bytes_free=free_memory(device),
+        bytes_cache=_bytes_cache(text, dtype, tokens),
+        quantisation=facts.quantisation if facts else None,
+        bytes_in_file=facts.file_size if facts else None,
+        template_options=option_names(checkpoint.chat_template),
     )
-
-
-def kind_of(name: str, tokenizer: _HasTemplate) -> KindAndReason:
-    """Base or instruct: what the paper says of its models, else what name and chat template say together."""
-    if (preset := find_preset(name)) is not None:
-        return KindAndReason(preset.kind, "the paper's list")
-    if not tokenizer.chat_template:
-        return KindAndReason("base", "no chat template")
-    if not _INSTRUCT.search(Path(name).name):
-        return KindAndReason("base", "its name does not say instruct or chat")
-    return KindAndReason("instruct", "name and chat template")
 
 
 def refuse_if_too_large(candidate: Candidate) -> None:
@@ -149,6 +156,17 @@ def _bytes_needed(checkpoint: Checkpoint, dtype: str) -> int | None:
     size = BYTES_PER_PARAMETER.get(dtype)
     packed = getattr(checkpoint.config, "quantization_config", None) is not None
     return None if size is None or packed else size * checkpoint.parameters
+
+
+def _bytes_cache(config: Any, dtype: str, tokens: int) -> int | None:  # noqa: ANN401 - configs have no common type
+    """Bytes of the keys and values of all layers, as if none had a sliding window, which needs less."""
+    heads = getattr(config, "num_key_value_heads", None) or getattr(config, "num_attention_heads", None)
+    width = getattr(config, "head_dim", None)
+    if width is None and isinstance(heads, int):
+        width = config.hidden_size // config.num_attention_heads
+    if dtype not in BYTES_PER_PARAMETER or not (isinstance(heads, int) and isinstance(width, int)):
+        return None if tokens else 0  # some configs have a list, a number for each layer
+    return 2 * int(config.num_hidden_layers * heads * width * BYTES_PER_PARAMETER[dtype] * tokens)
 
 
 def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | None) -> None:

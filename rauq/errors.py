@@ -18,7 +18,7 @@ class ModelNotFound(RauqError):
 
 
 class UnsupportedModel(RauqError):
-    """The model loads, but its attention cannot be captured exactly."""
+    """The model cannot be used exactly: its files need what is not supported, or its attention cannot be captured."""
 
 
 class NonFiniteLogits(RauqError):
@@ -43,3 +43,11 @@ class DataSetNotFound(RauqError):
 
 class MissingPackage(RauqError):
     """A feature needs an optional package that is not installed."""
+
+
+class CacheError(RauqError):
+    """The cache of dequantised models has no room, or cannot be read or written."""
+
+
+class Stopped(RauqError):
+    """The user stopped the work before there was a result to keep."""

@@ -7,7 +7,7 @@ j, and the middle layer is floor(l / 2) of all l layers.
 - `diagonal` (H, M + N): the weight of each token of prompt and answer on itself, in the middle layer; nan where the
   model computes no query of a prompt token.
 - `hidden` (d,): the hidden state before the middle layer, where the last answer token was predicted; for an answer of
-  one token its mean over the prompt, nan where the model skips tokens of the prompt.
+  one token its mean over the prompt, nan where the model skips tokens of the prompt, or thinking comes before it.
 - `lookback` (L, H, N, 2): the mean weight that row j puts on a key of the prompt, and on one of the answer so far;
   masked keys weigh 0, and row 0 has nan for the latter.
 - `focus` (N, 2): probabilities below 0.01 dropped, the others weighed by inverse document frequency and normalised,

@@ -4,22 +4,24 @@ Everything here works on a batch; a single prompt is a batch of one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from rauq.assemble import build_trace
+from rauq.cancellation import Cancel
 from rauq.capture.extras import Layout
 from rauq.capture.feed import Feed
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
+from rauq.drawing import chooser
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.extras import Wanted
 from rauq.numbers import is_whole
 from rauq.prompts import Prompt
-from rauq.sampling import Sampling, chooser
+from rauq.sampling import Sampling
 from rauq.tokens import TextStream, check_unicode
 from rauq.trace import Kind, StopReason, Trace
 
@@ -28,13 +30,6 @@ if TYPE_CHECKING:
 
 OnToken = Callable[[int, int, str], None]
 _READ_LOGITS_BYTES = 256 << 20
-
-
-class Cancel(Protocol):
-    """Anything that can say that it is enough, such as a `threading.Event`."""
-
-    def is_set(self) -> bool:
-        """Whether to stop after the current token."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +169,9 @@ def _decoded(
         extend(chosen)
         if last_row or any(answer.stop_reason is None for answer in answers):
             logits = feed.feed(chosen[:, None], tail=1)
-    return _traces(lm, prompts, answers, buffer.statistics(), feed, last_row=limits.last_row)
+    if sampling is not None and prefix:
+        sampling = replace(sampling, seed=None)  # the seed leads to other tokens without the prefix
+    return _traces(lm, prompts, answers, buffer.statistics(), feed, last_row=limits.last_row, sampling=sampling)
 
 
 def _traces(
@@ -185,6 +182,7 @@ def _traces(
     feed: Feed,
     *,
     last_row: bool,
+    sampling: Sampling | None,
 ) -> list[Trace | NonFiniteLogits]:
     attention, traces = feed.band().numpy(), []
     for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
@@ -193,7 +191,10 @@ def _traces(
         # A longer neighbour in the batch may have fed this answer's last token: drop that row unless it was asked for.
         rows = attention[item, :, :, : num_tokens + last_row]
         extras, reason = feed.kept.cut(item, num_tokens), answer.stop_reason or "length"
-        traces.append(build_trace(lm, prompt, answer.ids, own, attention=rows, extras=extras, stop_reason=reason))
+        drawn = sampling if item == 0 or sampling is None else replace(sampling, seed=None)
+        traces.append(
+            build_trace(lm, prompt, answer.ids, own, attention=rows, extras=extras, stop_reason=reason, sampling=drawn)
+        )
     return traces
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rauq.aggregation import combine_layers, layer_scores, mean_update_scores
-from rauq.algorithm import check_alignment
+from rauq.algorithm import check_batch
 from rauq.batch import Batch
 from rauq.confidence import confidence_of, signal_of
 from rauq.heads import head_weights, pick_heads
@@ -57,7 +57,7 @@ def score_grid(answers: Batch, settings: Sequence[Settings], *, on_progress: Pro
 
 
 def _task(answers: Batch, row: int, settings: Settings) -> _Task:
-    check_alignment(answers, settings)
+    check_batch(answers, settings)
     signal, alpha = signal_and_alpha(settings, answers.kind)
     alpha = 1.0 if settings.update in _WITHOUT_ALPHA else alpha
     layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 SPACE, NEWLINE, TAB = "·", "↵", "⇥"
 _MARKS = {" ": SPACE, "\n": NEWLINE, "\t": TAB, "\r": "␍", "\x7f": "␡"}
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
+FLOATS = ("F32", "F16", "BF16")  # GGUF's names of what is not quantised
 _UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
 
 
@@ -53,6 +54,11 @@ def lines(text: str) -> str:
     return "\n".join(map(running, text.split("\n")))
 
 
+def shortened(text: str, *, longest: int = 40) -> str:
+    """The text, cut to `longest` characters with an ellipsis at the end."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def number(value: float, *, places: int = 3) -> str:
     """A number with a minus that reads as one, and none on a rounded zero; a dash where it is undefined."""
     return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")
@@ -62,6 +68,16 @@ def size(num_bytes: int) -> str:
     """An amount of memory in powers of 1000: 16.1 GB."""
     unit, name = next((unit, name) for unit, name in _SIZES if num_bytes >= unit or unit == 1)
     return f"{num_bytes / unit:,.{int(unit > 1)}f} {name}"
+
+
+def about_weights(quantisation: str, dtype: str) -> str:
+    """How a GGUF file stores the weights, and the dtype of the computation; "" for other formats."""
+    if not quantisation:
+        return ""
+    stored = "stored" if quantisation in FLOATS else "quantised"
+    return (
+        f"The weights are {stored} as {running(quantisation)} in a GGUF file; the computation is in {running(dtype)}."
+    )
 
 
 def _part(character: str) -> Part:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import torch
@@ -12,16 +12,20 @@ from transformers import PreTrainedModel
 
 from rauq import generation
 from rauq.batches import Failure, in_batches
+from rauq.cancellation import Cancel
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout
 from rauq.capture.feed import Feed, StepwiseFeed, TappedFeed
 from rauq.capture.tap import middle_block
+from rauq.chat_template import option_names
+from rauq.context import encode, encode_pair, encode_prefix, limits_of, within_context
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.extras import EXTRAS, wanted
-from rauq.generation import Cancel, Limits, OnToken, stop_strings
+from rauq.generation import OnToken
 from rauq.loading import memory_errors, running_takes_less
+from rauq.messages import TemplateOptions
 from rauq.numbers import is_whole
-from rauq.prompts import Prompt, TokensOrText, encode_answer, encode_prompt, two_of
+from rauq.prompts import Prompt, PromptLike, TokensOrText
 from rauq.sampling import Sampling
 from rauq.tokens import Tokens
 from rauq.trace import Extra, Kind, Trace
@@ -32,7 +36,8 @@ class LanguageModel:
     """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it.
 
     `layers` are the absolute numbers of those that have attention, `end_ids` the tokens that end an answer,
-    `context_length` the most tokens of prompt and answer together (None: no limit known).
+    `context_length` the most tokens of prompt and answer together (None: no limit known),
+    `quantisation` how a GGUF file stores the weights ("" for other formats).
     """
 
     name: str
@@ -47,6 +52,7 @@ class LanguageModel:
     vocab_size: int
     context_length: int | None
     end_ids: frozenset[int]
+    quantisation: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
@@ -68,27 +74,34 @@ class LanguageModel:
             lacking.add("hidden")
         return tuple(name for name in EXTRAS if name not in lacking)
 
+    @property
+    def template_options(self) -> tuple[str, ...]:
+        """Names of the options that its chat template takes, in alphabetical order."""
+        return option_names(self.tokens.tokenizer.chat_template)
+
     def new_feed(self, layout: Layout, extras: Collection[Extra]) -> Feed:
         """A fresh cache and recorder for one batch."""
         return self.feed_type(self.model, layout.begins, Kept(extras, layout))
 
-    def encode(self, prompt: TokensOrText, *, chat: bool | None = None) -> Prompt:
-        """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens.
+    def encode(
+        self, prompt: PromptLike, *, chat: bool | None = None, template_options: TemplateOptions | None = None
+    ) -> Prompt:
+        """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens; `generate` explains the arguments.
 
         Raises:
-            InvalidInput: empty, not valid Unicode, unknown token ids, no chat template, or longer than the context.
+            InvalidInput: empty, not valid Unicode, unknown token ids, unusable messages, no chat template, or longer
+                than the context.
         """
-        encoded = self._encode(prompt, chat=chat)
-        self._room_after(len(encoded.ids))
-        return encoded
+        return encode(self, prompt, chat=chat, template_options=template_options)
 
     def generate(
         self,
-        prompt: TokensOrText,
+        prompt: PromptLike,
         *,
         max_new_tokens: int = 128,
         stop: str | Sequence[str] | None = None,
         chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
         answer_prefix: TokensOrText | None = None,
         last_row: bool = False,
         extras: Sequence[str] = (),
@@ -104,10 +117,13 @@ class LanguageModel:
         """Answer a prompt token by token, greedily unless `do_sample`.
 
         Args:
-            prompt: Text, or token ids as they are.
+            prompt: Text, token ids as they are, or messages: a list of {"role": ..., "content": ...} or `rauq.Message`
+                with the roles system (at most the first), user (the last) and assistant.
             max_new_tokens: Most tokens after `answer_prefix`; never more than the context leaves.
             stop: Strings that end the answer and stay in it; None: newline for a base model, none for instruct.
-            chat: Whether to apply the chat template; None: for plain text to an instruct model.
+            chat: Whether to apply the chat template to a text; None: for an instruct model, unless the text begins
+                with what its template writes before a message (`Prompt.form` is "templated" then).
+            template_options: Variables of the chat template, such as {"enable_thinking": False}.
             answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
             last_row: Feed the last token once more, which alignment "own" needs.
             extras: Arrays to capture besides the band, by the names in `rauq.extras`.
@@ -124,11 +140,11 @@ class LanguageModel:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
         request = wanted(self, extras, idf)
-        encoded = self.encode(prompt, chat=chat)
-        prefix = () if answer_prefix is None else self._answer_ids(answer_prefix, what="answer prefix")
+        encoded = self.encode(prompt, chat=chat, template_options=template_options)
+        prefix = () if answer_prefix is None else encode_prefix(self, answer_prefix)
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed) if do_sample else None
-        limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
-        limits = self._within_context(limits, len(encoded.ids) + len(prefix))
+        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
+        limits = within_context(self, limits, len(encoded.ids) + len(prefix))
         with self._running("generating"):
             result = generation.generate(
                 self, [encoded], limits=limits, wanted=request, sampling=sampling, prefix=prefix, on_token=on_token
@@ -137,31 +153,37 @@ class LanguageModel:
 
     def read(
         self,
-        prompt: TokensOrText,
+        prompt: PromptLike,
         answer: TokensOrText,
         *,
         chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
+        end: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
     ) -> Trace:
         """Score an answer that is already there (teacher forcing), in one forward pass.
 
+        Only the tokens of `answer` are scored. A text has no end token, and `generate` scores one, so the two scores
+        differ: `end` appends the model's end token, unless `answer` ends with one.
+
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
         request = wanted(self, extras, idf)
-        encoded, ids = self._pair(prompt, answer, chat=chat)
+        encoded, ids = encode_pair(self, (prompt, answer), chat=chat, template_options=template_options, end=end)
         with self._running("reading"):
             return _or_raise(generation.read(self, [encoded], [ids], wanted=request)[0])
 
     def generate_batch(
         self,
-        prompts: Sequence[TokensOrText],
+        prompts: Sequence[PromptLike],
         *,
         batch_size: int = 8,
         max_new_tokens: int = 128,
         stop: str | Sequence[str] | None = None,
         chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
         last_row: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
@@ -172,27 +194,33 @@ class LanguageModel:
         Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
         """
         request = wanted(self, extras, idf)
-        limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
+        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
 
         def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
-            shortened = self._within_context(limits, max(len(prompt.ids) for prompt in batch))
+            shortened = within_context(self, limits, max(len(prompt.ids) for prompt in batch))
             if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten its neighbours' answers
                 return [run([prompt])[0] for prompt in batch]
             with self._running("generating a batch"):
                 return generation.generate(self, batch, limits=shortened, wanted=request)
 
-        return in_batches(prompts, encode=partial(self.encode, chat=chat), run=run, size=batch_size, cancel=cancel)
+        encode = partial(self.encode, chat=chat, template_options=template_options)
+        return in_batches(prompts, encode=encode, run=run, size=batch_size, cancel=cancel)
 
     def read_batch(
         self,
-        pairs: Sequence[tuple[TokensOrText, TokensOrText]],
+        pairs: Sequence[tuple[PromptLike, TokensOrText]],
         *,
         batch_size: int = 8,
         chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
+        end: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
     ) -> Iterator[Trace | Failure]:
-        """Score pairs of prompt and answer, with left padding: a trace or a failure each, in order."""
+        """Score pairs of prompt and answer, with left padding: a trace or a failure each, in order.
+
+        `end` is that of `read`.
+        """
         request = wanted(self, extras, idf)
 
         def run(batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[Trace | NonFiniteLogits]:
@@ -200,11 +228,12 @@ class LanguageModel:
             with self._running("reading a batch"):
                 return generation.read(self, prompts, answers, wanted=request)
 
-        return in_batches(pairs, encode=lambda pair: self._pair(*two_of(pair), chat=chat), run=run, size=batch_size)
+        encode = partial(encode_pair, self, chat=chat, template_options=template_options, end=end)
+        return in_batches(pairs, encode=encode, run=run, size=batch_size)
 
     def sample(
         self,
-        prompt: TokensOrText,
+        prompt: PromptLike,
         *,
         k: int = 5,
         seed: int = 0,
@@ -214,6 +243,7 @@ class LanguageModel:
         max_new_tokens: int = 128,
         stop: str | Sequence[str] | None = None,
         chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
         last_row: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
@@ -230,20 +260,19 @@ class LanguageModel:
         if not (is_whole(k) and k >= 1):
             message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
             raise InvalidInput(message)
-        encoded = self.encode(prompt, chat=chat)
-        limits = self._limits(max_new_tokens, stop, last_row=last_row, cancel=cancel)
-        limits = self._within_context(limits, len(encoded.ids))
+        encoded = self.encode(prompt, chat=chat, template_options=template_options)
+        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
+        limits = within_context(self, limits, len(encoded.ids))
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         with self._running("sampling"):
             results = generation.sample(self, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling)
         return [_or_raise(result) for result in results]
 
-    def check(self, prompt: TokensOrText | None = None) -> Check:
-        """Captured band against eager attention: largest absolute difference per layer, and whether that is exact.
+    def check(self, prompt: PromptLike | None = None) -> Check:
+        """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.
 
-        In float32 it compares a generation with an eager pass; 1e-5 is tolerated. In lower precision kernels round
-        differently from layer to layer, so each attention call is compared in float32 on its own inputs, to 1e-5;
-        weights that a model returns step by step are compared with an eager pass, to 2e-2.
+        What is tolerated follows from the size of the scores and the precision of float32
+        (`rauq.capture.witness.recomputed`); models that are fed step by step have their own rule.
         Without a prompt: seeded random tokens.
 
         Raises:
@@ -252,41 +281,6 @@ class LanguageModel:
         """
         with self._running("checking the capture"):
             return check_capture(self, None if prompt is None else self.encode(prompt).ids)
-
-    def _pair(self, prompt: TokensOrText, answer: TokensOrText, *, chat: bool | None) -> tuple[Prompt, tuple[int, ...]]:
-        encoded, ids = self._encode(prompt, chat=chat), self._answer_ids(answer)
-        self._room_after(len(encoded.ids) + len(ids), needed=0)
-        return encoded, ids
-
-    def _encode(self, prompt: TokensOrText, *, chat: bool | None) -> Prompt:
-        applied = self.kind == "instruct" if chat is None else chat
-        return encode_prompt(self.tokens, prompt, chat=applied, vocab_size=self.vocab_size)
-
-    def _answer_ids(self, answer: TokensOrText, *, what: str = "answer") -> tuple[int, ...]:
-        return encode_answer(self.tokens, answer, vocab_size=self.vocab_size, what=what)
-
-    def _room_after(self, num_tokens: int, *, needed: int = 1) -> int | None:
-        """Tokens that still fit after so many: at least those needed, or an error."""
-        if self.context_length is None:
-            return None
-        room = self.context_length - num_tokens
-        if room < needed:
-            message = (
-                f"Got {num_tokens} tokens, and {self.name} takes {self.context_length} of prompt and answer together. "
-                f"Shorten the text by {needed - room} tokens or more."
-            )
-            raise InvalidInput(message)
-        return room
-
-    def _limits(
-        self, max_new_tokens: int, stop: str | Sequence[str] | None, *, last_row: bool, cancel: Cancel | None
-    ) -> Limits:
-        strings = stop_strings(stop, self.kind)
-        return Limits(max_new_tokens=max_new_tokens, stop=strings, last_row=last_row, cancel=cancel)
-
-    def _within_context(self, limits: Limits, num_tokens: int) -> Limits:
-        room = self._room_after(num_tokens)
-        return limits if room is None else replace(limits, max_new_tokens=min(limits.max_new_tokens, room))
 
     @contextmanager
     def _running(self, doing: str) -> Iterator[None]:

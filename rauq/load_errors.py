@@ -34,11 +34,11 @@ def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
     """Why the hub gave nothing: the name, or the network; `otherwise` is what can be done without it."""
     if isinstance(error, HfHubHTTPError | HFValidationError):
         return (
-            f"{source!r} is no folder here, and the hub gives no model of that name ({_short(error)}). "
+            f"Folder {source!r} not found, and no model of that name is available on the hub ({_short(error)}). "
             "Check the spelling and the access, or give a folder that save_pretrained wrote."
         )
     return (
-        f"{source!r} is no folder here, and the hub cannot be reached: there is no network ({_short(error)}). "
+        f"Folder {source!r} not found, and the hub cannot be reached: there is no network ({_short(error)}). "
         f"{otherwise}"
     )
 
@@ -51,7 +51,11 @@ def _why_not(source: Path, part: str, error: Exception) -> RauqError:
         return ModelNotFound(f"The {part} of {source} cannot be loaded ({_short(error)}). Choose another model.")
     if part == "config.json" and not (source / part).is_file():
         models = ", ".join(map(str, local_models(source)[:_MOST_NAMED]))
-        wanted = f"the folder of a model, such as {models}" if models else "a folder that save_pretrained wrote"
+        wanted = (
+            f"the folder of a model, such as {models}"
+            if models
+            else "a folder that save_pretrained wrote, or a GGUF file"
+        )
         return ModelNotFound(f"The folder {source} has no config.json. Give {wanted}.")
     if part == "weights" and not list(source.glob("*.safetensors")):
         found = "only pickled weights, which are never read" if _pickled(source) else "no weights"

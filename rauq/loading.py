@@ -1,65 +1,43 @@
 """Get a causal language model and its tokenizer from a folder or from the hub, or say plainly why not."""
 
 import copy
-import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
-from huggingface_hub.errors import EntryNotFoundError, HFValidationError
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from safetensors import safe_open
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, modeling_utils
 
-from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
+from rauq.checkpoints.checkpoint import Checkpoint
+from rauq.checkpoints.gguf.checkpoint import gguf_checkpoint
+from rauq.checkpoints.gguf.places import find_gguf
+from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
-from rauq.load_errors import plain_errors, why_no_hub
+from rauq.load_errors import plain_errors
 from rauq.memory import free_main_memory
-from rauq.model_folders import looks_like_path
+from rauq.whereabouts import require_safetensors, whereabouts
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
-_HUB_SECONDS = 5
-_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
+_unmapping = threading.RLock()  # the name that is replaced belongs to all threads
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checkpoint:
-    """A model whose weights were not read yet; `skeleton` has their shapes alone, and `where` says how to get them."""
-
-    source: str
-    where: dict[str, Any]
-    config: Any
-    tokenizer: Any
-    skeleton: PreTrainedModel
-
-    @property
-    def parameters(self) -> int:
-        """How many there are; what two parts of the model share counts once."""
-        return sum(weights.numel() for weights in self.skeleton.parameters())
-
-    @property
-    def commit(self) -> str:
-        """The commit of a hub model, "local" for a folder."""
-        if _is_folder(self.source):
-            return "local"
-        revision: str | None = self.where["revision"]
-        return _cached_commit(self.source, revision) or revision or "main"
-
-
 def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
-    """Config and tokenizer of a model that has safetensors and needs no code of its own.
+    """What is known of a model that is a GGUF file, or has safetensors and needs no code of its own.
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
-        UnsupportedModel: it is no causal language model, or it needs its own code.
+        UnsupportedModel: it is no causal language model, or it needs its own code, or cannot be read faithfully.
     """
+    if (file := find_gguf(source, revision=revision)) is not None:
+        return gguf_checkpoint(source, file, revision=revision)
     where = whereabouts(source, revision=revision, otherwise='A folder works without it, and "atlas" is embedded.')
     with plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
@@ -70,7 +48,14 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
         require_safetensors(source, where)
     with plain_errors(source, "config.json"), torch.device("meta"):
         skeleton = AutoModelForCausalLM.from_config(copy.deepcopy(config), trust_remote_code=False)
-    return Checkpoint(source=source, where=where, config=config, tokenizer=tokenizer, skeleton=skeleton)
+    return Checkpoint(
+        source=source,
+        where=where,
+        config=config,
+        skeleton=skeleton,
+        chat_template=tokenizer.chat_template,
+        read_tokenizer=lambda: tokenizer,
+    )
 
 
 def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str) -> PreTrainedModel:
@@ -86,58 +71,28 @@ def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str, takes_less:
     options = {**checkpoint.where, **_placement(place, device), "dtype": _dtype(dtype, place), "use_safetensors": True}
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
-    with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less):
+    with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less), unmapped():
         model = _with_weights(source, options)
-        detach_from_files(model)
     model.requires_grad_(requires_grad=False)
     model.train(mode=False)
     return model
 
 
-def whereabouts(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
-    """What to tell transformers so that it finds a folder, a model of the hub, or one of the cache without network.
+@contextmanager
+def unmapped() -> Iterator[None]:
+    """Let transformers read weights into memory of their own, one tensor at a time, instead of mapping their files.
 
-    The hub is asked once with a short limit, since its own client goes on trying for half a minute.
-
-    Args:
-        source: A folder or the hub id of a model.
-        revision: Branch, tag or commit on the hub.
-        otherwise: What the error says can be done where there is no network.
-
-    Raises:
-        ModelNotFound: no such folder, nothing of that name on the hub, or no network and nothing in the cache.
+    Weights that are views of a file would change with it, and would end the process if it shrank; copying them
+    afterwards takes half as much memory again.
     """
-    return {
-        "revision": revision,
-        "local_files_only": _is_here(source, revision, otherwise),
-        "trust_remote_code": False,
-    }
-
-
-def require_safetensors(source: str, where: dict[str, Any]) -> None:
-    """Refuse a model whose weights are pickled, or not there.
-
-    Raises:
-        FileNotFoundError: it has no safetensors.
-    """
-    if _is_folder(source):
-        found = bool(list(Path(source).glob("*.safetensors")))
-    elif where["local_files_only"]:
-        found = any(
-            isinstance(try_to_load_from_cache(source, name, revision=where["revision"]), str) for name in _WEIGHTS
-        )
-    else:
-        found = any(_is_on_hub(source, name, where["revision"]) for name in _WEIGHTS)
-    if not found:
-        message = f"there is no {' or '.join(_WEIGHTS)}"
-        raise FileNotFoundError(message)
-
-
-def detach_from_files(model: PreTrainedModel) -> None:
-    """Copy weights that are views of a file: if it changed, they would too, and if it shrank, the process would end."""
-    for weights in (*model.parameters(), *model.buffers()):
-        if weights.device.type == "cpu":
-            weights.data = weights.data.clone()
+    with _unmapping:
+        names = vars(modeling_utils)
+        mapped = names["safe_open"]
+        names["safe_open"] = _open_unmapped
+        try:
+            yield
+        finally:
+            names["safe_open"] = mapped
 
 
 def find_device(name: str) -> torch.device:
@@ -170,8 +125,8 @@ def free_memory(device: str) -> int | None:
 def dtype_name(checkpoint: Checkpoint, *, device: str, dtype: str) -> str:
     """What the weights will be held in: float32, ..., or auto where the checkpoint does not say."""
     chosen = _dtype(dtype, find_device(device))
-    if chosen == "auto":
-        chosen = checkpoint.config.dtype or "auto"
+    if chosen == "auto":  # the quantised weights of a GGUF file have fewer bits
+        chosen = torch.bfloat16 if checkpoint.plan else checkpoint.config.dtype or "auto"
     return str(chosen).removeprefix("torch.")
 
 
@@ -201,33 +156,8 @@ def running_takes_less(model: PreTrainedModel) -> str:
     return f"Try a shorter prompt, a smaller batch, a smaller model{halves}."
 
 
-def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
-    """Whether to do without the network: a folder, or a model in the cache while the hub does not answer."""
-    if _is_folder(source):
-        return True
-    if looks_like_path(source):
-        message = f"{source!r} is no folder here. Check the path, or give the hub id of a model."
-        raise ModelNotFound(message)
-    try:
-        _ask_hub(source, "config.json", revision)
-    except Exception as error:  # the network, the hub and the name can each be at fault
-        if not isinstance(error, HFValidationError) and _cached_commit(source, revision):
-            return True
-        raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
-    return False
-
-
-def _ask_hub(source: str, file: str, revision: str | None) -> None:
-    get_hf_file_metadata(hf_hub_url(source, file, revision=revision), timeout=_HUB_SECONDS)
-
-
-def _is_folder(source: str) -> bool:
-    return os.path.isdir(source)  # noqa: PTH112 - a Path raises where a name is no possible path
-
-
-def _cached_commit(source: str, revision: str | None) -> str | None:
-    config = try_to_load_from_cache(source, "config.json", revision=revision)
-    return Path(config).parent.name if isinstance(config, str) else None  # .../snapshots/<commit>/config.json
+def _open_unmapped(file: str, **options: Any) -> Any:
+    return safe_open(file, **{**options, "backend": "pread"})
 
 
 def _refuse_other_architectures(config: Any) -> None:
@@ -247,14 +177,6 @@ def _with_weights(source: str | Path, options: dict[str, Any]) -> PreTrainedMode
         message = f"The weights of {source} lack {len(missing)} tensors, such as {missing[0]}. Get the whole model."
         raise UnsupportedModel(message)
     return model
-
-
-def _is_on_hub(source: str, file: str, revision: str | None) -> bool:
-    try:
-        _ask_hub(source, file, revision)
-    except EntryNotFoundError:
-        return False
-    return True
 
 
 def _free_on_gpu(gpu: torch.device | int) -> int:

@@ -2,18 +2,22 @@
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
-from rauq.candidate import ATLAS, EMBEDDED, find_candidate, kind_of, refuse_if_too_large, takes_less
+from rauq.cancellation import Cancel
+from rauq.candidate import ATLAS, EMBEDDED, find_candidate, refuse_if_too_large, takes_less
 from rauq.capture import tap
 from rauq.capture.check import looks_ahead
 from rauq.capture.feed import StepwiseFeed, TappedFeed
+from rauq.checkpoints.gguf.checkpoint import fetched, in_folder
+from rauq.checkpoints.gguf.weights import OnProgress
 from rauq.errors import RauqError, UnsupportedModel
+from rauq.kinds import kind_of
 from rauq.language_model import LanguageModel
 from rauq.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.tokens import Tokens
@@ -27,34 +31,47 @@ def load_model(
     dtype: str = "auto",
     revision: str | None = None,
     kind: Kind | None = None,
+    on_progress: OnProgress | None = None,
+    cancel: Cancel | None = None,
 ) -> LanguageModel:
-    """Load the embedded model ("atlas"), a local folder or a hub id, and prove that its attention is captured.
+    """Load the embedded model ("atlas"), a folder, a GGUF file or a hub id, and prove that its attention is captured.
+
+    The weights of a GGUF file are dequantised once, into a store on this machine (`rauq.checkpoints.store`).
 
     Args:
-        name: What to load.
+        name: A folder, a GGUF file, a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
         device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
         dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
-        revision: Branch, tag or commit on the hub.
-        kind: base or instruct; None: as the paper has it, else by name and chat template.
+        revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.
+        kind: base or instruct; None: by the paper's list, name and chat template (`rauq.kinds`).
+        on_progress: Called with the bytes dequantised so far, and with those of all weights.
+        cancel: Checked while a GGUF file is read and dequantised.
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
         UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the reason is said.
         OutOfMemory: it does not fit, which is said before its weights are read.
+        CacheError: there is no room on the disk for the weights of a GGUF file.
+        Stopped: cancelled.
         InvalidInput: unknown device, dtype or kind.
     """
     checkpoint, candidate = find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind)
     refuse_if_too_large(candidate)
-    return wrap_model(
-        load_weights(checkpoint, device=device, dtype=candidate.dtype, takes_less=takes_less(candidate)),
-        checkpoint.tokenizer,
+    checkpoint = fetched(checkpoint)
+    with in_folder(checkpoint, dtype=candidate.dtype, on_progress=on_progress, cancel=cancel) as folder:
+        model = load_weights(folder, device=device, dtype=candidate.dtype, takes_less=takes_less(candidate))
+        tokenizer, commit = folder.tokenizer, folder.commit
+    lm = wrap(
+        model,
+        tokenizer,
         name=candidate.name,
         kind=candidate.kind,
-        revision=sha256(ATLAS / "model.safetensors") if candidate.name == EMBEDDED else checkpoint.commit,
+        revision=sha256(ATLAS / "model.safetensors") if candidate.name == EMBEDDED else commit,
     )
+    return replace(lm, quantisation=candidate.quantisation or "")
 
 
-def wrap_model(
+def wrap(
     model: PreTrainedModel, tokenizer: Any, *, name: str, kind: Kind | None = None, revision: str = "local"
 ) -> LanguageModel:
     """A language model that is in memory already; it is proved as `load_model` proves it.
@@ -73,11 +90,8 @@ def wrap_model(
         num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
         **vars(_probed(model)),
     )
-    found = lm.check()
-    # Step by step the weights are the model's own, and in low precision the pass to compare with drifts away from it.
-    may_drift = lm.feed_type is StepwiseFeed and lm.dtype != "float32" and not found.broken
-    if not (found.exact or may_drift):
-        message = f"The attention of {name} cannot be captured exactly ({found}), so no picture of it is shown."
+    if not (found := lm.check()).exact:
+        message = f"The attention check of {name} failed, so no results are shown ({found})."
         raise UnsupportedModel(message)
     return lm
 

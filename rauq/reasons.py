@@ -6,7 +6,9 @@ import numpy as np
 
 from rauq.aggregation import within_answer
 from rauq.algorithm import Steps
+from rauq.batch import Batch
 from rauq.collapse import NO_COLLAPSE
+from rauq.parts import NO_PART
 from rauq.settings import MEAN_UPDATES, Settings
 
 
@@ -21,19 +23,22 @@ class Reasons:
     collapse_shares: str
 
 
-def why_uncertainty(steps: Steps, lengths: np.ndarray) -> np.ndarray:
+def why_uncertainty(steps: Steps, answers: Batch) -> np.ndarray:
     """Why each answer's uncertainty is nan: (A,) strings, empty where it is defined."""
+    lengths = answers.lengths
     if not np.isnan(steps.uncertainty).any():
         return np.full(len(lengths), "")
     signal, attention, confidence = steps.signal, steps.attention, steps.confidence
     unknown_signal = (np.isnan(signal) & within_answer(signal, lengths)).any(axis=-1)
     unknown_attention = (np.isnan(attention) & within_answer(attention, lengths - 1)).any(axis=(-2, -1))
     negative = ((confidence < 0) & within_answer(confidence, lengths)).any(axis=(-2, -1))
+    empty = np.zeros(len(lengths), dtype=bool) if answers.empty is None else answers.empty
     too_short = (lengths == 1) & (steps.settings.update in MEAN_UPDATES)
     return np.select(
-        [~np.isnan(steps.uncertainty), unknown_signal | unknown_attention, too_short, negative],
+        [~np.isnan(steps.uncertainty), empty, unknown_signal | unknown_attention, too_short, negative],
         [
             "",
+            NO_PART.get(answers.part, ""),
             "a log-probability, an entropy or an attention weight of this answer is nan",
             f"update={steps.settings.update!r} needs attention between tokens, and this answer has one token",
             "confidence falls below 0, where it has no logarithm",

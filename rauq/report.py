@@ -7,8 +7,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rauq.labels import label, number
+from rauq.empty_answers import why_empty
+from rauq.labels import label, number, running
+from rauq.parts import span_of
 from rauq.score import Score
+from rauq.settings import Settings
 from rauq.trace import StopReason, Trace
 
 # What is worth the word: little more than a third of a sure model's confidence is left. On right answers of the
@@ -52,10 +55,26 @@ class CollapsePoint:
     attention_share: float
 
 
+def mean_weights(trace: Trace, settings: Settings) -> np.ndarray:
+    """Mean weight of each head on the previous token, over the part of the answer that is scored: (L, H).
+
+    nan where the part has fewer than two tokens.
+
+    Raises:
+        NotCaptured: the alignment needs attention that the trace lacks.
+    """
+    start, stop = span_of(trace.thinking, len(trace.answer_ids), settings.part)
+    weights = trace.previous_token_attention(settings.alignment)[:, :, start : max(start, stop - 1)]
+    means: np.ndarray = weights.mean(axis=2) if weights.shape[2] else np.full(weights.shape[:2], np.nan)
+    return means
+
+
 def picked_heads(score: Score) -> tuple[PickedHead, ...]:
     """One row a layer of the window; nan where there is no previous answer token, or no other head."""
-    num_weights = score.attention.shape[-1]
-    means = score.attention.mean(axis=-1) if num_weights else np.full(len(score.layers), np.nan)
+    start, stop = score.span
+    weights = score.attention[:, start : max(start, stop - 1)]
+    num_weights = weights.shape[-1]
+    means = weights.mean(axis=-1) if num_weights else np.full(len(score.layers), np.nan)
     columns = (score.layers, score.heads, means, score.margins, score.layer_scores)
     return tuple(
         PickedHead(
@@ -102,6 +121,8 @@ def sentence(trace: Trace, score: Score) -> str:
 def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     """What there is to see, and the numbers that say so: the two halves of `sentence`, for a headline and a text."""
     found = collapse(score)
+    if reason := why_empty(trace, score.settings.part):
+        return "The answer is empty", reason
     if score.reasons.uncertainty:
         return "The score is undefined", f"{score.reasons.uncertainty}."
     if found is None:
@@ -122,8 +143,49 @@ def _opening(value: float) -> str:
 def _shares(found: CollapsePoint, score: Score) -> str:
     if math.isnan(found.signal_share + found.attention_share):
         return ""
-    by_signal, by_attention = (number(share, places=2) for share in (found.signal_share, found.attention_share))
-    return f", {by_signal} from {score.settings.signal} and {by_attention} from attention"
+    by_signal, by_attention = _rounded(found)
+    signal, attention = number(by_signal, places=2), number(by_attention, places=2)
+    return f", {signal} from {score.settings.signal} and {attention} from attention"
+
+
+def _rounded(found: CollapsePoint) -> tuple[float, float]:
+    """The two shares to 2 decimals; the larger is what the smaller leaves of the rounded value, so that they add up."""
+    value, signal, attention = (round(part, 2) for part in (found.value, found.signal_share, found.attention_share))
+    if abs(found.signal_share) >= abs(found.attention_share):
+        return value - attention, attention
+    return signal, value - signal
+
+
+def prompt_note(trace: Trace) -> str:
+    """How the prompt was given, as words to follow the model's kind; empty for plain text."""
+    count = len(trace.messages)
+    notes = {
+        "text": "chat template applied" if trace.chat_applied else "",
+        "templated": "prompt already contains the chat template, none applied",
+        "ids": "prompt given as token ids",
+        "messages": f"chat template applied to {count} message{'' if count == 1 else 's'}",
+    }
+    options = ", ".join(f"{name}={value!r}" for name, value in trace.template_options.items())
+    return notes[trace.prompt_form] + (f" with {running(options)}" if options else "")
+
+
+def was_given(trace: Trace) -> bool:
+    """Whether tokens of the answer were given: some are not the most probable ones, and none was sampled."""
+    if trace.stop_reason != "eos" or trace.sampling is not None:
+        return trace.stop_reason == "given"
+    rows = zip(trace.answer_ids.tolist(), trace.alternatives, strict=True)
+    return any(row[0].id != token for token, row in rows if row)
+
+
+def ending(trace: Trace) -> str:
+    """How the answer ended, and the settings of sampling if it was sampled."""
+    sampling = trace.sampling
+    if sampling is None:
+        is_read = trace.stop_reason == "eos" and was_given(trace)
+        return "ends with the end token" if is_read else ENDINGS[trace.stop_reason]
+    seed = "no seed" if sampling.seed is None else f"seed {sampling.seed}"
+    how = f"temperature {sampling.temperature:g}, top-p {sampling.top_p:g}, top-k {sampling.top_k}, {seed}"
+    return f"{ENDINGS[trace.stop_reason]}, sampled with {how}"
 
 
 def as_json(trace: Trace, score: Score) -> dict[str, object]:
@@ -137,10 +199,17 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "model": trace.model,
         "revision": trace.revision,
         "kind": trace.kind,
+        "dtype": trace.dtype,
+        "quantisation": trace.quantisation,
         "chat_applied": trace.chat_applied,
         "prompt": trace.prompt,
+        "prompt_form": trace.prompt_form,
+        "messages": [asdict(message) for message in trace.messages],
+        "template_options": dict(trace.template_options),
         "answer": trace.answer,
         "stop_reason": trace.stop_reason,
+        "sampling": asdict(trace.sampling) if trace.sampling else {},
+        "thinking": list(trace.thinking or ()),
         "settings": asdict(score.settings),
         "uncertainty": score.uncertainty,
         "layer": score.layer,
@@ -209,6 +278,7 @@ def _reason(name: str, value: object, score: Score) -> str:
     if isinstance(value, float) and math.isinf(value):
         return "infinite: a confidence or a probability is 0"
     reasons = {
+        "seed": "a seed alone does not give this answer again",
         "logprob": "the trace holds none for this token",
         "entropy": "the trace holds none for this token",
         "uncertainty": score.reasons.uncertainty,
@@ -223,4 +293,4 @@ def _reason(name: str, value: object, score: Score) -> str:
         "attention_share": score.reasons.collapse_shares,
         "contribution": score.reasons.contributions,
     }
-    return reasons[name]
+    return reasons[name] or "this token is outside the part that is scored"

@@ -1,14 +1,7 @@
-"""How the next token is drawn, each row of a batch with a stream of random numbers of its own."""
+"""The settings of sampling, which a trace keeps."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import torch
-from torch import Tensor
-from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from rauq.errors import InvalidInput
 from rauq.numbers import is_number, is_whole
@@ -16,7 +9,11 @@ from rauq.numbers import is_number, is_whole
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How the next token is drawn; `None` in its place means greedy."""
+    """How the next token is sampled; `None` in its place means greedy.
+
+    The same `seed` gives the same answer. A trace has None where the seed alone does not lead to its answer: for the
+    second and later answers of `lm.sample`, and for answers that continue an `answer_prefix`.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -34,40 +31,6 @@ class Sampling:
                 "top_k >= 0 (0 keeps all tokens) and 0 <= seed < 2^64."
             )
             raise InvalidInput(message)
-
-
-def chooser(sampling: Sampling | None, batch: int, device: torch.device) -> Callable[[Tensor], Tensor]:
-    """Logits (B, V) to the next tokens (B,); row k draws from a stream seeded from (seed, k), whatever B is."""
-    if sampling is None:
-        return lambda logits: logits.argmax(dim=-1)
-    generators = [_generator(sampling.seed, row, device) for row in range(batch)]
-    temperature = max(float(sampling.temperature), torch.finfo(torch.float32).tiny)
-    warp = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
-    if sampling.top_k:
-        warp.append(TopKLogitsWarper(int(sampling.top_k)))
-    if sampling.top_p < 1:
-        warp.append(TopPLogitsWarper(float(sampling.top_p)))
-
-    no_ids: Any = None  # these three look at the scores alone
-
-    def draw(logits: Tensor) -> Tensor:
-        # An undefined row draws token 0 here, and is reported with its place when the statistics are in.
-        scores = logits.float() - logits.max(dim=-1, keepdim=True).values  # a low temperature must not overflow
-        probabilities = warp(no_ids, scores).softmax(dim=-1)
-        undefined = probabilities.isnan().any(dim=-1, keepdim=True)
-        probabilities = probabilities.masked_fill(undefined, 1.0)
-        rows = zip(probabilities, generators, strict=True)
-        return torch.cat([torch.multinomial(row, 1, generator=generator) for row, generator in rows])
-
-    return draw
-
-
-def _generator(seed: int | None, row: int, device: torch.device) -> torch.Generator:
-    generator = torch.Generator(device)
-    if seed is None:
-        generator.seed()
-    elif row == 0:
-        generator.manual_seed(int(seed))  # a single answer is the first of many
-    else:
-        generator.manual_seed(int(np.random.SeedSequence((int(seed), row)).generate_state(1, np.uint64)[0]))
-    return generator
+        for name, kind in (("temperature", float), ("top_p", float), ("top_k", int), ("seed", int)):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, kind(value))

@@ -1,7 +1,7 @@
 """The score of an answer, with everything it was made of, and the scores of a batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from rauq.algorithm import Steps, algorithm
 from rauq.batch import Batch, batch, batch_of_arrays
 from rauq.collapse import collapse_of
 from rauq.confidence import signal_of
+from rauq.errors import InvalidInput
 from rauq.heads import margins
+from rauq.parts import span_of
 from rauq.reasons import Reasons, why_uncertainty, why_undefined
 from rauq.settings import Settings, signal_and_alpha
 from rauq.trace import Trace
@@ -33,6 +35,7 @@ class Score:
     `contributions` (N,) sum to the score. `collapse` (N,) is log r - log c in nats, and `collapse_shares` (N, 2) what
     signal and attention made of it: the two sum to it. All three are the deciding layer's. The mean over layers
     lets every layer decide equally, so there they are means over layers; for the median they are undefined.
+    `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan.
     Undefined is nan, and `reasons` says why.
     """
 
@@ -51,6 +54,12 @@ class Score:
     collapse: np.ndarray
     collapse_shares: np.ndarray
     reasons: Reasons
+    span: tuple[int, int]
+
+    def __repr__(self) -> str:
+        """One line: the uncertainty, the layer that gives it, and how many tokens were scored."""
+        tokens = self.span[1] - self.span[0]
+        return f"Score(uncertainty={self.uncertainty:.4g}, layer={self.layer}, {tokens} of {len(self.signal)} tokens)"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,16 +78,26 @@ class Scores:
     layer_scores: np.ndarray
     reasons: np.ndarray
 
+    def __repr__(self) -> str:
+        """One line: how many answers, and between which numbers their uncertainty lies."""
+        known = self.uncertainty[~np.isnan(self.uncertainty)]
+        lies = f"from {known.min():.4g} to {known.max():.4g}" if known.size else "all undefined"
+        return f"Scores({len(self.uncertainty)} answers, uncertainty {lies}, {len(self.layers)} layers)"
+
 
 def score(trace: Trace, settings: Settings | None = None) -> Score:
     """Score one answer; no model is needed. None are the paper's settings for the trace's kind.
 
     Raises:
-        InvalidInput: settings that do not fit the trace's layers or heads.
+        InvalidInput: not a trace, or settings that do not fit the trace's layers or heads.
         NotCaptured: the alignment needs attention that the trace lacks.
     """
-    settings = settings or Settings()
-    return _score_only(batch([trace], settings.alignment), settings)
+    _require(trace, Trace, "give one trace. For several: score_many(batch(traces)).")
+    settings = _checked(settings)
+    num_tokens = len(trace.answer_ids)
+    span = span_of(trace.thinking, num_tokens, settings.part)
+    found = _score_only(batch([trace], settings.alignment, settings.part), settings)
+    return found if span == (0, num_tokens) else _placed(found, span, num_tokens)
 
 
 def score_arrays(
@@ -96,15 +115,17 @@ def score_arrays(
     `settings` must name signal and alpha, for there is no kind to look them up for. The entropy signal needs
     `entropies` (N,) in nats and `vocab_size`, the width of the logits. `layer_ids` (L,) are absolute indices, by
     default 0 to L - 1, out of `num_layers`. Which query the weights belong to is the caller's choice, so
-    `settings.alignment` has no effect.
+    `settings.alignment` has no effect; arrays have no parts, so `settings.part` has none either.
 
     Raises:
         InvalidInput: shapes that do not fit, values out of their range, or missing arguments.
     """
+    settings = _checked(settings)
     single = batch_of_arrays(
         attention,
         logprobs,
         alignment=settings.alignment,
+        part=settings.part,
         entropies=entropies,
         vocab_size=vocab_size,
         layer_ids=layer_ids,
@@ -119,9 +140,10 @@ def score_many(answers: Batch, settings: Settings | None = None) -> Scores:
     The batch keeps its head means, so another call, with another alpha for example, reads only the picked heads.
 
     Raises:
-        InvalidInput: settings that do not fit the batch, its alignment included.
+        InvalidInput: not a batch, or settings that do not fit the batch, its alignment and part included.
     """
-    steps = algorithm(answers, settings or Settings())
+    _require(answers, Batch, "give a batch: score_many(batch(traces)). For one trace: score(trace).")
+    steps = algorithm(answers, _checked(settings))
     return Scores(
         uncertainty=steps.uncertainty,
         settings=steps.settings,
@@ -129,8 +151,21 @@ def score_many(answers: Batch, settings: Settings | None = None) -> Scores:
         layer=_deciding_layers(steps),
         heads=_picked_heads(steps),
         layer_scores=steps.layer_scores,
-        reasons=why_uncertainty(steps, answers.lengths),
+        reasons=why_uncertainty(steps, answers),
     )
+
+
+def _checked(settings: Settings | None) -> Settings:
+    if settings is None:
+        return Settings()
+    _require(settings, Settings, "give Settings(...), or None for the paper's.")
+    return settings
+
+
+def _require(given: object, wanted: type, todo: str) -> None:
+    if not isinstance(given, wanted):
+        message = f"Got {type(given).__name__}; {todo}"
+        raise InvalidInput(message)
 
 
 def _score_only(single: Batch, settings: Settings) -> Score:
@@ -164,12 +199,38 @@ def _score_only(single: Batch, settings: Settings) -> Score:
         collapse_shares=shares,
         reasons=why_undefined(
             settings,
-            str(why_uncertainty(steps, single.lengths)[0]),
+            str(why_uncertainty(steps, single)[0]),
             confidence=steps.confidence,
             contributions=contributions,
             collapse=collapse,
             collapse_shares=shares,
         ),
+        span=(0, int(single.lengths[0])),
+    )
+
+
+def _placed(found: Score, span: tuple[int, int], num_tokens: int) -> Score:
+    """The score of a part in the columns of the whole answer; the others are nan."""
+    start, stop = span
+
+    def widened(values: np.ndarray, axis: int, *, gaps: bool = False) -> np.ndarray:
+        shape = list(values.shape)
+        shape[axis] = num_tokens - gaps
+        wide = np.full(shape, np.nan)
+        if start < stop:
+            np.moveaxis(wide, axis, 0)[start : stop - gaps] = np.moveaxis(values, axis, 0)
+        return wide
+
+    return replace(
+        found,
+        span=span,
+        attention=widened(found.attention, 1, gaps=True),
+        confidence=widened(found.confidence, 1),
+        sure_confidence=widened(found.sure_confidence, 1),
+        signal=widened(found.signal, 0),
+        contributions=widened(found.contributions, 0),
+        collapse=widened(found.collapse, 0),
+        collapse_shares=widened(found.collapse_shares, 0),
     )
 
 

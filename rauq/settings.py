@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Literal, get_args
 
 from rauq.errors import InvalidInput
-from rauq.trace import Alignment, Kind
+from rauq.trace import Alignment, Kind, Part
 
 Signal = Literal["probability", "entropy"]
 HeadRule = Literal["max", "mean", "top5"]
@@ -45,6 +45,7 @@ class Settings:
     `alpha` in [0, 1] weighs the signal against what flows in from the token before. `alpha=None` and `signal=None`
     follow the paper's table for the model's kind. `layers` are absolute indices. `heads` as a tuple of
     (layer, head) names one head for every layer of the window; layers outside the window may be named too.
+    `part` is what is scored of an answer with thinking, as if it were the whole answer.
 
     Raises:
         InvalidInput: a name or number that is not allowed; the message lists the allowed ones.
@@ -58,6 +59,7 @@ class Settings:
     update: Update = "rauq"
     token_aggregation: TokenAggregation = "mean_log"
     layer_aggregation: LayerAggregation = "max"
+    part: Part = "answer"
 
     def __post_init__(self) -> None:
         if self.alpha is not None:
@@ -68,6 +70,7 @@ class Settings:
         _check_name("update", self.update, get_args(Update))
         _check_name("token_aggregation", self.token_aggregation, get_args(TokenAggregation))
         _check_name("layer_aggregation", self.layer_aggregation, get_args(LayerAggregation))
+        _check_name("part", self.part, get_args(Part))
         object.__setattr__(self, "layers", _checked_layers(self.layers))
         object.__setattr__(self, "heads", _checked_heads(self.heads))
 

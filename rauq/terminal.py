@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rauq import report
-from rauq.labels import label, number, running
+from rauq.empty_answers import why_empty
+from rauq.labels import about_weights, label, number, running
 from rauq.score import Score
 from rauq.settings import is_paper_setting
 from rauq.trace import Trace
@@ -38,6 +39,10 @@ class _Cell(NamedTuple):
 
 def draw(console: Console, trace: Trace, score: Score) -> None:
     """Print the whole picture of one answer."""
+    if why_empty(trace, score.settings.part):
+        for line in (_heading(trace), Text(), Text(report.sentence(trace, score))):
+            console.print(line, soft_wrap=True)
+        return
     found = report.collapse(score)
     marked = found.token if found else None
     blocks = (
@@ -90,18 +95,23 @@ def sentences(trace: Trace, score: Score) -> Iterator[str]:
 
 
 def _heading(trace: Trace) -> Text:
-    prompt = running(trace.prompt)
-    if len(prompt) > _PROMPT_CHARACTERS:
-        prompt = f"... {prompt[-_PROMPT_CHARACTERS:]}"
-    chat = ", chat template applied" if trace.chat_applied else ""
+    note = report.prompt_note(trace)
+    chat = f", {note}" if note else ""
     return Text.assemble(
         (running(trace.model), "bold"),
         f" ({trace.kind}{chat})\n",
-        ("Prompt ", "bold"),
-        f"{prompt}\n",
+        *([f"{weights}\n"] if (weights := about_weights(trace.quantisation, trace.dtype)) else []),
+        *(part for message in trace.messages[:-1] for part in _said(message.role.capitalize(), message.content)),
+        *_said("Prompt", trace.prompt),
         ("Answer ", "bold"),
-        f"{running(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, {report.ENDINGS[trace.stop_reason]})",
+        f"{running(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, {report.ending(trace)})",
     )
+
+
+def _said(who: str, what: str) -> tuple[tuple[str, str], str]:
+    text = running(what)
+    shown = text if len(text) <= _PROMPT_CHARACTERS else f"... {text[-_PROMPT_CHARACTERS:]}"
+    return (f"{who} ", "bold"), f"{shown}\n"
 
 
 def _legend() -> Text:

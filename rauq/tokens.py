@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from jinja2 import TemplateError
-
 from rauq.errors import InvalidInput
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -23,14 +21,16 @@ class Tokens:
     tokenizer: Any
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        """Token ids of a text, with or without the tokens that start a sequence.
+        """Token ids of a text, with or without the tokens that start a sequence; none is added to a text that has one.
 
         Raises:
             InvalidInput: the text is not valid Unicode.
         """
         check_unicode(text)
         ids: list[int] = self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
-        return ids
+        begin = self.tokenizer.bos_token
+        twice = special and begin and text.startswith(begin) and ids[:2] == [self.tokenizer.bos_token_id] * 2
+        return ids[1:] if twice and not text.startswith(2 * begin) else ids
 
     def encode_answer(self, text: str) -> list[int]:
         """Token ids of a text that goes on from a prompt: sentencepiece would put a space in front of it."""
@@ -40,24 +40,6 @@ class Tokens:
         anchor = self.encode("\n", special=False)
         anchored = self.encode("\n" + text, special=False)
         return anchored[len(anchor) :] if anchored[: len(anchor)] == anchor else ids
-
-    def encode_chat(self, text: str) -> list[int]:
-        """Token ids of a text as the user's turn, up to where the assistant begins.
-
-        Raises:
-            InvalidInput: the tokenizer has no chat template that works, or the text is not valid Unicode.
-        """
-        check_unicode(text)
-        if not self.tokenizer.chat_template:
-            message = "This tokenizer has no chat template. Pass chat=False to give the prompt as it is."
-            raise InvalidInput(message)
-        turn = [{"role": "user", "content": text}]
-        try:
-            ids: list[int] = self.tokenizer.apply_chat_template(turn, add_generation_prompt=True, return_dict=False)
-        except TemplateError as error:
-            message = f"The chat template of this tokenizer fails ({error}). Pass chat=False to do without it."
-            raise InvalidInput(message) from error
-        return ids
 
     def piece(self, token: int) -> bytes:
         """The bytes that a token stands for; the name of a special token."""
@@ -80,6 +62,16 @@ class Tokens:
     def text(self, ids: Sequence[int]) -> str:
         """The text of all these tokens together, special ones by name."""
         return b"".join(map(self.piece, ids)).decode(errors="replace")
+
+    @cached_property
+    def special_names(self) -> frozenset[str]:
+        """Texts of the special tokens, and of other added tokens in angle or square brackets."""
+        names = {
+            str(added)
+            for added in self.tokenizer.added_tokens_decoder.values()
+            if added.special or _is_mark(str(added))
+        }
+        return frozenset(names | set(self.tokenizer.all_special_tokens)) - {""}
 
     @cached_property
     def _added(self) -> dict[int, bytes]:
@@ -125,6 +117,10 @@ def check_unicode(text: str) -> None:
     except UnicodeEncodeError as error:
         message = f"The text is not valid Unicode at character {error.start} (a lone surrogate). Remove that character."
         raise InvalidInput(message) from error
+
+
+def _is_mark(name: str) -> bool:
+    return len(name) > 2 and (name[0], name[-1]) in {("<", ">"), ("[", "]")}
 
 
 def _decoder_types(tokenizer: Any) -> set[str]:

@@ -16,6 +16,9 @@ import numpy as np
 
 from rauq import trace_file
 from rauq.errors import InvalidInput, NotCaptured
+from rauq.labels import shortened
+from rauq.messages import Message, PromptForm, TemplateOptions, checked_options
+from rauq.sampling import Sampling
 from rauq.trace_file import ARRAYS
 
 NUM_BANDS = 8
@@ -24,6 +27,7 @@ NUM_ALTERNATIVES = 10
 Kind = Literal["base", "instruct"]
 StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
 Alignment = Literal["predicting", "own"]
+Part = Literal["answer", "thinking", "all"]
 Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus"]
 
 
@@ -42,8 +46,15 @@ class Trace:
     M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
     0 where the model masks the key, nan before the sequence and in rows that were not captured.
+    `prompt` is the text that was answered: of `messages`, the content of the last one, the user's. `prompt_form` says
+    how the prompt was given; "templated" is a text that had its chat template already, so that none was applied.
+    `template_options` are variables that the chat template was given.
     `extras` are arrays that were asked for by name (`rauq.extras`); a file may hold others.
     `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
+    `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
+    exclusive; None where there are none (`rauq.thinking`). `sampling` says how the answer was sampled; None: it is
+    greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
+    as Q4_K_M; "" where that is not known, and for weights of another format.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
     """
 
@@ -66,13 +77,26 @@ class Trace:
     attention: np.ndarray
     extras: Mapping[str, np.ndarray] = field(default_factory=dict)
     wrong: tuple[int, ...] = ()
+    thinking: tuple[int, int] | None = None
+    sampling: Sampling | None = None
+    messages: tuple[Message, ...] = ()
+    prompt_form: PromptForm = "text"
+    template_options: TemplateOptions = field(default_factory=dict)
+    dtype: str = ""
+    quantisation: str = ""
 
     def __post_init__(self) -> None:
         _check(self)
+        object.__setattr__(self, "template_options", MappingProxyType(checked_options(self.template_options)))
         for name in ARRAYS:
             object.__setattr__(self, name, _read_only(getattr(self, name)))
         extras = {name: _read_only(array) for name, array in self.extras.items()}
         object.__setattr__(self, "extras", MappingProxyType(extras))
+
+    def __repr__(self) -> str:
+        """One line: which model's answer this is, how it begins, and how large it is."""
+        size = f"{len(self.prompt_ids)} + {len(self.answer_ids)} tokens, {len(self.layers)} layers"
+        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads)"
 
     @property
     def answer(self) -> str:
@@ -218,9 +242,32 @@ def _wrong_values(trace: Trace) -> list[str]:
         faults.append(f"kind is {trace.kind!r}")
     if trace.stop_reason not in get_args(StopReason):
         faults.append(f"stop_reason is {trace.stop_reason!r}")
+    faults += _wrong_prompt(trace)
     if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
         faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
+    if trace.thinking is not None and not _is_span(trace.thinking, len(trace.answer_ids)):
+        faults.append(f"thinking is {trace.thinking!r}, not a tuple of start and stop within the answer")
     return faults
+
+
+def _is_span(value: object, end: int) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and _are_ascending_numbers(value, end + 1)
+
+
+def _are_messages(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(part, Message) for part in value)
+
+
+def _wrong_prompt(trace: Trace) -> list[str]:
+    if trace.prompt_form not in get_args(PromptForm):
+        return [f"prompt_form is {trace.prompt_form!r}"]
+    if not _are_messages(trace.messages):
+        return [f"messages is {type(trace.messages).__name__}, not a tuple of Message"]
+    if (trace.prompt_form == "messages") != bool(trace.messages):
+        return [f"prompt_form is {trace.prompt_form!r} beside {len(trace.messages)} messages"]
+    if trace.messages and (trace.messages[-1].role, trace.messages[-1].content) != ("user", trace.prompt):
+        return ["prompt is not the user's last message"]
+    return []
 
 
 def _are_ascending_numbers(values: object, end: int) -> bool:

@@ -11,13 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 from threading import get_ident
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from rauq.errors import InvalidInput, TraceFileError
+from rauq.messages import Message, Role
+from rauq.sampling import Sampling
 from rauq.trace_limits import excesses, faults
 
 if TYPE_CHECKING:
@@ -34,12 +36,15 @@ ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
 _METADATA_KEY = "rauq_trace"
 _EXTRA = "extra."
 _SCALARS = MappingProxyType(
-    dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason"), str)
+    dict.fromkeys(("prompt", "model", "revision", "kind", "stop_reason", "prompt_form", "dtype", "quantisation"), str)
     | {"chat_applied": bool, "num_layers": int, "vocab_size": int}
 )
 _LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
 _ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
-_OLDER_FILES: Mapping[str, Any] = MappingProxyType({"wrong": []})  # what files without it mean
+_OLDER_FILES: Mapping[str, Any] = MappingProxyType(  # what files without it mean
+    {"wrong": [], "messages": [], "prompt_form": "text", "template_options": {}, "thinking": None, "sampling": None}
+    | {"dtype": "", "quantisation": ""}
+)
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
 _BY_PATH = "Load a larger trace by its path, with rauq.Trace.load."
 _MOST_SAID = 200  # letters of a file's own words in a message
@@ -51,7 +56,10 @@ Part = TypeVar("Part")
 def pack(trace: "Trace") -> bytes:
     """The content of a trace's file."""
     metadata = {name: getattr(trace, name) for name in (*_SCALARS, *_LISTS)}
+    metadata |= {"thinking": trace.thinking, "sampling": trace.sampling and vars(trace.sampling)}
     metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in trace.pieces]}
+    metadata["messages"] = [[message.role, message.content] for message in trace.messages]
+    metadata["template_options"] = dict(trace.template_options)
     for place, (name, kind) in enumerate(_ALTERNATIVES.items()):
         metadata[f"alternative_{name}"] = [[kind(entry[place]) for entry in row] for row in trace.alternatives]
     arrays = {name: getattr(trace, name) for name in ARRAYS}
@@ -177,7 +185,11 @@ def _fields(metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> It
     for name in ARRAYS:
         yield name, _part(arrays, name)
     yield "extras", {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
+    yield "thinking", None if metadata["thinking"] is None else tuple(_typed_list(metadata, "thinking", int))
+    yield "sampling", None if metadata["sampling"] is None else Sampling(**_typed(metadata, "sampling", dict))
     yield "pieces", tuple(piece.encode("latin-1") for piece in _typed_list(metadata, "pieces", str))
+    yield "messages", tuple(_messages(metadata))
+    yield "template_options", _typed(metadata, "template_options", dict)
     yield "alternatives", tuple(tuple(zip(*row, strict=True)) for row in _alternative_rows(metadata))
 
 
@@ -192,6 +204,13 @@ def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], 
             message = "a token has more of some parts of its alternatives than of others"
             raise ValueError(message)
         yield columns
+
+
+def _messages(metadata: Mapping[str, Any]) -> Iterator[Message]:
+    """The messages of a conversation, each a pair of role and content."""
+    for pair in _typed_list(metadata, "messages", list):
+        role, content = _typed_list({"messages": pair}, "messages", str)
+        yield Message(role=cast("Role", role), content=content)
 
 
 def _part(parts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON or an array

@@ -19,13 +19,17 @@ MOST_ANSWER_TOKENS = 2**17
 MOST_VOCABULARY = 2**31  # an id is a 32-bit number
 MOST_ALTERNATIVES = 100
 MOST_EXTRAS = 100
+MOST_MESSAGES = 100_000
+MOST_TEMPLATE_OPTIONS = 100
 LONGEST_NAME = 4096  # the longest path of common systems
 
 # Of an upload. A page draws each token several times over: for 4,096, reading, scoring and the report take 3 s.
 MOST_UPLOADED_ANSWER_TOKENS = 4096
 MOST_UPLOADED_PROMPT_TOKENS = 2**17  # the context of today's models
+MOST_UPLOADED_MESSAGES = 1000
 LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
 
+_NAMES = ("model", "revision", "dtype", "quantisation")
 _WEIGHTS = ("max_attention", "diagonal", "lookback")
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
@@ -51,6 +55,7 @@ def excesses(trace: "Trace") -> Iterator[str]:
     for count, most, what in (
         (len(trace.answer_ids), MOST_UPLOADED_ANSWER_TOKENS, "answer tokens"),
         (len(trace.prompt_ids), MOST_UPLOADED_PROMPT_TOKENS, "prompt tokens"),
+        (len(trace.messages), MOST_UPLOADED_MESSAGES, "messages"),
         (extras, LARGEST_UPLOADED_EXTRAS, "bytes of extras"),
     ):
         if count > most:
@@ -59,7 +64,7 @@ def excesses(trace: "Trace") -> Iterator[str]:
 
 def _sizes(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
     """Numbers and lengths, with the lowest and the highest that is allowed."""
-    shape = fields["attention"].shape
+    shape, options = fields["attention"].shape, fields["template_options"]
     return {
         "num_layers": (fields["num_layers"], 1, MOST_LAYERS),
         "vocab_size": (fields["vocab_size"], 1, MOST_VOCABULARY),
@@ -69,7 +74,10 @@ def _sizes(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
         "the number of answer tokens": (fields["answer_ids"].size, 1, MOST_ANSWER_TOKENS),
         "the number of alternatives": ([len(row) for row in fields["alternatives"]], 0, MOST_ALTERNATIVES),
         "the number of extras": (len(fields["extras"]), 0, MOST_EXTRAS),
-        "the length of the model's name": ([len(fields["model"]), len(fields["revision"])], 0, LONGEST_NAME),
+        "the number of messages": (len(fields["messages"]), 0, MOST_MESSAGES),
+        "the number of template options": (len(options), 0, MOST_TEMPLATE_OPTIONS),
+        "the length of template options": ([len(f"{name}{options[name]}") for name in options], 1, LONGEST_NAME),
+        "the length of the model's name": ([len(fields[name]) for name in _NAMES], 0, LONGEST_NAME),
     }
 
 
@@ -113,8 +121,9 @@ def _bound(value: float) -> str:
 
 def _is_unicode(fields: Mapping[str, Any]) -> bool:
     listed = [entry[1] for row in fields["alternatives"] for entry in row]
+    names = [fields[name] for name in ("prompt", *_NAMES)]
     try:
-        "".join([fields["prompt"], fields["model"], fields["revision"], *fields["answer_tokens"], *listed]).encode()
+        "".join([*names, *fields["answer_tokens"], *listed]).encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -1,5 +1,6 @@
 """Tiny random models of many architectures, each with what makes its attention special."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +10,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from rauq.language_model import LanguageModel
-from rauq.models import wrap_model
+from rauq.models import wrap
 
 VOCABULARY = 260
+HEAD_WIDTH = 8
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Architecture:
     layers: tuple[int, ...] = (0, 1, 2)
     stepwise: bool = False
     std: float = 0.2  # of the random weights: enough for attention that is far from uniform
+    scores: float = 0.0  # what its largest scores reach about, where they are raised on purpose
 
     def __str__(self) -> str:
         return self.name
@@ -130,6 +133,17 @@ ARCHITECTURES = (
     Architecture("bloom", "bloom", {"n_layer": 3, "n_head": 4}, stepwise=True),
     Architecture("gptj", "gptj", {**OLD_NAMES, "rotary_dim": 4}, stepwise=True),
     Architecture("mpt", "mpt", {"d_model": 32, "n_heads": 4, "n_layers": 3, "max_seq_len": 256}, stepwise=True),
+    # Real Qwen2.5 has query and key biases that make large scores, so that float32 leaves few digits for differences.
+    Architecture("qwen2-scores-100", "qwen2", scores=100, std=0.05),
+    Architecture("qwen2-scores-500", "qwen2", scores=500, std=0.05),
+    Architecture(
+        "gpt-oss-scores-500",
+        "gpt_oss",
+        {**WINDOW, "head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2, "layer_types": MIXED},
+        scores=500,
+        std=0.05,
+    ),
+    Architecture("bloom-scores-500", "bloom", {"n_layer": 3, "n_head": 4}, stepwise=True, scores=500, std=0.05),
 )
 
 
@@ -151,8 +165,26 @@ def tiny_model(architecture: Architecture, **changes: Any) -> PreTrainedModel:
             if weights.ndim > 1:
                 weights.normal_(std=architecture.std)
             elif "sink" in name:
-                weights.normal_()
+                weights.normal_().add_(architecture.scores)
+        if architecture.scores:
+            raise_scores(model, architecture.scores)
     return model
+
+
+@torch.no_grad()
+def raise_scores(model: PreTrainedModel, scores: float) -> None:
+    """Give all queries and keys a large common part, as the biases of trained models do: scores of about this size.
+
+    It lies in the pair of dimensions that rotates least, so the scores are large and still close to each other.
+    """
+    for name, bias in model.named_parameters():
+        if re.search(r"(q_proj|k_proj)\.bias$", name):
+            heads = bias.view(-1, HEAD_WIDTH)
+        elif name.endswith("query_key_value.bias"):
+            heads = bias.view(-1, 3, HEAD_WIDTH)[:, :2]
+        else:
+            continue
+        heads[..., [HEAD_WIDTH // 2 - 1, -1]] += (scores / 2) ** 0.5 * HEAD_WIDTH**0.25
 
 
 def byte_tokenizer() -> PreTrainedTokenizerFast:
@@ -169,7 +201,7 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
 
 def tiny_language_model(architecture: Architecture, **changes: Any) -> LanguageModel:
     """The tiny model with the byte tokenizer, proved as every model is."""
-    return wrap_model(tiny_model(architecture, **changes), byte_tokenizer(), name=f"tiny-{architecture}")
+    return wrap(tiny_model(architecture, **changes), byte_tokenizer(), name=f"tiny-{architecture}")
 
 
 def seeded_prompts(*lengths: int) -> list[list[int]]:

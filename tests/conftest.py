@@ -2,7 +2,19 @@
 
 import gc
 
+import pytest
+
+from rauq.checkpoints.store import PLACE_VARIABLE
+
 SLOW = {"browser", "proof", "training"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_store(tmp_path_factory):
+    """Weights of GGUF files are kept here, not where the user's are; once for all tests of a worker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PLACE_VARIABLE, str(tmp_path_factory.mktemp("store")))
+        yield
 
 
 def pytest_collection_modifyitems(config, items):

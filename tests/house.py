@@ -27,7 +27,8 @@ _WEB = ("app.py", "pages/")
 _TABLES = ("app.py", "pages/", "analysis/", "training/", "benchmarks/")
 _MODELS = (
     *("rauq/models.py", "rauq/loading.py", "rauq/language_model.py", "rauq/capture/", "rauq/generation.py"),
-    "rauq/sampling.py",
+    "rauq/drawing.py",
+    "rauq/checkpoints/",
     "rauq/judges/classifier.py",
     *(
         "analysis/convert.py",

@@ -1,11 +1,11 @@
 """`python -m analysis score`: prepare a run or go on with one, work on it, and print what came out."""
 
 import argparse
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
@@ -19,7 +19,9 @@ from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.reading import read_file
 from analysis.datasets.sampling import spread
 from analysis.pipeline import work
-from analysis.runs.choosing import named
+from analysis.quality.measures import measure
+from analysis.runs.choosing import EMBEDDED, named
+from analysis.runs.manifest import Manifest
 from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
 from rauq.errors import InvalidInput
@@ -94,12 +96,20 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         **{name: _whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
         idf=str(options.idf.resolve()) if options.idf else None,
     )
-    prepare(options.out, data, request)
+    _tell_quality(prepare(options.out, data, request), console)
+
+
+def _tell_quality(manifest: Manifest, console: Console) -> None:
+    if manifest.quality_reason:
+        chosen = f"Quality: {measure(manifest.request.quality).name} (--quality chooses another). "
+        console.print(running(chosen + manifest.quality_reason), soft_wrap=True, markup=False)
 
 
 def _whole_path(model: str) -> str:
-    """A folder's full path, so that the run can be gone on with from anywhere."""
-    return str(Path(model).expanduser().resolve()) if looks_like_path(model) else model
+    """The full path of a folder or a file, so that the run can be gone on with from anywhere."""
+    path = os.path.expanduser(model)  # noqa: PTH111 - a Path raises where a name is no possible path
+    is_here = model != EMBEDDED and os.path.exists(path)  # noqa: PTH110 - the same
+    return os.path.abspath(path) if is_here or looks_like_path(model) else model  # noqa: PTH100 - links stay: they have the names
 
 
 def _data(options: argparse.Namespace, model: str) -> DataSet:

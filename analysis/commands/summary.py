@@ -10,6 +10,7 @@ from analysis.answer_sets.groups import groups_note
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run
+from analysis.runs.verdicts import about_corrections
 from analysis.tables import ranking_table, strata_table, summary_table
 from rauq.labels import number, running
 
@@ -27,6 +28,8 @@ def print_summary(console: Console, run: Run) -> None:
         console.print(_ranking(ranking_table(run.answers, run.methods, thresholds)))
     if more := groups_note(run.answers["group"]):
         console.print(more)
+    if corrected := about_corrections(run):
+        console.print(corrected)
     for fault in run.faults:
         console.print(Text(running(fault)), soft_wrap=True)
 

@@ -42,7 +42,8 @@ class DataSet:
     """Examples in order, the rows that were rejected, and how they are meant to be answered and judged.
 
     `notes`: sentences on how the rows were read, such as how many were left out. `quality` is the id of a measure of
-    `analysis.quality`. `stop=None`: a newline for a base model, none for instruct.
+    `analysis.quality`, and `quality_reason` says why it was chosen. `stop=None`: a newline for a base model, none for
+    instruct.
     """
 
     name: str
@@ -50,6 +51,7 @@ class DataSet:
     rejected: tuple[Rejected, ...] = ()
     notes: tuple[str, ...] = ()
     quality: str = "none"
+    quality_reason: str = ""
     max_new_tokens: int = 128
     stop: tuple[str, ...] | None = None
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.datasets import cells
+from analysis.datasets.default_quality import default_quality
 from analysis.datasets.example import DataSet, Example, Rejected
 from analysis.datasets.table import Table
 from rauq.errors import InvalidInput
@@ -77,7 +78,7 @@ def examples_from(table: Table, columns: Columns, *, name: str | None = None, qu
     """The rows as examples; every row that cannot be used is rejected with its reason.
 
     `name` is the file's if none is given. `quality` is the measure's id; without one, "given" where a column says how
-    good the answers are, "token_f1" where there are references, else "none".
+    good the answers are, else what `default_quality` chooses.
 
     Raises:
         InvalidInput: a column that the table does not have, both `quality` and `correct`, or one of them without
@@ -94,12 +95,14 @@ def examples_from(table: Table, columns: Columns, *, name: str | None = None, qu
             rejected.append(Rejected(number, str(reason)))
         else:
             examples[example.id] = example
+    chosen, why = (quality, "") if quality else _measure(columns, tuple(examples.values()))
     return DataSet(
         name=name or table.name,
         examples=tuple(examples.values()),
         rejected=tuple(sorted(rejected, key=lambda row: row.row)),
         notes=table.notes,
-        quality=quality or _measure(columns),
+        quality=chosen,
+        quality_reason=why,
     )
 
 
@@ -191,7 +194,8 @@ def _quality(row: Mapping[str, Any], columns: Columns) -> float | None:
     return cells.right_or_wrong(row[columns.correct], columns.correct) if columns.correct else None
 
 
-def _measure(columns: Columns) -> str:
-    if columns.quality or columns.correct:
-        return "given"
-    return "token_f1" if columns.references else "none"
+def _measure(columns: Columns, examples: tuple[Example, ...]) -> tuple[str, str]:
+    """The measure that suits the rows, and why."""
+    if judged := columns.quality or columns.correct:
+        return "given", f"The column {judged!r} says how good the answers are."
+    return default_quality(examples)

@@ -63,18 +63,27 @@ def limits_sentence(num_missed: int) -> str:
 
 
 def check_sentence(check: "Check") -> str:
-    """What a self-check found: the largest difference, where it is, and whether that is exact."""
-    if not check.differences:
+    """What a self-check found: the difference closest to its tolerance, where it is, and whether that is exact."""
+    if check.worst is None:
         return "This model has no layer with attention to compare."
-    worst = max(check.differences)
-    layer = check.layers[check.differences.index(worst)]
-    if worst == float("inf"):
-        return f"Not exact: the captured weights of layer {layer} are in other places than the model's own."
-    reach = f"at most {worst:.1e} off in {_count(len(check.layers), 'layer')}, in layer {layer}"
+    layer, difference = check.layers[check.worst], check.differences[check.worst]
+    if difference == float("inf"):
+        return f"Not exact: the captured weights of layer {layer} are at other positions than the model's own."
+    if check.problem:
+        return f"Not exact: {check.problem}."
+    reach = f"{difference:.1e} from float64 ({check.tolerances[check.worst]:.1e} tolerated)"
     verdict = (
         "The captured attention is the model's own" if check.exact else "Not exact: the captured attention differs"
     )
-    return f"{verdict}: {reach}; {check.tolerance:.0e} is tolerated."
+    return f"{verdict}: {_count(len(check.layers), 'layer')}; worst is layer {layer}, {reach}."
+
+
+def eager_sentence(check: "Check", dtype: str) -> str:
+    """How far the model's own eager attention is from the same float64 weights; empty where that is not known."""
+    known = [value for value in check.eager_differences if value == value]  # noqa: PLR0124 - nan differs from itself
+    if not known:
+        return ""
+    return f"For comparison, the model's own eager attention in {dtype} is up to {max(known):.1e} from float64."
 
 
 def origin(record: Record) -> str:

@@ -31,6 +31,7 @@ SPEED = (
     Subject(id="throughput", name="Throughput", command="python -m benchmarks.throughput --record"),
     Subject(id="runs", name="Runs on disk", command="python -m benchmarks.runs --record"),
     Subject(id="page", name="The page", command="python -m benchmarks.page --record"),
+    Subject(id="tab_memory", name="An open tab", command="python -m benchmarks.tab_memory --record"),
     Subject(id="gpu", name="On a GPU", command="python -m benchmarks.gpu --record"),
 )
 ROBUSTNESS = (

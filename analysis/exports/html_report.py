@@ -10,7 +10,8 @@ from analysis.exports.python_code import python_code
 from analysis.exports.settings_table import settings_table
 from analysis.exports.strip import LONG, SWATCHES, level, strip
 from rauq import report
-from rauq.labels import number, running
+from rauq.labels import about_weights, lines, number, running
+from rauq.messages import conversation_text
 from rauq.score import Score
 from rauq.settings import is_paper_setting
 from rauq.trace import Trace
@@ -34,7 +35,7 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
         script=script,
         headline=headline,
         detail=f"{detail} {report.uncertainty_sentence(score)}",
-        prompt="\n".join(map(running, trace.prompt.split("\n"))),
+        prompt=lines(conversation_text(trace.messages) or trace.prompt),
         tokens=tokens,
         long=len(tokens) > LONG,
         swatches=[(value, level(value)) for value in SWATCHES],
@@ -56,16 +57,17 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
 def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
     """Where the answer comes from, line by line."""
     count = len(trace.pieces)
-    chat = ", chat template applied" if trace.chat_applied else ""
+    note = report.prompt_note(trace)
     return (
         ("model", running(trace.model)),
         ("revision", running(trace.revision)),
-        ("kind", f"{trace.kind}{chat}"),
+        ("kind", f"{trace.kind}, {note}" if note else trace.kind),
+        *((("weights", weights),) if (weights := about_weights(trace.quantisation, trace.dtype)) else ()),
         (
             "size",
             f"{trace.num_layers} layers, {len(trace.layers)} of them with attention, {trace.num_heads} heads each",
         ),
-        ("answer", f"{count} token{'' if count == 1 else 's'}, {report.ENDINGS[trace.stop_reason]}"),
+        ("answer", f"{count} token{'' if count == 1 else 's'}, {report.ending(trace)}"),
     )
 
 

@@ -1,10 +1,11 @@
 """The Python that reproduces a score: short, and safe to run whatever the prompt says."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from string import Template
 
+from rauq.messages import Message
 from rauq.score import Score
 from rauq.settings import Settings, resolve
 from rauq.trace import Kind, Trace
@@ -12,7 +13,7 @@ from rauq.trace import Kind, Trace
 _SCRIPT = Template('''\
 """Scores a saved answer again: python THIS_FILE, with rauq at hand and the trace beside it.
 
-regenerate(trace) answers anew with the model; other hardware may round differently.
+regenerate(trace) answers again with the model; other hardware may round differently, and give other tokens.
 """
 
 import math
@@ -27,8 +28,9 @@ SETTINGS = rauq.Settings($settings)
 def regenerate(saved):
     lm = rauq.load_model($model)
     trace = $call
-    assert trace.prompt_ids.tolist() == saved.prompt_ids.tolist()
-    assert trace.answer_ids.tolist() == saved.answer_ids.tolist()
+    for name in ("prompt_ids", "answer_ids"):
+        if getattr(trace, name).tolist() != getattr(saved, name).tolist():
+            raise SystemExit(f"The model gives other {name} than the saved ones: is it the same model and revision?")
     return trace
 
 
@@ -37,23 +39,21 @@ if __name__ == "__main__":
     print(score.uncertainty)
     assert $check
 ''')
-_GENERATE = "lm.generate(PROMPT, chat={chat}, max_new_tokens={count}, stop=(), last_row=True)"
-_READ = "lm.read(PROMPT, saved.answer_ids.tolist(), chat={chat})"
 
 
 def python_code(trace: Trace, score: Score, *, trace_file: str = "answer.safetensors") -> str:
     """A script that scores the trace saved as `trace_file` and asserts that the uncertainty is the same, to 1e-6.
 
-    Its function `regenerate` gives the trace anew from the model: by greedy generation where each token is the most
-    probable one, else by reading the tokens of the saved answer. Text is written as Python literals.
+    Its function `regenerate` computes the trace again with the model: by sampling with the same seed, by greedy
+    generation where each token is the most probable one, else by reading the tokens of the saved answer. The prompt has
+    the form in which it was given before, and text is written as Python literals.
     """
-    call = _GENERATE if trace.is_greedy else _READ
     return _SCRIPT.substitute(
         file=repr(trace_file),
-        prompt=_literal(trace.prompt),
+        prompt=_prompt(trace),
         settings=_arguments(_changed(score.settings, trace.kind)),
         model=_model(trace),
-        call=call.format(chat=trace.chat_applied, count=len(trace.answer_ids)),
+        call=_call(trace),
         check=_check(score.uncertainty),
     )
 
@@ -77,6 +77,39 @@ def _model(trace: Trace) -> str:
 
 def _arguments(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def _call(trace: Trace) -> str:
+    """The call that computes the trace again: generating it, or reading its tokens."""
+    how: dict[str, object] = {}
+    if trace.prompt_form in ("text", "templated"):
+        how["chat"] = trace.chat_applied
+    if trace.template_options:
+        how["template_options"] = dict(trace.template_options)
+    if (sampling := _sampling(trace)) or trace.is_greedy:
+        how |= {"max_new_tokens": len(trace.answer_ids), "stop": (), "last_row": True} | sampling
+        return f"lm.generate(PROMPT, {_arguments(how)})"
+    given = f", {_arguments(how)}" if how else ""
+    return f"lm.read(PROMPT, saved.answer_ids.tolist(){given})"
+
+
+def _sampling(trace: Trace) -> dict[str, object]:
+    """Arguments that sample the same tokens; empty where the answer was not sampled, has no seed or was cut short."""
+    if trace.sampling is None or trace.sampling.seed is None or trace.stop_reason not in ("eos", "stop", "length"):
+        return {}
+    return {"do_sample": True} | asdict(trace.sampling)
+
+
+def _prompt(trace: Trace) -> str:
+    """A literal of the prompt: text, ids, or messages."""
+    if trace.prompt_form == "ids":
+        return repr(trace.prompt_ids.tolist())
+    return _literals(trace.messages) if trace.messages else _literal(trace.prompt)
+
+
+def _literals(messages: Sequence[Message]) -> str:
+    turns = (f'    {{"role": {message.role!r}, "content": {_literal(message.content)}}},\n' for message in messages)
+    return f"[\n{''.join(turns)}]"
 
 
 def _literal(text: str) -> str:

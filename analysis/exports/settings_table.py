@@ -15,6 +15,7 @@ _NAMES = (
     ("update", "update rule"),
     ("token_aggregation", "over tokens"),
     ("layer_aggregation", "over layers"),
+    ("part", "part of the answer"),
 )
 
 

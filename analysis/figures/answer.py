@@ -34,8 +34,7 @@ def usual_view(trace: Trace, score: Score) -> View:
     layer = report.front_layer(score)
     head = int(score.heads[score.layers.index(layer)])
     if head < 0:
-        weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(layer)]
-        head = int(weights.mean(axis=1).argmax()) if weights.size else 0
+        head = int(report.mean_weights(trace, score.settings)[trace.layers.index(layer)].argmax())
     return View(layer, head)
 
 
@@ -52,8 +51,10 @@ def drawings(trace: Trace, score: Score, view: View, *, dark: bool) -> tuple[Dra
 
 
 def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
-    weights = trace.previous_token_attention(score.settings.alignment)
-    at_token = weights[:, :, view.token - 1] if view.token else weights.mean(axis=2)  # the first token has no weight
+    if view.token:  # the first token has no weight
+        at_token = trace.previous_token_attention(score.settings.alignment)[:, :, view.token - 1]
+    else:
+        at_token = report.mean_weights(trace, score.settings)
     picked = list(zip(score.layers, map(int, score.heads), strict=True))
     return Drawing(
         "layer-head-map",

@@ -1,55 +1,57 @@
-"""How far the captured attention of each layer is from eager attention, on a log scale, beside what is tolerated."""
+"""How far the captured attention of each layer is from float64 weights, on a log scale, beside what is tolerated."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
 from analysis.figures.outcome import words_instead
-from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY, finish, text_colour
+from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY, finish
 
 if TYPE_CHECKING:
     from rauq.capture.check import Check
 
-HEIGHT = 270
+HEIGHT = 300
 _SMALLEST, _LARGEST = 1e-9, 1.0  # what is drawn: a difference of weights is at most 1, and 0 has no logarithm
 
 
 def check_differences(check: "Check", *, dark: bool = False) -> go.Figure:
-    """A dot for each layer under the line of the tolerance; a cross where a layer is beyond it."""
+    """A dot for each layer, a cross where it is beyond its tolerance, and the model's own eager attention beside it."""
     if not check.differences:
         return words_instead("the model has no layer with attention", height=HEIGHT, dark=dark)
-    beyond = [not difference <= check.tolerance for difference in check.differences]
-    figure = go.Figure(
-        go.Scatter(
-            x=list(check.layers),
-            y=[min(max(difference, _SMALLEST), _LARGEST) for difference in check.differences],
-            text=[_hover(layer, found) for layer, found in zip(check.layers, check.differences, strict=True)],
-            mode="markers",
-            marker={
-                "size": 11,
-                "color": [UNCERTAINTY if off else ATTENTION for off in beyond],
-                "symbol": ["x" if off else "circle" for off in beyond],
-            },
-            hovertemplate="%{text}<extra></extra>",
-        )
-    )
-    figure.add_hline(y=check.tolerance, line={"color": QUIET, "width": 1.5, "dash": "dash"})
-    figure.add_annotation(
-        {"text": f"tolerated: {check.tolerance:.0e}", "font": {"color": text_colour(dark=dark)}, "showarrow": False},
-        x=0,
-        y=math.log10(check.tolerance),  # an annotation of a log axis is placed by powers
-        xref="paper",
-        xanchor="left",
-        yanchor="bottom",
-    )
+    beyond = [not found <= tolerated for found, tolerated in zip(check.differences, check.tolerances, strict=True)]
+    figure = go.Figure()
+    _add(figure, check, check.tolerances, name="tolerated", marker=_mark("line-ew-open", QUIET, size=16))
+    if not all(map(math.isnan, check.eager_differences)):
+        own = "eager attention, in the model's precision"
+        _add(figure, check, check.eager_differences, name=own, marker=_mark("diamond-open", QUIET, size=9))
+    colours = [UNCERTAINTY if off else ATTENTION for off in beyond]
+    captured = {"size": 11, "color": colours, "symbol": ["x" if off else "circle" for off in beyond]}
+    _add(figure, check, check.differences, name="captured", marker=captured)
     figure.update_xaxes(title="layer", tickformat="d", showgrid=False)
-    figure.update_yaxes(title="largest difference of a weight", type="log", range=[-9.4, 0.2], exponentformat="e")
+    figure.update_yaxes(title="difference from float64", type="log", range=[-9.4, 0.2], exponentformat="e")
     finish(figure, height=HEIGHT, dark=dark)
     return figure
 
 
-def _hover(layer: int, difference: float) -> str:
+def _add(figure: go.Figure, check: "Check", values: Sequence[float], *, name: str, marker: dict[str, object]) -> None:
+    figure.add_scatter(
+        x=list(check.layers),
+        y=[min(max(value, _SMALLEST), _LARGEST) for value in values],
+        text=[_hover(layer, value, name) for layer, value in zip(check.layers, values, strict=True)],
+        mode="markers",
+        name=name,
+        marker=marker,
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _mark(symbol: str, colour: str, *, size: int) -> dict[str, object]:
+    return {"symbol": symbol, "color": colour, "size": size, "line": {"width": 2}}
+
+
+def _hover(layer: int, difference: float, name: str) -> str:
     if difference == float("inf"):
-        return f"layer {layer}<br>weights in other places than the model's"
-    return f"layer {layer}<br>{difference:.1e}"
+        return f"layer {layer}<br>weights at other positions than the model's"
+    return f"layer {layer}<br>{name}: {difference:.1e}"

@@ -99,7 +99,8 @@ def _boxes(gaps: Gaps, at: int, panel: _Panel, *, dark: bool) -> list[dict[str, 
             "line": {"color": look.colour, "width": 1.4},
             "name": look.name,
             "legendgroup": look.name,
-            "showlegend": at == 0,
+            "showlegend": bool(at == np.flatnonzero(side.count)[0]),
         }
         for place, (side, look) in enumerate(sides)
+        if side.count[at]  # a box of undefined numbers would be drawn at 0
     ]

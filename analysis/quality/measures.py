@@ -9,6 +9,7 @@ from typing import Literal
 
 from analysis.datasets.example import Example
 from analysis.quality.accuracy import accuracy
+from analysis.quality.contains import names_reference
 from analysis.quality.facts import fact_spans
 from analysis.quality.judgement import Judgement, Thresholds, undefined
 from analysis.quality.overlap import exact_match, load_rouge_l, token_f1
@@ -181,6 +182,13 @@ _TABLE = (
         ("references",),
         "MMLU and GSM8k in the paper",
         lambda _weights: _best_of(accuracy),
+    ),
+    Measure(
+        "contains",
+        "Names the reference",
+        ("references",),
+        "SQuAD's exact match, inside a sentence too; a negation is not noticed",
+        lambda _weights: _best_of(names_reference),
     ),
     Measure("exact_match", "Exact match", ("references",), "SQuAD", lambda _weights: _best_of(exact_match)),
     Measure("token_f1", "Token F1", ("references",), "SQuAD", lambda _weights: _best_of(token_f1)),

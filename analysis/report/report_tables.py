@@ -13,6 +13,7 @@ from analysis.runs.shard import OFFSETS
 _MOST_SHOWN = 10
 _OF_ANSWERS = [
     *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
+    *("measured_quality", "corrected"),
     *("num_tokens", "num_fact_tokens", "stop_reason"),
 ]
 

@@ -16,8 +16,9 @@ from analysis.report.pictures import write_pictures
 from analysis.report.report_tables import Table, answers_frame, csv_table, report_tables
 from analysis.report.results import ReportSettings, Results, results
 from analysis.runs.opened import Run
+from analysis.runs.verdicts import about_corrections
 from rauq.errors import RunError
-from rauq.labels import running
+from rauq.labels import about_weights, running
 
 _PAGE = Path(__file__).parent / "index.html"
 
@@ -86,7 +87,8 @@ def _overview(found: Results) -> str:
     failed = f", {len(run.failures):,} failed" if len(run.failures) else ""
     missing = request.count - len(run.answers) - len(run.failures)
     rest = f", {missing:,} not answered yet" if missing else ""
-    return f"{len(run.answers):,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
+    answers = f"{len(run.answers):,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
+    return f"{answers} {about_corrections(run)}".rstrip()
 
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:
@@ -95,10 +97,12 @@ def _facts(found: Results) -> tuple[tuple[str, str], ...]:
         ("model", answerer.name),
         ("revision", answerer.revision),
         ("kind", answerer.kind),
+        *((("weights", weights),) if (weights := about_weights(answerer.quantisation, answerer.dtype)) else ()),
         ("layers", f"{answerer.num_layers}, {len(answerer.layers)} of them with attention, {answerer.num_heads} heads"),
         ("data set", request.data),
         ("its sha256", request.data_sha256),
         ("quality", request.quality),
+        ("verdicts corrected by hand", f"{found.run.answers['corrected'].sum():,}"),
         ("alignment", settings.alignment),
         ("tokens", settings.tokens),
         ("seed", str(settings.seed)),

@@ -5,18 +5,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analysis.datasets.example import Example
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge
 from analysis.runs.evaluating import Evaluated, Evaluation, evaluated
 from analysis.runs.shard import Answered, Failed
 from analysis.runs.timings import Timing
+from rauq.parts import answer_text, span_of
 from rauq.spans import tokens_in
 from rauq.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.batches import Failure
-    from rauq.generation import Cancel
+    from rauq.cancellation import Cancel
 
 OnDone = Callable[[int, int], None]
 """Told of how many examples more are done, and how many tokens were put out for them."""
@@ -98,7 +101,7 @@ def _rows(
 ) -> tuple[Answered | Failed, ...]:
     """What is kept of each: with quality, and the tokens that carry the fact."""
     answered = [example for example, result in zip(examples, results, strict=True) if isinstance(result, Evaluated)]
-    answers = [result.trace.answer for result in results if isinstance(result, Evaluated)]
+    answers = [answer_text(result.trace) for result in results if isinstance(result, Evaluated)]
     judgements = iter(judge(answered, answers))
     return tuple(
         _answered(number, result, next(judgements))
@@ -112,11 +115,19 @@ def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
     return Answered(
         number=number,
         trace=result.trace,
-        fact=tokens_in(result.trace.answer_tokens, judgement.facts),
+        fact=_fact(result.trace, judgement),
         quality=judgement.quality,
         quality_reason=judgement.reason,
         uncertainties=result.uncertainties,
     )
+
+
+def _fact(trace: Trace, judgement: Judgement) -> np.ndarray:
+    """Which tokens (N,) carry the fact; characters are counted in the text that was judged, the answer part."""
+    start, stop = span_of(trace.thinking, len(trace.answer_ids), "answer")
+    fact = np.zeros(len(trace.answer_ids), dtype=bool)
+    fact[start:stop] = tokens_in(trace.answer_tokens[start:stop], judgement.facts)
+    return fact
 
 
 def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":

@@ -39,7 +39,7 @@ def means(run: Run, alignment: Alignment = "predicting", *, tokens: TokenChoice 
     fact = _gathered(run, "fact_means", place)
     if tokens == "fact":
         return fact
-    num_all = np.maximum(run.lengths - offset, 0)[:, None, None]
+    num_all = np.maximum(run.lengths - run.part_starts - offset, 0)[:, None, None]
     num_fact = _fact_counts(run, place[1])[:, None, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         rest = (whole * num_all - np.where(num_fact, fact, 0) * num_fact) / (num_all - num_fact)
@@ -47,7 +47,7 @@ def means(run: Run, alignment: Alignment = "predicting", *, tokens: TokenChoice 
 
 
 def batch(run: Run, alignment: Alignment = "predicting") -> Batch:
-    """Everything that scoring needs, of all answers at once; the weights (A, L', H, N - 1) stay in half precision.
+    """Everything that scoring the answer parts needs, at once; the weights (A, L', H, N - 1) stay in half precision.
 
     Raises:
         RunError: there is no answer yet.
@@ -55,25 +55,31 @@ def batch(run: Run, alignment: Alignment = "predicting") -> Batch:
     if run.answers.empty:
         message = f"{run.folder} has no answers yet. Resume the run."
         raise RunError(message)
-    longest, stored = int(run.lengths.max()), run.stored_layers
+    starts, stored = run.part_starts, run.stored_layers
+    empty, lengths = starts == run.lengths, np.maximum(run.lengths - starts, 1)
+    longest = int(lengths.max())
     attention = np.full((len(run.answers), len(stored), run.answerer.num_heads, longest - 1), np.nan, np.float16)
     logprobs, entropies = np.full((2, len(run.answers), longest), np.nan)
     first_row, band = (1, 0) if alignment == "predicting" else (2, 1)
     for row, (bands, logprob, entropy) in enumerate(answers_of(run, run.shards)):
-        length = len(logprob)
-        attention[row, ..., : length - 1] = bands[band, :, :, first_row : first_row + length - 1]
-        logprobs[row, :length] = logprob
-        entropies[row, :length] = entropy
+        if empty[row]:
+            continue
+        start, length = starts[row], lengths[row]
+        first = first_row + start
+        attention[row, ..., : length - 1] = bands[band, :, :, first : first + length - 1]
+        logprobs[row, :length] = logprob[start:]
+        entropies[row, :length] = entropy[start:]
     return Batch(
         attention=attention,
         logprobs=logprobs,
         entropies=entropies,
-        lengths=run.lengths,
+        lengths=lengths,
         alignment=alignment,
         kind=run.answerer.kind,
         vocab_size=run.answerer.vocab_size,
         layers=stored,
         num_layers=run.answerer.num_layers,
+        empty=empty,
     )
 
 

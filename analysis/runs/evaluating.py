@@ -21,7 +21,7 @@ from rauq.methods.table import METHODS
 from rauq.trace import Extra, Trace
 
 if TYPE_CHECKING:
-    from rauq.generation import Cancel
+    from rauq.cancellation import Cancel
     from rauq.language_model import LanguageModel
 
 

@@ -1,13 +1,17 @@
 """What a run's folder holds, by name: the files that a run is made of, and what jobs and reports leave beside them."""
 
 import re
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
 TIMINGS = "timings.jsonl"
+CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
 
-_OF_A_RUN = re.compile(r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors", re.ASCII)
-_BESIDE_IT = re.compile(r"status\.json|timings\.jsonl|run\.lock|log\.txt|stop|report|\..+\.tmp")
+_OF_A_RUN = re.compile(
+    r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors|corrections\.json", re.ASCII
+)
+_BESIDE_IT = re.compile(r"status\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp")
 
 
 def is_of_run(name: str) -> bool:
@@ -40,11 +44,21 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def state_of(folder: Path) -> tuple[int, int]:
-    """How many files a run is made of, and when the latest was written; zeros where there is no run."""
+def state_of(folder: Path) -> tuple[int, int, int]:
+    """How many files a run is made of, when the latest was written, and a checksum of its corrected verdicts.
+
+    Zeros where there is no run. The checksum is there since two corrections may have the same time of modification.
+    """
     written = []
     for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.safetensors"):
         for file in folder.glob(pattern):
             with suppress(OSError):  # it was deleted since
                 written.append(file.stat().st_mtime_ns)
-    return len(written), max(written, default=0)
+    return len(written), max(written, default=0), _checksum(folder / CORRECTIONS)
+
+
+def _checksum(path: Path) -> int:
+    try:
+        return zlib.crc32(path.read_bytes())
+    except OSError:
+        return 0

@@ -12,7 +12,7 @@ from analysis.runs.status import State, Status, write_status
 from rauq.errors import RunError
 
 if TYPE_CHECKING:
-    from rauq.generation import Cancel
+    from rauq.cancellation import Cancel
 
 STOP = "stop"
 OnProgress = Callable[[Status], None]

@@ -54,6 +54,7 @@ def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
         revision=lm.revision,
         kind=lm.kind,
         dtype=lm.dtype,
+        quantisation=lm.quantisation,
         layers=lm.layers,
         num_layers=lm.num_layers,
         num_heads=lm.num_heads,

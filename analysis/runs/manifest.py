@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -73,17 +73,22 @@ class Answerer:
     num_heads: int
     vocab_size: int
     weights_sha256: str = ""
+    quantisation: str = field(default="", compare=False)  # follows from the revision; older runs have none
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """A run: its request, the model once it was loaded, and the packages that it was loaded with."""
+    """A run: its request, the model once it was loaded, and the packages that it was loaded with.
+
+    `quality_reason`: why its measure of quality was chosen; "" where the user chose another one.
+    """
 
     name: str
     created: str
     request: Request
     answerer: Answerer | None = None
     packages: tuple[tuple[str, str], ...] = ()
+    quality_reason: str = ""
 
     @property
     def num_shards(self) -> int:
@@ -161,6 +166,7 @@ def _manifest(found: dict[str, Any], folder: Path) -> Manifest:
             request=typed(Request, found["request"]),
             answerer=typed(Answerer, found["answerer"]) if found["answerer"] else None,
             packages=tuple((str(name), str(number)) for name, number in found["packages"]),
+            quality_reason=str(found.get("quality_reason", "")),
         )
         _check(manifest)
     except (TypeError, ValueError, KeyError, AttributeError) as error:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
 from analysis.datasets.example import Example
 from analysis.runs.checksums import check_bytes
+from analysis.runs.corrections import Correction, fits, read_corrections
 from analysis.runs.examples import read_examples
 from analysis.runs.manifest import Answerer, Manifest, read_manifest
-from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, traces_path
+from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, read_columns, traces_path
 from rauq.errors import RunError
 from rauq.settings import Settings, window
 
@@ -35,8 +35,10 @@ class Run:
     """The answers of a run, A of them, in the order of its data set.
 
     `answers` has a row for each answered example, `failures` one for each that failed; the columns are those of a
-    shard and of the examples, and one of each method of the run, by its id. `reasons` (A x methods) say why one is nan,
-    "" where it is not. `shards` are those that are whole, and `faults` say what is wrong with others.
+    shard and of the examples, and one of each method of the run, by its id. `quality` is 1 or 0 where the user
+    `corrected` the verdict, and `measured_quality` is what the measure says. `reasons` (A x methods) say why one is
+    nan, "" where it is not. `shards` are those that are whole, and `faults` say what is wrong with others.
+    `outdated_corrections`: how many are of answers that are no longer there.
     """
 
     folder: Path
@@ -48,6 +50,7 @@ class Run:
     failures: pd.DataFrame
     shards: tuple[Shard, ...]
     faults: tuple[str, ...]
+    outdated_corrections: int = 0
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -65,8 +68,13 @@ class Run:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each answer (A,)."""
+        """Tokens of each answer (A,), thinking included."""
         return self.answers["num_tokens"].to_numpy(dtype=np.int64)
+
+    @property
+    def part_starts(self) -> np.ndarray:
+        """The first token after the thinking of each answer (A,), 0 without thinking: where its answer part begins."""
+        return self.answers["thinking_stop"].to_numpy(dtype=np.int64)
 
 
 def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
@@ -79,7 +87,8 @@ def open_run(folder: Path) -> Run:
     """Read what a run has so far; shards that are missing or broken are left out, and said.
 
     Raises:
-        RunError: the folder is no run, its manifest or examples are damaged, or no model was loaded for it yet.
+        RunError: the folder is no run, its manifest, examples or corrected verdicts are damaged, or no model was
+            loaded for it yet.
     """
     manifest = read_manifest(folder)
     if manifest.answerer is None:
@@ -105,7 +114,7 @@ def open_run(folder: Path) -> Run:
     rows = pd.concat([LIGHT.empty_table().to_pandas(), *tables], ignore_index=True)
     joined = rows.join(_of_examples(examples), on="number")
     answered = joined["error"] == ""
-    answers = joined[answered].reset_index(drop=True)
+    answers, outdated = _corrected(joined[answered].reset_index(drop=True), read_corrections(folder))
     values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
     return Run(
         folder=folder,
@@ -117,6 +126,7 @@ def open_run(folder: Path) -> Run:
         failures=joined.loc[~answered, ["number", "id", "prompt", "error"]].reset_index(drop=True),
         shards=tuple(shards),
         faults=tuple(faults),
+        outdated_corrections=outdated,
     )
 
 
@@ -133,7 +143,7 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
         raise RunError(message)
     try:
         written, traces = path.read_bytes(), traces_path(folder, shard)
-        table = pq.read_table(pa.BufferReader(written), columns=LIGHT.names).cast(LIGHT).to_pandas()
+        table = read_columns(pa.BufferReader(written), LIGHT).to_pandas()
         _check_rows(table, numbers, manifest.request.methods)
         lengths = table.loc[table["error"] == "", "num_tokens"]
         with safe_open(traces, framework="np") as arrays:
@@ -154,6 +164,11 @@ def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -
         raise ValueError(message)
     if table["error"].isna().any() or not (table.loc[table["error"] == "", "num_tokens"] >= 1).all():
         message = "it has an answer without a token"
+        raise ValueError(message)
+    thinking = table.loc[table["error"] == "", ["thinking_start", "thinking_stop", "num_tokens"]].to_numpy()
+    start, stop, count = thinking.T
+    if not (((start == 0) & (stop == 0)) | ((start >= 0) & (start < stop) & (stop <= count))).all():
+        message = "it has an answer whose thinking lies outside of it"
         raise ValueError(message)
     lists = table.loc[table["error"] == "", ["values", "reasons"]]
     if lists.isna().any(axis=None) or (lists.map(len) != len(methods)).any(axis=None):
@@ -184,6 +199,19 @@ def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], ans
     if ("fact_means" in there) != ("fact_counts" in there):
         message = "it has only one of fact_means and fact_counts"
         raise ValueError(message)
+
+
+def _corrected(answers: pd.DataFrame, corrections: tuple[Correction, ...]) -> tuple[pd.DataFrame, int]:
+    """The answers with the user's corrections applied, and how many corrections fit none of them."""
+    rows = {number: row for row, number in enumerate(answers["number"])}
+    texts = answers["answer"].tolist()
+    used = [one for one in corrections if one.number in rows and fits(one, texts[rows[one.number]])]
+    places = [rows[one.number] for one in used]
+    found = answers.assign(measured_quality=answers["quality"], corrected=False)
+    found.loc[places, "quality"] = [float(one.correct) for one in used]
+    found.loc[places, "quality_reason"] = ""
+    found.loc[places, "corrected"] = True
+    return found, len(corrections) - len(used)
 
 
 def _by_method(column: pd.Series, methods: tuple[str, ...]) -> pd.DataFrame:

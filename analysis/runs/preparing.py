@@ -74,7 +74,8 @@ def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") ->
 
 def _write(folder: Path, data: DataSet, request: Request, name: str) -> Manifest:
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = Manifest(name=name, created=created, request=request)
+    reason = data.quality_reason if request.quality == data.quality else ""
+    manifest = Manifest(name=name, created=created, request=request, quality_reason=reason)
     write_examples(folder, data.examples)
     write_manifest(folder, manifest)
     return manifest

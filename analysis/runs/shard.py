@@ -1,11 +1,12 @@
 """A shard of a run: a table of answers, and beside it their attention in half precision.
 
-`answers-00000.parquet` has a row for each example of the shard, failed ones too; `values` and `reasons` are its
-uncertainties, in the order of the run's methods, and why one is nan. `traces-00000.safetensors` has arrays
-over the n answered ones:
+`answers-00000.parquet` has a row for each example of the shard, failed ones too; `answer` is the text that was judged,
+without thinking; `thinking_start` and `thinking_stop` are the first token of the thinking and the first one after it,
+both 0 where there is none; `values` and `reasons` are its uncertainties, in the order of the run's methods, and why one
+is nan. `traces-00000.safetensors` has arrays over the n answered ones:
 
 - `bands`, flat: for each answer in turn (2, L', H, N + 1), the weights 0 and 1 keys back, of the stored layers;
-- `means` (2, 6, n, L, H): by alignment and offset, the mean over the answer, of all layers that have attention;
+- `means` (2, 6, n, L, H): by alignment and offset, the mean over the answer part, of all layers that have attention;
 - `fact_means` (2, 6, n, L, H), `fact_counts` (6, n): the same over the tokens that carry the fact, and how many;
 - `logprobs` and `entropies`, flat, float32, in nats.
 
@@ -25,6 +26,7 @@ import pyarrow.parquet as pq
 from analysis.runs.checksums import with_checksums
 from analysis.runs.manifest import write_whole
 from rauq.methods.method import Uncertainty
+from rauq.parts import answer_text, part_of, span_of
 from rauq.trace import Alignment, Trace
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
@@ -40,6 +42,8 @@ LIGHT = pa.schema(
         ("num_tokens", pa.int32()),
         ("num_fact_tokens", pa.int32()),
         ("stop_reason", pa.string()),
+        ("thinking_start", pa.int32()),
+        ("thinking_stop", pa.int32()),
         ("quality", pa.float64()),
         ("quality_reason", pa.string()),
         ("values", pa.list_(pa.float64())),
@@ -60,6 +64,7 @@ HEAVY = pa.schema(
     ]
 )
 SCHEMA = pa.schema([*LIGHT, *HEAVY])
+_OLDER_RUNS_LACK = ("thinking_start", "thinking_stop")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,6 +88,20 @@ class Failed:
 
     number: int
     error: str
+
+
+def read_columns(source: Any, schema: pa.Schema) -> pa.Table:  # noqa: ANN401 - a path, or an open buffer
+    """The columns of a shard's table that are in `schema`; those that older runs lack are 0.
+
+    Raises:
+        OSError, pa.ArrowException, ValueError: the table cannot be read, or lacks another column.
+    """
+    file = pq.ParquetFile(source)
+    lacking = [name for name in schema.names if name in _OLDER_RUNS_LACK and name not in file.schema_arrow.names]
+    table = file.read(columns=[name for name in schema.names if name not in lacking])
+    for name in lacking:
+        table = table.append_column(name, pa.array(np.zeros(len(table), dtype=np.int32)))
+    return table.select(schema.names).cast(schema)
 
 
 def answers_path(folder: Path, shard: int) -> Path:
@@ -117,16 +136,17 @@ def _table(outcomes: Sequence[Answered | Failed]) -> bytes:
 
 def _arrays(answered: Sequence[Answered], stored: tuple[int, ...]) -> dict[str, np.ndarray]:
     traces = [outcome.trace for outcome in answered]
-    facts = [outcome.fact for outcome in answered]
     arrays = {
         "bands": _flat([_bands(trace, stored) for trace in traces], np.float16),
         "logprobs": _flat([trace.logprobs for trace in traces], np.float32),
         "entropies": _flat([trace.entropies for trace in traces], np.float32),
     }
+    parts = [part_of(trace, "answer") for trace in traces]
+    facts = [outcome.fact[slice(*span_of(outcome.trace.thinking, len(outcome.fact), "answer"))] for outcome in answered]
     if traces:
-        arrays["means"] = _means(traces, [np.ones(len(fact), dtype=bool) for fact in facts])
+        arrays["means"] = _means(traces, parts, [np.ones(len(fact), dtype=bool) for fact in facts])
     if any(fact.any() for fact in facts):
-        arrays["fact_means"] = _means(traces, facts)
+        arrays["fact_means"] = _means(traces, parts, facts)
         arrays["fact_counts"] = np.array([[fact[offset:].sum() for fact in facts] for offset in OFFSETS], np.int32)
     return arrays
 
@@ -137,14 +157,14 @@ def _bands(trace: Trace, stored: tuple[int, ...]) -> np.ndarray:
     return np.moveaxis(trace.attention[rows, :, :, :NUM_BANDS], -1, 0)
 
 
-def _means(traces: Sequence[Trace], chosen: Sequence[np.ndarray]) -> np.ndarray:
-    """Mean weight over the chosen tokens of each answer (2, 6, n, L, H); nan where there is none."""
+def _means(traces: Sequence[Trace], parts: Sequence[Trace | None], chosen: Sequence[np.ndarray]) -> np.ndarray:
+    """Mean weight over the chosen tokens of each trace's answer part (2, 6, n, L, H); nan where there is none."""
     means = np.full((len(ALIGNMENTS), len(OFFSETS), len(traces), *traces[0].attention.shape[:2]), np.nan, np.float16)
     for a, alignment in enumerate(ALIGNMENTS):
         for o, offset in enumerate(OFFSETS):
-            for i, (trace, tokens) in enumerate(zip(traces, chosen, strict=True)):
+            for i, (trace, tokens) in enumerate(zip(parts, chosen, strict=True)):
                 inside = np.flatnonzero(tokens[offset:]) + offset - 1  # for the first tokens the key is in the prompt
-                if inside.size:
+                if trace is not None and inside.size:
                     weights = trace.previous_token_attention(alignment, offset)[..., inside]
                     means[a, o, i] = weights.mean(axis=-1, dtype=np.float64)
     return means
@@ -161,10 +181,12 @@ def _row(outcome: Answered | Failed) -> dict[str, Any]:
     return {
         "number": outcome.number,
         "error": "",
-        "answer": trace.answer,
+        "answer": answer_text(trace),
         "num_tokens": len(trace.answer_ids),
         "num_fact_tokens": int(outcome.fact.sum()),
         "stop_reason": trace.stop_reason,
+        "thinking_start": (trace.thinking or (0, 0))[0],
+        "thinking_stop": (trace.thinking or (0, 0))[1],
         "quality": outcome.quality,
         "quality_reason": outcome.quality_reason,
         "values": outcome.uncertainties,

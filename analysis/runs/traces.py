@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from analysis.runs.arrays import Arrays, answers_of
 from analysis.runs.opened import UNREADABLE, Run, Shard
-from analysis.runs.shard import HEAVY, NUM_BANDS, answers_path
+from analysis.runs.shard import HEAVY, NUM_BANDS, answers_path, read_columns
 from rauq.errors import InvalidInput, RunError
 from rauq.trace import NUM_BANDS as ALL_BANDS
 from rauq.trace import Alternative, Trace
@@ -69,15 +68,16 @@ def facts_in(run: Run, shard: Shard) -> list[np.ndarray]:
 
 
 def fact_masks(run: Run) -> np.ndarray:
-    """Which tokens of every answer carry the fact: (A, N) for N tokens of the longest, False beyond an answer's own.
+    """Which tokens of every answer's answer part carry the fact: (A, N), N of the longest, False beyond its own.
 
     Raises:
         RunError: a shard can no longer be read.
     """
-    masks = np.zeros((len(run.answers), int(run.lengths.max(initial=0))), dtype=bool)
+    starts = run.part_starts
+    masks = np.zeros((len(run.answers), int(np.maximum(run.lengths - starts, 1).max(initial=0))), dtype=bool)
     for shard in run.shards:
         for row, fact in enumerate(facts_in(run, shard), start=shard.start):
-            masks[row, : len(fact)] = fact
+            masks[row, : len(fact) - starts[row]] = fact[starts[row] :]
     return masks
 
 
@@ -88,6 +88,8 @@ def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:
         prompt=run.answers["prompt"].iloc[row],
         model=run.answerer.name,
         revision=run.answerer.revision,
+        dtype=run.answerer.dtype,
+        quantisation=run.answerer.quantisation,
         kind=run.answerer.kind,
         chat_applied=heavy["chat_applied"],
         stop_reason=run.answers["stop_reason"].iloc[row],
@@ -102,7 +104,13 @@ def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:
         entropies=arrays.entropies,
         alternatives=_alternatives(heavy),
         attention=attention,
+        thinking=_thinking(run, row),
     )
+
+
+def _thinking(run: Run, row: int) -> tuple[int, int] | None:
+    start, stop = (int(run.answers[name].iloc[row]) for name in ("thinking_start", "thinking_stop"))
+    return (start, stop) if stop else None
 
 
 def _damaged(run: Run, shard: Shard, why: str) -> RunError:
@@ -124,7 +132,7 @@ def _heavy_rows(run: Run, shard: Shard, schema: pa.Schema = HEAVY) -> list[dict[
     start = run.manifest.numbers(shard.number).start
     chosen = run.answers["number"].iloc[shard.start : shard.start + shard.size] - start
     try:
-        table = pq.read_table(answers_path(run.folder, shard.number), columns=schema.names).cast(schema)
+        table = read_columns(answers_path(run.folder, shard.number), schema)
         rows: list[dict[str, Any]] = table.take(pa.array(chosen)).to_pylist()
     except (*UNREADABLE, IndexError) as error:
         message = f"Shard {shard.number} of {run.folder.name} can no longer be read ({error}). Open the run again."

@@ -17,6 +17,7 @@ from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path
 from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
 from rauq.errors import RunError
+from rauq.parts import answer_text
 from rauq.trace import Trace
 from rauq.trace_limits import faults
 
@@ -77,7 +78,7 @@ def _shard_faults(run: Run, shard: Shard) -> Iterator[str]:
 
 def _answer_faults(row: Any, trace: Trace, fact: np.ndarray) -> Iterator[str]:  # noqa: ANN401 - a named row of a table
     yield from faults(vars(trace))
-    if len(trace.answer_ids) != row.num_tokens or trace.answer != row.answer:
+    if len(trace.answer_ids) != row.num_tokens or answer_text(trace) != row.answer:
         yield "its tokens are not those of the table"
     if fact.sum() != row.num_fact_tokens:
         yield "the tokens that carry the fact are not those of the table"

@@ -7,7 +7,6 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import streamlit as st
 
 import rauq
 from pages.ui import hosting
+from pages.ui.run_identity import BY_ARRAYS, BY_VERDICTS
 from rauq.batch import Batch
 from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Kind, Trace
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from analysis.runs.arrays import TokenChoice
     from analysis.runs.costs import Cost
     from analysis.runs.opened import Run
+    from rauq.cancellation import Cancel
     from rauq.candidate import Candidate
+    from rauq.checkpoints.gguf.weights import OnProgress
     from rauq.language_model import LanguageModel
 
 _RESAMPLES = 500  # so that thirty methods are ranked in two seconds; a report takes more
@@ -72,11 +74,13 @@ class KeptAnswers:
     traces: OrderedDict[str, Trace] = field(default_factory=OrderedDict)
 
 
-def model(choice: ModelChoice) -> "LanguageModel":
+def model(
+    choice: ModelChoice, *, on_progress: "OnProgress | None" = None, cancel: "Cancel | None" = None
+) -> "LanguageModel":
     """Load a model, or return the one that is loaded. Torch is imported by this, long after the first widgets.
 
     Raises:
-        RauqError: no such model, it does not fit, or its attention cannot be captured exactly.
+        RauqError: no such model, it does not fit, or its attention cannot be captured exactly; or cancelled.
     """
     hosting.check_model(choice)
     loaded = _loaded()
@@ -84,12 +88,12 @@ def model(choice: ModelChoice) -> "LanguageModel":
         if loaded.model is None or loaded.choice != choice:
             loaded.model, loaded.choice = None, None
             _free()
-            loaded.model = rauq.load_model(choice.name, device=choice.device, dtype=choice.dtype, kind=choice.kind)
+            loaded.model = rauq.load_model(**asdict(choice), on_progress=on_progress, cancel=cancel)
             loaded.choice = choice
         return loaded.model
 
 
-def examine(choice: ModelChoice) -> "Candidate":
+def examine(choice: ModelChoice, *, tokens: int = 0) -> "Candidate":
     """What is known of a model before it is loaded; after one that is loading, for imports do not bear two threads.
 
     Raises:
@@ -97,7 +101,7 @@ def examine(choice: ModelChoice) -> "Candidate":
     """
     hosting.check_model(choice)
     with _loaded().lock:
-        return rauq.examine(**asdict(choice))
+        return rauq.examine(**asdict(choice), tokens=tokens)
 
 
 def busy() -> bool:
@@ -128,15 +132,7 @@ def run(folder: Path) -> "Run":
     return _opened(str(folder), state_of(folder))
 
 
-def _identity(run: "Run") -> tuple[object, ...]:
-    """What tells a run's arrays from others: a shard that was once written stays as it is."""
-    return str(run.folder), run.manifest.created, tuple((shard.number, shard.size) for shard in run.shards)
-
-
-_BY_RUN: dict[str | type[Any], Callable[[Any], Any]] = {"analysis.runs.opened.Run": _identity}
-
-
-@st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=_BY_RUN)
+@st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) -> np.ndarray:
     """Mean attention of every head of a run (A, L, H); not to be written into."""
     from analysis.runs import arrays
@@ -144,7 +140,7 @@ def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) 
     return arrays.means(run, alignment, tokens=tokens, offset=offset)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=_BY_RUN)
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def scores(run: "Run", settings: Settings) -> np.ndarray:
     """Uncertainty of every answer of a run (A,) under these settings; not to be written into.
 
@@ -154,7 +150,7 @@ def scores(run: "Run", settings: Settings) -> np.ndarray:
     return rauq.score_many(_batch(run, settings.alignment), settings).uncertainty
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=_BY_RUN)
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.ndarray) -> "Calibration":
     """The share of correct answers at each score under these settings, among the answers `rows` (n,) of a run.
 
@@ -167,7 +163,7 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
     return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
 
 
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=_BY_RUN)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def costs(run: "Run") -> "tuple[Cost, ...]":
     """What each method of a run cost."""
     from analysis.runs.costs import costs as measured
@@ -175,7 +171,9 @@ def costs(run: "Run") -> "tuple[Cost, ...]":
     return measured(run)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Ranking by every method", show_time=False, hash_funcs=_BY_RUN)
+@st.cache_resource(
+    max_entries=16, show_spinner="Ranking by every method", show_time=False, hash_funcs=dict(BY_VERDICTS)
+)
 def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     """The methods of a run side by side, on its answers `rows` (n,)."""
     from analysis.methods.comparison import compare
@@ -184,7 +182,9 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     return compare(_rows(run, rows), run.methods, _groups(run, rows), **asked)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Scoring with eleven alphas", show_time=False, hash_funcs=_BY_RUN)
+@st.cache_resource(
+    max_entries=16, show_spinner="Scoring with eleven alphas", show_time=False, hash_funcs=dict(BY_VERDICTS)
+)
 def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignment: Alignment) -> "Sweep":
     """RAUQ over alpha, on the answers `rows` (n,) of a run.
 
@@ -197,7 +197,7 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     return swept(_batch(run, alignment).take(rows), _quality(run, rows), _groups(run, rows), **asked)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Scoring every variant", show_time=False, hash_funcs=_BY_RUN)
+@st.cache_resource(max_entries=32, show_spinner="Scoring every variant", show_time=False, hash_funcs=dict(BY_VERDICTS))
 def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Ablated":
     """One of the paper's tables of ablations, on the answers `rows` (n,) of a run."""
     from analysis.methods.ablations import ablate, ablations
@@ -215,7 +215,7 @@ def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Abla
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner="Exchanging attention", show_time=False, hash_funcs=_BY_RUN)
+@st.cache_resource(max_entries=8, show_spinner="Exchanging attention", show_time=False, hash_funcs=dict(BY_VERDICTS))
 def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
     """RAUQ with its attention exchanged, on the answers `rows` (n,) of a run."""
     from analysis.methods.control_ranking import control_groups
@@ -252,14 +252,14 @@ def _loaded() -> Loaded:
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _opened(folder: str, state: tuple[int, int]) -> "Run":
+def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
     from analysis.runs.opened import open_run
 
     del state  # it tells this state of the folder from others
     return open_run(Path(folder))
 
 
-@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=_BY_RUN)
+@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def _batch(run: "Run", alignment: Alignment) -> Batch:
     from analysis.runs import arrays
 

@@ -6,6 +6,7 @@ Fields say so beforehand. What counts is checked where a request is made, since 
 import os
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pages.ui.links import MOST_TOKENS
@@ -78,11 +79,17 @@ def check_model(choice: "ModelChoice") -> None:
     """See that this model may be used here; on one's own machine it is any.
 
     Raises:
-        InvalidInput: a host does not offer it, or not in this way.
+        InvalidInput: a host does not offer it, or not in this way, or it is a link that leads elsewhere.
     """
     as_offered = [replace(choice, name=name, device="auto", dtype="auto", kind=None) for name in models()]
     if is_hosted() and choice not in as_offered:
         message = f"Got the model {running(choice.name)[:80]!r}; this host offers {', '.join(models())}, as it is."
+        raise InvalidInput(message)
+    if is_hosted() and _leads_elsewhere(Path(choice.name).expanduser()):
+        message = (
+            "This model's files are links to another folder, which a host does not follow. Copy the files into the "
+            "model's folder."
+        )
         raise InvalidInput(message)
 
 
@@ -94,7 +101,8 @@ def check_answer(request: "Request") -> None:
     """
     branch = request.branch
     answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
-    check_text("prompt", request.prompt)
+    check_text("prompt", "".join([*(message.content for message in request.context), request.prompt]))
+    check_text("template options", "".join(map(str, request.template_options.values())))
     for answer in answers:
         check_text("answer", answer if isinstance(answer, str) else "")
     check_number("new tokens", request.max_new_tokens, limits().new_tokens)
@@ -109,6 +117,12 @@ def check_text(what: str, text: str) -> None:
     if len(text) > (most := limits().characters):
         message = f"Got {len(text):,} characters of {what}; it may have {most:,} here. Shorten it."
         raise InvalidInput(message)
+
+
+def _leads_elsewhere(path: Path) -> bool:
+    """Whether a model that is a file or a folder here is, or holds, a link out of the folder that it is in."""
+    inside = [*path.glob("*.gguf"), *path.glob("*.safetensors")] if path.is_dir() else []
+    return path.exists() and any(not one.resolve().is_relative_to(path.parent.resolve()) for one in (path, *inside))
 
 
 def check_number(what: str, number: int, most: int) -> None:

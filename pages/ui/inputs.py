@@ -4,22 +4,25 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cache, hosting, state
+from pages.ui import cache, conversation, hosting, state
+from pages.ui.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
+from pages.ui.cache import ModelChoice
 from pages.ui.errors import show_error
 from pages.ui.examples import EXAMPLES, Example
 from pages.ui.jobs import Request, begin, prepare, refused
 from pages.ui.links import USUAL_TOKENS, Asked
-from pages.ui.model_form import chosen_model, model_form
+from pages.ui.model_form import checked, chosen_model, model_form
 from pages.ui.recorded import recordings
 from pages.ui.state import ATLAS, GENERATE, READ
 from rauq.atlas.recorded import Recorded
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import lines
-from rauq.trace import Trace
+from rauq.trace import Kind, Trace
 from rauq.trace_file import LARGEST_UPLOAD
 
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
+_TEMPLATED = "The prompt already contains the chat template, so none is applied."
 
 
 def request_form() -> None:
@@ -28,6 +31,7 @@ def request_form() -> None:
         st.session_state.setdefault(key, value)
     placeholder = "A question, or any text to go on from"
     st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")
+    conversation.fields()
     examples: tuple[Recorded | Example, ...] = (*recordings(), *EXAMPLES)
     st.selectbox(
         "Example",
@@ -51,6 +55,10 @@ def current_request() -> Request:
         prompt=values.get(state.PROMPT, ""),
         answer=values.get(state.ANSWER, "") if values.get(state.TASK) == READ else None,
         max_new_tokens=values.get(state.LIMIT, USUAL_TOKENS),
+        context=state.context(),
+        template_options=values.get(state.OPTIONS, {}),
+        sampling=sampling_of_form() if values.get(state.TASK) != READ else None,
+        end=end_of_form() if values.get(state.TASK) == READ else None,
     )
 
 
@@ -81,7 +89,7 @@ def open_form() -> None:
 
 def take(example: Example) -> None:
     """Put an example into the form, and begin to answer it."""
-    state.fill(Asked(prompt=example.prompt))
+    state.fill_for_next(Asked(prompt=example.prompt))
     run()
 
 
@@ -110,21 +118,36 @@ def token_count(request: Request, shown: Trace | None, *, told: RauqError | None
     said: str | RauqError = "The token count appears once the model is loaded."
     if not request.prompt.strip():
         said = "No prompt yet: its tokens are counted here."
-    elif shown and loaded is None and (shown.model, shown.prompt) == (request.model.name, request.prompt):
+    elif shown and loaded is None and _leads_to(request, shown):
         said = _room(len(shown.prompt_ids), None)
     elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
         said = _counted(request)
     if isinstance(said, str):
-        st.session_state[_COUNT] = (request.prompt, said)
+        st.session_state[_COUNT] = (_counted_for(request), said)
         st.caption(said)
     elif str(said) != str(told):
         st.text(lines(str(said)))
+    else:
+        st.empty()  # clears what `last_count` has said
 
 
 def last_count() -> None:
     """What was said last of the tokens: it holds the line, so that what follows does not jump."""
-    prompt, said = st.session_state.get(_COUNT, (None, ""))
-    st.caption(said if prompt == current_request().prompt else "Counting the tokens of the prompt")
+    counted, said = st.session_state.get(_COUNT, (None, ""))
+    is_same = counted == _counted_for(current_request())
+    st.caption(said if is_same else "Counting the tokens of the prompt")
+
+
+def _counted_for(request: Request) -> tuple[object, ...]:
+    """What the number of prompt tokens depends on: device and precision do not change it."""
+    model = request.model
+    return model.name, model.kind, request.prompt, request.context, dict(request.template_options)
+
+
+def _leads_to(request: Request, shown: Trace) -> bool:
+    asked = (request.model.name, request.prompt, request.context, dict(request.template_options))
+    is_same = asked == (shown.model, shown.prompt, shown.messages[:-1], dict(shown.template_options))
+    return is_same and request.model.kind in (None, shown.kind)
 
 
 def _task() -> None:
@@ -136,16 +159,23 @@ def _task() -> None:
     if task == READ:
         placeholder = "The answer, as the model would write it"
         st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
-        _hint_at_space()
+        kind = _known_kind(chosen_model())
+        if kind == "base" and not state.context():
+            _hint_at_space()
+        end_field(kind)
+    else:
+        sampling_fields()
 
 
 def _counted(request: Request) -> str | RauqError:
     try:
-        hosting.check_text("prompt", request.prompt)
+        hosting.check_answer(request)
         lm = cache.model(request.model)
-        return _room(len(lm.encode(request.prompt).ids), lm.context_length)
+        encoded = lm.encode(request.conversation, template_options=request.template_options)
     except RauqError as error:
         return error
+    room = _room(len(encoded.ids), lm.context_length)
+    return f"{room}. {_TEMPLATED}" if encoded.form == "templated" else room
 
 
 def _room(tokens: int, limit: int | None) -> str:
@@ -183,8 +213,16 @@ def _open() -> None:
         st.session_state[state.UNREADABLE] = error
 
 
+def _known_kind(choice: ModelChoice) -> Kind | None:
+    """Whether the model is taken for a base or an instruct model; None where that shows when it loads."""
+    known = cache.if_loaded(choice) or checked(choice)
+    if known is not None:
+        return known.kind
+    return "base" if choice.name == ATLAS else choice.kind
+
+
 def _hint_at_space() -> None:
-    """A pasted answer often lacks the space that the model would have begun with."""
+    """Without a chat template, a pasted answer often lacks the space that the model would have begun with."""
     prompt, answer = st.session_state.get(state.PROMPT, ""), st.session_state.get(state.ANSWER, "")
     if answer and prompt and not (answer[0].isspace() or prompt[-1].isspace()):
         st.caption("This answer begins without a space: to most models that is another text.")

@@ -4,16 +4,20 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from pages.ui import cache, hosting
 from pages.ui.cache import ModelChoice
 from pages.ui.turns import LOOK, raise_if_stopped, turn
 from pages.ui.words import model_facts
 from rauq.errors import InvalidInput, RauqError
+from rauq.labels import size
+from rauq.messages import Message, TemplateOptions
+from rauq.sampling import Sampling
 from rauq.trace import Trace
 
 if TYPE_CHECKING:
@@ -36,13 +40,30 @@ class Branch:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another."""
+    """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
+
+    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling` of None
+    is greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
+    """
 
     model: ModelChoice
     prompt: str
     answer: str | None = None
     branch: Branch | None = None
     max_new_tokens: int = 128
+    context: tuple[Message, ...] = ()
+    template_options: TemplateOptions = field(default_factory=dict)
+    sampling: Sampling | None = None
+    end: bool | None = None
+
+    @property
+    def conversation(self) -> str | Sequence[Message]:
+        """The prompt for the library: its text alone where nothing stands before it.
+
+        Raises:
+            InvalidInput: the prompt cannot be a message.
+        """
+        return (*self.context, Message(role="user", content=self.prompt)) if self.context else self.prompt
 
 
 @dataclass(eq=False)
@@ -61,6 +82,7 @@ class Job:
     done: threading.Event = field(default_factory=threading.Event)
     trace: Trace | None = None
     check: "Check | None" = None
+    dtype: str = ""  # of the checked model
     error: RauqError | None = None
 
     @property
@@ -93,7 +115,7 @@ def begin(job: Job) -> None:
 
 
 def begin_check(job: Job) -> None:
-    """Compare what is captured of the model of a job with its own eager attention, likewise."""
+    """Check the captured attention of the model of a job, likewise."""
     _begin(job, _compare)
 
 
@@ -129,23 +151,32 @@ def _answer(job: Job) -> None:
     with _model(job) as lm:
         if request.answer is not None:
             job.stage = "Reading the answer"
-            job.trace = lm.read(request.prompt, request.answer)
+            end = lm.kind == "instruct" if request.end is None else request.end
+            options = request.template_options
+            job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end)
             return
         job.stage, job.begun = "Generating", time.monotonic()
         job.trace = lm.generate(
-            request.prompt,
+            request.conversation,
+            template_options=request.template_options,
             max_new_tokens=request.max_new_tokens,
             chat=request.branch.origin.chat_applied if request.branch else None,
             answer_prefix=_prefix(lm, request),
             last_row=True,
             on_token=lambda _index, _id, text: job.pieces.append(text),
             cancel=job.cancel,
+            **_sampling(request.sampling),
         )
+
+
+def _sampling(sampling: Sampling | None) -> dict[str, Any]:
+    """Arguments of `generate` for sampling; empty for greedy."""
+    return {} if sampling is None else {"do_sample": True} | vars(sampling)
 
 
 def _compare(job: Job) -> None:
     with _model(job) as lm:
-        job.stage = "Comparing with eager attention"
+        job.stage, job.dtype = "Checking the captured attention", lm.dtype
         job.check = lm.check(job.request.prompt or None)
 
 
@@ -159,11 +190,15 @@ def _model(job: Job) -> "Iterator[LanguageModel]":
     if cache.if_loaded(choice) is None:
         job.stage = f"Loading {model_facts(cache.examine(choice))}"
     raise_if_stopped(job.cancel)
-    lm = cache.model(choice)
+    lm = cache.model(choice, on_progress=partial(_show_progress, job), cancel=job.cancel)
     job.stage = "Waiting for another generation"
     with turn(lm, job.cancel):
         job.waiting = False
         yield lm
+
+
+def _show_progress(job: Job, done: int, total: int) -> None:
+    job.stage = f"Dequantising the weights, once for this file: {size(done)} of {size(total)}"
 
 
 def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
@@ -175,7 +210,9 @@ def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
     if (branch := request.branch) is None:
         return None
     origin = branch.origin
-    if lm.encode(request.prompt, chat=origin.chat_applied).ids != tuple(origin.prompt_ids.tolist()):
+    options = request.template_options
+    encoded = lm.encode(request.conversation, chat=origin.chat_applied, template_options=options)
+    if encoded.ids != tuple(origin.prompt_ids.tolist()):
         message = "This model reads the prompt as other tokens than the answer's own, so nothing can branch off it."
         raise InvalidInput(message)
     kept = origin.answer_ids[: branch.token].tolist()

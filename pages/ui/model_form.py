@@ -1,4 +1,4 @@
-"""The choice of a model: embedded, or any other by hub id or folder, looked at before it is loaded."""
+"""The choice of a model: embedded, or any other by hub id, folder or GGUF file, looked at before it is loaded."""
 
 from typing import TYPE_CHECKING
 
@@ -8,10 +8,12 @@ import rauq
 from pages.ui import cache, hosting, state
 from pages.ui.cache import ModelChoice
 from pages.ui.errors import show_error
+from pages.ui.links import MOST_TOKENS
 from pages.ui.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
-from pages.ui.words import model_facts
-from rauq.labels import lines
+from pages.ui.words import candidate_lines
+from rauq.labels import running
 from rauq.presets import PRESETS
+from rauq.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.candidate import Candidate
@@ -21,7 +23,7 @@ DTYPES = (AUTO, "float32", "bfloat16", "float16")
 KINDS = (AUTO, "base", "instruct")
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
-_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, or a local folder."
+_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, a folder, or a GGUF file."
 
 
 def model_form() -> None:
@@ -34,18 +36,22 @@ def model_form() -> None:
     if st.session_state[state.MODEL] != OTHER:
         return
     st.session_state[state.OTHER_MODEL] = st.session_state.get(state.OTHER_MODEL, "")  # kept while it is not drawn
-    placeholder = "organisation/model, or a folder"
+    placeholder = "organisation/model, or a path"
     typed = st.text_input(
-        "Hub id or folder",
+        "Hub id, folder or GGUF file",
         key=state.OTHER_MODEL,
         on_change=_type,
         placeholder=placeholder,
         persist_state="session",
     )
+    labels = _at_hand(typed)
+    if typed in labels and labels[typed] != running(typed):  # Ollama's files are named by digests
+        st.text(labels[typed])
     st.selectbox(
         "Models at hand",
-        _at_hand(typed),
+        list(labels),
         index=None,
+        format_func=lambda name: labels.get(name, name),
         key=_AT_HAND,
         on_change=_take,
         placeholder="Or choose one",
@@ -55,8 +61,11 @@ def model_form() -> None:
         _one_of("Device", DEVICES, DEVICE)
         _one_of("Precision", DTYPES, DTYPE)
         _one_of("Kind", KINDS, KIND, explanation=_KIND_HELP)
+    choice = chosen_model()
     if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
-        _check(chosen_model())
+        _check(choice)
+    if (candidate := checked(choice)) is not None:
+        st.text("\n".join(running(line) for line in candidate_lines(candidate, beside=cache.in_memory())))
 
 
 def chosen_model() -> ModelChoice:
@@ -75,47 +84,54 @@ def chosen_model() -> ModelChoice:
     )
 
 
+def model_of(trace: Trace) -> ModelChoice:
+    """The model that a trace names, as the user has chosen it if so, and by kind if it was taken for another one."""
+    for choice in (chosen_model(), ModelChoice(name=trace.model)):
+        loaded = cache.if_loaded(choice)
+        if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):
+            return choice
+    return ModelChoice(name=trace.model, kind=trace.kind)
+
+
 def checked(choice: ModelChoice) -> "Candidate | None":
     """What is known of a model, where the user has checked it; nothing is looked up."""
     found: tuple[ModelChoice, Candidate] | None = st.session_state.get(_CHECKED)
     return found[1] if found is not None and found[0] == choice else None
 
 
-def _at_hand(typed: str) -> list[str]:
-    """Models of the folder that is typed, those that the hub's client has stored here, and the paper's.
+def _at_hand(typed: str) -> dict[str, str]:
+    """Labels of models by name: of the folder that is typed, of other programs, of the hub's cache, and the paper's.
 
     A folder that a link names is not looked into.
     """
     inside = map(str, rauq.local_models(typed)) if typed == st.session_state.get(_TYPED) else ()
-    return list(dict.fromkeys([*inside, *rauq.cached_models(), *(preset.hub_id for preset in PRESETS)]))
+    installed = {model.name: model.label for model in rauq.installed_models()}
+    named = [*inside, *installed, *rauq.cached_models(), *(preset.hub_id for preset in PRESETS)]
+    return {name: running(installed.get(name, name)) for name in named}
 
 
 def _type() -> None:
     st.session_state[_TYPED] = st.session_state[state.OTHER_MODEL]
+    st.session_state[KIND] = AUTO  # it was chosen for the model before
 
 
 def _take() -> None:
     if (chosen := st.session_state[_AT_HAND]) is not None:
         st.session_state[state.OTHER_MODEL] = chosen
+        st.session_state[KIND] = AUTO
         st.session_state[_AT_HAND] = None
 
 
 def _check(choice: ModelChoice) -> None:
     try:
         with st.spinner("Reading its description"):
-            candidate = cache.examine(choice)
+            candidate = cache.examine(choice, tokens=MOST_TOKENS)
     except rauq.RauqError as error:
         show_error(error)
         return
     st.session_state[_CHECKED] = (choice, candidate)
-    heads = f"{candidate.num_layers} layers of {candidate.num_heads} heads; {candidate.kind}: {candidate.why_kind}"
-    st.text(lines(f"{model_facts(candidate)}. {heads}."))
-    if candidate.fits is False:
-        beside = " beside the model that is loaded" if cache.in_memory() else ""
-        st.text(f"It does not fit{beside}: choose a smaller model, or bfloat16.")
 
 
 def _one_of(label: str, options: tuple[str, ...], key: str, *, explanation: str | None = None) -> None:
-    st.segmented_control(
-        label, options, default=AUTO, key=key, required=True, help=explanation, persist_state="session"
-    )
+    st.session_state.setdefault(key, AUTO)  # not the widget's default: a link may have set it
+    st.segmented_control(label, options, key=key, required=True, help=explanation, persist_state="session")

@@ -102,7 +102,7 @@ def _share(found: "Calibration", uncertainty: float, correct_above: float) -> st
     from analysis.calibration import share_at
 
     if found.reason:
-        return f"The share of correct answers is not known: {found.reason}."
+        return f"The share of correct answers is not known, because {found.reason}."
     share, low, high = (number(100 * part, places=0) for part in share_at(found, uncertainty))
     return (
         f"At this score {share} % [{low}, {high}] of them are correct (quality above {correct_above:g}, 95 % interval)."

@@ -10,8 +10,9 @@ import streamlit as st
 
 import rauq
 from pages.ui import selection, state, told
-from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
+from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, PART, SIGNAL, TOKENS, UPDATE
 from rauq.errors import InvalidInput, RauqError
+from rauq.report import was_given
 from rauq.settings import (
     HeadRule,
     LayerAggregation,
@@ -24,7 +25,7 @@ from rauq.settings import (
     resolve,
     window,
 )
-from rauq.trace import Alignment, Kind, Trace
+from rauq.trace import Alignment, Kind, Part, Trace
 
 FIXED, RANGE = "fixed", "range"
 _HEADS = (*get_args(HeadRule), FIXED)
@@ -41,6 +42,7 @@ _HELP: Mapping[str, str] = MappingProxyType(
         UPDATE: "How confidence flows from token to token. All but rauq are ablations of the paper.",
         TOKENS: "From the tokens of a layer to its uncertainty.",
         OVER_LAYERS: "From the layers to one uncertainty.",
+        PART: "The part is scored as if it were the whole answer. What comes before it counts as prompt.",
     }
 )
 
@@ -54,6 +56,8 @@ def settings_form(trace: Trace | None) -> None:
     _put(ALPHA, chosen.alpha)
     options: dict[str, Any] = {"key": _key(ALPHA), "help": _HELP[ALPHA], "on_change": _change, "args": (kind, ALPHA)}
     st.slider("alpha: weight of the signal", 0.0, 1.0, step=0.05, **options)
+    if trace is not None and trace.thinking is not None:
+        _choice("Part of the answer", get_args(Part), PART, chosen, kind)
     _choice("Alignment", get_args(Alignment), ALIGNMENT, chosen, kind)
     explanation = st.expander("Which attention is that?", key="alignment", type="compact", on_change="rerun")
     if explanation.open:
@@ -63,6 +67,17 @@ def settings_form(trace: Trace | None) -> None:
         with more:
             _more(trace, chosen, kind)
     _badge(chosen, kind)
+
+
+def offer_probability(trace: Trace, settings: Settings) -> None:
+    """A line and a button where an answer that was given is scored by a signal that does not depend on its tokens."""
+    if settings.signal != "entropy" or not was_given(trace):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        reason = "Entropy does not depend on which token was given; the probability signal does."
+        st.caption(reason, width="content")
+        options: dict[str, Any] = {"key": "by_probability", "type": "tertiary", "on_click": _change_signal}
+        st.button("Score by probability", args=(trace.kind, "probability"), **options)
 
 
 def _more(trace: Trace | None, chosen: Settings, kind: Kind) -> None:
@@ -119,11 +134,23 @@ def _choice(label: str, options: tuple[str, ...], name: str, chosen: Settings, k
 
 @told.by_the_user
 def _change(kind: Kind, name: str) -> None:
-    """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
-    chosen = replace(resolve(state.settings(None), kind), **{name: st.session_state[_key(name)]})
+    """Take over one changed setting."""
+    value = st.session_state[_key(name)]
     if name == SIGNAL:
-        chosen = resolve(replace(chosen, alpha=None), kind)
-        state.notify(f"alpha is now {chosen.alpha:g}, the paper's for {chosen.signal}.")
+        _set_signal(kind, value)
+    else:
+        state.change_settings(replace(resolve(state.settings(None), kind), **{name: value}), kind)
+
+
+@told.by_the_user
+def _change_signal(kind: Kind, signal: Signal) -> None:
+    _set_signal(kind, signal)
+
+
+def _set_signal(kind: Kind, signal: Signal) -> None:
+    """With another signal, alpha becomes the paper's for it."""
+    chosen = resolve(replace(state.settings(None), signal=signal, alpha=None), kind)
+    state.notify(f"alpha is now {chosen.alpha:g}, the paper's for {chosen.signal}.")
     state.change_settings(chosen, kind)
 
 

@@ -11,8 +11,8 @@ from rauq.settings import LayerRule, Settings, resolve, window
 from rauq.trace import Kind
 
 ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
-UPDATE, TOKENS, OVER_LAYERS = "update", "token_aggregation", "layer_aggregation"
-SETTINGS = (SIGNAL, ALPHA, ALIGNMENT, LAYERS, HEADS, UPDATE, TOKENS, OVER_LAYERS)
+UPDATE, TOKENS, OVER_LAYERS, PART = "update", "token_aggregation", "layer_aggregation", "part"
+SETTINGS = (SIGNAL, ALPHA, ALIGNMENT, LAYERS, HEADS, UPDATE, TOKENS, OVER_LAYERS, PART)
 
 _ALPHA = re.compile(r"0(\.\d{1,4})?|1(\.0{1,4})?", re.ASCII)
 _LAYERS = re.compile(r"\d{1,4}([.]\d{1,4}){0,255}", re.ASCII)
@@ -125,5 +125,6 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
         UPDATE: str,
         TOKENS: str,
         OVER_LAYERS: str,
+        PART: str,
     }
 )

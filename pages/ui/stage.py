@@ -4,6 +4,7 @@ import time
 
 import streamlit as st
 
+from pages.ui.conversation import show_messages
 from pages.ui.errors import printable
 from pages.ui.examples import EXAMPLES
 from pages.ui.inputs import run, take, task_name
@@ -29,12 +30,15 @@ def empty_stage() -> None:
             st.caption(example.what_to_see)
 
 
-def asking_stage(asked: Asked, request: Request) -> None:
-    """A link brought a prompt: show it, and leave it to the reader to run it."""
+def asking_stage(asked: Asked, request: Request, *, is_new: bool) -> None:
+    """A link brought a prompt: show it, and leave it to the reader to run it; `is_new`: nobody has tried to yet."""
     st.title("This link asks for an answer", anchor=False)
-    st.write("Nothing has been loaded or run. The form on the left holds what the link asks for; change it or start.")
+    untouched = "Nothing has been loaded or run. " if is_new else ""
+    st.write(f"{untouched}The form on the left holds what the link asks for; change it or start.")
     st.text(printable(f"{running(asked.model)} is asked:"))
     st.code(printable(asked.prompt), language=None, wrap_lines=True)
+    if asked.context:
+        show_messages("Conversation before this prompt", asked.context)
     if asked.answer is not None:
         st.text("and this answer is scored:")
         st.code(printable(asked.answer), language=None, wrap_lines=True)

@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import answers, hosting, links, run_answers, settings_link, told
+from pages.ui import answer_fields, answers, hosting, links, run_answers, settings_link, told
 from pages.ui.errors import printable
 from pages.ui.links import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, WRONG, Asked
 from pages.ui.recorded import recordings
 from rauq.atlas.recorded import Recorded
+from rauq.messages import Message
 from rauq.settings import Settings
 from rauq.trace import Kind, Trace
 
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
+SYSTEM, EARLIER, OPTIONS = "system", "_earlier", "_template_options"
 JOB, UNREADABLE = "_job", "_unreadable"
 GENERATE, READ = "generate", "paste"
 DEVICE, DTYPE, KIND, AUTO = "device", "dtype", "kind", "auto"
@@ -61,21 +63,44 @@ def asked() -> Asked | None:
         limit = str(st.session_state[LIMIT])
         if st.query_params.get(links.LIMIT, limit) != limit:
             notify(f"The link's limit of tokens cannot be used here; it is {limit} now.")
+        for name, usable in ((links.CONTEXT, found.context), (links.OPTIONS, found.template_options)):
+            if st.query_params.get(name) and not usable:
+                notify(f"The link's {name.replace('_', ' ')} cannot be used; the form holds its prompt without it.")
         if hosting.is_hosted() and found.model not in hosting.models():
             notify(f"The link's model is not offered here; it is {hosting.models()[0]} now.")
     return found
 
 
 def fill(wanted: Asked) -> None:
-    """Put a prompt, an answer and a model into the form."""
+    """Put a prompt and what comes before it, an answer and a model into the form."""
+    system = [message.content for message in wanted.context if message.role == "system"]
     values = {
         PROMPT: printable(wanted.prompt),
         TASK: GENERATE if wanted.answer is None else READ,
+        SYSTEM: "".join(system),
+        EARLIER: wanted.context[len(system) :],
+        OPTIONS: wanted.template_options,
         LIMIT: min(wanted.max_new_tokens, hosting.limits().new_tokens),
     }
-    st.session_state.update(values | _model(wanted) | {_IN_FORM: wanted})
+    how = answer_fields.filled(wanted.sampling, end=wanted.end)
+    st.session_state.update(values | how | _model(wanted) | {_IN_FORM: wanted})
     if wanted.answer is not None:
         st.session_state[ANSWER] = printable(wanted.answer)
+
+
+def fill_for_next(wanted: Asked) -> None:
+    """Fill the form for the next answer; the answer that the page shows stays, and does not refill the form."""
+    filled_by = st.session_state.get(_IN_FORM)
+    fill(wanted)
+    st.session_state[_IN_FORM] = filled_by
+
+
+def context() -> tuple[Message, ...]:
+    """The messages before the prompt: the system prompt of the form, if any, and the conversation so far."""
+    system = printable(st.session_state.get(SYSTEM) or "")
+    first = (Message(role="system", content=system),) if system.strip() else ()
+    earlier: tuple[Message, ...] = st.session_state.get(EARLIER, ())
+    return (*first, *earlier)
 
 
 def _model(wanted: Asked) -> dict[str, str]:
@@ -89,7 +114,7 @@ def _model(wanted: Asked) -> dict[str, str]:
 def show(trace: Trace) -> None:
     """Show an answer that has just come. What was selected goes, unless a link asked for this answer and for that."""
     link = links.read_asked(st.query_params.to_dict())
-    stays = link is not None and link.prompt == trace.prompt
+    stays = link is not None and (link.prompt, link.context) == (trace.prompt, trace.messages[:-1])
     name = answers.keep(trace)
     gone = (EXAMPLE, *OF_RUN, *ASKS, *(() if stays else (*SELECTED, WRONG)))
     told.write(dict.fromkeys(gone, None) | {KEPT: name})

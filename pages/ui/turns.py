@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from rauq.errors import RauqError
+from rauq.errors import Stopped
 
 if TYPE_CHECKING:
     from rauq.language_model import LanguageModel
@@ -24,10 +24,6 @@ class Queue:
 
     moved: threading.Condition = field(default_factory=threading.Condition)
     places: deque[object] = field(default_factory=deque)
-
-
-class Stopped(RauqError):
-    """The user stopped the job before there was a token to keep."""
 
 
 def queue(model: "LanguageModel") -> Queue:

@@ -8,11 +8,16 @@ import streamlit as st
 
 import rauq
 from pages.ui import links, run_answers, selection, state
+from pages.ui.ask_on import ask_on
+from pages.ui.conversation import show_messages
 from pages.ui.errors import show_error
+from pages.ui.kind_offer import offer_other_kind
 from pages.ui.linked_views import payload, show_views
-from pages.ui.links import FROM, RUN
+from pages.ui.links import FROM, NUMBER, RUN
+from pages.ui.scoring import offer_probability
 from pages.ui.state import Shown
 from pages.ui.take_away import take_away
+from pages.ui.verdicts import verdict
 from pages.ui.words import words
 from rauq.score import Score
 from rauq.settings import Settings
@@ -31,6 +36,12 @@ def show_answer(shown: Shown, settings: Settings) -> None:
     except rauq.RauqError as error:
         show_error(error)
         return
+    offer_other_kind(shown.trace)
+    offer_probability(shown.trace, score.settings)
+    if shown.trace.messages[:-1]:
+        show_messages("Conversation so far", shown.trace.messages)
+    if (name := st.query_params.get(RUN)) is not None:
+        verdict(name, st.query_params.get(NUMBER, ""))
     selected = selection.chosen(shown.trace)
     wrong = state.wrong_tokens(shown.trace)
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
@@ -56,6 +67,7 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
         query = links.comparing(shown.name, marked.wrong) | {"branch": str(token)}
         st.switch_page("pages/compare.py", query_params=query)
+    ask_on(shown.trace)
     take_away(shown, marked, score)
     state.remember_url()
 

@@ -70,24 +70,32 @@ def _nearest(scored: Scored, options: Mapping[str, Any]) -> Tensor:
     positions, start = scored.positions, scored.first_key
     wanted = positions[:, None] - torch.arange(NUM_BANDS, device=positions.device)  # (n, K)
     columns = (wanted - start).clamp(min=0).expand(*scored.scores.shape[:3], NUM_BANDS)
-    nearest = scored.scores.gather(-1, columns)
-    weights = nearest.sub_(_log_total(scored.scores, options)).exp_()
+    exponentials, total = _normalised(scored.scores, options)
+    weights = exponentials.gather(-1, columns).div_(total)
     weights.masked_fill_(wanted < start, 0.0)
     return weights.masked_fill_(wanted < 0, torch.nan)
 
 
 def _weights(scored: Scored, options: Mapping[str, Any]) -> Tensor:
     """The weights (B, H, n, T) of all keys."""
-    return (scored.scores - _log_total(scored.scores.clone(), options)).exp_()
+    exponentials, total = _normalised(scored.scores, options)
+    return exponentials.div_(total)
 
 
-def _log_total(scores: Tensor, options: Mapping[str, Any]) -> Tensor:
-    """Log of the normalisers (B, H, n, 1), in place: `logsumexp` would take as much memory again, and its time."""
+def _normalised(scores: Tensor, options: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+    """Exponentials (B, H, n, T) of the scores, in place, and their sums (B, H, n, 1), including the sink.
+
+    The largest score is subtracted first: at scores of several hundred, the logarithm of a sum has no digits left.
+    """
     largest = scores.amax(dim=-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
-    log_total = scores.sub_(largest).exp_().sum(dim=-1, keepdim=True).log_().add_(largest)
-    if (sinks := options.get("s_aux")) is not None:
-        log_total = torch.logaddexp(log_total, sinks.float().view(1, -1, 1, 1))
-    return log_total
+    sinks = options.get("s_aux")
+    if sinks is None:
+        exponentials = scores.sub_(largest).exp_()
+        return exponentials, exponentials.sum(dim=-1, keepdim=True)
+    sink = sinks.float().view(1, -1, 1, 1)
+    largest = torch.maximum(largest, sink)
+    exponentials = scores.sub_(largest).exp_()
+    return exponentials, exponentials.sum(dim=-1, keepdim=True).add_(torch.exp(sink - largest))
 
 
 def _scores(queries: Tensor, keys: Tensor, options: Mapping[str, Any]) -> Tensor:

@@ -1,56 +1,89 @@
-"""The proof: the captured band against the model's own eager attention, and that no token sees a later one."""
+"""The check of a capture: against float64 weights of the same queries and keys, and that no token sees a later one."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from torch.overrides import TorchFunctionMode
 
 from rauq.capture import tap
 from rauq.capture.feed import TappedFeed
-from rauq.errors import InvalidInput, UnsupportedModel
-from rauq.trace import NUM_BANDS, Trace
+from rauq.capture.full_pass import attention_matrices, band_of_matrix, eager, mean_difference, misplaced
+from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed, watching
+from rauq.errors import InvalidInput
+from rauq.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.language_model import LanguageModel
 
-EXACT = 1e-5
-_PROMPT_TOKENS = 16
-_ANSWER_TOKENS = 8
+EXACT = 1e-5  # tolerance between step-by-step feeding and one full pass, in float32 and at scores of ordinary size
+_ORDINARY_SCORE = 10.0
+_MASKED = -32_752  # half of float16's minimum: models mask with that or less
+_RANDOM_TOKENS = 20
 _MOST_TOKENS = 1024
-_STEPS = 6
-LOW_PRECISION = 2e-2  # eager rounds its scores to the low precision before the softmax, other kernels do not
+_ANSWER_TOKENS = 4
 
 
 @dataclass(frozen=True)
 class Check:
-    """Largest absolute difference of attention weights, per captured layer, and what is tolerated."""
+    """How far captured attention weights are from float64 ones, per captured layer; all (L,) but `problem`.
+
+    `differences` and `tolerances` are those of one weight in each layer, the one closest to its tolerance (see
+    `rauq.capture.witness.recomputed`). `eager_differences` are those of the model's own eager attention, in the model's
+    precision, from the same float64 weights: they are shown for comparison and decide nothing; nan for a model that is
+    fed step by step. `problem` says what is wrong however small the differences are, or is empty.
+    """
 
     layers: tuple[int, ...]
     differences: tuple[float, ...]
-    tolerance: float
+    tolerances: tuple[float, ...]
+    eager_differences: tuple[float, ...]
+    problem: str = ""
 
     @property
     def exact(self) -> bool:
-        """Whether every layer agrees with eager attention."""
-        return bool(self.differences) and all(difference <= self.tolerance for difference in self.differences)
+        """Whether every layer is within its tolerance, and nothing else is wrong."""
+        pairs = zip(self.differences, self.tolerances, strict=True)
+        return bool(self.layers) and not self.problem and all(found <= tolerated for found, tolerated in pairs)
 
     @property
-    def broken(self) -> bool:
-        """Whether a layer does not even have weights in the right places, which no rounding explains."""
-        return not self.differences or float("inf") in self.differences
+    def worst(self) -> int | None:
+        """Index in `layers` of the layer whose difference is largest relative to its tolerance; None without layers."""
+        ratios = np.array(self.differences) / np.array(self.tolerances)
+        return int(ratios.argmax()) if len(ratios) else None
 
     def __str__(self) -> str:
-        worst = max(self.differences, default=float("nan"))
+        if self.worst is None:
+            return "NOT exact: no layer was captured"
+        found = f"largest difference {self.differences[self.worst]:.1e} (tolerated {self.tolerances[self.worst]:.0e})"
         verdict = "exact" if self.exact else "NOT exact"
-        return (
-            f"{verdict}: {len(self.layers)} layers, largest difference to eager attention {worst:.1e} "
-            f"(tolerated {self.tolerance:.0e})"
-        )
+        layers = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'}"
+        return f"{verdict}: {layers}, {found}{f'; {self.problem}' if self.problem else ''}"
+
+
+_UNKNOWN = np.array(np.nan)
+
+
+class _Seen(NamedTuple):
+    """One attention call of a pass: rows (H, n, K) over the nearest keys, and inputs of the eager function."""
+
+    weights: np.ndarray  # in float64
+    tolerated: np.ndarray
+    eager: np.ndarray = _UNKNOWN  # what eager attention gave in the model's precision, in the eager pass
+    eager_in_float32: np.ndarray = _UNKNOWN  # and in float32, for the same inputs
+    mask: Tensor | None = None
+    options: Mapping[str, Any] = MappingProxyType({})
+
+
+class _Pass(NamedTuple):
+    """One observed generation: its trace, and the attention calls of each layer, in order."""
+
+    trace: Trace
+    seen: Mapping[int, Sequence[_Seen]]
 
 
 def check_capture(lm: "LanguageModel", ids: Sequence[int] | None) -> Check:
@@ -61,68 +94,142 @@ def check_capture(lm: "LanguageModel", ids: Sequence[int] | None) -> Check:
         UnsupportedModel: the model does not return its attention.
     """
     if ids is None:
-        ids = np.random.default_rng(0).integers(lm.vocab_size, size=_PROMPT_TOKENS).tolist()
+        ids = np.random.default_rng(0).integers(lm.vocab_size, size=_RANDOM_TOKENS).tolist()
     if len(ids) > _MOST_TOKENS:
         message = f"Eager attention is quadratic: check up to {_MOST_TOKENS} tokens, not {len(ids)}."
         raise InvalidInput(message)
-    if lm.dtype != "float32" and lm.feed_type is TappedFeed:
-        return compare_in_float32(lm.model, ids)
-    return compare_with_eager(lm.model, lm.generate(ids, max_new_tokens=_ANSWER_TOKENS, stop=(), last_row=True))
+    return _check_tapped(lm, ids) if lm.feed_type is TappedFeed else _check_stepwise(lm, ids)
 
 
-def compare_with_eager(model: PreTrainedModel, trace: Trace) -> Check:
-    """The band that generation left, against one eager pass over prompt and answer.
+def _check_tapped(lm: "LanguageModel", ids: Sequence[int]) -> Check:
+    """Observe the model generating with eager attention, then with the implementation that it uses.
 
-    In low precision use `compare_in_float32`: kernels that round differently drift apart from layer to layer, by
-    much more than the weights of any one layer are off.
+    Both traces have to hold the weights that are recomputed in float64, from the queries and keys of that generation
+    and from the mask, scaling, softcap and sinks that the eager function received. The two generations are never
+    compared with each other, since rounding errors grow differently in each.
     """
-    weights = eager_attention(model, [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()], trace.layers)
-    differences = [
-        _difference(captured, band_of_matrix(eager, len(trace.prompt_ids) - 1, captured.shape[-1]))
-        for captured, eager in zip(trace.attention, weights, strict=True)
-    ]
-    tolerance = EXACT if model.dtype == torch.float32 else LOW_PRECISION
-    return Check(trace.layers, tuple(differences), tolerance)
+    with eager(lm.model):
+        first = _observed(lm, ids)
+    passes = [first, _observed(lm, ids, eager_pass=first)] if tap.implementations(lm.model) else [first]
+    layers = first.trace.layers
+    pairs = [_closest(layer, passes) for layer in layers]
+    noise = [max(mean_difference(one.eager, one.weights) for one in first.seen[layer]) for layer in layers]
+    return Check(
+        layers=layers,
+        differences=tuple(difference for difference, _ in pairs),
+        tolerances=tuple(tolerance for _, tolerance in pairs),
+        eager_differences=tuple(_eager_difference(first.seen[layer]) for layer in layers),
+        problem=_unknown_part(first) or misplaced(first.trace.attention, _one_pass(lm, first.trace), noise),
+    )
 
 
-@torch.inference_mode()
-def compare_in_float32(model: PreTrainedModel, ids: Sequence[int]) -> Check:
-    """The band of each eager attention call, against the eager function on the same inputs in float32.
+def _check_stepwise(lm: "LanguageModel", ids: Sequence[int]) -> Check:
+    """Compare the trace of a model that is fed step by step with one eager pass over the same tokens.
 
-    The last tokens are fed one by one, as when decoding.
+    Such a model returns its own weights; there are no queries and keys to recompute them from. Rounding differs between
+    the two, in proportion to the scores: 1e-5 is tolerated in float32 (2e-2 in lower precision) up to scores of 10, and
+    in proportion beyond. The weights also have to be nearer to their own positions in that pass than to any other.
     """
-    feed = TappedFeed(model, [0])
-    expected: dict[int, list[Tensor]] = {}
-
-    def replaying(layer: int, module: nn.Module) -> tap.Recorder:
-        attend = tap.eager_function(module)
-
-        def note(query: Tensor, key: Tensor, mask: Tensor | None, options: Mapping[str, Any]) -> None:
-            query, key = query.float(), key.float()
-            feed.records[layer](query, key, mask, options)
-            weights = attend(module, query, key, key, mask if mask is None else mask.float(), **options)[1]
-            expected.setdefault(layer, []).append(_nearest(weights[0, :, -1]))
-
-        return note
-
-    feed.recorders = {module: replaying(layer, module) for layer, module in tap.attention_modules(model).items()}
-    num_steps = min(_STEPS, len(ids) - 1)
-    tokens = torch.tensor([ids], device=model.device)
-    with _eager(model):
-        for part in (tokens[:, : len(ids) - num_steps], *tokens[:, len(ids) - num_steps :].split(1, dim=1)):
-            feed.feed(part, tail=1)
-    before = np.arange(len(ids) - num_steps - 1, len(ids))[:, None] < np.arange(NUM_BANDS)
-    differences = [
-        _difference(rows, np.where(before, np.nan, torch.stack(expected[layer], dim=1).numpy()))
-        for layer, rows in zip(feed.layers, feed.band()[0].numpy(), strict=True)
-    ]
-    return Check(feed.layers, tuple(differences), EXACT)
+    with _LargestScore() as scores:
+        trace = _generated(lm, ids)
+    matrices = _one_pass(lm, trace)
+    expected = [band_of_matrix(matrix, len(ids) - 1) for matrix in matrices]
+    base = EXACT if lm.model.dtype == torch.float32 else MOST
+    tolerance = min(1.0, base * max(1.0, scores.largest / _ORDINARY_SCORE))
+    return Check(
+        layers=trace.layers,
+        differences=tuple(map(_difference, trace.attention, expected)),
+        tolerances=(tolerance,) * len(trace.layers),
+        eager_differences=(np.nan,) * len(trace.layers),
+        problem=misplaced(trace.attention, matrices, noise=(0.0,) * len(trace.layers)),
+    )
 
 
-def _nearest(weights: Tensor) -> Tensor:
-    """The last K of (H, T), nearest first; 0 where the model holds no key."""
-    nearest = weights[:, -NUM_BANDS:].flip(-1).cpu()
-    return torch.nn.functional.pad(nearest, (0, NUM_BANDS - nearest.shape[-1]))
+def _generated(lm: "LanguageModel", ids: Sequence[int]) -> Trace:
+    return lm.generate(ids, max_new_tokens=_ANSWER_TOKENS, stop=(), last_row=True)
+
+
+def _one_pass(lm: "LanguageModel", trace: Trace) -> list[np.ndarray]:
+    return attention_matrices(lm.model, [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()], trace.layers)
+
+
+def _observed(lm: "LanguageModel", ids: Sequence[int], *, eager_pass: _Pass | None = None) -> _Pass:
+    """Observe a generation; mask, scaling, softcap and sinks are those of the eager pass, or its own without one.
+
+    One of the two may end earlier: calls that the eager pass does not have are left out.
+    """
+    layer_of = {module: layer for layer, module in tap.attention_modules(lm.model).items()}
+    seen: dict[int, list[_Seen]] = {}
+
+    def note(call: Call) -> None:
+        if (layer := layer_of.get(call.module)) is None:
+            return
+        of_layer = seen.setdefault(layer, [])
+        if eager_pass is not None:
+            if len(of_layer) == len(eager_pass.seen[layer]):
+                return
+            same = eager_pass.seen[layer][len(of_layer)]
+            call = call._replace(mask=same.mask, options=same.options)
+        of_layer.append(_seen(call, end=len(ids) + len(of_layer), is_eager=eager_pass is None))
+
+    with watching(lm.model, note):
+        trace = _generated(lm, ids)
+    return _Pass(trace, seen)
+
+
+def _seen(call: Call, *, end: int, is_eager: bool) -> _Seen:
+    """The last query of a call: the only one of the prompt that is captured, and the only one of each step."""
+    mask = None if call.mask is None else call.mask[:, :, -1:].clone()
+    call = call._replace(query=call.query[:, :, -1:], mask=mask)
+    matrices = [*recomputed(call)]
+    if is_eager:
+        matrices += [call.result[1][0, :, -1:].cpu().double(), _in_float32(call)[0].cpu().double()]
+    weights, tolerated, *own = np.split(nearest(torch.cat(matrices), end=end).numpy(), len(matrices))
+    eager_rows, in_float32 = own or (_UNKNOWN, _UNKNOWN)
+    return _Seen(weights, tolerated, eager_rows, in_float32, mask, call.options)
+
+
+def _in_float32(call: Call) -> Tensor:
+    """The weights (1, H, n, T) that the model's own eager function gives for the same inputs in float32."""
+    query, key = call.query.float(), call.key.float()
+    mask = call.mask if call.mask is None or call.mask.dtype == torch.bool else call.mask.float()
+    weights: Tensor = tap.eager_function(call.module)(call.module, query, key, key, mask, **call.options)[1]
+    return weights
+
+
+def _closest(layer: int, passes: Sequence[_Pass]) -> tuple[float, float]:
+    """Difference and tolerance of that weight of one layer, in any of the passes, that is closest to its tolerance."""
+    pairs = []
+    for one in passes:
+        if layer not in one.trace.layers:
+            return float("inf"), MOST
+        expected = np.concatenate([seen.weights for seen in one.seen[layer]], axis=1)
+        tolerated = np.maximum(np.concatenate([seen.tolerated for seen in one.seen[layer]], axis=1), FLOOR)
+        captured = one.trace.attention[one.trace.layers.index(layer)][:, : expected.shape[1]]
+        expected, tolerated = expected[:, : captured.shape[1]], tolerated[:, : captured.shape[1]]
+        if not np.array_equal(np.isnan(captured), np.isnan(expected)):
+            return float("inf"), MOST
+        differences = np.abs(captured - expected)
+        place = np.nanargmax(differences / tolerated)
+        pairs.append((float(differences.flat[place]), float(tolerated.flat[place])))
+    return max(pairs, key=lambda pair: pair[0] / pair[1])
+
+
+def _eager_difference(seen: Sequence[_Seen]) -> float:
+    return max(_difference(one.eager, one.weights) for one in seen)
+
+
+def _unknown_part(first: _Pass) -> str:
+    """What is wrong where the recomputed weights are not the model's, since its eager function adds a part; or ""."""
+    for layer, seen in first.seen.items():
+        for one in seen:
+            if np.any(abs(one.eager_in_float32 - one.weights) > one.tolerated):
+                off = _difference(one.eager_in_float32, one.weights)
+                return (
+                    f"eager attention in float32 differs by {off:.1e} in layer {layer} from weights recomputed from "
+                    "query, key, mask, softcap and sinks, so it has a part that is not captured"
+                )
+    return ""
 
 
 def _difference(captured: np.ndarray, expected: np.ndarray) -> float:
@@ -130,26 +237,20 @@ def _difference(captured: np.ndarray, expected: np.ndarray) -> float:
     return float(np.nanmax(np.abs(captured - expected))) if same_holes else float("inf")
 
 
-def eager_attention(model: PreTrainedModel, ids: Sequence[int], layers: Sequence[int]) -> list[np.ndarray]:
-    """Full attention matrices (H, T, T) of these layers: for short texts only."""
-    with _eager(model), torch.inference_mode():
-        output = model(input_ids=torch.tensor([ids], device=model.device), output_attentions=True, use_cache=False)
-    given = [weights for weights in output.attentions or () if weights is not None]
-    if len(given) != len(layers):
-        message = (
-            f"{type(model).__name__} returns the attention of {len(given)} layers, and {len(layers)} were captured, "
-            "so the capture cannot be checked."
-        )
-        raise UnsupportedModel(message)
-    return [weights[0].float().cpu().numpy() for weights in given]
+class _LargestScore(TorchFunctionMode):
+    """The largest score, in absolute value, that entered a softmax; masked ones are left out."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0.0
 
-def band_of_matrix(matrix: np.ndarray, first_row: int, num_bands: int) -> np.ndarray:
-    """Rows from `first_row` of (H, T, T) as a band (H, rows, K): nan before the sequence."""
-    rows = np.arange(first_row, matrix.shape[1])
-    columns = rows[:, None] - np.arange(num_bands)
-    band = matrix[:, rows[:, None], columns.clip(0)]
-    return np.where(columns < 0, np.nan, band)
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in {torch.softmax, torch.Tensor.softmax, nn.functional.softmax} and args:
+            scores = args[0]
+            visible = scores[scores > _MASKED]
+            if visible.numel():
+                self.largest = max(self.largest, float(visible.abs().max()))
+        return func(*args, **(kwargs or {}))
 
 
 def looks_ahead(logits: Tensor) -> bool:
@@ -157,16 +258,3 @@ def looks_ahead(logits: Tensor) -> bool:
     first, second = logits[:, 0].float()
     tolerance = 1e-4 if logits.dtype == torch.float32 else 5e-2
     return not torch.allclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-
-@contextmanager
-def _eager(model: PreTrainedModel) -> Iterator[None]:
-    configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
-    before = [(config, config._attn_implementation) for config in configs.values()]  # noqa: SLF001
-    try:
-        for config, _ in before:
-            config._attn_implementation = "eager"  # noqa: SLF001 - the setter of the model refuses some architectures
-        yield
-    finally:
-        for config, name in before:
-            config._attn_implementation = name  # noqa: SLF001

@@ -6,6 +6,7 @@ overlapping captures undo each other.
 """
 
 import functools
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ Recorder = Callable[[Tensor, Tensor, Tensor | None, Mapping[str, Any]], None]
 StatesRecorder = Callable[[Tensor], None]
 AttentionFunction = Callable[..., Any]
 
-_EAGER = "eager_attention_forward"
+EAGER = "eager_attention_forward"
 _install_lock = threading.Lock()
 
 
@@ -56,11 +57,11 @@ def middle_block(model: PreTrainedModel) -> nn.Module | None:
 def install(model: PreTrainedModel) -> None:
     """Wrap the attention functions that this model can reach, and watch its middle block; once is enough."""
     with _install_lock:
-        for name in {config._attn_implementation for config in _configs(model)} - {None, "eager"}:  # noqa: SLF001
+        for name in implementations(model):
             AttentionInterface.register(name, _tapped(AttentionInterface()[name]))
         for module in {sys.modules[type(part).__module__] for part in model.modules()}:
-            if hasattr(module, _EAGER):
-                setattr(module, _EAGER, _tapped(getattr(module, _EAGER)))
+            if hasattr(module, EAGER):
+                setattr(module, EAGER, _tapped(getattr(module, EAGER)))
         block = middle_block(model)
         if block is not None and _note_states not in block._forward_pre_hooks.values():  # noqa: SLF001 - no public list
             block.register_forward_pre_hook(_note_states, with_kwargs=True)
@@ -79,13 +80,14 @@ def recording(recorders: Mapping[nn.Module, Recorder | StatesRecorder]) -> Itera
 
 def eager_function(module: nn.Module) -> AttentionFunction:
     """The eager attention of this module's model file, as it was before it was wrapped."""
-    eager = getattr(sys.modules[type(module).__module__], _EAGER)
-    unwrapped: AttentionFunction = getattr(eager, "__wrapped__", eager)
-    return unwrapped
+    eager: AttentionFunction = inspect.unwrap(getattr(sys.modules[type(module).__module__], EAGER))
+    return eager
 
 
-def _configs(model: PreTrainedModel) -> list[Any]:
-    return [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
+def implementations(model: PreTrainedModel) -> set[str]:
+    """Names of the registered attention functions that this model uses; eager attention is a function of its file."""
+    configs = [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
+    return {name for config in configs if (name := config._attn_implementation) not in {None, "eager"}}  # noqa: SLF001
 
 
 def _note_states(block: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

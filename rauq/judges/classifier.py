@@ -14,11 +14,11 @@ from rauq.judges.judges import Texts
 from rauq.load_errors import plain_errors
 from rauq.loading import (
     context_length,
-    detach_from_files,
     find_device,
     memory_errors,
-    whereabouts,
+    unmapped,
 )
+from rauq.whereabouts import whereabouts
 
 _BATCH = 32
 _ENDING = "ForSequenceClassification"
@@ -111,13 +111,13 @@ def _refuse_other_architectures(name: str, names: Sequence[str]) -> None:
 
 
 def _model(source: str, where: dict[str, Any]) -> Any:  # noqa: ANN401 - models have no common type
-    loaded: Any = AutoModelForSequenceClassification.from_pretrained(
-        source, **where, dtype=torch.float32, use_safetensors=True, output_loading_info=True
-    )
+    with unmapped():
+        loaded: Any = AutoModelForSequenceClassification.from_pretrained(
+            source, **where, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+        )
     if missing := sorted(loaded[1]["missing_keys"]):  # they would be random
         message = f"The weights of {source} lack {len(missing)} tensors, such as {missing[0]}. Get the whole model."
         raise UnsupportedModel(message)
-    detach_from_files(loaded[0])
     return loaded[0].requires_grad_(requires_grad=False).eval()
 
 

@@ -10,14 +10,14 @@ from huggingface_hub import constants, get_repo_discussions, try_to_load_from_ca
 from huggingface_hub.file_download import repo_folder_name
 
 from rauq.errors import ModelNotFound
-from rauq.loading import require_safetensors
+from rauq.whereabouts import require_safetensors
 
 _CONVERTER = "SFconvertbot"  # the hub's own account, which offers conversions as pull requests
 _WEIGHTS = "model.safetensors"
 
 
 def with_safetensors(source: str, where: dict[str, Any]) -> dict[str, Any]:
-    """Where to load a model from, as `rauq.loading.whereabouts` gives it, so that its weights are safetensors.
+    """Where to load a model from, as `rauq.whereabouts.whereabouts` gives it, so that its weights are safetensors.
 
     Raises:
         ModelNotFound: the hub has them only pickled.

@@ -13,6 +13,7 @@ from rauq.methods.method import Evidence, Method, Uncertainty
 from rauq.methods.needs import needs_met, what_lacks
 from rauq.methods.pairs import AskedOnce, PairJudge
 from rauq.methods.table import METHODS
+from rauq.parts import NO_PART, part_of
 from rauq.trace import Trace
 
 _NO_JUDGES = Judges()
@@ -29,6 +30,7 @@ def evaluate(
 ) -> dict[str, Uncertainty]:
     """The uncertainty of an answer by each of these methods of `rauq.METHODS`: higher is less sure.
 
+    Methods and judges see only the answer part of answers and samples with thinking.
     What cannot be computed is nan with a `reason` that says what to do; one method never fails for another.
     `samples` are drawn from the same prompt; those without text are left out. `question` is the prompt without its
     worked examples, by default all of it. Judges are asked once about each pair of texts.
@@ -39,9 +41,12 @@ def evaluate(
     chosen = _chosen(methods)
     samples = tuple(samples or ())
     _check_samples(trace, samples)
+    if (answer := part_of(trace, "answer")) is None:
+        return {method.id: Uncertainty(math.nan, NO_PART["answer"]) for method in chosen}
+    parts = [part_of(sample, "answer") for sample in samples]
     evidence = Evidence(
-        trace=trace,
-        samples=tuple(sample for sample in samples if text_of(sample)),
+        trace=answer,
+        samples=tuple(sample for sample in parts if sample is not None and text_of(sample)),
         judges=_asked_once(judges),
         question=question or trace.prompt,
     )

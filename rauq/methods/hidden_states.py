@@ -22,7 +22,8 @@ def eigen_score(evidence: Evidence) -> Uncertainty:
         raise InvalidInput(message)
     if not np.isfinite(states).all():
         return Uncertainty(
-            np.nan, "a hidden state is not known: a sample of one token of a model that skips the prompt"
+            np.nan,
+            "a hidden state is not known: a sample of one token, after thinking or of a model that skips the prompt",
         )
     return Uncertainty(mean_log_eigenvalue(np.array(states)))
 

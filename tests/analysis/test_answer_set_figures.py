@@ -125,6 +125,14 @@ def test_lines_hold_the_differences_and_their_intervals():
     assert list(figure.layout.xaxis.tickvals) == list(COLUMNS)
 
 
+def test_a_group_without_answers_has_no_boxes():
+    """Plotly draws a box of undefined numbers at 0."""
+    means, _ = made_up()
+    boxes = gap_grid(gaps_of(means, np.ones(len(means))).picked, range(means.shape[1])).data
+    assert {box.name for box in boxes if box.type == "box"} == {"correct"}
+    assert sum(bool(box.showlegend) for box in boxes) == 1
+
+
 @pytest.mark.parametrize("num_layers", [1, 8, 9, 32])
 def test_the_grid_has_a_panel_for_each_layer_and_none_over_another(num_layers):
     rng = np.random.default_rng(0)

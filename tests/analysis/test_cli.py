@@ -10,8 +10,12 @@ import pytest
 from analysis import cli
 from analysis.runs.loaded import load_for
 from analysis.runs.opened import open_run
+from analysis.runs.shard import answers_path
 from analysis.runs.status import read_status
+from analysis.runs.traces import trace
+from pages.ui.runs.words import asked as asked_of
 from tests.architectures import save_tiny
+from tests.gguf_files import save_gguf
 
 ROOT = Path(__file__).parents[2]
 
@@ -141,3 +145,22 @@ def test_a_report_is_written_into_the_run(asked, tmp_path, capsys, monkeypatch):
     assert said.err == "No Chromium was found.\n"
     assert (out / "report" / "index.html").exists()
     assert cli.main(["report", str(tmp_path / "none")]) == 1
+
+
+@pytest.mark.parametrize("name", ["models", "models/tiny.gguf", "link"])
+def test_a_gguf_file_is_scored_and_gone_on_with_from_anywhere(name, table, tmp_path, monkeypatch):
+    out, before = tmp_path / "run", tmp_path / "models"
+    before.mkdir()
+    save_gguf(before / "tiny.gguf")
+    (tmp_path / "link").symlink_to(before / "tiny.gguf")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["score", "--model", name, "--data", table, *COLUMNS, "--out", str(out)]) == 0
+    monkeypatch.chdir("/")
+    scores = open_run(out).answers["rauq"].tolist()
+    answers_path(out, 0).unlink()
+    assert cli.main(["score", "--out", str(out), "--resume"]) == 0
+    run = open_run(out)
+    assert run.answers["rauq"].tolist() == scores
+    assert run.manifest.request.model == str(tmp_path / name)
+    assert (trace(run, 0).quantisation, trace(run, 0).dtype) == ("F32", "float32")
+    assert "stored as F32 in a GGUF file; the computation is in float32." in asked_of(run.manifest)

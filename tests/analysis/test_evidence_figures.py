@@ -21,27 +21,32 @@ def panels():
     ]
 
 
-def test_every_layer_has_a_dot_and_the_tolerance_a_line():
-    figure = check_differences(Check((1, 3, 5), (2e-7, 0.0, 4e-3), 1e-5))
-    (dots,) = figure.data
-    assert dots.x == (1, 3, 5)
-    assert dots.y == (2e-7, 1e-9, 4e-3)
-    assert dots.marker.symbol == ("circle", "circle", "x")
-    assert dots.marker.color == (ATTENTION, ATTENTION, UNCERTAINTY)
+def test_every_layer_has_a_dot_its_tolerance_and_eager_attention():
+    figure = check_differences(Check((1, 3, 5), (2e-7, 0.0, 4e-3), (3e-6, 1e-5, 2e-5), (1e-6, 2e-3, 0.4)))
+    tolerated, eager, captured = figure.data
+    assert captured.x == eager.x == tolerated.x == (1, 3, 5)
+    assert captured.y == (2e-7, 1e-9, 4e-3)
+    assert captured.marker.symbol == ("circle", "circle", "x")
+    assert captured.marker.color == (ATTENTION, ATTENTION, UNCERTAINTY)
+    assert tolerated.y == (3e-6, 1e-5, 2e-5)
+    assert eager.y == (1e-6, 2e-3, 0.4)
     assert figure.layout.yaxis.type == "log"
-    assert figure.layout.shapes[0].y0 == 1e-5
-    assert figure.layout.annotations[0].y == pytest.approx(-5)  # on a log axis: 1e-5
-    assert "0.0e+00" in dots.text[1]
+    assert "0.0e+00" in captured.text[1]
 
 
-def test_weights_in_other_places_are_said():
-    (dots,) = check_differences(Check((0,), (float("inf"),), 1e-5)).data
-    assert (dots.y, dots.marker.symbol) == ((1.0,), ("x",))
-    assert "other places" in dots.text[0]
+def test_a_model_that_is_fed_step_by_step_has_no_eager_attention_beside_it():
+    figure = check_differences(Check((0,), (1e-7,), (1e-5,), (float("nan"),)))
+    assert [trace.name for trace in figure.data] == ["tolerated", "captured"]
+
+
+def test_weights_at_other_positions_are_said():
+    captured = check_differences(Check((0,), (float("inf"),), (2e-2,), (0.0,))).data[-1]
+    assert (captured.y, captured.marker.symbol) == ((1.0,), ("x",))
+    assert "other positions" in captured.text[0]
 
 
 def test_without_layers_the_figure_says_so():
-    assert "no layer with attention" in check_differences(Check((), (), 1e-5)).layout.annotations[0].text
+    assert "no layer with attention" in check_differences(Check((), (), (), ())).layout.annotations[0].text
 
 
 @pytest.mark.parametrize("dark", [False, True])

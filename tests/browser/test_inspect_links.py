@@ -1,9 +1,11 @@
 """Links, reloads, downloads: the same view somewhere else, or later."""
 
 import re
+from dataclasses import replace
 
 from playwright.sync_api import expect
 
+import rauq
 from tests.browser.inspecting import PROMPT, ask, click_cell, expect_selected, rested
 
 
@@ -75,3 +77,28 @@ def test_a_trace_is_taken_away_marked_and_opened_again(page, server, tmp_path):
     page.locator("input[type=file]").set_input_files(files["Trace"])
     expect(page).to_have_url(re.compile("kept="))
     expect(page.locator(".token.wrong")).to_have_attribute("data-index", "4")
+    rested(page)
+    trace = rauq.Trace.load(files["Trace"])
+    replace(trace, thinking=(1, 4)).save(tmp_path / "thinking.safetensors")
+    page.locator("input[type=file]").set_input_files(tmp_path / "thinking.safetensors")
+    expect_thinking_folds(page, start=1, stop=4, last=len(trace.pieces) - 1)
+
+
+def expect_thinking_folds(page, *, start, stop, last):
+    """The thinking part is one control, which hides its tokens from the eye and from the keys until it is opened."""
+    fold, shown = page.locator(".fold"), page.locator(".token:visible")
+    expect(fold).to_have_text(f"thinking, {stop - start} tokens")
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    expect(shown).to_have_count(last + 1 - (stop - start))
+    page.locator(".token").nth(stop).click()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".token:focus")).to_have_attribute("data-index", str(start - 1))
+    fold.press("Enter")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(shown).to_have_count(last + 1)
+    page.locator(".token").nth(start).click()
+    expect(page).to_have_url(re.compile(f"token={start}(&|$)"))
+    fold.click()
+    expect(shown).to_have_count(last + 1 - (stop - start))
+    expect(page.locator(".token[aria-pressed=true]")).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("token="))

@@ -13,6 +13,7 @@ SETTINGS = {
     "server.enableXsrfProtection": True,
     "server.enableStaticServing": False,
     "server.maxUploadSize": 64,
+    "server.fileWatcherType": "none",
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "minimal",
     "global.developmentMode": False,

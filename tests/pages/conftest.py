@@ -11,6 +11,7 @@ import rauq
 from analysis.runs.library import FOLDER_VARIABLE
 from pages.ui import cache, hosting, links
 from rauq.atlas import recorded
+from tests.chat_templates import CHATML, chat_model
 
 NAME = "made-up"  # of the answer that a page is opened with
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -39,6 +40,16 @@ def open_app(monkeypatch, tmp_path):
         return page.run()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def chat_folder(tmp_path_factory):
+    """A tiny chat model, as `save_pretrained` writes it."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-instruct"
+    model, tokenizer = chat_model(CHATML)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
 
 
 @pytest.fixture

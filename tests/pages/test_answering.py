@@ -2,9 +2,11 @@
 
 import pytest
 
-from pages.ui import cache, state
+from pages.ui import cache, inputs, state
 from pages.ui.cache import ModelChoice
 from pages.ui.examples import EXAMPLES
+from pages.ui.jobs import Request
+from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, views, written
 from tests.traces import make_trace
 
@@ -102,7 +104,7 @@ def test_a_selection_made_before_another_answer_is_forgotten(open_app):
 )
 def test_what_is_missing_is_named_before_a_model_loads(choice, values, said, open_app, monkeypatch):
     page = choose(open_app(), *choice) if choice else open_app()
-    monkeypatch.setattr(cache, "model", cache.if_loaded)
+    monkeypatch.setattr(cache, "model", lambda choice, **_options: cache.if_loaded(choice))
     page = written(page, **values).button(key="run").click().run()
     assert page.error[0].value == "This input cannot be used"
     assert any(said in text.value for text in page.text)
@@ -136,3 +138,57 @@ def test_a_broken_folder_is_refused_in_its_own_words(open_app, tmp_path):
     assert any(str(folder) in text.value for text in page.text)
     assert "evil" not in interpreted(page)
     assert page.text_input(key=state.OTHER_MODEL).value == str(folder)
+
+
+def test_a_link_to_a_gguf_file_fills_the_form_and_loads_it_when_asked(open_app, tmp_path):
+    save_gguf(tmp_path / "tiny.gguf")
+    page = open_app(prompt="Where?", model=str(tmp_path / "tiny.gguf"), max_new_tokens="3")
+    assert not page.exception
+    assert page.text_input(key=state.OTHER_MODEL).value == str(tmp_path / "tiny.gguf")
+    assert cache.if_loaded(ModelChoice(name=str(tmp_path / "tiny.gguf"))) is None
+    page = finished(page.button(key="run").click().run())
+    assert not page.exception
+    assert shown_trace(page).quantisation == "F32"
+    assert "stored as F32 in a GGUF file; the computation is in float32." in views(page)["source"]
+
+
+def test_after_a_chat_template_no_space_is_offered(open_app, chat_folder):
+    page = open_app(prompt="Where?", answer="Lima.", model=chat_folder, kind="instruct")
+    assert "add_space" not in {button.key for button in page.button}
+    assert "add_space" in {button.key for button in open_app(prompt="Where?", answer="Lima.").button}
+
+
+def test_a_refused_request_shows_no_count_of_another_prompt_or_model(open_app):
+    page = written(open_app(), prompt="Where is Lima?").run()
+    page.session_state["_count"] = (inputs._counted_for(Request(model=ModelChoice(name="other"), prompt="a b")), "OLD")
+    page = finished(written(page, prompt="word " * 5000).button(key="run").click().run())
+    assert page.error
+    said = interpreted(page)
+    assert "Counting the tokens" not in said
+    assert "OLD" not in said
+
+
+def test_the_count_of_one_model_is_not_that_of_another():
+    one, other = (Request(model=ModelChoice(name=name), prompt="a") for name in ("one", "other"))
+    assert inputs._counted_for(one) != inputs._counted_for(other)
+    precise = Request(model=ModelChoice(name="one", dtype="float32"), prompt="a")
+    assert inputs._counted_for(precise) == inputs._counted_for(one)
+
+
+@pytest.mark.parametrize(("stop_reason", "offered"), [("given", True), ("eos", True), ("stop", False)])
+def test_entropy_of_a_given_answer_offers_probability(open_app, stop_reason, offered):
+    """The tokens of this trace are not the most probable ones: with its end token, it was given too."""
+    page = open_app(make_trace(kind="instruct", stop_reason=stop_reason))
+    assert ("Entropy does not depend on which token was given" in interpreted(page)) == offered
+    if offered:
+        page.button(key="by_probability").click().run()
+        assert settings_of(page)["signal"] == "probability"
+        assert "Entropy does not depend" not in interpreted(page)
+
+
+def test_a_link_says_that_nothing_was_run_until_something_was(open_app):
+    page = open_app(prompt="word " * 5000)
+    assert "Nothing has been loaded or run." in interpreted(page)
+    page = finished(page.button(key="run").click().run())
+    assert page.error
+    assert "Nothing has been loaded or run." not in interpreted(page)

@@ -37,7 +37,8 @@ class Library:
         self.error = None
         self.go_on.set()
 
-    def load_model(self, name, **options):
+    def load_model(self, name, *, on_progress, cancel, **options):
+        assert (on_progress, cancel) == (None, None)
         self.calls.append((name, options))
         self.alive_at_load.append([model for model in self.models if model() is not None])
         self._work()
@@ -47,7 +48,8 @@ class Library:
         self.models.append(weakref.ref(model))
         return model
 
-    def examine(self, **choice):
+    def examine(self, *, tokens, **choice):
+        assert tokens == 0
         self._work()
         return choice
 

@@ -8,7 +8,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 import rauq
 from pages.ui import cache, jobs, state, told
-from pages.ui.compare import making
+from pages.ui.model_form import model_of
 from rauq.atlas import recorded
 from rauq.errors import InvalidInput
 from rauq.trace import Alternative
@@ -170,8 +170,8 @@ class SlowModel:
         self.lock, self.begun, self.calls = threading.RLock(), threading.Event(), 0
         self.kind = "base"
 
-    def encode(self, _prompt, *, chat):
-        assert chat is False
+    def encode(self, _prompt, *, chat, template_options):
+        assert (chat, dict(template_options)) == (False, {})
         return type("Prompt", (), {"ids": tuple(make_trace().prompt_ids.tolist())})
 
     def generate(self, prompt, *, on_token, cancel, answer_prefix, **_options):
@@ -186,7 +186,7 @@ class SlowModel:
 @pytest.fixture
 def slow(monkeypatch):
     model = SlowModel()
-    monkeypatch.setattr(cache, "model", lambda _choice: model)
+    monkeypatch.setattr(cache, "model", lambda _choice, **_options: model)
     monkeypatch.setattr(cache, "if_loaded", lambda _choice: model)
     return model
 
@@ -259,6 +259,6 @@ def test_a_failed_branch_leaves_the_page_as_it_was(slow, monkeypatch):
 
 def test_a_model_taken_for_another_kind_is_asked_for_by_kind(slow):
     slow.kind = "instruct"
-    assert making._model_of(make_trace(model="m")).kind == "base"
+    assert model_of(make_trace(model="m")).kind == "base"
     slow.kind = "base"
-    assert making._model_of(make_trace(model="m")).kind is None
+    assert model_of(make_trace(model="m")).kind is None

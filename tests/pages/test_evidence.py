@@ -169,15 +169,17 @@ def checked(page):
 
 
 def test_a_model_is_checked_when_it_is_asked_for(monkeypatch, tiny):
-    monkeypatch.setattr(cache, "model", lambda _choice: tiny)
+    monkeypatch.setattr(cache, "model", lambda _choice, **_options: tiny)
     monkeypatch.setattr(cache, "if_loaded", lambda _choice: tiny)
     page = open_evidence(view="check")
     page.text_area(key=check_view.PROMPT).set_value(HOSTILE).run()
     checked(page)
     assert not page.exception
     assert "The captured attention is the model's own" in page.header[0].value
-    assert "in 3 layers" in page.header[0].value
+    assert "3 layers; worst is layer" in page.header[0].value
+    assert "own eager attention in float32 is up to" in texts(page)
     (spec,) = charts(page).values()
+    assert [trace["name"] for trace in spec["data"]][::2] == ["tolerated", "captured"]
     assert spec["data"][0]["x"] == [0, 1, 2]
     assert "evil.example" not in interpreted(page)
     assert f"atlas on “{HOSTILE}”" in texts(page)

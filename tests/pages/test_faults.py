@@ -106,7 +106,7 @@ def test_a_folder_that_is_deleted_while_its_model_is_loaded(open_app, folder):
     page = answered(choose(page, state.MODEL, "atlas"))
     assert shown_trace(page).model == "atlas"
     page = answered(choose(page, state.MODEL, "another"))
-    expect_fault(page, "No model was loaded", f"'{folder}' is no folder here")
+    expect_fault(page, "No model was loaded", f"Folder '{folder}' not found")
     assert page.text_input(key=state.OTHER_MODEL).value == str(folder)
     assert shown_trace(page).model == "atlas"
     assert not answered(choose(page, state.MODEL, "atlas")).error

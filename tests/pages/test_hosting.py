@@ -58,6 +58,30 @@ def test_the_models_are_those_of_the_list(listed, models, monkeypatch):
     assert hosting.models() == models
 
 
+def test_a_host_does_not_follow_links_out_of_the_folder_of_a_model(tmp_path, monkeypatch):
+    elsewhere, models = tmp_path / "elsewhere", tmp_path / "models"
+    for folder in (elsewhere, models, models / "folder"):
+        folder.mkdir()
+    (elsewhere / "a.gguf").write_text("")
+    (models / "own.gguf").write_text("")
+    (models / "near.gguf").symlink_to("own.gguf")
+    (models / "out.gguf").symlink_to(elsewhere / "a.gguf")
+    (models / "folder" / "out.gguf").symlink_to(elsewhere / "a.gguf")
+    (models / "linked").symlink_to(elsewhere)
+    names = [str(models / name) for name in ("own.gguf", "near.gguf", "out.gguf", "folder", "linked")]
+    monkeypatch.setenv(hosting.MODELS_VARIABLE, ",".join(names))
+    for name in names[:2]:
+        hosting.check_model(ModelChoice(name=name))
+    for name in names[2:]:
+        with pytest.raises(InvalidInput, match="links to another folder"):
+            hosting.check_model(ModelChoice(name=name))
+        with pytest.MonkeyPatch.context() as own:
+            own.setenv(hosting.HOSTED_VARIABLE, "")
+            hosting.check_model(ModelChoice(name=name))
+    with pytest.raises(InvalidInput, match="this host offers"):
+        hosting.check_model(ModelChoice(name=str(elsewhere / "a.gguf")))
+
+
 def test_ones_own_machine_has_the_limits_that_hold_anyway(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "")
     assert (OWN.rows, OWN.samples) == (MOST_EXAMPLES, MOST_SAMPLES)

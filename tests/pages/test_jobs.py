@@ -1,5 +1,6 @@
 """Generation in the background: one at a time, stopped when asked, and never silent about a failure."""
 
+import re
 import threading
 from collections import UserDict
 from dataclasses import replace
@@ -8,12 +9,15 @@ import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.ui import cache, inputs, state, told, turns
+import rauq
+from pages.ui import cache, inputs, jobs, state, told, turns
 from pages.ui.cache import ModelChoice
 from pages.ui.compare import making
 from pages.ui.evidence import check_view
 from pages.ui.jobs import Job, Request
+from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput
+from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, shown_trace, started
 from tests.traces import make_trace
 
@@ -28,6 +32,7 @@ class SlowModel:
         self.begun, self.go_on = threading.Event(), threading.Event()
         self.calls, self.at_once, self.most_at_once = 0, 0, 0
         self.prompts = []
+        self.kind = "base"
 
     def generate(self, prompt, *, on_token, cancel, **_limits):
         self.prompts.append(prompt)
@@ -45,7 +50,7 @@ class SlowModel:
 @pytest.fixture
 def slow(monkeypatch):
     model = SlowModel()
-    monkeypatch.setattr(cache, "model", lambda _name: model)
+    monkeypatch.setattr(cache, "model", lambda _name, **_options: model)
     monkeypatch.setattr(cache, "if_loaded", lambda _name: model)
     yield model
     model.go_on.set()
@@ -138,6 +143,32 @@ def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
         job.cancel.set()
         assert isinstance(ended(job).error, turns.Stopped)
     assert slow.calls == 0
+
+
+def test_dequantising_is_told_and_can_be_stopped(tmp_path, monkeypatch):
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "store"))  # other tests may have dequantised the same weights
+    save_gguf(tmp_path / "tiny.gguf")
+    monkeypatch.setattr(cache, "_loaded", lambda: fresh)
+    fresh, told, load = cache.Loaded(), [], rauq.load_model
+
+    def loaded(*arguments, on_progress, cancel, **options):
+        def tell(done, total):
+            on_progress(done, total)
+            told.append(job.stage)
+            cancel.set()
+
+        return load(*arguments, on_progress=tell, cancel=cancel, **options)
+
+    monkeypatch.setattr(rauq, "load_model", loaded, raising=False)
+    job = jobs.prepare(replace(REQUEST, model=ModelChoice(name=str(tmp_path / "tiny.gguf"))))
+    jobs.begin(job)
+    assert isinstance(ended(job).error, turns.Stopped)
+    assert len(told) == 1
+    assert re.fullmatch(r"Dequantising the weights, once for this file: [\d.]+ kB of 178\.0 kB", told[0])
+    monkeypatch.setattr(rauq, "load_model", load, raising=False)
+    again = started(replace(job.request, max_new_tokens=2))
+    assert ended(again).trace.model == str(tmp_path / "tiny.gguf")
+    assert len(again.trace.revision) == 64
 
 
 def test_five_clicks_are_one_generation(slow, open_app):

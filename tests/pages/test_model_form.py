@@ -8,6 +8,7 @@ import pytest
 import rauq
 from pages.ui import cache, state
 from pages.ui.cache import ModelChoice
+from pages.ui.links import MOST_TOKENS
 from pages.ui.model_form import DEVICES, DTYPES, KINDS
 from rauq.errors import ModelNotFound
 from rauq.loading import DTYPES as LIBRARY_DTYPES
@@ -16,7 +17,7 @@ from tests.architectures import save_tiny
 from tests.pages.reading import choose, interpreted, written
 
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
-PARAMETERS = "0.0 million parameters, 178.0 kB in float32 on cpu"
+PARAMETERS = "0.0 million parameters\n178.0 kB in memory, float32 on cpu"
 AT_HAND = "_at_hand"
 
 
@@ -31,7 +32,8 @@ def asked(monkeypatch):
     """What the library was asked for; it has nothing."""
     asked = []
 
-    def none(name, **options):
+    def none(name, *, tokens, **options):
+        assert tokens in (0, MOST_TOKENS)
         asked.append({"name": name} | options)
         message = f"There is no {name}."
         raise ModelNotFound(message)
@@ -105,12 +107,21 @@ def test_a_folder_is_described_before_its_weights_are_read(open_app, saved):
     page = checked(other_model(open_app(), saved))
     assert not page.exception
     assert not page.error
-    assert f"LlamaForCausalLM, {PARAMETERS}" in said(page)
-    assert "3 layers of 4 heads; base: no chat template." in said(page)
+    assert f"LlamaForCausalLM: 3 layers of 4 heads, {PARAMETERS}" in said(page)
+    assert "base: it has no chat template" in said(page)
+    assert "It fits: " in said(page)
+    before = said(page)
+    assert said(page.text_area(key=state.PROMPT).set_value("Where?").run()) == before  # until another model is chosen
     page = checked(choose(choose(page, "dtype", "bfloat16"), "kind", "instruct"))
-    assert "in bfloat16 on cpu" in said(page)
-    assert "instruct: your choice." in said(page)
+    assert "in memory, bfloat16 on cpu" in said(page)
+    assert "instruct: your choice" in said(page)
     assert "does not fit" not in said(page)
+
+
+def test_the_kind_is_chosen_for_one_model(open_app):
+    page = choose(other_model(open_app(), "some/model"), "kind", "base")
+    assert page.session_state["kind"] == "base"
+    assert other_model(page, "another/model").session_state["kind"] == "auto"
 
 
 @pytest.mark.parametrize(("loaded", "beside"), [(None, ""), ("a model", " beside the model that is loaded")])
@@ -154,15 +165,20 @@ def test_there_is_nothing_to_check_without_a_name(open_app):
 
 def test_models_of_the_typed_folder_are_at_hand_before_those_of_the_paper(open_app, saved, tmp_path, monkeypatch):
     monkeypatch.setattr(rauq, "cached_models", lambda: ("stored/here",))
+    monkeypatch.setattr(rauq, "installed_models", lambda: (rauq.Installed(name="/a/blob", label=HOSTILE),))
     inside = [shutil.copytree(saved, tmp_path / name) for name in ("b", "a", HOSTILE)]
     (tmp_path / "no model").mkdir()
     page = other_model(open_app(), tmp_path)
-    expected = [*sorted(map(str, inside)), "stored/here", *(preset.hub_id for preset in PRESETS)]
+    expected = [*sorted(map(str, inside)), HOSTILE, "stored/here", *(preset.hub_id for preset in PRESETS)]
     assert page.selectbox(key=AT_HAND).options == expected
     page.selectbox(key=AT_HAND).select(str(tmp_path / "b")).run()
     assert page.text_input(key=state.OTHER_MODEL).value == str(tmp_path / "b")
     assert page.selectbox(key=AT_HAND).value is None
     assert "3 layers of 4 heads" in said(checked(page))
+    assert HOSTILE not in said(page)
+    page.selectbox(key=AT_HAND).select("/a/blob").run()
+    assert page.text_input(key=state.OTHER_MODEL).value == "/a/blob"
+    assert HOSTILE in said(page)
 
 
 @pytest.mark.parametrize("typed", ["", " ", "nothing/here", "\x00", "a" * 5000, "~nobody", "/root"], ids=ascii)

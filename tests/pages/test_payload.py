@@ -22,3 +22,11 @@ def test_a_weight_is_drawn_as_it_is_in_whatever_precision_a_file_holds_it(kind):
     drawn = steps.reshape(trace.previous_token_attention().shape)
     assert drawn[0, 0].tolist() == [MOST_STEPS, round(MOST_STEPS / 4)]
     assert drawn[0, 1, 0] == MOST_STEPS + 1
+
+
+def test_the_source_of_an_answer_says_that_its_weights_are_those_of_a_gguf_file():
+    trace = make_trace(quantisation="Q4_1", dtype="float32", stop_reason="stop")
+    said = words(trace, score(trace), "A note.").source
+    assert said.endswith(
+        " a stop string. The weights are quantised as Q4_1 in a GGUF file; the computation is in float32. A note."
+    )

@@ -115,5 +115,5 @@ def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, t
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "even"))
     make(tmp_path / "even", quality=(1.0,) * 24)
     page = unfold(open_app(run="small", number="4"), PANEL)
-    assert "not known: all 24 answers are correct" in text(page)
+    assert "not known, because all 24 answers are correct" in text(page)
     assert "Less sure than" in text(page)

@@ -10,11 +10,11 @@ import rauq
 from pages.ui.settings_link import fitted, read_settings, written_settings
 from rauq import Settings
 from rauq.settings import HeadRule, LayerAggregation, Signal, TokenAggregation, Update, resolve
-from rauq.trace import Alignment, Kind
+from rauq.trace import Alignment, Kind, Part
 from tests.answers import random_trace
 
 KINDS = get_args(Kind)
-NAMES = ("signal", "alpha", "alignment", "layers", "heads", "update", "token_aggregation", "layer_aggregation")
+NAMES = ("signal", "alpha", "alignment", "layers", "heads", "update", "token_aggregation", "layer_aggregation", "part")
 MEMBERS = {
     "signal": get_args(Signal),
     "alpha": (0.0, 0.0001, 0.05, 0.2, 0.5, 0.6, 0.9, 0.9999, 1.0),
@@ -24,6 +24,7 @@ MEMBERS = {
     "update": get_args(Update),
     "token_aggregation": get_args(TokenAggregation),
     "layer_aggregation": get_args(LayerAggregation),
+    "part": get_args(Part),
 }
 LAYERS = {"dense": tuple(range(6)), "hybrid": (3, 7, 11), "one": (4,)}
 ABSURD = (

@@ -1,5 +1,6 @@
 """The server ended while an answer is written and a job works: it ends at once, and the job goes on without it."""
 
+import os
 import time
 from pathlib import Path
 
@@ -21,10 +22,12 @@ def ended_servers(*, count: int, seed: int) -> Survived:
     random = np.random.default_rng(seed)
     lost: list[str] = []
     slowest = 0.0
+    # Sums round by the number of threads: as many as the run had that the job is compared with.
+    threads = {name: value for name, value in os.environ.items() if name == "OMP_NUM_THREADS"}
     with runs_at_hand() as runs:
         for _ in range(count):
             folder = runs.fresh(runs.prepared)
-            with started(["-m", "streamlit", "run", "app.py"], changes={FOLDER_VARIABLE: str(runs.root)}) as server:
+            with started(changes={FOLDER_VARIABLE: str(runs.root), **threads}) as server:
                 _set_to_work(server, folder.name)
                 time.sleep(random.uniform(0, 1))
                 begun = time.monotonic()

@@ -15,7 +15,7 @@ import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.recording import measured
-from benchmarks.server import Server, started
+from benchmarks.server import Server, processor_seconds, started
 from tests.proof.guest import Done, Guest, words
 from tests.proof.watched import LOADED
 
@@ -24,8 +24,7 @@ MOST_GROWTH = 0.05
 SLOWEST_STOP = 5.0  # seconds
 
 _TTL = 1  # seconds that the server keeps a session whose browser is gone
-_SERVER = ("-m", "tests.proof.watched", "run", "app.py", f"--server.disconnectedSessionTTL={_TTL}")
-_AS_MAKE_DOES = {"MALLOC_ARENA_MAX": "2"}
+_WATCHED, _OPTIONS = "tests.proof.watched", (f"--server.disconnectedSessionTTL={_TTL}",)
 _FAULTS = re.compile(r"Traceback|\bERROR\b|\w+(Error|Exception):")
 _FEWEST = 3  # things that a guest does, however slow the machine: so all kinds are done
 _QUIET, _LOOK, _PATIENCE = 0.05, 0.5, 60.0  # processor seconds of a server at rest, seconds of one look, and of all
@@ -75,7 +74,8 @@ def record() -> Record:
         about=f"{SESSIONS} sessions over websockets open pages and links, generate, score pasted answers, change alpha "
         "and stop jobs, without a pause between what they do, for five minutes; then others do the same once more. "
         "Each writes a word of its own into its prompts, which is looked for in what the others are shown. The "
-        "server is started as make app starts it, with two arenas of memory.",
+        f"server is started as make app starts it, but forgets a session {_TTL} s after its browser left (make app: "
+        "after 120 s), and its log names every model that is loaded.",
         command="python -m tests.proof --only load",
         columns=("action", "times", "median s", "95 % s", "slowest s"),
         rows=[_row(name, found) for name in ("", *sorted({done.action for done in first.done}))],
@@ -109,7 +109,7 @@ def load(*, seconds: float, sessions: int, seed: int) -> Loaded:
     """Let so many guests act for so many seconds, and then others do the same once more."""
     every = words(2 * sessions, seed)
     with tempfile.TemporaryFile() as log:
-        with started(_SERVER, log=log, changes=_AS_MAKE_DOES) as server:
+        with started(module=_WATCHED, options=_OPTIONS, log=log) as server:
             until = time.monotonic() + seconds
             first = _stays(
                 server,
@@ -173,11 +173,6 @@ def _memory_at_rest(server: Server) -> float:
 def _rest(server: Server) -> None:
     """Wait until the server asks nothing of the processor."""
     deadline, before = time.monotonic() + _PATIENCE, -1.0
-    while (now := _processor_seconds(server)) - before > _QUIET and time.monotonic() < deadline:
+    while (now := processor_seconds(server)) - before > _QUIET and time.monotonic() < deadline:
         time.sleep(_LOOK)
         before = now
-
-
-def _processor_seconds(server: Server) -> float:
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

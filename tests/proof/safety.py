@@ -32,7 +32,6 @@ from tests.browser.chromium import is_foreign, launched, listening
 from tests.hostile import ATTACK, PAYLOADS
 from tests.proof.hostile_run import UNDEFINED, broken_run, hostile_run
 
-APP = "app.py"
 FILE_NAME = ATTACK.replace("/", "").replace("\x1b", "").replace("\x07", "")
 RUN, BROKEN = "hostile", "broken"
 # What no text may become; the app's own pages have none of these.
@@ -99,7 +98,7 @@ def hosting(folder: Path):
     broken_run(folder / BROKEN)
     report = folder / "report.html"
     report.write_text(_report_of(open_run(hostile)), encoding="utf-8")
-    with started(["-m", "streamlit", "run", APP], changes={FOLDER_VARIABLE: str(folder)}) as server:
+    with started(changes={FOLDER_VARIABLE: str(folder)}) as server:
         yield Host(address=server.address, report=report)
 
 

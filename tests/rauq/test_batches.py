@@ -10,7 +10,7 @@ import torch
 
 from rauq.batches import Failure, in_batches
 from rauq.errors import InvalidInput, NonFiniteLogits, OutOfMemory
-from rauq.models import wrap_model
+from rauq.models import wrap
 from rauq.trace import Trace
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import CONTEXT, END, assert_close, chained, counted
@@ -226,7 +226,7 @@ def test_cancel_ends_a_run_after_the_batch_it_falls_into(llama):
 def test_the_masked_padding_is_no_token_of_the_answer():
     """What fills the empty places has an embedding of its own, which must not reach the answer."""
     model = tiny_model(named("llama"))
-    lm = wrap_model(model, byte_tokenizer(), name="tiny")
+    lm = wrap(model, byte_tokenizer(), name="tiny")
     alone = lm.generate("a", max_new_tokens=4, stop=())
     with torch.no_grad():
         model.model.embed_tokens.weight[0] = 1e4

@@ -88,10 +88,9 @@ def test_weights_are_not_read(folder):
 @pytest.mark.parametrize(
     ("name", "template", "choice", "found"),
     [
-        ("tiny", None, None, ("base", "no chat template")),
-        ("tiny-Instruct", None, None, ("base", "no chat template")),
-        ("tiny", TEMPLATE, None, ("base", "its name does not say instruct or chat")),
-        ("tiny-Instruct", TEMPLATE, None, ("instruct", "name and chat template")),
+        ("tiny-Instruct", None, None, ("base", "it has no chat template")),
+        ("tiny", TEMPLATE, None, ("instruct", "it has a chat template")),
+        ("tiny-base", TEMPLATE, None, ("base", "its name says base")),
         ("tiny-Instruct", TEMPLATE, "base", ("base", "your choice")),
     ],
 )

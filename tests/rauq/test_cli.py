@@ -14,6 +14,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import rauq
 from rauq import cli
+from tests.chat_templates import CHATML, chat_model
+from tests.gguf_files import save_gguf
 
 ROOT = Path(__file__).parents[2]
 TEXT = ["Where is Oslo? In Norway.", "Where is Lima? In Peru.", "0 1 2 3 4 5 6 7 8 9"]
@@ -43,6 +45,16 @@ def model_folder(tmp_path_factory):
         eos_token_id=1,
     )
     LlamaForCausalLM(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def chat_folder(tmp_path_factory):
+    """A tiny chat model, as `save_pretrained` writes it."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-instruct"
+    model, tokenizer = chat_model(CHATML)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return str(folder)
 
 
@@ -83,6 +95,16 @@ finally:
         (["x", "--alpha", "nan"], "alpha is nan"),
         (["x", "--save", "no/such/folder/t.safetensors"], "give a file in a folder that exists"),
         (["x", "--save", "."], "give a file in a folder that exists"),
+        (["x", "--system", " "], "an empty message of role system"),
+        (["x", "--template-option", "tokenize=false"], "tokenize is reserved"),
+        (["x", "--template-option", "=3"], "the template option ''"),
+        (["x", "--template-option", "budget=Infinity"], "Got inf for the template option budget"),
+        (["x", "--template-option", f"budget={'[' * 100_000}", "--end"], "--end is only for an answer given"),
+        (["x", "--temperature", "0"], "Got temperature=0.0"),
+        (["x", "--top-p", "nan"], "top_p=nan"),
+        (["x", "--top-k", "-1"], "top_k=-1"),
+        (["x", "--seed", "-1"], "seed=-1"),
+        (["x", "--answer", "y", "--seed", "1"], "is not sampled; leave out --temperature"),
     ],
 )
 def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys):
@@ -102,6 +124,8 @@ def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys)
         ["nonsense"],
         ["inspect", "x", "--signal", "luck"],
         ["inspect", "x", "--alignment", "sideways"],
+        ["inspect", "x", "--part", "half"],
+        ["inspect", "x", "--seed", "lucky"],
         ["inspect", "x", "--alpha", "much"],
         ["inspect", "x", "--max-new-tokens", "many"],
     ],
@@ -175,6 +199,33 @@ def test_a_given_answer_is_scored_and_not_generated(model_folder, capsys):
     assert record["stop_reason"] == "given"
 
 
+def test_an_answer_is_drawn_as_the_options_say(model_folder, capsys):
+    command = ["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "5"]
+    drawn = ["--temperature", "3", "--top-p", "0.95", "--seed", "7"]
+    records = []
+    for options in (drawn, drawn, ["--seed", "8", "--top-k", "0"], []):
+        assert cli.main([*command, *options, "--json"]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    assert records[0] == records[1]
+    assert records[0]["sampling"] == {"temperature": 3, "top_p": 0.95, "top_k": 50, "seed": 7}
+    assert records[2]["sampling"] == {"temperature": 1, "top_p": 1, "top_k": 0, "seed": 8}
+    assert records[3]["sampling"] == {}
+    assert cli.main([*command, *drawn]) == 0
+    assert "sampled with temperature 3, top-p 0.95, top-k 50, seed 7" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys):
+    command = ["inspect", "Where?", "--model", model_folder, "--answer", "<think>Hm</think>In Norway.", "--json"]
+    records = {}
+    for options in ([], ["--end"], ["--part", "thinking"], ["--part", "all"]):
+        assert cli.main([*command, *options]) == 0
+        records[" ".join(options)] = json.loads(capsys.readouterr().out)
+    assert [record["stop_reason"] for record in records.values()] == ["given", "eos", "given", "given"]
+    assert len(records["--end"]["tokens"]) == len(records[""]["tokens"]) + 1
+    assert [record["settings"]["part"] for record in records.values()] == ["answer", "answer", "thinking", "all"]
+    assert len({record["uncertainty"] for record in records.values()}) == 4
+
+
 @pytest.mark.parametrize("prompt", ["x" * 100_000, "bad \udcff byte"])
 def test_bad_prompt_is_refused_by_the_model(prompt, model_folder, capsys):
     assert cli.main(["inspect", prompt, "--model", model_folder]) == 2
@@ -211,3 +262,39 @@ def test_command_runs_as_a_module(model_folder):
     assert run.returncode == 0
     assert re.fullmatch(r"\{.*\}\n", run.stdout)
     assert json.loads(run.stdout)["model"] == model_folder
+
+
+def test_a_system_prompt_and_options_reach_the_model(chat_folder, capsys, tmp_path):
+    options = ["--template-option", "enable_thinking=false", "--max-new-tokens", "3", "--save", str(tmp_path / "t")]
+    assert cli.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--json", *options]) == 0
+    record = json.loads(capsys.readouterr().out)
+    said = [("system", "Be brief."), ("user", "Hi")]
+    assert [(message["role"], message["content"]) for message in record["messages"]] == said
+    assert (record["prompt"], record["prompt_form"]) == ("Hi", "messages")
+    assert record["template_options"] == {"enable_thinking": False}
+    assert rauq.Trace.load(tmp_path / "t").template_options == {"enable_thinking": False}
+    assert cli.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--answer", "Lo"]) == 0
+    drawn = " ".join(capsys.readouterr().out.split())
+    assert "(instruct, chat template applied to 2 messages) System Be brief. Prompt Hi Answer Lo" in drawn
+
+
+def test_a_prompt_that_has_its_template_is_said(chat_folder, capsys):
+    assert cli.main(["inspect", CHATML.plain, "--model", chat_folder, "--max-new-tokens", "3"]) == 0
+    captured = capsys.readouterr()
+    assert "The prompt already contains this model's chat template, so none was applied." in captured.err
+    assert "prompt already contains the chat template, none applied" in " ".join(captured.out.split())
+    assert cli.main(["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3"]) == 0
+    assert "already contains" not in capsys.readouterr().err
+
+
+def test_a_system_prompt_needs_a_chat_template(model_folder, capsys):
+    assert cli.main(["inspect", "Hi", "--model", model_folder, "--system", "Be brief."]) == 2
+    assert "messages need a model with a chat template" in capsys.readouterr().err
+
+
+def test_a_gguf_file_is_said_to_give_its_own_weights(tmp_path, capsys):
+    save_gguf(tmp_path / "tiny.gguf")
+    assert cli.main(["inspect", "Q", "--model", str(tmp_path), "--max-new-tokens", "3"]) == 0
+    captured = capsys.readouterr()
+    for text in (captured.err, captured.out):
+        assert "The weights are stored as F32 in a GGUF file; the computation is in float32." in text

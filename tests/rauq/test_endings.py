@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rauq.errors import InvalidInput
-from rauq.models import wrap_model
+from rauq.models import wrap
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import END, PROMPT, assert_close, chained
 
@@ -70,7 +70,7 @@ def test_a_stop_string_inside_a_token_ends_after_that_token(fresh_lm):
 
 def test_newline_ends_the_answer_of_a_base_model_alone():
     for kind, answer in [("base", "a\n"), ("instruct", "a\nb")]:
-        lm = wrap_model(tiny_model(named("llama")), byte_tokenizer(), name="tiny", kind=kind)
+        lm = wrap(tiny_model(named("llama")), byte_tokenizer(), name="tiny", kind=kind)
         trace = chained(lm, "a\nb", end=True).generate(PROMPT, chat=False)
         assert trace.answer == answer
 
@@ -79,7 +79,7 @@ def test_several_end_tokens_of_the_generation_config():
     model = tiny_model(named("llama"))
     tokenizer = byte_tokenizer()
     model.generation_config.eos_token_id = [1, tokenizer.convert_tokens_to_ids("c")]
-    lm = chained(wrap_model(model, tokenizer, name="tiny"), "abcd")
+    lm = chained(wrap(model, tokenizer, name="tiny"), "abcd")
     trace = lm.generate(PROMPT)
     assert lm.end_ids == {1, END, tokenizer.convert_tokens_to_ids("c")}
     assert (trace.pieces, trace.answer, trace.stop_reason) == ((b"a", b"b", b"c"), "ab", "eos")
@@ -90,7 +90,7 @@ def test_nothing_else_of_the_generation_config_counts(lm):
     config = model.generation_config
     config.do_sample, config.temperature, config.repetition_penalty, config.min_new_tokens = True, 5.0, 100.0, 20
     config.max_new_tokens, config.no_repeat_ngram_size, config.suppress_tokens = 1, 1, [list(range(4, 100))]
-    other = wrap_model(model, byte_tokenizer(), name="tiny-llama")
+    other = wrap(model, byte_tokenizer(), name="tiny-llama")
     assert_close(other.generate(PROMPT, max_new_tokens=12, stop=()), lm.generate(PROMPT, max_new_tokens=12, stop=()))
 
 

@@ -8,8 +8,8 @@ import torch
 
 from rauq.capture import band as band_module
 from rauq.capture import feed as feed_module
-from rauq.capture.check import _eager
 from rauq.capture.extras import Hidden, Lookback, MaxAttention
+from rauq.capture.full_pass import eager
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.extras import EXTRAS
 from rauq.trace import Trace
@@ -45,7 +45,7 @@ def llama():
 
 def full(lm, trace: Trace) -> Full:
     ids = torch.tensor([[*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()]])
-    with _eager(lm.model), torch.inference_mode():
+    with eager(lm.model), torch.inference_mode():
         output = lm.model(input_ids=ids, output_attentions=True, output_hidden_states=True, use_cache=False)
     layers = [weights[0].numpy() for weights in output.attentions if weights is not None]
     return Full(np.stack(layers), [states[0].numpy() for states in output.hidden_states])

@@ -79,3 +79,16 @@ def test_a_long_label_is_cut():
 
 def test_running_text_keeps_its_spaces():
     assert labels.running(" two  words\n") == " two  words↵"
+
+
+@pytest.mark.parametrize(
+    ("quantisation", "said"),
+    [
+        ("", ""),
+        ("Q4_1", "The weights are quantised as Q4_1 in a GGUF file; the computation is in bfloat16."),
+        ("F16", "The weights are stored as F16 in a GGUF file; the computation is in bfloat16."),
+        ("Q4\n", "The weights are quantised as Q4↵ in a GGUF file; the computation is in bfloat16."),
+    ],
+)
+def test_weights_of_a_gguf_file_are_named_with_what_they_are_computed_in(quantisation, said):
+    assert labels.about_weights(quantisation, "bfloat16") == said

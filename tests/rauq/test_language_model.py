@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rauq.errors import InvalidInput, NonFiniteLogits, OutOfMemory
-from rauq.models import wrap_model
+from rauq.models import wrap
 from tests.architectures import VOCABULARY, byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import CONTEXT, PROMPT
 
@@ -121,7 +121,7 @@ TEMPLATE = "<s>[user]{{ messages[0].content }}{% if add_generation_prompt %}[ans
 def test_the_chat_template_is_for_text_to_instruct_models_unless_told_otherwise(kind, chat):
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = TEMPLATE
-    lm = wrap_model(tiny_model(named("llama")), tokenizer, name="tiny", kind=kind)
+    lm = wrap(tiny_model(named("llama")), tokenizer, name="tiny", kind=kind)
     applied = kind == "instruct" if chat is None else chat
     expected = f"<s>[user]{PROMPT}[answer]" if applied else PROMPT
     options = {"chat": chat, "max_new_tokens": 2}

@@ -30,8 +30,10 @@ def folder(tmp_path):
     "name", ["/no/such/folder", "./folder", "../up", "~/no such folder", "C:\\models\\one", "a/b/c"]
 )
 def test_a_path_that_leads_nowhere_is_not_looked_for_on_the_hub(name, monkeypatch):
-    monkeypatch.setattr("rauq.loading.get_hf_file_metadata", lambda *_args, **_options: pytest.fail("asked the hub"))
-    with pytest.raises(ModelNotFound, match=r"is no folder here\. Check the path, or give the hub id"):
+    monkeypatch.setattr(
+        "rauq.whereabouts.get_hf_file_metadata", lambda *_args, **_options: pytest.fail("asked the hub")
+    )
+    with pytest.raises(ModelNotFound, match=r"Folder .* not found\. Check the path, or give the hub id"):
         load_model(name)
 
 

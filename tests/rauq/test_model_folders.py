@@ -4,7 +4,7 @@ import pytest
 from huggingface_hub import constants
 
 import rauq
-from rauq.model_folders import looks_like_path
+from rauq.model_folders import is_hub_file, looks_like_path
 
 
 def model(folder, *names):
@@ -88,3 +88,20 @@ def test_without_a_cache_there_are_none(cache):
 def test_a_path_is_told_from_a_hub_id():
     assert all(map(looks_like_path, ("/a", "./a", "..", "~/a", "a\\b", "a/b/c")))
     assert not any(map(looks_like_path, ("gpt2", "org/name", "")))
+
+
+def test_gguf_files_are_models_where_they_lie(tmp_path):
+    for name in ("b.gguf", "A.GGUF", "mmproj-b.gguf", "large-00002-of-00002.gguf", "deep/c.gguf", "deep/er/d.gguf"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = [tmp_path / name for name in ("A.GGUF", "b.gguf", "deep/c.gguf")]
+    assert rauq.local_models(tmp_path) == tuple(found)
+
+
+def test_a_file_on_the_hub_is_told_from_a_path():
+    assert is_hub_file("org/name/file.gguf")
+    assert is_hub_file("org/name/folder/file.GGUF")
+    assert not any(
+        map(is_hub_file, ("/a/b/file.gguf", "./a/b.gguf", "~/a/b.gguf", "a/b.gguf", "a/b/c", "a\\b/c/d.gguf"))
+    )
+    assert not looks_like_path("org/name/file.gguf")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from rauq.candidate import kind_of
+from rauq.kinds import kind_of
 from rauq.presets import PRESETS, find_preset
 from tests.architectures import Architecture, byte_tokenizer, tiny_language_model
 from tests.paper_models import SHAPES

@@ -1,5 +1,7 @@
 """Text or token ids in, checked ids out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,8 +15,8 @@ from tests.architectures import VOCABULARY, byte_tokenizer
 TOKENS = Tokens(byte_tokenizer())
 
 
-def prompt_of(given, *, chat=False):
-    return encode_prompt(TOKENS, given, chat=chat, vocab_size=VOCABULARY)
+def prompt_of(given, *, chat=False, tokens=TOKENS):
+    return encode_prompt(tokens, given, chat=chat, instruct=False, vocab_size=VOCABULARY)
 
 
 def answer_of(given):
@@ -23,7 +25,7 @@ def answer_of(given):
 
 def test_text_and_its_ids_are_the_same_prompt():
     from_text = prompt_of("Where?")
-    assert prompt_of(from_text.ids) == from_text
+    assert prompt_of(from_text.ids) == replace(from_text, form="ids")
     assert from_text.text == "Where?"
     assert not from_text.chat_applied
 
@@ -87,16 +89,16 @@ def test_a_text_without_tokens_is_refused():
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = "{# nothing #}"
     with pytest.raises(InvalidInput, match="The prompt is empty: it has no token"):
-        encode_prompt(Tokens(tokenizer), "Where?", chat=True, vocab_size=VOCABULARY)
+        prompt_of("Where?", chat=True, tokens=Tokens(tokenizer))
 
 
 def test_only_text_gets_the_chat_template():
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = "[{{ messages[0].content }}]"
     tokens = Tokens(tokenizer)
-    chat = encode_prompt(tokens, "Where?", chat=True, vocab_size=VOCABULARY)
+    chat = prompt_of("Where?", chat=True, tokens=tokens)
     assert (chat.text, tokens.text(chat.ids), chat.chat_applied) == ("Where?", "[Where?]", True)
-    ids = encode_prompt(tokens, [70, 71], chat=True, vocab_size=VOCABULARY)
+    ids = prompt_of([70, 71], chat=True, tokens=tokens)
     assert (ids.ids, ids.chat_applied) == ((70, 71), False)
 
 
@@ -109,6 +111,6 @@ def test_the_start_token_begins_a_prompt_and_never_an_answer():
     tokenizer.chat_template = "<s>{{ messages[0].content }}"
     tokens = Tokens(tokenizer)
     plain = tokens.encode("ab", special=False)
-    assert encode_prompt(tokens, "ab", chat=False, vocab_size=VOCABULARY).ids == (start, *plain)
-    assert encode_prompt(tokens, "ab", chat=True, vocab_size=VOCABULARY).ids == (start, *plain)  # once
+    assert prompt_of("ab", chat=False, tokens=tokens).ids == (start, *plain)
+    assert prompt_of("ab", chat=True, tokens=tokens).ids == (start, *plain)  # once
     assert encode_answer(tokens, "ab", vocab_size=VOCABULARY) == tuple(plain)

@@ -64,6 +64,7 @@ def test_json_holds_the_score():
         "update": "rauq",
         "token_aggregation": "mean_log",
         "layer_aggregation": "max",
+        "part": "answer",
     }
     assert [token["collapse"] for token in record["tokens"]] == result.collapse.tolist()
     assert sum(token["contribution"] for token in record["tokens"]) == pytest.approx(result.uncertainty)
@@ -165,3 +166,16 @@ def test_a_sentence_says_why_something_is_undefined(settings):
     result = score(trace, settings)
     reason = result.reasons.uncertainty or result.reasons.collapse
     assert report.sentence(trace, result).endswith(f"undefined: {reason}.")
+
+
+@pytest.mark.parametrize(
+    ("value", "shares", "said"),
+    [
+        (0.511, (0.515001, -0.004001), "0.51 nats below a sure model, 0.51 from probability and 0.00 from attention"),
+        (0.51, (0.005, 0.505), "0.51 nats below a sure model, 0.01 from probability and 0.50 from attention"),
+    ],
+)
+def test_the_shares_that_are_shown_add_up_to_the_value_that_is_shown(value, shares, said):
+    trace = make_trace()
+    result = replace(score(trace), collapse=np.full(3, value), collapse_shares=np.tile(shares, (3, 1)))
+    assert said in report.sentence(trace, result)

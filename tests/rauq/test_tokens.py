@@ -150,7 +150,7 @@ def test_streamed_text_is_the_text():
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "🙂\udc80"])
 def test_a_lone_surrogate_is_refused_with_its_place(text):
     place = next(place for place, character in enumerate(text) if 0xD800 <= ord(character) <= 0xDFFF)
-    for encode in (BYTES.encode_answer, BYTES.encode_chat, lambda text: BYTES.encode(text, special=True)):
+    for encode in (BYTES.encode_answer, lambda text: BYTES.encode(text, special=True)):
         with pytest.raises(InvalidInput, match=rf"not valid Unicode at character {place} .*Remove"):
             encode(text)
 
@@ -162,28 +162,3 @@ def test_random_ids_always_join_to_the_decoded_bytes():
             ids = rng.integers(0, len(tokens.tokenizer), size=rng.integers(1, 20)).tolist()
             whole = b"".join(map(tokens.piece, ids)).decode("utf-8", "replace")
             assert "".join(tokens.texts(ids)) == whole
-
-
-def test_a_chat_template_is_applied_once_up_to_the_answer():
-    tokenizer = byte_tokenizer()
-    turns = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
-    tokenizer.chat_template = f"<s>{turns}{{% if add_generation_prompt %}}[a]{{% endif %}}"
-    tokens = Tokens(tokenizer)
-    ids = tokens.encode_chat("Where?")
-    assert tokens.text(ids) == "<s>[user]Where?[a]"
-    assert ids.count(tokenizer.bos_token_id) == 1
-
-
-@pytest.mark.parametrize(
-    ("template", "says"),
-    [
-        (None, "has no chat template. Pass chat=False"),
-        ("{% for", "chat template of this tokenizer fails .*Pass chat=False"),
-        ("{{ raise_exception('system first') }}", "fails .system first.*Pass chat=False"),
-    ],
-)
-def test_a_chat_template_that_fails_is_said(template, says):
-    tokenizer = byte_tokenizer()
-    tokenizer.chat_template = template
-    with pytest.raises(InvalidInput, match=says):
-        Tokens(tokenizer).encode_chat("Where?")

@@ -13,6 +13,7 @@ from tests.traces import make_trace
 
 ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
 SCALARS = ("prompt", "model", "revision", "kind", "chat_applied", "stop_reason", "num_layers", "vocab_size")
+LATER = ("dtype", "quantisation")  # older files lack them
 LISTS = ("layers", "answer_tokens", "pieces", "alternatives")
 
 
@@ -24,6 +25,8 @@ def rich_trace():
         prompt='Where "is"\n\x00 \u202e شلوم 🙂?',
         model="some/model",
         revision="abc",
+        dtype="bfloat16",
+        quantisation="Q4_K_M",
         kind="instruct",
         chat_applied=True,
         stop_reason="stop",
@@ -43,7 +46,7 @@ def rich_trace():
 
 
 def assert_same(first, second):
-    for name in (*SCALARS, *LISTS):
+    for name in (*SCALARS, *LATER, *LISTS):
         assert getattr(first, name) == getattr(second, name), name
     assert first.extras.keys() == second.extras.keys()
     pairs = {name: (getattr(first, name), getattr(second, name)) for name in ARRAYS}
@@ -222,6 +225,11 @@ def test_metadata_that_does_not_fit_is_refused(saved, change):
     rewritten(saved, **change)
     with pytest.raises(TraceFileError, match="its parts do not fit together"):
         Trace.load(saved)
+
+
+def test_a_file_from_before_weights_were_named_says_nothing_of_them(saved):
+    rewritten(saved, without=LATER)
+    assert [getattr(Trace.load(saved), name) for name in LATER] == ["", ""]
 
 
 @pytest.mark.parametrize("name", [*ARRAYS, *SCALARS, "layers", "answer_tokens", "pieces", "alternative_texts"])

@@ -33,7 +33,7 @@ def best(chosen: Chosen) -> None:
     clickable(figure, "best_and_worst", "Heat map: the best and the worst answers by the heads of a layer", chosen)
     st.caption(
         f"{best_and_worst_caption(shown, chosen.layer, tokens=chosen.asked.tokens)} Click a row: the answer opens in "
-        "Inspect. These are the extremes of the run; all answers are under Correct against incorrect."
+        "Inspect. These are the extremes of the run; the view Answers lists all of them."
     )
 
 

@@ -17,7 +17,10 @@ from pages.ui.camera import is_dark
 from pages.ui.of_run.drawing import chart, clickable, openable, sentence
 from rauq.settings import is_paper_setting, resolve
 
-_SHOWN = ("number", "group", "stratum", "error_label", "quality", "uncertainty", "num_tokens", "answer", "prompt")
+_SHOWN = (
+    *("number", "group", "stratum", "error_label", "quality", "by hand", "uncertainty", "num_tokens", "answer"),
+    *("references", "prompt"),
+)
 _HEIGHT = 560  # pixels
 
 
@@ -59,6 +62,9 @@ def _table(chosen: Chosen) -> pd.DataFrame:
     """One row an answer, its index the position among those chosen; columns that say nothing are left out."""
     table = chosen.run.answers.iloc[chosen.rows].reset_index(drop=True)
     table["uncertainty"] = cache.scores(chosen.run, chosen.settings)[chosen.rows]
+    verdicts = np.where(table["quality"] == 1, "correct", "incorrect")
+    table["by hand"] = np.where(table["corrected"], verdicts, "")
+    table["references"] = table["references"].map(" | ".join)
     said = [name for name in _SHOWN if table[name].dtype.kind in "if" or (table[name] != "").any()]
     return table[said].rename(columns={"num_tokens": "tokens"}).sort_values("uncertainty", ascending=False)
 

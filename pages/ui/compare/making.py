@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from pages.ui import cache, jobs
-from pages.ui.cache import ModelChoice
+from pages.ui import jobs
 from pages.ui.compare import answers_at_hand
 from pages.ui.compare.answers_at_hand import A, Answer, B
 from pages.ui.jobs import Branch, Job, Request
-from pages.ui.model_form import chosen_model
+from pages.ui.model_form import model_of
 from rauq import Trace
 from rauq.errors import InvalidInput, RauqError
 
@@ -58,8 +57,16 @@ def start_branch(a: Answer, token: int, instead: int | str, max_new_tokens: int)
         return
     trace = a.trace
     branch = Branch(origin=trace, token=token, instead=instead)
-    model = _model_of(trace)
-    start(Request(model=model, prompt=trace.prompt, branch=branch, max_new_tokens=max_new_tokens))
+    start(
+        Request(
+            model=model_of(trace),
+            prompt=trace.prompt,
+            context=trace.messages[:-1],
+            template_options=trace.template_options,
+            branch=branch,
+            max_new_tokens=max_new_tokens,
+        )
+    )
 
 
 def stop() -> None:
@@ -81,12 +88,3 @@ def open_file(content: bytes, name: str) -> None:
 def refuse(error: RauqError | None) -> None:
     """Tell why no answer is made, or, with None, no longer tell it."""
     st.session_state[_PROBLEM] = error
-
-
-def _model_of(trace: Trace) -> ModelChoice:
-    """The model that a trace names, as the user has chosen it if so, and by kind if it was taken for another one."""
-    for choice in (chosen_model(), ModelChoice(name=trace.model)):
-        loaded = cache.if_loaded(choice)
-        if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):
-            return choice
-    return ModelChoice(name=trace.model, kind=trace.kind)

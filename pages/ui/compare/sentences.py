@@ -55,7 +55,7 @@ def about_heads(scores: Scores) -> str:
 def settings_in_words(settings: Settings) -> str:
     """Signal, alpha and alignment, and what else is not as usual."""
     usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
-    names = ("layers", "heads", "update", "token_aggregation", "layer_aggregation")
+    names = ("layers", "heads", "update", "token_aggregation", "layer_aggregation", "part")
     others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
     return ", ".join([f"{settings.signal}, alpha {settings.alpha:g}, {settings.alignment}", *others])
 

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.ui import told
 from pages.ui.compare import settings
 from pages.ui.compare.settings import BOTH, ONLY_B, OWN, settings_of_both
-from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, SIGNAL, TOKENS, UPDATE
+from pages.ui.settings_link import ALIGNMENT, ALPHA, HEADS, LAYERS, OVER_LAYERS, PART, SIGNAL, TOKENS, UPDATE
 from rauq.settings import (
     HeadRule,
     LayerAggregation,
@@ -20,7 +20,7 @@ from rauq.settings import (
     Update,
     is_paper_setting,
 )
-from rauq.trace import Alignment, Trace
+from rauq.trace import Alignment, Part, Trace
 
 POPOVER = "scoring"
 _PAPERS = "paper's"
@@ -38,6 +38,7 @@ _LABELS: Mapping[str, str] = MappingProxyType(
         UPDATE: "Update",
         TOKENS: "Over tokens",
         OVER_LAYERS: "Over layers",
+        PART: "Part of the answer",
     }
 )
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -49,6 +50,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         UPDATE: get_args(Update),
         TOKENS: get_args(TokenAggregation),
         OVER_LAYERS: get_args(LayerAggregation),
+        PART: get_args(Part),
     }
 )
 _HELP: Mapping[str, str] = MappingProxyType(
@@ -59,6 +61,7 @@ _HELP: Mapping[str, str] = MappingProxyType(
         UPDATE: "How confidence flows from token to token. All but rauq are ablations of the paper.",
         TOKENS: "From the tokens of a layer to its uncertainty.",
         OVER_LAYERS: "From the layers to one uncertainty.",
+        PART: "The part is scored as if it were the whole answer. What comes before it counts as prompt.",
     }
 )
 
@@ -71,25 +74,25 @@ def settings_controls(a: Trace, b: Trace) -> None:
     place = st.popover(label, key=POPOVER, width="stretch", on_change="rerun")
     if place.open:
         with place:
-            _all_fields(own=own)
+            _all_fields(own=own, thinking=bool(a.thinking or b.thinking))
             st.button(
                 "Back to the paper's", key="paper", on_click=settings.back_to_the_papers, disabled=papers and not own
             )
 
 
-def _all_fields(*, own: bool) -> None:
+def _all_fields(*, own: bool, thinking: bool) -> None:
     st.session_state[OWN] = own
     st.toggle("Other settings for B", key=OWN, on_change=_toggle)
     if not own:
-        _fields(BOTH)
+        _fields(BOTH, thinking=thinking)
         return
     for tab, prefix in zip(st.tabs(["A", "B"]), (BOTH, ONLY_B), strict=True):
         with tab:
-            _fields(prefix)
+            _fields(prefix, thinking=thinking)
 
 
-def _fields(prefix: str) -> None:
-    for name in (SIGNAL, ALPHA, ALIGNMENT):
+def _fields(prefix: str, *, thinking: bool) -> None:
+    for name in (SIGNAL, ALPHA, *([PART] if thinking else []), ALIGNMENT):
         _field(prefix, name)
     more = st.expander("Layers, heads, update, aggregation", key=f"{prefix}more_settings", on_change="rerun")
     if more.open:

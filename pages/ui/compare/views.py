@@ -8,10 +8,11 @@ import rauq
 from analysis.comparison import (
     Columns,
     UnderOneSetting,
-    aligned,
+    aligned_answers,
     attention_difference,
     different_scales,
     find_first_difference,
+    same_prompt,
     under_each_setting,
     verdict,
     why_no_difference,
@@ -39,7 +40,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
     """
     (a, b) = (answer.trace for answer in pair)
     scores = (rauq.score(a, settings[0]), rauq.score(b, settings[1]))
-    columns = aligned(a.pieces, b.pieces, same_prompt=a.prompt == b.prompt)
+    columns = aligned_answers(a, b)
     token = answers_at_hand.selected_token(a)
     first_difference = find_first_difference(columns, a.pieces, b.pieces)
     scales = different_scales(a, b, *scores)
@@ -93,7 +94,7 @@ def _curves(
         config=buttons("confidence-and-collapse"),
         alt="Confidence of one layer each along the aligned tokens, and the collapse of both underneath",
     )
-    common = (first_difference or 0) if a.prompt == b.prompt else 0
+    common = (first_difference or 0) if same_prompt(a, b) else 0
     st.caption(about_curves(scores, scales, common=common))
 
 

@@ -1,4 +1,4 @@
-"""The self-check of a model, asked for here and now: what is captured beside the model's own eager attention."""
+"""The self-check of a model, run on request: captured attention beside float64 weights of the same inputs."""
 
 import time
 from collections.abc import Mapping
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 JOB, PROMPT = "_check_job", "check_prompt"
 _OFTEN = 0.5  # seconds
 _WHAT = (
-    "The model generates a few tokens while its attention is captured; then it reads the same tokens with eager "
-    "attention, which computes every weight. Both must be equal, layer by layer. Loading a model does this once with "
-    "random tokens; here it is done again, with your prompt if you give one."
+    "Tokens go through the model while its attention is captured. The same weights are recomputed in float64 from the "
+    "queries, keys and masks that enter the model's own attention function. Loading a model checks random tokens; here "
+    "you can give a prompt."
 )
 _CAPTION = (
-    "Largest absolute difference of an attention weight, each dot a layer, on a log scale. A difference of 0 is drawn "
-    "at 1e-9. It shows that the weights are the model's own; it does not show that they mean anything."
+    "For each layer, the captured weight that comes closest to its tolerance, which follows from the size of the "
+    "attention scores. Diamonds: the model's own eager attention. The check shows that the weights are the model's, "
+    "not what they mean."
 )
 _QUESTION = "Is the captured attention the model's own, here and now?"
 
@@ -59,7 +60,9 @@ def _found(job: Job, check: "Check") -> None:
     headline(captions.check_sentence(check))
     prompt = f" on “{running(job.request.prompt)}”" if job.request.prompt else " on random tokens"
     st.text(printable(f"{running(job.request.model.name)}{prompt}"))
-    chart(check_differences(check, dark=is_dark()), "self_check", "Largest difference of each layer, log scale")
+    chart(check_differences(check, dark=is_dark()), "self_check", "Difference of each layer, log scale")
+    if beside := captions.eager_sentence(check, job.dtype):
+        st.text(beside)
     st.caption(_CAPTION)
 
 

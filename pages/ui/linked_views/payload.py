@@ -11,6 +11,7 @@ import numpy as np
 from analysis.figures.style import attention_scale
 from pages.ui.words import Words
 from rauq import report
+from rauq.empty_answers import why_empty
 from rauq.labels import NEWLINE, SPACE, label, parts, visible
 from rauq.score import Score
 from rauq.trace import Alignment, Trace
@@ -42,6 +43,9 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "layers": trace.layers,
         "numHeads": trace.num_heads,
         "gaps": len(trace.pieces) - 1,
+        "thinking": trace.thinking,
+        "folded": score.settings.part == "answer",
+        "empty": bool(why_empty(trace, score.settings.part)),
         "picked": [
             {"layer": layer, "row": rows[layer], "head": int(head), "five": score.settings.heads == "top5"}
             for layer, head in zip(score.layers, score.heads, strict=True)
@@ -49,13 +53,13 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "deciding": score.layer,
         "collapseAt": found.token if found else None,
         "signalName": score.settings.signal,
-        "weights": _weights(trace, score.settings.alignment),
+        "weights": _weights(trace, score.settings.alignment, score.span),
         "arrays": {name: _base64(array, "<f4") for name, array in _arrays(trace, score).items()},
         "reasons": {name: reason for name, reason in reasons.items() if reason},
         "scales": {name: [colour for _, colour in attention_scale(dark=name == "dark")] for name in ("light", "dark")},
         "key": _KEY,
         "hint": _HINT,
-        "note": ONE_TOKEN if len(trace.pieces) == 1 else "",
+        "note": ONE_TOKEN if score.span[1] - score.span[0] == 1 and not why_empty(trace, score.settings.part) else "",
         "captions": {"map": _MAP_CAPTION, "confidence": _CHART_CAPTION},
     }
 
@@ -68,10 +72,9 @@ def live_payload(pieces: Sequence[str], words: Words) -> dict[str, Any]:
 
 def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
     """One row a layer, head or token, in the order in which the browser reads them."""
-    weights = trace.previous_token_attention(score.settings.alignment)
     heads = report.picked_heads(score)
     return {
-        "means": weights.mean(axis=2) if weights.shape[2] else np.full(weights.shape[:2], np.nan),
+        "means": report.mean_weights(trace, score.settings),
         "probability": np.exp(trace.logprobs),
         "entropy": trace.entropies,
         "signal": score.signal,
@@ -86,9 +89,14 @@ def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
 
 
 @lru_cache(maxsize=8)  # of a trace, whatever its score: half of what a changed setting would cost
-def _weights(trace: Trace, alignment: Alignment) -> str:
-    """Attention to the previous token (L, H, N - 1) in steps of 1 / 65534, half the bytes of float32; nan is 65535."""
+def _weights(trace: Trace, alignment: Alignment, span: tuple[int, int]) -> str:
+    """Attention to the previous token (L, H, N - 1) in steps of 1 / 65534, half the bytes of float32; nan is 65535.
+
+    Outside of the tokens that were scored it is nan.
+    """
     weights = trace.previous_token_attention(alignment).astype(np.float32)  # half precision ends at 65504
+    start, stop = span
+    weights[..., :start] = weights[..., max(start, stop - 1) :] = np.nan
     steps = np.round(np.clip(weights, 0, 1) * MOST_STEPS)
     return _base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
 

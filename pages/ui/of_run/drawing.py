@@ -7,9 +7,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from analysis.report.report_tables import csv_table
+from analysis.runs.verdicts import about_corrections
 from pages.ui import camera
 from pages.ui.links import FROM, NUMBER, RUN
 from pages.ui.of_run.chosen import ChosenAnswers, about_counts, counts
+from pages.ui.verdicts import verdict_buttons
 
 UNDEFINED = "–"
 _ROW = 35  # pixels
@@ -20,7 +22,7 @@ def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
     """What came out, in our own words and numbers, and how many answers are behind it."""
     st.header(text.removesuffix("."), anchor=False)
     about = about_counts(counts(chosen), chosen.thresholds, can_move_thresholds=chosen.can_move_thresholds)
-    st.caption("  \n".join(filter(None, [more, about])))
+    st.caption("  \n".join(filter(None, [more, " ".join([about, about_corrections(chosen.run)]).strip()])))
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:
@@ -59,7 +61,10 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Open in Inspect", key="open_answer", type="primary", disabled=not rows)
         save("Table as CSV", f"{name}.csv", lambda: csv_table(table))
-        st.caption(f"Tick a row to open it. {note}")
+        place = int(table.index[rows[0]]) if rows else None
+        number = None if place is None else int(chosen.column_of("number")[place])
+        verdict_buttons(chosen.run, chosen.name, number)
+    st.caption(f"Tick a row to open it or to correct its verdict. {note}")
     if pressed and rows:
         open_in_inspect(chosen, int(table.index[rows[0]]))
 

@@ -12,6 +12,7 @@ from analysis.runs.status import WORKING
 from pages.ui import cache, hosting
 from pages.ui.errors import printable
 from pages.ui.runs import actions, words
+from pages.ui.runs.corrected import corrected_verdicts
 from rauq.errors import RunError
 from rauq.labels import lines, size
 
@@ -22,6 +23,7 @@ def details(run: Listed) -> None:
     """Draw what is known of a run, and the buttons."""
     if run.manifest is not None:
         st.text(words.asked(run.manifest))
+    corrected_verdicts(run)
     if run.status is not None and run.status.state in words.WRONG:
         _log(run)
     if run.status is not None and run.status.failed and run.status.state not in WORKING:

@@ -111,13 +111,14 @@ def stored_layers() -> StoredLayers:
 
 
 def about_measure(measure: Measure, data: DataSet) -> str:
-    """Where a measure comes from, and how many examples lack what it needs."""
+    """Why it is the usual measure, if it is, where it comes from, and how many examples lack what it needs."""
     lacking = {
         need: sum(not has(example) for example in data.examples) for need, has in _HAS.items() if need in measure.needs
     }
     missing = [f"{number:,} of {len(data.examples):,} have no {need}" for need, number in lacking.items() if number]
     undefined = f" {' and '.join(missing)}: their quality stays undefined." if missing else ""
-    return f"From: {measure.source}.{undefined}"
+    usual = f"{data.quality_reason} " if measure.id == data.quality and data.quality_reason else ""
+    return f"{usual}From: {measure.source}.{undefined}"
 
 
 def _most(data: DataSet) -> int:

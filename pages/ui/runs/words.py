@@ -7,7 +7,7 @@ from analysis.quality.measures import MEASURES
 from analysis.runs.library import Listed
 from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
 from analysis.runs.status import WORKING, State, Status
-from rauq.labels import lines, running, size
+from rauq.labels import about_weights, lines, running, size
 from rauq.methods.table import METHODS
 
 WRONG: tuple[State, ...] = ("interrupted", "failed")
@@ -63,13 +63,20 @@ def asked(manifest: Manifest) -> str:
     begun = running(manifest.created[:16].replace("T", " "))
     said = [
         f"{request.count:,} examples of {running(request.data)}, asked on {begun} UTC",
-        f"Quality: {MEASURES[request.quality].name if request.quality in MEASURES else running(request.quality)}",
+        f"Quality: {_quality(manifest)}",
         f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
         *_methods(request),
         f"Kept token by token: the attention of {_LAYERS[request.stored_layers]}",
         _answerer(manifest.answerer) if manifest.answerer else "Its model was never loaded yet",
     ]
     return lines("\n".join(said))
+
+
+def _quality(manifest: Manifest) -> str:
+    """The measure, and why it was chosen where the data set says so."""
+    measure = manifest.request.quality
+    name = MEASURES[measure].name if measure in MEASURES else running(measure)
+    return f"{name}. {running(manifest.quality_reason)}" if manifest.quality_reason else name
 
 
 def _methods(request: Request) -> list[str]:
@@ -83,4 +90,6 @@ def _methods(request: Request) -> list[str]:
 
 def _answerer(answerer: Answerer) -> str:
     heads = f"{answerer.num_layers} layers of {answerer.num_heads} heads"
-    return f"{running(answerer.name)}: {answerer.kind}, {answerer.dtype}, {heads}, revision {answerer.revision[:12]}"
+    facts = f"{running(answerer.name)}: {answerer.kind}, {answerer.dtype}, {heads}, revision {answerer.revision[:12]}"
+    weights = about_weights(answerer.quantisation, answerer.dtype)
+    return f"{facts}. {weights}" if weights else facts

@@ -209,5 +209,6 @@ def test_guesses_of_columns_can_be_used(header, guessed):
 
 def test_the_measure_can_be_chosen():
     table = table_of({"prompt": "Q", "reference": "A"})
-    assert examples_from(table, guess_columns(table)).quality == "token_f1"
-    assert examples_from(table, guess_columns(table), quality="rouge_l", name="mine").quality == "rouge_l"
+    assert examples_from(table, guess_columns(table)).quality == "contains"
+    chosen = examples_from(table, guess_columns(table), quality="rouge_l", name="mine")
+    assert (chosen.quality, chosen.quality_reason) == ("rouge_l", "")

@@ -4,7 +4,7 @@ import pytest
 
 from analysis.evidence import captions
 from analysis.evidence.topics import SUBJECTS, missing, of_subjects
-from rauq.capture.check import EXACT, Check
+from rauq.capture.check import Check
 from tests.evidence import KEPT, MISSED, make_record
 
 
@@ -37,14 +37,26 @@ def test_limits_count_what_is_missed():
 @pytest.mark.parametrize(
     ("layers", "differences", "words"),
     [
-        ((0, 2), (1e-7, 3e-7), "own: at most 3.0e-07 off in 2 layers, in layer 2; 1e-05 is tolerated."),
-        ((5,), (2e-3,), "Not exact: the captured attention differs: at most 2.0e-03 off in 1 layer, in layer 5"),
-        ((0, 3), (1e-7, float("inf")), "Not exact: the captured weights of layer 3 are in other places"),
+        ((0, 2), (1e-7, 3e-7), "own: 2 layers; worst is layer 2, 3.0e-07 from float64 (1.0e-05 tolerated)."),
+        ((5,), (2e-3,), "Not exact: the captured attention differs: 1 layer; worst is layer 5, 2.0e-03 from float64"),
+        ((0, 3), (1e-7, float("inf")), "Not exact: the captured weights of layer 3 are at other positions"),
         ((), (), "no layer with attention"),
     ],
 )
-def test_a_check_is_told_in_one_sentence(layers, differences, words):
-    assert words in captions.check_sentence(Check(layers, differences, EXACT))
+def test_a_check_is_one_sentence(layers, differences, words):
+    bounds = (1e-5,) * len(layers)
+    assert words in captions.check_sentence(Check(layers, differences, bounds, bounds))
+
+
+def test_a_check_names_what_is_wrong_besides_the_differences():
+    found = Check((0,), (1e-7,), (1e-5,), (0.0,), "it has a part that is not captured")
+    assert captions.check_sentence(found) == "Not exact: it has a part that is not captured."
+
+
+def test_eager_attention_is_said_with_its_precision_where_it_is_known():
+    found = Check((0, 1), (1e-7, 1e-7), (1e-5, 1e-5), (2e-3, 4.9e-2))
+    assert captions.eager_sentence(found, "bfloat16").endswith("attention in bfloat16 is up to 4.9e-02 from float64.")
+    assert captions.eager_sentence(Check((0,), (1e-7,), (1e-5,), (float("nan"),)), "float32") == ""
 
 
 def test_records_and_what_is_missing_of_them_are_all_there_is():

@@ -15,11 +15,14 @@ import pytest
 import rauq
 from analysis.exports.python_code import python_code
 from rauq.atlas.recorded import load_recorded
+from rauq.sampling import Sampling
 from rauq.settings import Settings
 from rauq.trace import Alternative
 from tests.traces import make_trace
 
 ROOT = Path(__file__).parents[3]
+DRAWN = Sampling(temperature=0.7, top_p=0.9, top_k=5, seed=2**64 - 1)
+DRAWS = f"do_sample=True, temperature=0.7, top_p=0.9, top_k=5, seed={2**64 - 1})"
 SETTINGS = [
     Settings(),
     Settings(alpha=0.35),
@@ -135,7 +138,7 @@ def test_model_is_asked_for_as_it_was_loaded(model, revision, arguments):
     assert f"load_model({arguments})" in python_code(trace, rauq.score(trace))
 
 
-def test_only_a_greedy_answer_is_generated():
+def test_only_what_leads_to_the_answer_again_is_generated():
     greedy = ((Alternative(0, "a", -0.1),), (Alternative(1, "b", -0.1),), (Alternative(2, "c", -0.1),))
     for trace, call in (
         (make_trace(alternatives=greedy), "lm.generate"),
@@ -143,6 +146,10 @@ def test_only_a_greedy_answer_is_generated():
         (make_trace(alternatives=greedy, stop_reason="cancelled"), "lm.read"),
         (make_trace(alternatives=greedy[::-1]), "lm.read"),
         (make_trace(alternatives=((),) * 3), "lm.read"),
+        (make_trace(sampling=DRAWN), DRAWS),
+        (make_trace(alternatives=greedy, sampling=DRAWN), DRAWS),
+        (make_trace(sampling=replace(DRAWN, seed=None)), "lm.read"),
+        (make_trace(sampling=DRAWN, stop_reason="cancelled"), "lm.read"),
     ):
         code = python_code(trace, rauq.score(trace))
         assert call in code

@@ -13,7 +13,18 @@ from tests.answers import VOCAB_SIZE, random_trace
 LAYERS, HEADS = 6, 4
 
 
-def made_run(folder, *, quality, lengths=None, groups=("one", "two"), text="a", name="made", failures=1, facts=True):
+def made_run(
+    folder,
+    *,
+    quality,
+    lengths=None,
+    groups=("one", "two"),
+    text="a",
+    name="made",
+    failures=1,
+    facts=True,
+    references=(),
+):
     """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more.
 
     With `facts`, the last token of each answer carries the fact.
@@ -23,7 +34,8 @@ def made_run(folder, *, quality, lengths=None, groups=("one", "two"), text="a", 
     lengths = [3 + number % 5 for number in range(len(quality))] if lengths is None else lengths
     count = len(quality) + failures
     examples = tuple(
-        Example(id=f"id {number}", prompt=f"{text}?", group=groups[number % len(groups)]) for number in range(count)
+        Example(id=f"id {number}", prompt=f"{text}?", group=groups[number % len(groups)], references=references)
+        for number in range(count)
     )
     outcomes = [
         _answered(number, length, value, text, facts=facts)

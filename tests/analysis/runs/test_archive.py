@@ -98,9 +98,53 @@ def test_what_is_no_archive_of_a_run_is_refused(packed, tmp_path):
     refused(io.BytesIO(b"PK\x03\x04 and nothing more"), root, "no archive of a run")
     refused(io.BytesIO(packed[: len(packed) // 2]), root, "no archive of a run")
     refused(zipped({ANSWERS: "x"}), root, "no manifest.json")
-    flipped = bytearray(packed)
-    flipped[len(packed) // 2] ^= 0xFF
-    refused(io.BytesIO(bytes(flipped)), root, "damaged")
+
+
+def flipped(packed, place):
+    content = bytearray(packed)
+    content[place] ^= 0xFF
+    return io.BytesIO(bytes(content))
+
+
+def parts_of(packed, name):
+    """Where an entry's local header begins, its data begin, and its data end."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as files:
+        entry = files.getinfo(name)
+    header = entry.header_offset
+    lengths = np.frombuffer(packed[header + 26 : header + 30], dtype="<u2")  # of the name and of the extra field
+    data = header + 30 + int(lengths.sum())
+    return header, data, data + entry.compress_size
+
+
+def test_damaged_data_are_refused(packed, tmp_path):
+    with zipfile.ZipFile(io.BytesIO(packed)) as files:
+        names = [entry.filename for entry in files.infolist() if entry.file_size]
+    assert len(names) > 4
+    for name in names:
+        _, first, end = parts_of(packed, name)
+        for place in (first, (first + end) // 2, end - 1):
+            refused(flipped(packed, place), tmp_path / "runs", "damaged")
+
+
+def test_a_damaged_header_is_refused_or_changes_nothing(prepared, tmp_path):
+    """Readers of zip files ignore some bytes of headers, such as the sizes that the directory at the end repeats."""
+    expected = {path.name: path.read_bytes() for path in prepared.iterdir() if goes_along(path.name)}
+    with export_zip(prepared) as file:
+        packed = file.read()
+    header, data, end = parts_of(packed, MANIFEST)
+    outcomes = {}
+    for place in (*range(header, data), *range(end, len(packed))):
+        root = tmp_path / f"runs-{place}"
+        try:
+            folder = import_zip(flipped(packed, place), root, "run")
+        except RunError:
+            assert list(root.iterdir()) == []
+            outcomes[place] = "refused"
+        else:
+            assert {path.name: path.read_bytes() for path in folder.iterdir()} == expected
+            outcomes[place] = "the same run"
+    assert outcomes[header] == "refused"
+    assert outcomes[header + 19] == "the same run"
 
 
 def test_links_and_twins_are_refused(tmp_path):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from analysis.comparison import Columns
@@ -49,6 +50,7 @@ def pair_of_strips(
     sides = [_scored_side(answer, score) for answer, score in zip(answers, scores, strict=True)]
     data = {
         "headline": headline,
+        "folds": folds(columns, [answer.trace for answer in answers]),
         "sides": _with_looks(sides),
         "columns": columns,
         "first_difference": first_difference,
@@ -73,10 +75,26 @@ def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
             "live": True,
             "legend": _legend(marks=bool(a.wrong)),
             "branches": [],
+            "folds": [],
         },
         _ignore,
         _ignore,
     )
+
+
+def folds(columns: Columns, traces: Sequence[Trace]) -> list[tuple[int, int]]:
+    """Runs of columns, from the first to before the last, in which every token is thinking."""
+    thinking = [
+        all(token is None or _thinks(trace, token) for token, trace in zip(column, traces, strict=True))
+        for column in columns
+    ]
+    edges = np.flatnonzero(np.diff([False, *thinking, False]))
+    return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+
+
+def _thinks(trace: Trace, token: int) -> bool:
+    start, stop = trace.thinking or (0, 0)
+    return start <= token < stop
 
 
 def _draw(data: dict[str, Any], on_select: Callable[[int | None], None], on_branch: Callable[[int, int], None]) -> None:

@@ -26,7 +26,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.onmouseleave = button.onblur = () => { delete tip.dataset.silent; tip.hidePopover(); };
     button.onkeydown = (event) => {
       if (event.key === "Escape") tip.hidePopover();
-      const target = neighbour(event.key, place, data.columns);
+      const target = neighbour(event.key, place, data.columns, (column) => columns[column].hidden);
       if (target === null) return;
       event.preventDefault();
       makeReachable(buttons, target);
@@ -43,7 +43,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   markSelected(buttons, data);
   root("headline").textContent = data.headline;
   const grid = root("grid");
-  grid.replaceChildren(drawHeads(data.sides), ...columns);
+  grid.replaceChildren(drawHeads(data.sides), ...withFolds(columns, data, grid));
   grid.setAttribute("aria-busy", String(data.live));
   grid.classList.toggle("long", data.long);
   makeReachable(buttons, buttons.has(focused) ? focused : firstStop(data, buttons));
@@ -98,6 +98,26 @@ function drawColumn(tokens, column, data, buttons) {
   return node;
 }
 
+// Runs of columns that hold only thinking are one control until it is opened; which are open stays with the page.
+function withFolds(columns, data, grid) {
+  const nodes = [...columns];
+  for (const [first, end] of [...data.folds].reverse()) {
+    const key = JSON.stringify([first, end]);
+    const button = make("button", "fold", `thinking, ${end - first} token${end - first === 1 ? "" : "s"}`);
+    button.type = "button";
+    const paint = (open) => {
+      grid.dataset[`open${first}`] = open ? key : "";
+      button.setAttribute("aria-expanded", String(open));
+      for (const column of columns.slice(first, end)) column.hidden = !open;
+    };
+    button.onclick = () => paint(button.getAttribute("aria-expanded") !== "true");
+    const selected = data.selected === null ? -1 : data.columns.findIndex(([token]) => token === data.selected);
+    paint(grid.dataset[`open${first}`] === key || (selected >= first && selected < end));
+    nodes.splice(first, 0, button);
+  }
+  return nodes;
+}
+
 function drawCell(side, token, still) {
   const cell = side.cells[token];
   const button = make("button", `cell${cell.collapse ? " collapse" : ""}${cell.wrong ? " wrong" : ""}${still ? " still" : ""}`);
@@ -118,9 +138,9 @@ function markSelected(buttons, { columns, selected }) {
 }
 
 // Left and right go along an answer, over its gaps; up and down change between A and B.
-function neighbour(key, place, columns) {
+function neighbour(key, place, columns, hidden) {
   const [lane, column] = place.split("-").map(Number);
-  const own = columns.flatMap((tokens, index) => (tokens[lane] === null ? [] : [index]));
+  const own = columns.flatMap((tokens, index) => (tokens[lane] === null || hidden(index) ? [] : [index]));
   const at = own.indexOf(column);
   const along = { ArrowRight: own[at + 1], ArrowLeft: own[at - 1], Home: own[0], End: own.at(-1) };
   if (key in along) return along[key] === undefined ? null : `${lane}-${along[key]}`;
@@ -136,7 +156,8 @@ function makeReachable(buttons, target) {
 function firstStop(data, buttons) {
   const weak = data.columns.findIndex(([token]) => token !== null && data.sides[0].cells[token].collapse);
   const chosen = data.selected === null ? -1 : data.columns.findIndex(([token]) => token === data.selected);
-  const stop = `0-${Math.max(chosen, chosen < 0 ? weak : 0)}`;
+  const seen = data.columns.findIndex((tokens, index) => tokens[0] !== null && !data.folds.some(([first, end]) => index >= first && index < end));
+  const stop = `0-${chosen >= 0 ? chosen : weak >= 0 ? weak : Math.max(seen, 0)}`;
   return buttons.has(stop) ? stop : buttons.keys().next().value;
 }
 

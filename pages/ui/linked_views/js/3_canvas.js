@@ -32,9 +32,11 @@ function writeTurned(context, text, x, y, angle, align, colour) {
   context.restore();
 }
 
-// Token labels under an axis, tilted; an even choice of them where they would run into each other.
+// Token labels under an axis, tilted; an even choice of them where they would run into each other. An axis without
+// width, as on a hidden or very narrow canvas, gets none: a step of 0 or below would never reach the end.
 function writeTokens(context, labels, xOf, y, width) {
-  const step = Math.ceil((labels.length * 17) / width);
+  if (!(width > 0)) return;
+  const step = Math.max(1, Math.ceil((labels.length * 17) / width));
   for (let index = 0; index < labels.length; index += step) {
     writeTurned(context, labels[index], xOf(index) + 3, y, -0.85, "right");
   }

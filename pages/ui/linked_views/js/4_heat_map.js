@@ -43,7 +43,7 @@ function stepOf(count, room, each) {
 function drawLayerHead(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const { layers, numHeads } = data;
-  const area = { x: 44, y: 6, width: width - 44 - 52, height: height - 6 - 40 };
+  const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 40) };
   const atToken = view.token > 0;
   const top = atToken ? data.topWeight : data.topMean;
   const weight = (row, head) => (atToken ? data.attention[(row * numHeads + head) * data.gaps + view.token - 1] : data.means[row * numHeads + head]);
@@ -82,7 +82,7 @@ function ring(context, [x, y], radius) {
 function drawTokenHead(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
-  const area = { x: 44, y: 6, width: width - 44 - 52, height: height - 6 - 62 };
+  const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 62) };
   const row = data.layers.indexOf(view.layer);
   const weight = (head, token) => (token ? data.attention[(row * data.numHeads + head) * data.gaps + token - 1] : NaN);
   const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, top: data.topWeight, colours });

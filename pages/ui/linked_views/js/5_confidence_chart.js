@@ -4,7 +4,7 @@ function drawConfidence(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
   const left = 44;
-  const area = { x: left, width: width - left - 8 };
+  const area = { x: left, width: Math.max(0, width - left - 8) };
   const cell = area.width / count;
   const xOf = (token) => area.x + (token + 0.5) * cell;
   const foot = height - 58;

@@ -29,10 +29,37 @@ function drawStrip(strip, data, act) {
     button.onkeydown = (event) => act.key(event, index);
     return button;
   });
-  strip.replaceChildren(...buttons.flatMap((button, index) => (data.tokens[index].endsLine ? [button, make("span", "line")] : [button])));
+  const nodes = buttons.map((button, index) => (data.tokens[index].endsLine ? [button, make("span", "line")] : [button]));
+  if (data.thinking) nodes.splice(data.thinking[0], 0, [foldButton(data, act)]);
+  strip.replaceChildren(...nodes.flat());
   strip.setAttribute("aria-busy", String(data.live));
   strip.classList.toggle("long", data.long);
   return buttons;
+}
+
+// The thinking part of an answer is one control until it is opened.
+function foldButton(data, act) {
+  const [start, stop] = data.thinking;
+  const button = make("button", "fold", `thinking, ${stop - start} token${stop - start === 1 ? "" : "s"}`);
+  button.type = "button";
+  button.onclick = () => act.fold();
+  return button;
+}
+
+function isHidden(data, view, index) {
+  return Boolean(data.thinking) && view.folded && index >= data.thinking[0] && index < data.thinking[1];
+}
+
+// Hide what is folded, line breaks of its tokens included.
+function paintFold(strip, buttons, data, view) {
+  const fold = strip.querySelector(".fold");
+  if (!fold) return;
+  fold.setAttribute("aria-expanded", String(!view.folded));
+  buttons.forEach((button, index) => {
+    const hidden = isHidden(data, view, index);
+    button.hidden = hidden;
+    if (button.nextSibling?.className === "line") button.nextSibling.hidden = hidden;
+  });
 }
 
 function tokenButton(token, index) {
@@ -48,7 +75,8 @@ function tokenButton(token, index) {
 // What changes with the selection, the colouring and the marks; the buttons themselves stay.
 function paintStrip(buttons, data, view) {
   const { values, level, places } = colouring(data, view);
-  const stop = view.token ?? data.collapseAt ?? 0;
+  const first = buttons.findIndex((_, index) => !isHidden(data, view, index));
+  const stop = view.token ?? data.collapseAt ?? first;
   buttons.forEach((button, index) => {
     const collapse = index === data.collapseAt;
     const wrong = view.wrong.includes(index);

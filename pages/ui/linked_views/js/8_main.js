@@ -30,6 +30,11 @@ function build(root) {
 function actions(stage) {
   return {
     select: (change) => select(stage, change),
+    fold: () => {
+      stage.view.folded = !stage.view.folded;
+      if (stage.view.token !== null && isHidden(stage.data, stage.view, stage.view.token)) select(stage, { token: null });
+      paint(stage);
+    },
     toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
     colour: (name) => {
       select(stage, { colour: name });
@@ -44,11 +49,12 @@ function actions(stage) {
 
 function pressed(stage, event, index) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const last = stage.buttons.length - 1;
-  const target = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: last }[event.key];
+  const seen = stage.buttons.flatMap((_, token) => (isHidden(stage.data, stage.view, token) ? [] : [token]));
+  const [at, last] = [seen.indexOf(index), seen.length - 1];
+  const target = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last }[event.key];
   if (target !== undefined) {
     event.preventDefault();
-    select(stage, { token: clamp(target, 0, last) });
+    select(stage, { token: seen[clamp(target, 0, last)] });
     stage.buttons[stage.view.token].focus();
   } else if (event.key === "Escape") {
     if (stage.part("tip").matches(":popover-open")) stage.act.leave();
@@ -84,10 +90,13 @@ function take(stage, data) {
     stage.chosen = { ...data.selection };
     stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [] };
   }
+  if (another || stage.view.folded === undefined) stage.view.folded = Boolean(data.folded);
+  if (!data.folded) stage.view.folded = false;
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
   stage.data = data.live ? { ...data, collapseAt: null } : decoded({ ...data }, stage.data);
   for (const name of ["source", "headline", "detail", "note"]) part(name).textContent = data[name] ?? "";
   stage.root.classList.toggle("live", data.live);
+  stage.root.classList.toggle("empty", Boolean(data.empty));
   if (another || data.live) stage.buttons = drawStrip(part("strip"), stage.data, stage.act);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
   if (!data.live) describe(stage);
@@ -138,9 +147,12 @@ function paint(stage) {
   const { part, data, view, drawn } = stage;
   if (data.live) return paintLive(stage);
   current(stage);
+  if (view.token !== null && isHidden(data, view, view.token)) view.folded = false; // a chart or a link selected it
   const colours = palette(stage.root, data.scales);
+  paintFold(part("strip"), stage.buttons, data, view);
   paintStrip(stage.buttons, data, view);
   paintTokenBar(stage);
+  if (data.empty) return; // nothing was scored: the panels are hidden
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
   const front = data.picked[data.frontRow];

@@ -1,0 +1,150 @@
+"""Verdicts that the user corrected, kept in a file beside the shards of a run, which stay as they are."""
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from analysis.runs.files import CORRECTIONS, CORRECTIONS_LOCK
+from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, write_whole
+from analysis.runs.typed import typed
+from rauq.errors import RunError
+
+SCHEMA = 1
+LARGEST = 128 * 2**20  # bytes; a correction takes about 80
+
+_PATIENCE = 10.0  # seconds: another session holds the lock for as long as it takes to write the file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correction:
+    """The user's verdict on the answer to the example `number`; `answer_crc32` says which answer that was."""
+
+    number: int
+    correct: bool
+    answer_crc32: int
+
+
+def correction(number: int, answer: str, *, correct: bool) -> Correction:
+    """A verdict on this answer to the example `number`."""
+    return Correction(number=number, correct=correct, answer_crc32=_crc32(answer))
+
+
+def fits(correction: Correction, answer: str) -> bool:
+    """Whether a correction is of this answer, and not of an earlier one to the same example."""
+    return correction.answer_crc32 == _crc32(answer)
+
+
+def read_corrections(folder: Path) -> tuple[Correction, ...]:
+    """The corrections of a run, by number; none where there is no file.
+
+    Raises:
+        RunError: the file is damaged or of another schema.
+    """
+    path = folder / CORRECTIONS
+    try:
+        return _read(json.loads(_content(path)))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        message = (
+            f"The corrected verdicts of {folder.name} cannot be read: {CORRECTIONS} is damaged ({error}). Take that "
+            "file from a copy of the run, or discard the corrections: on the page Runs, or by deleting the file."
+        )
+        raise RunError(message) from error
+
+
+def add_correction(folder: Path, added: Correction) -> None:
+    """Keep a correction; of two of one answer, the last one holds.
+
+    Raises:
+        RunError: the file is damaged or cannot be written.
+    """
+    with _locked(folder):
+        others = [one for one in read_corrections(folder) if one.number != added.number]
+        _write(folder, sorted([*others, added], key=lambda one: one.number))
+
+
+def remove_correction(folder: Path, number: int) -> None:
+    """Undo the correction of one answer, if there is one.
+
+    Raises:
+        RunError: the file is damaged or cannot be written.
+    """
+    with _locked(folder):
+        _write(folder, [one for one in read_corrections(folder) if one.number != number])
+
+
+def remove_corrections(folder: Path) -> None:
+    """Undo all corrections of a run, readable or not.
+
+    Raises:
+        RunError: the file cannot be deleted.
+    """
+    with _locked(folder):
+        _write(folder, [])
+
+
+def _content(path: Path) -> bytes:
+    if path.stat().st_size > LARGEST:
+        message = f"it has more than {LARGEST:,} bytes"
+        raise ValueError(message)
+    return path.read_bytes()
+
+
+def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
+    if found["schema"] != SCHEMA:
+        message = f"schema {found['schema']!r}, and this version reads {SCHEMA}"
+        raise ValueError(message)
+    if found["crc32"] != _crc32(_text(found["corrections"])):
+        message = "it was changed since it was written"
+        raise ValueError(message)
+    corrections = tuple(typed(Correction, row) for row in found["corrections"])
+    numbers = [one.number for one in corrections]
+    if numbers != sorted(set(numbers)) or not all(0 <= number < MOST_EXAMPLES for number in numbers):
+        message = "its numbers are not those of answers, each once and in order"
+        raise ValueError(message)
+    return corrections
+
+
+def _write(folder: Path, corrections: Iterable[Correction]) -> None:
+    """Write the file whole or not at all; without a correction there is no file."""
+    rows, path = [asdict(one) for one in corrections], folder / CORRECTIONS
+    if not rows:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        return
+    text = json.dumps({"schema": SCHEMA, "crc32": _crc32(_text(rows)), "corrections": rows}, indent=1)
+    write_whole(path, lambda temporary: temporary.write_text(f"{text}\n", encoding="utf-8"))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock under which corrections are changed; reading them for display needs no lock."""
+    try:
+        lock = FileLock(folder / CORRECTIONS_LOCK)
+        lock.acquire(timeout=_PATIENCE)
+    except Timeout as error:
+        message = f"The verdicts of {folder.name} are being corrected elsewhere. Try again in a moment."
+        raise RunError(message) from error
+    except OSError as error:
+        raise cannot_write(folder / CORRECTIONS, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _text(rows: list[dict[str, Any]]) -> str:
+    return json.dumps(rows, sort_keys=True)
+
+
+def _crc32(text: str) -> int:
+    return zlib.crc32(text.encode(errors="surrogatepass"))

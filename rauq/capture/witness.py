@@ -1,0 +1,141 @@
+"""Attention weights in float64, from the inputs of the model's own attention functions, with bounds on rounding.
+
+This does not use the recorder of `rauq.capture.tap`, so whatever the recorder drops or misreads shows as a difference.
+"""
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, PreTrainedModel
+
+from rauq.capture import tap
+from rauq.trace import NUM_BANDS
+
+ROUNDING = 2.0**-24  # unit roundoff of float32, in which every band is computed
+FLOOR = 1e-6  # a difference of a weight that is too small for any figure to show
+MOST = 2e-2  # never tolerated, whatever the scores are
+
+_SOFTMAX_ROUNDINGS = 128  # exponentials, their sum and the division: relative to the weight
+_one_at_a_time = threading.Lock()  # the functions are swapped for all threads, and put back in order
+
+
+class Call(NamedTuple):
+    """One attention call: queries (1, H, n, D), keys (1, H_kv, T, D), mask, the other arguments, and the result."""
+
+    module: nn.Module
+    query: Tensor
+    key: Tensor
+    mask: Tensor | None
+    options: Mapping[str, Any]
+    result: Any
+
+
+@contextmanager
+def watching(model: PreTrainedModel, note: Callable[[Call], None]) -> Iterator[None]:
+    """Call `note` after every attention call that this thread makes in this model."""
+    modules, thread = set(model.modules()), threading.get_ident()
+    files = [file for file in {sys.modules[type(part).__module__] for part in modules} if hasattr(file, tap.EAGER)]
+    names = tap.implementations(model)
+
+    def watched(attend: tap.AttentionFunction) -> tap.AttentionFunction:
+        @functools.wraps(attend)
+        def watcher(
+            module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
+        ) -> Any:
+            result = attend(module, query, key, value, attention_mask, **kwargs)
+            if module in modules and threading.get_ident() == thread:
+                note(Call(module, query, key, attention_mask, kwargs, result))
+            return result
+
+        return watcher
+
+    with _one_at_a_time:
+        eager = [(file, getattr(file, tap.EAGER)) for file in files]
+        named = [(name, AttentionInterface()[name]) for name in names]
+        try:
+            for file, attend in eager:
+                setattr(file, tap.EAGER, watched(attend))
+            for name, attend in named:
+                AttentionInterface.register(name, watched(attend))
+            yield
+        finally:
+            for file, attend in eager:
+                setattr(file, tap.EAGER, attend)
+            for name, attend in named:
+                AttentionInterface.register(name, attend)
+
+
+def recomputed(call: Call) -> tuple[Tensor, Tensor]:
+    """The weights (H, n, T) of a call, in float64 on the CPU, and how far each may be off in float32.
+
+    score = query . key * scaling, softcap, mask, softmax with the sink in its normaliser.
+
+    What is tolerated follows from float32 arithmetic on the same inputs. A score of D products carries an error of at
+    most e_j = (D + 4) u sum_d |q_d k_jd| |scaling|, with u = 2^-24, in whatever order they are added (Higham, Accuracy
+    and Stability of Numerical Algorithms, section 3.1); softcap does not enlarge it, a mask that is a bias adds u times
+    its size. To first order softmax moves weight w_k by w_k (d_k - sum_j w_j d_j), hence by at most
+    w_k ((1 - w_k) e_k + sum_{j != k} w_j e_j), times exp(2 max e) for the higher orders; 128 u w_k covers the rounding
+    of exponentials, sum and division.
+    """
+    query, key = _double(call.query[0]), _double(call.key[0])
+    width = query.shape[-1]
+    key = key.repeat_interleave(len(query) // key.shape[0], dim=0)
+    scaling = call.options.get("scaling")
+    scaling = width**-0.5 if scaling is None else float(scaling)
+    scores = query @ key.transpose(1, 2) * scaling
+    errors = query.abs() @ key.abs().transpose(1, 2) * abs(scaling) * (width + 4) * ROUNDING
+    if (softcap := call.options.get("softcap")) is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+        errors += 4 * ROUNDING * softcap
+    if call.mask is not None:
+        bias = _bias(call.mask[0, :, :, : key.shape[1]])
+        scores = scores + bias
+        errors += ROUNDING * bias.abs().where(bias.isfinite(), 0.0)
+    weights = _softmax(scores, call.options.get("s_aux"))
+    return weights, _tolerated(weights, errors)
+
+
+def nearest(weights: Tensor, *, end: int) -> Tensor:
+    """What the last n queries put on their K nearest keys, (H, n, K) of (H, n, T): 0 where the model holds no key.
+
+    Positions before the sequence are nan; the last query and the last key have position `end - 1`.
+    """
+    num_rows, num_keys = weights.shape[1:]
+    back = torch.arange(NUM_BANDS)
+    columns = num_keys - num_rows + torch.arange(num_rows)[:, None] - back  # (n, K)
+    chosen = weights.gather(-1, columns.clamp(min=0).expand(len(weights), -1, -1))
+    before_sequence = end - num_rows + torch.arange(num_rows)[:, None] < back
+    return chosen.masked_fill(columns < 0, 0.0).masked_fill(before_sequence, torch.nan)
+
+
+def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
+    if sinks is None:
+        return torch.softmax(scores, dim=-1)
+    column = _double(sinks).view(-1, 1, 1).expand(-1, scores.shape[1], 1)
+    return torch.softmax(torch.cat([scores, column], dim=-1), dim=-1)[..., :-1]
+
+
+def _tolerated(weights: Tensor, errors: Tensor) -> Tensor:
+    errors = errors.where(weights > 0, 0.0)
+    share = weights * errors
+    first_order = weights * (errors + share.sum(dim=-1, keepdim=True) - 2 * share)
+    moved = first_order * torch.exp(2 * errors.amax(dim=-1, keepdim=True))
+    return (moved + _SOFTMAX_ROUNDINGS * ROUNDING * weights + FLOOR).clamp(max=MOST)
+
+
+def _bias(mask: Tensor) -> Tensor:
+    """What a mask adds to the scores: models write "masked" as False, or as the smallest number of their dtype."""
+    if mask.dtype == torch.bool:
+        return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask.cpu(), -torch.inf)
+    bias = _double(mask)
+    return bias.masked_fill(bias <= torch.finfo(mask.dtype).min / 2, -torch.inf)
+
+
+def _double(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().double()  # to the CPU first: not every device has float64

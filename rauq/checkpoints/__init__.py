@@ -1,0 +1,1 @@
+"""Models before their weights are read, and the store of dequantised weights."""

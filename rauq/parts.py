@@ -1,0 +1,81 @@
+"""The parts of an answer of a reasoning model: its thinking, and the answer proper, each as a trace of its own."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from rauq.trace import Part, Trace
+
+NO_PART = MappingProxyType(
+    {
+        "answer": "the model was still thinking when the answer ended, so it has no answer part",
+        "thinking": "this answer has no thinking part",
+    }
+)
+
+
+def span_of(thinking: tuple[int, int] | None, num_tokens: int, part: Part) -> tuple[int, int]:
+    """The tokens of a part of an answer, as (start, stop), stop exclusive; start equals stop where it has none.
+
+    The answer part is what follows the thinking.
+    """
+    if part == "thinking":
+        return thinking or (0, 0)
+    return (thinking[1] if thinking and part == "answer" else 0), num_tokens
+
+
+def part_of(trace: Trace, part: Part) -> Trace | None:
+    """A part of an answer as if it were the whole: what comes before it becomes prompt; None where it has no token.
+
+    `prompt` and `messages` stay those of the whole, so that no thinking is read as a question. Of the extras,
+    `lookback` is kept only for a part that begins the answer: it has one mean over the answer so far, which cannot be
+    split into tokens before the part and tokens in it. `hidden` is kept only for a part that ends the answer, since it
+    is the state of the last token alone; for a part of one token that follows others it is nan, since it would have to
+    be a mean over the prompt. Unknown extras are dropped.
+    """
+    num_tokens = len(trace.answer_ids)
+    start, stop = span_of(trace.thinking, num_tokens, part)
+    if start == stop:
+        return None
+    if trace.thinking is None or part == "all":
+        return trace
+    tokens = slice(start, stop)
+    return replace(
+        trace,
+        thinking=None,
+        stop_reason=trace.stop_reason if stop == num_tokens else "given",
+        prompt_ids=np.concatenate([trace.prompt_ids, trace.answer_ids[:start]]),
+        answer_ids=trace.answer_ids[tokens],
+        answer_tokens=trace.answer_tokens[tokens],
+        pieces=trace.pieces[tokens],
+        logprobs=trace.logprobs[tokens],
+        entropies=trace.entropies[tokens],
+        alternatives=trace.alternatives[tokens],
+        attention=trace.attention[:, :, start : stop + 1],  # row r is the query at position M - 1 + r
+        extras=_extras(trace, start, stop),
+        wrong=tuple(token - start for token in trace.wrong if start <= token < stop),
+    )
+
+
+def answer_text(trace: Trace) -> str:
+    """The answer without thinking and without the text of an end token: what is judged."""
+    answer = part_of(trace, "answer")
+    return "" if answer is None else answer.answer
+
+
+def _extras(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
+    num_tokens, tokens = len(trace.answer_ids), slice(start, stop)
+    kept = {
+        "max_attention": (tokens, tokens),
+        "diagonal": (slice(None), slice(len(trace.prompt_ids) + stop)),
+        "focus": (tokens,),
+    }
+    if stop == num_tokens:
+        kept["hidden"] = ()
+    if start == 0:
+        kept["lookback"] = (slice(None), slice(None), tokens)
+    extras = {name: trace.extras[name][places] for name, places in kept.items() if name in trace.extras}
+    if "hidden" in extras and stop - start == 1 < num_tokens:
+        extras["hidden"] = np.full_like(extras["hidden"], np.nan)
+    return extras

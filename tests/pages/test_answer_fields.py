@@ -1,0 +1,120 @@
+"""How an answer is drawn and ended goes from the form to the library, and from a link back into the form."""
+
+from dataclasses import replace
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from pages.ui import links, state
+from pages.ui.links import Asked, asking, read_asked
+from rauq.sampling import Sampling
+from rauq.trace import Alternative
+from tests.architectures import save_tiny
+from tests.pages.reading import finished, shown_trace
+from tests.traces import make_trace
+
+DRAWN = Sampling(temperature=0.75, top_p=0.9, seed=7)
+
+
+UNLIKELY = ((Alternative(99, "a", -0.1),),) * 3
+
+
+def brought(trace):
+    """What a link to an answer asks for where it is opened."""
+    return read_asked(dict(parse_qsl(urlsplit(links.link("http://here/inspect", {}, trace)).query)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sampling": DRAWN},
+        {"sampling": Sampling(temperature=0.05, top_p=0.05, seed=0)},
+        {"sampling": Sampling(temperature=2, seed=links.LARGEST_SEED), "stop_reason": "length"},
+        {"sampling": Sampling(seed=links.LARGEST_SEED + 1)},
+        {"sampling": None, "kind": "instruct", "stop_reason": "given"},
+        {"sampling": None, "kind": "base", "stop_reason": "eos"},
+    ],
+)
+def test_a_link_leads_back_to_what_was_asked(changes):
+    trace = make_trace(alternatives=UNLIKELY, **changes)
+    assert brought(trace) == asking(trace)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"temperature": "0.5"},
+        {"seed": "-1"},
+        {"seed": "1", "temperature": "0"},
+        {"seed": "1", "temperature": "2.5"},
+        {"seed": "1", "temperature": "nan"},
+        {"seed": "1", "top_p": "1.5"},
+        {"seed": "1", "top_p": "0"},
+        {"seed": "9" * 30},
+        {"seed": "1", "temperature": "0.5\n"},
+    ],
+)
+def test_what_cannot_be_drawn_is_greedy(query):
+    assert read_asked({"prompt": "Who?"} | query) == Asked(prompt="Who?")
+
+
+def test_a_drawn_answer_is_asked_for_as_it_was_drawn():
+    trace = make_trace(alternatives=UNLIKELY, sampling=DRAWN)
+    assert asking(trace).sampling == DRAWN
+    assert asking(trace).answer is None
+    for other in (replace(DRAWN, seed=None), replace(DRAWN, top_k=3), replace(DRAWN, temperature=9.0), None):
+        assert asking(replace(trace, sampling=other)).answer == trace.answer
+        assert asking(replace(trace, sampling=other)).sampling is None
+    assert asking(replace(trace, stop_reason="cancelled")).answer == trace.answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "stop_reason", "end"),
+    [("base", "eos", True), ("base", "given", None), ("instruct", "eos", None), ("instruct", "given", False)],
+)
+def test_a_pasted_answer_keeps_its_end_token(kind, stop_reason, end):
+    trace = make_trace(alternatives=((),) * 3, kind=kind, stop_reason=stop_reason)
+    assert asking(trace).end is end
+
+
+def test_the_form_draws_an_answer_and_a_seed_draws_it_again(open_app):
+    page = open_app(prompt="Where is Lima?", temperature="1.5", seed="3", max_new_tokens="6")
+    assert (page.toggle("sample").value, page.number_input("seed").value) == (True, 3)
+    first = shown_trace(finished(page.button("run").click().run()))
+    assert first.sampling == Sampling(temperature=1.5, seed=3)
+    page.button("run").click().run()
+    again = shown_trace(finished(page))
+    assert again.answer_ids.tolist() == first.answer_ids.tolist()
+    page.toggle("sample").set_value(False).run()
+    assert shown_trace(finished(page.button("run").click().run())).sampling is None
+
+
+def test_a_pasted_answer_gets_the_end_token_where_the_form_says_so(open_app):
+    page = open_app(prompt="Where is Lima?", answer=" In Peru.")
+    for choice, reason in (("append", "eos"), ("none", "given"), ("auto", "given")):
+        page.segmented_control("end").set_value(choice).run()
+        page.button("run").click().run()
+        assert shown_trace(finished(page)).stop_reason == reason
+    assert "auto: left out, since the model is base." in [caption.value for caption in page.caption]
+
+
+def test_the_other_kind_is_one_click_away(open_app, tmp_path):
+    folder = str(save_tiny(tmp_path / "tiny"))
+    page = open_app(prompt="Where is it?", model=folder, max_new_tokens="3")
+    assert "other_kind" not in {button.key for button in page.button}
+    page = finished(page.button("run").click().run())
+    assert shown_trace(page).kind == "base"
+    assert page.button("other_kind").label == "Treat as chat model"
+    assert "Treated as a base model, judging by its name and chat template." in [c.value for c in page.caption]
+    page.session_state[state.TASK] = state.READ
+    page.session_state[state.ANSWER] = "a"
+    page = finished(page.run().button("other_kind").click().run())
+    assert page.session_state[state.KIND] == "instruct"
+
+
+def test_no_other_kind_is_offered_where_a_list_says_it(open_app):
+    page = open_app(make_trace(model="Qwen/Qwen2.5-7B"))
+    assert page.session_state[state.OTHER_MODEL] == "Qwen/Qwen2.5-7B"
+    assert "other_kind" not in {button.key for button in page.button}
+    page = open_app(make_trace(model="Qwen/Qwen3-8B", kind="instruct"))
+    assert page.button("other_kind").label == "Treat as base model"

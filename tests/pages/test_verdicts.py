@@ -1,0 +1,123 @@
+"""Verdicts corrected on the pages: where one answer is looked at, in the table of answers, and on the page Runs."""
+
+import pytest
+
+from analysis.runs import library
+from analysis.runs.corrections import read_corrections
+from analysis.runs.files import CORRECTIONS
+from pages.ui import verdicts
+from tests.pages.reading import interpreted, views
+from tests.pages.runs_page import open_runs
+from tests.pages.runs_page import told as told_of_runs
+from tests.pages.sets import make, open_sets, said, seeded
+
+pytestmark = pytest.mark.usefixtures("no_model")
+
+
+@pytest.fixture(autouse=True)
+def root(monkeypatch, tmp_path):
+    root = tmp_path / "runs"
+    make(root, references=("a a", "b"))
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(root))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
+    return root
+
+
+def shown(page):
+    """What is said of the verdict."""
+    return next(text.value for text in page.text if "eference" in text.value)
+
+
+def buttons(page):
+    return {button.key: not button.disabled for button in page.button if button.key.startswith("verdict_")}
+
+
+def kept(root):
+    return {one.number: one.correct for one in read_corrections(root / "small")}
+
+
+def test_a_verdict_is_corrected_twice_and_undone_where_its_answer_is_looked_at(open_app, root):
+    page = open_app(run="small", number="4")
+    assert shown(page) == "Reference: a a | b. Judged correct (Quality of the data set: 1.00)."
+    assert buttons(page) == {"verdict_correct": True, "verdict_incorrect": True}
+    page = page.button(key="verdict_incorrect").click().run()
+    assert not page.exception
+    by_hand = (
+        "Marked by hand as incorrect, quality 0, which replaces what was measured (Quality of the data set: 1.00)."
+    )
+    assert shown(page) == f"Reference: a a | b. {by_hand}"
+    assert "quality 0.00" in views(page)["source"]
+    assert buttons(page) == {"verdict_correct": True, "verdict_undo": True}
+    page = page.button(key="verdict_correct").click().run()
+    assert kept(root) == {4: True}
+    page = page.button(key="verdict_undo").click().run()
+    assert kept(root) == {}
+    assert "Judged correct" in shown(page)
+
+
+def test_every_figure_of_the_run_counts_the_corrected_verdict(open_app):
+    before = open_sets(run="small", view="meaning")
+    assert "30 correct (quality above 0.9), 15 incorrect" in said(before)
+    open_app(run="small", number="4").button(key="verdict_incorrect").click().run()
+    page = open_sets(run="small", view="meaning")
+    assert "29 correct (quality above 0.9), 16 incorrect" in said(page)
+    assert "1 verdict corrected by hand." in said(page)
+    assert page.header[0].value != before.header[0].value
+
+
+def test_the_ticked_answer_of_the_table_is_corrected(root):
+    query = {"run": "small", "view": "answers"}
+    page = open_sets(**query)
+    assert set(buttons(page).values()) == {False}
+    table = page.dataframe[0].value
+    assert set(table["references"]) == {"a a | b"}
+    assert "by hand" not in table
+    number = int(table["number"].iloc[2])
+    page = seeded(query, "answers_table", {"rows": [2], "columns": []})
+    page = page.button(key="verdict_incorrect").click().run()
+    assert not page.exception
+    assert kept(root) == {number: False}
+    table = page.dataframe[0].value
+    assert table.set_index("number")["by hand"][number] == "incorrect"
+
+
+def test_a_run_that_came_with_the_app_keeps_its_verdicts(open_app, monkeypatch, root):
+    monkeypatch.setattr(library, "BUNDLED", "small")
+    monkeypatch.setattr(library, "bundled_folder", lambda: root / "small")
+    monkeypatch.setattr("analysis.runs.verdicts.bundled_folder", lambda: root / "small")
+    page = open_app(run="small", number="4")
+    assert not page.exception
+    assert buttons(page) == {}
+    assert "came with the app" in " ".join(caption.value for caption in page.caption)
+
+
+def test_what_cannot_be_corrected_is_said(open_app, root):
+    page = open_app(run="small", number="4")
+    (root / "small" / CORRECTIONS).mkdir()  # not a file that can be replaced
+    page = page.button(key="verdict_correct").click().run()
+    assert not page.exception
+    assert page.error
+
+
+def test_all_corrections_are_undone_on_the_page_runs_damaged_ones_too(open_app, root):
+    assert "corrected by hand" not in " ".join(text.value for text in open_runs(run="small").text)
+    open_app(run="small", number="4").button(key="verdict_incorrect").click().run()
+    page = open_runs(run="small")
+    assert "1 verdict corrected by hand" in " ".join(text.value for text in page.text)
+    (root / "small" / CORRECTIONS).write_bytes(b"{")
+    assert "corrections.json is damaged" in " ".join(text.value for text in open_sets(run="small").text)
+    page = open_runs(run="small")
+    assert "corrections.json is damaged" in " ".join(text.value for text in page.text)
+    page = page.button(key="undo_corrections").click().run()
+    assert not page.exception
+    assert not (root / "small" / CORRECTIONS).exists()
+    assert "undone" in interpreted(page) + told_of_runs(page)
+
+
+@pytest.mark.parametrize("name", ["small", "another/small", "../another/small"])
+def test_a_session_of_a_host_corrects_its_own_runs_alone(host, name):
+    """A client may ask for what no button offers: the run of another session has no name in this one."""
+    make(host / "another", references=())
+    verdicts._correct(name=name, number=4, correct=False)
+    assert "no longer there" in str(verdicts.st.session_state.pop("_verdict_problem"))
+    assert read_corrections(host / "another" / "small") == ()

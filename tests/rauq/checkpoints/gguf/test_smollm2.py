@@ -1,0 +1,100 @@
+"""A real model from its GGUF file: SmolLM2-135M-Instruct, quantised as Q4_1."""
+
+import re
+import time
+from functools import cache
+from pathlib import Path
+
+import gguf
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from rauq.candidate import examine
+from rauq.checkpoints.gguf.header import read_header
+from rauq.checkpoints.gguf.tokenizer import read_tokenizer
+from rauq.checkpoints.store import usual_store
+from rauq.loading import find_checkpoint, load_weights
+from rauq.models import load_model
+from tests.real_models import SMOLLM2
+from tests.tiny import assert_close
+
+PARAMETERS = 134_515_008
+QUESTION = "What is the capital of France?"
+TEXTS = ["Name of  12 roses\n\n\tand 3.14é", "def f(x):\n    return x  # 日本", "<|im_start|>user\n"]
+
+
+@pytest.fixture(scope="module")
+def smollm2():
+    """Loaded once, which dequantises it for all tests here."""
+    return load_model(SMOLLM2, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(smollm2, tmp_path_factory):
+    """The same weights as a folder of transformers."""
+    (kept,) = [entry.folder for entry in usual_store().entries() if entry.folder.name.startswith(smollm2.revision)]
+    place = tmp_path_factory.mktemp("smollm2")
+    for path in kept.iterdir():
+        (place / path.name).symlink_to(path)
+    return place
+
+
+def test_it_is_described_in_a_moment(smollm2):
+    began = time.process_time()  # other processes take time too
+    candidate = examine(SMOLLM2, device="cpu", tokens=1000)
+    assert time.process_time() - began < 2  # AutoConfig and AutoTokenizer take 12
+    assert (candidate.architecture, candidate.num_layers, candidate.num_heads) == ("LlamaForCausalLM", 30, 9)
+    assert (candidate.kind, candidate.quantisation, candidate.parameters) == ("instruct", "Q4_1", PARAMETERS)
+    assert (candidate.bytes_in_file, candidate.bytes_needed) == (98_362_432, 4 * PARAMETERS)
+    assert candidate.bytes_cache == 1000 * 30 * 2 * 3 * 64 * 4
+    assert candidate.kind == smollm2.kind
+
+
+def test_it_answers_and_is_captured_exactly(smollm2):
+    assert smollm2.check().exact
+    assert smollm2.generate(QUESTION, max_new_tokens=12).answer == "The capital of France is Paris."
+    assert smollm2.end_ids == {2}
+
+
+def test_the_folder_gives_the_same_bits(smollm2, folder):
+    other = load_model(folder, device="cpu", kind="instruct")
+    weights = other.model.state_dict()
+    assert all(torch.equal(weights[name], found) for name, found in smollm2.model.state_dict().items())
+    first, second = (lm.generate(QUESTION, max_new_tokens=4) for lm in (smollm2, other))
+    assert_close(first, second)
+
+
+def test_the_logits_are_those_of_transformers_own_reader(smollm2, monkeypatch):
+    for slow in ("GGUFReader", "get_tensor_name_map"):  # asked 2 and 397 times for the same
+        monkeypatch.setattr(gguf, slow, cache(getattr(gguf, slow)))
+    theirs = AutoModelForCausalLM.from_pretrained(SMOLLM2.parent, gguf_file=SMOLLM2.name, dtype=torch.float32)
+    for text in (QUESTION, *TEXTS):
+        ids = torch.tensor([smollm2.encode(text).ids])
+        with torch.inference_mode():
+            found, expected = (model.eval()(ids).logits for model in (smollm2.model, theirs))
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+        assert expected.abs().max() > 10
+
+
+def test_the_tokenizer_that_is_kept_is_that_of_the_file(smollm2):
+    read = read_tokenizer(read_header(SMOLLM2))
+    assert [smollm2.tokens.tokenizer(text).input_ids for text in TEXTS] == [read(text).input_ids for text in TEXTS]
+    assert smollm2.tokens.tokenizer.chat_template == read.chat_template
+
+
+def test_loading_takes_no_more_memory_than_the_weights(folder):
+    """Of this process, from before to the peak while loading; mapped files count."""
+    if not Path("/proc/self/clear_refs").exists():
+        return  # no other system says so
+    checkpoint = find_checkpoint(str(folder), revision=None)
+    before = memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    model = load_weights(checkpoint, device="cpu", dtype="float32", takes_less="")
+    peak = memory("VmHWM") - before
+    assert peak < 1.1 * sum(weights.nbytes for weights in model.parameters())
+    assert peak > 0
+
+
+def memory(name):
+    return 1024 * int(re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)[1])
