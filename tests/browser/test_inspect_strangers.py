@@ -32,7 +32,7 @@ def test_a_hostile_trace_is_drawn_as_text(page, server, tmp_path):
     rested(page)
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(file)
-    attack = page.locator(".token.collapse")
+    attack = page.locator(".token.collapse", has_text="<img")
     expect(attack.locator(".text")).to_contain_text("<img·src=x·onerror=")
     rested(page)
     for place in (".headline", ".source"):

@@ -141,4 +141,4 @@ def test_what_a_score_means_is_read_off_the_curve():
     assert said.startswith("Correct: 100 % [100, 100] at the score of the surest tenth")
     assert said.endswith("0 % [0, 0] at the least sure tenth")
     few = calibrate(uncertainty[:5], CORRECT[:5].astype(float))
-    assert "cannot be said: 5 answers" in sentences.about_meaning(few, uncertainty[:5])
+    assert "cannot be said: only 5 answers" in sentences.about_meaning(few, uncertainty[:5])
