@@ -102,8 +102,8 @@ def _check_template(tokens: Tokens, options: TemplateOptions) -> None:
     template = tokens.tokenizer.chat_template
     if not template:
         message = (
-            "This tokenizer has no chat template. Pass chat=False to use a text as it is; messages need a model with "
-            "a chat template."
+            "This model has no chat template, which messages, a system prompt and chat=True need. Give the prompt as "
+            "one text, or choose a chat model."
         )
         raise InvalidInput(message)
     names = option_names(template) if options else ()
@@ -122,7 +122,7 @@ def _render(tokens: Tokens, messages: Sequence[Message], options: TemplateOption
 
 def _refusal(messages: Sequence[Message], error: Exception) -> str:
     if messages[0].role == "system":
-        todo = "Leave out the system message, or put its text at the start of the first user message."
+        todo = "Leave out the system prompt, or put its text at the start of the first user message."
     elif len(messages) > 1:
         todo = "Most templates need user and assistant messages in turn, the user's first."
     else:

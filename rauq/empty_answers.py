@@ -37,13 +37,13 @@ def _go_on(trace: Trace) -> str:
 def _other_kind(trace: Trace) -> str:
     if trace.stop_reason == "eos" and (trace.chat_applied or trace.prompt_form == "templated"):
         return (
-            "The chat template was applied, and base models often end at once after it: if this is a base model, load "
-            "it with kind='base'."
+            "The chat template was applied, and base models often end at once after it: if this is a base model, treat "
+            "it as one (kind: base)."
         )
     if trace.kind == "base":
         return (
             "No chat template was applied, and chat models often give an empty answer without it: if this is a chat "
-            "model, load it with kind='instruct'."
+            "model, treat it as one (kind: instruct)."
         )
     if trace.prompt_form == "ids":
         return "The prompt was given as token ids, which may lack the chat template: give text or messages."

@@ -25,9 +25,9 @@ def fields() -> None:
             label_visibility="collapsed",
             persist_state="session",
         )
-        st.caption("Sent before the prompt, to a model with a chat template. Empty: nothing is sent.")
+        st.caption("Comes before the prompt. It needs a model with a chat template.")
     if (st.session_state.get(state.SYSTEM) or "").strip():
-        st.caption("The system prompt is sent.")
+        st.caption("There is a system prompt.")
     _option_fields()
     if earlier := st.session_state.get(state.EARLIER, ()):
         show_messages("Continues a conversation", earlier)
@@ -82,4 +82,4 @@ def _set_option(name: str) -> None:
 
 
 def _start_anew() -> None:
-    st.session_state.update({state.EARLIER: (), state.OPTIONS: {}})
+    st.session_state.update({state.EARLIER: (), state.OPTIONS: {}, state.PROMPT: ""})

@@ -18,6 +18,8 @@ def offer_other_kind(trace: Trace) -> None:
         return
     other = _OTHER[trace.kind]
     reason = "" if st.session_state.get(state.KIND) == trace.kind else ", judging by its name and chat template"
+    if trace.kind == "base" and trace.chat_applied:
+        reason += "; its chat template was applied all the same, since messages need one"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Treated as a {_NAMES[trace.kind]}{reason}.", width="content")
         st.button(f"Treat as {_NAMES[other]}", key="other_kind", type="tertiary", on_click=_switch, args=(other,))

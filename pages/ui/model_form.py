@@ -45,7 +45,7 @@ def model_form() -> None:
         persist_state="session",
     )
     labels = _at_hand(typed)
-    if typed in labels and labels[typed] != running(typed):  # Ollama's files are named by digests
+    if typed in labels and typed not in labels[typed]:  # Ollama's files are named by digests
         st.text(labels[typed])
     st.selectbox(
         "Models at hand",
@@ -106,8 +106,10 @@ def _at_hand(typed: str) -> dict[str, str]:
     """
     inside = map(str, rauq.local_models(typed)) if typed == st.session_state.get(_TYPED) else ()
     installed = {model.name: model.label for model in rauq.installed_models()}
-    named = [*inside, *installed, *rauq.cached_models(), *(preset.hub_id for preset in PRESETS)]
-    return {name: running(installed.get(name, name)) for name in named}
+    cached = {name: f"{name} (hub cache)" for name in rauq.cached_models()}
+    papers = {preset.hub_id: f"{preset.hub_id} (to download; in the paper)" for preset in PRESETS}
+    labels = papers | cached | installed
+    return {name: running(labels.get(name, name)) for name in (*inside, *installed, *cached, *papers)}
 
 
 def _type() -> None:

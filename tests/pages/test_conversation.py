@@ -49,7 +49,7 @@ def test_a_conversation_is_shown_folded_and_put_into_the_form(open_app):
     assert "chat template applied to 4 messages with enable_thinking=False" in views(page)["source"]
     page.button(key="new_conversation").click().run()
     assert not [label for label in expanders(page) if label.startswith("Continues")]
-    assert fields(page) == ("Who?", MESSAGES[0].content)
+    assert fields(page) == ("", MESSAGES[0].content)
     assert "Chat template with" not in said(page)
 
 
@@ -172,7 +172,7 @@ def test_a_host_counts_the_whole_conversation():
 def test_a_conversation_goes_on_under_the_answer(open_app, chat_folder):
     page = choose(open_app(), state.MODEL, "another")
     page = written(page, prompt="Hi", system="Be brief.", other_model=chat_folder, **LIMIT).run()
-    assert "The system prompt is sent." in interpreted(page)
+    assert "There is a system prompt." in interpreted(page)
     page = finished(page.button(key="run").click().run())
     assert not page.exception
     first = shown_trace(page)
@@ -234,7 +234,7 @@ def test_a_system_prompt_for_a_model_without_a_template_is_refused(open_app):
     page = written(open_app(), prompt="Hi", system="Be brief.", **LIMIT)
     page = finished(page.button(key="run").click().run())
     assert page.error[0].value == "This input cannot be used"
-    assert "messages need a model with a chat template" in said(page)
+    assert "This model has no chat template, which messages, a system prompt" in said(page)
 
 
 def test_a_branch_follows_the_whole_conversation(chat_folder):

@@ -19,6 +19,7 @@ from tests.pages.reading import choose, interpreted, written
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
 PARAMETERS = "0.0 million parameters\n178.0 kB in memory, float32 on cpu"
 AT_HAND = "_at_hand"
+PAPERS = [f"{preset.hub_id} (to download; in the paper)" for preset in PRESETS]
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +170,7 @@ def test_models_of_the_typed_folder_are_at_hand_before_those_of_the_paper(open_a
     inside = [shutil.copytree(saved, tmp_path / name) for name in ("b", "a", HOSTILE)]
     (tmp_path / "no model").mkdir()
     page = other_model(open_app(), tmp_path)
-    expected = [*sorted(map(str, inside)), HOSTILE, "stored/here", *(preset.hub_id for preset in PRESETS)]
+    expected = [*sorted(map(str, inside)), HOSTILE, "stored/here (hub cache)", *PAPERS]
     assert page.selectbox(key=AT_HAND).options == expected
     page.selectbox(key=AT_HAND).select(str(tmp_path / "b")).run()
     assert page.text_input(key=state.OTHER_MODEL).value == str(tmp_path / "b")
@@ -185,7 +186,7 @@ def test_models_of_the_typed_folder_are_at_hand_before_those_of_the_paper(open_a
 def test_a_name_that_is_no_folder_leaves_the_papers_models(typed, open_app):
     page = other_model(open_app(), typed)
     assert not page.exception
-    assert page.selectbox(key=AT_HAND).options[-len(PRESETS) :] == [preset.hub_id for preset in PRESETS]
+    assert page.selectbox(key=AT_HAND).options[-len(PRESETS) :] == PAPERS
 
 
 def test_a_hostile_name_is_drawn_as_text(open_app, saved, tmp_path):

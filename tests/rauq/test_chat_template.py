@@ -209,7 +209,7 @@ def test_options_for_a_template_that_is_not_applied_are_refused(prompt):
 @pytest.mark.parametrize(
     ("template", "prompt", "says"),
     [
-        (GEMMA, CONVERSATION, r"fails \(System role not supported\).*Leave out the system message, or put its text"),
+        (GEMMA, CONVERSATION, r"fails \(System role not supported\).*Leave out the system prompt, or put its text"),
         (
             GEMMA,
             [*QUESTION, *QUESTION],
@@ -232,7 +232,7 @@ def test_a_template_that_leaves_out_a_message_is_said():
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        (None, "has no chat template. Pass chat=False"),
+        (None, "has no chat template, which messages"),
         ("{% for", "chat template of this tokenizer fails .*Pass chat=False"),
         ("{{ raise_exception('system first') }}", "fails .system first.*Pass chat=False"),
         ("{{ 'a' + 1 }}", "chat template of this tokenizer fails"),
@@ -248,7 +248,7 @@ def test_a_chat_template_that_fails_is_said(template, says):
 
 def test_messages_need_a_chat_template_and_leave_to_apply_it():
     plain = Tokens(byte_tokenizer())
-    with pytest.raises(InvalidInput, match=r"no chat template.*messages need a model with a chat template"):
+    with pytest.raises(InvalidInput, match="no chat template, which messages"):
         encode_prompt(plain, CONVERSATION, chat=None, instruct=False, vocab_size=VOCABULARY)
     with pytest.raises(InvalidInput, match="messages with chat=False"):
         encoded(tokens_of(CHATML), CONVERSATION, chat=False)

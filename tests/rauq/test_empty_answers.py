@@ -11,8 +11,8 @@ from rauq.report import sentence
 from rauq.terminal import draw
 from tests.traces import make_trace
 
-BASE = "kind='base'"
-INSTRUCT = "kind='instruct'"
+BASE = "kind: base"
+INSTRUCT = "kind: instruct"
 END = {"pieces": (b"</s>",), "answer_tokens": ("",)}
 
 
