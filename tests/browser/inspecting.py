@@ -21,8 +21,11 @@ def ask(page, address, prompt=PROMPT):
 
 
 def rested(page):
-    """Wait until the script rests, a chart is drawn, and the sidebar has its buttons: they are drawn a little later."""
-    expect(page.locator("canvas.confidence[aria-label]")).to_be_visible()
+    """Wait until the script rests, a chart is drawn, and the sidebar has its buttons: they are drawn a little later.
+
+    The answer before stays in the page for a moment, unseen, when another one comes.
+    """
+    expect(page.locator("canvas.confidence[aria-label]").filter(visible=True)).to_have_count(1)
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.locator(".st-key-run button")).to_be_visible()
     expect(page.locator(".st-key-settings_alpha")).to_be_visible()

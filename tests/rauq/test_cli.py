@@ -289,7 +289,7 @@ def test_a_prompt_that_has_its_template_is_said(chat_folder, capsys):
 
 def test_a_system_prompt_needs_a_chat_template(model_folder, capsys):
     assert cli.main(["inspect", "Hi", "--model", model_folder, "--system", "Be brief."]) == 2
-    assert "messages need a model with a chat template" in capsys.readouterr().err
+    assert "This model has no chat template, which messages" in capsys.readouterr().err
 
 
 def test_a_gguf_file_is_said_to_give_its_own_weights(tmp_path, capsys):
