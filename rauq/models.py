@@ -14,7 +14,7 @@ from rauq.candidate import ATLAS, EMBEDDED, find_candidate, refuse_if_too_large,
 from rauq.capture import tap
 from rauq.capture.check import looks_ahead
 from rauq.capture.feed import StepwiseFeed, TappedFeed
-from rauq.checkpoints.gguf.checkpoint import fetched, in_folder
+from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.gguf.weights import OnProgress
 from rauq.errors import RauqError, UnsupportedModel
 from rauq.kinds import kind_of
