@@ -276,8 +276,9 @@ class LanguageModel(ModelDescription):
             )
 
     def _wanted(self, extras: Sequence[str], idf: ArrayLike | None) -> Wanted:
-        geometry = {"num_layers": self.num_layers, "vocab_size": self.vocab_size}
-        return wanted(extras, idf, available=self.extras, name=self.name, **geometry)
+        return wanted(
+            extras, idf, available=self.extras, name=self.name, num_layers=self.num_layers, vocab_size=self.vocab_size
+        )
 
     @property
     def _decoder(self) -> generation.Decoder:
