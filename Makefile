@@ -36,10 +36,11 @@ test: setup chromium $(STAMPS)/smollm2 ## Run every test
 proof: setup chromium ## What is hard to break, in full: laws, spoilt inputs, hostile text, faults, load
 	OMP_NUM_THREADS=1 $(RUN) tests.proof --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
 
-check: setup ## Formatting, lint, types
+check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) mypy $(TYPED)
+	$(VENV)/bin/lint-imports --no-cache --no-logo
 
 format: setup ## Format, and fix what lint can fix
 	$(RUN) ruff format .

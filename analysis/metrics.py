@@ -6,6 +6,7 @@ it is better. A pair with a nan in it is left out; infinite uncertainties rank a
 
 import math
 from collections.abc import Callable
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from analysis.rejection import defined, rejection_curve
 from rauq.errors import InvalidInput
 
 Metric = Callable[[np.ndarray, np.ndarray], float]
+METRICS = MappingProxyType({"prr": "PRR", "roc_auc": "ROC-AUC"})  # what readers call them
 
 
 def prr(uncertainty: np.ndarray, quality: np.ndarray, *, max_rejection: float = 0.5) -> float:
@@ -98,3 +100,8 @@ def interval(values: np.ndarray, *, level: float = 0.95) -> tuple[float, float]:
     tail = (1 - level) / 2
     low, high = np.quantile(values, (tail, 1 - tail))
     return float(low), float(high)
+
+
+def divided(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """The quotient, nan where it divides by zero."""
+    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=np.asarray(below) != 0)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
-from analysis.methods.names import METRICS
+from analysis.metrics import METRICS
 from rauq.errors import InvalidInput
 
 Kind = Literal["methods", "ablation", "supervised"]

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.answer_sets.resampling import divided
-from analysis.metrics import check_correct
+from analysis.metrics import check_correct, divided
 from analysis.rejection import is_defined
 
 _BLOCK = 100

@@ -85,7 +85,9 @@ def _trace(
     lm: LanguageModel, ids: Sequence[int], answer: Sequence[int], statistics: TokenStatistics, band: Tensor
 ) -> Trace:
     own = TokenStatistics(*(column[0] for column in statistics))
-    made = build_trace(lm, lm.encode(ids), answer, own, attention=band[0].numpy(), extras={}, stop_reason="length")
+    made = build_trace(
+        lm, lm.encode(ids), answer, own, attention=band[0].numpy(), dtype=lm.dtype, extras={}, stop_reason="length"
+    )
     if not isinstance(made, Trace):
         raise made
     return made

@@ -12,16 +12,17 @@ from rauq.trace import NUM_BANDS, Alternative, StopReason, Trace
 
 if TYPE_CHECKING:
     from rauq.capture.logits import TokenStatistics
-    from rauq.language_model import LanguageModel
+    from rauq.context import ModelDescription
     from rauq.prompts import Prompt
 
 
 def build_trace(
-    lm: "LanguageModel",
+    model: "ModelDescription",
     prompt: "Prompt",
     answer: Sequence[int],
     statistics: "TokenStatistics",
     *,
+    dtype: str,
     attention: np.ndarray,
     extras: Mapping[str, np.ndarray],
     stop_reason: StopReason,
@@ -31,44 +32,45 @@ def build_trace(
     undefined = (statistics.logprobs.isnan() | statistics.entropies.isnan()).nonzero()
     if len(undefined):
         message = (
-            f"The model {lm.name} put out logits that are not finite at answer token {int(undefined[0])}. "
+            f"The model {model.name} put out logits that are not finite at answer token {int(undefined[0])}. "
             "Load it in float32 or bfloat16, or check its weights."
         )
         return NonFiniteLogits(message)
-    pieces = tuple(lm.tokens.piece(token) for token in answer)
+    pieces = tuple(model.tokens.piece(token) for token in answer)
     return Trace(
         prompt=prompt.text,
-        model=lm.name,
-        revision=lm.revision,
-        dtype=lm.dtype,
-        quantisation=lm.quantisation,
-        kind=lm.kind,
+        model=model.name,
+        revision=model.revision,
+        dtype=dtype,
+        quantisation=model.quantisation,
+        kind=model.kind,
         chat_applied=prompt.chat_applied,
         prompt_form=prompt.form,
         messages=prompt.messages,
         template_options=prompt.template_options,
         stop_reason=stop_reason,
-        layers=lm.layers,
-        num_layers=lm.num_layers,
-        vocab_size=lm.vocab_size,
+        layers=model.layers,
+        num_layers=model.num_layers,
+        vocab_size=model.vocab_size,
         prompt_ids=np.array(prompt.ids, dtype=np.int64),
         answer_ids=np.array(answer, dtype=np.int64),
-        answer_tokens=lm.tokens.texts(answer, silent=lm.end_ids),
+        answer_tokens=model.tokens.texts(answer, silent=model.end_ids),
         pieces=pieces,
         logprobs=statistics.logprobs.numpy().copy(),
         entropies=statistics.entropies.numpy().copy(),
-        alternatives=_alternatives(lm, statistics),
+        alternatives=_alternatives(model, statistics),
         attention=_attention_of(attention, len(prompt.ids), len(answer)),
-        thinking=thinking_span([lm.tokens.piece(token) for token in prompt.ids[-PROMPT_TOKENS:]], pieces),
+        thinking=thinking_span([model.tokens.piece(token) for token in prompt.ids[-PROMPT_TOKENS:]], pieces),
         sampling=sampling,
         extras={**extras, **({"focus": statistics.focus.numpy().copy()} if statistics.focus.shape[1] else {})},
     )
 
 
-def _alternatives(lm: "LanguageModel", statistics: "TokenStatistics") -> tuple[tuple[Alternative, ...], ...]:
+def _alternatives(model: "ModelDescription", statistics: "TokenStatistics") -> tuple[tuple[Alternative, ...], ...]:
     return tuple(
         tuple(
-            Alternative(token, lm.tokens.text([token]), logprob) for token, logprob in zip(ids, logprobs, strict=True)
+            Alternative(token, model.tokens.text([token]), logprob)
+            for token, logprob in zip(ids, logprobs, strict=True)
         )
         for ids, logprobs in zip(statistics.top_ids.tolist(), statistics.top_logprobs.tolist(), strict=True)
     )

@@ -1,35 +1,80 @@
-"""Prompts and answers as token ids that fit the context of a model, and the limits of an answer."""
+"""A model without its weights: prompts and answers as token ids that fit its context, and the limits of an answer."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rauq.cancellation import Cancel
 from rauq.chat_template import end_of_answer
 from rauq.errors import InvalidInput
-from rauq.generation import Limits, stop_strings
 from rauq.messages import TemplateOptions
+from rauq.numbers import is_whole
 from rauq.prompts import Prompt, PromptLike, TokensOrText, encode_answer, encode_prompt, two_of
+from rauq.tokens import Tokens, check_unicode
+from rauq.trace import Kind
 
-if TYPE_CHECKING:
-    from rauq.language_model import LanguageModel
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelDescription:
+    """A loaded model without its weights: what it takes to encode a prompt and to say whose trace it is.
+
+    `layers` are the absolute numbers of those that have attention, `end_ids` the tokens that end an answer, and
+    `configured_end_ids` those that the generation config names, in its order. `context_length` is the most tokens of
+    prompt and answer together (None: no limit known), `quantisation` how a GGUF file stores the weights ("" for other
+    formats).
+    """
+
+    name: str
+    revision: str
+    kind: Kind
+    tokens: Tokens
+    layers: tuple[int, ...]
+    num_layers: int
+    num_heads: int
+    vocab_size: int
+    context_length: int | None
+    end_ids: frozenset[int]
+    configured_end_ids: tuple[int, ...] = ()
+    quantisation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """When an answer ends; `last_row` feeds the last token once more, to have its own attention."""
+
+    max_new_tokens: int = 128
+    stop: tuple[str, ...] = ()
+    last_row: bool = False
+    cancel: Cancel | None = None
+
+    def __post_init__(self) -> None:
+        if not (is_whole(self.max_new_tokens) and self.max_new_tokens >= 1):
+            message = f"Got max_new_tokens={self.max_new_tokens!r}; it must be a whole number, at least 1."
+            raise InvalidInput(message)
+        for stop in self.stop:
+            _check_stop(stop)
 
 
 def encode(
-    lm: "LanguageModel", prompt: PromptLike, *, chat: bool | None, template_options: TemplateOptions | None
+    model: ModelDescription, prompt: PromptLike, *, chat: bool | None, template_options: TemplateOptions | None
 ) -> Prompt:
     """A prompt that leaves room for an answer.
 
     Raises:
         InvalidInput: it cannot be used, or it is too long.
     """
-    encoded = _encode(lm, prompt, chat=chat, template_options=template_options)
-    room_after(lm, len(encoded.ids))
+    encoded = _encode(model, prompt, chat=chat, template_options=template_options)
+    room_after(model, len(encoded.ids))
     return encoded
 
 
 def encode_pair(
-    lm: "LanguageModel", pair: object, *, chat: bool | None, template_options: TemplateOptions | None, end: bool = False
+    model: ModelDescription,
+    pair: object,
+    *,
+    chat: bool | None,
+    template_options: TemplateOptions | None,
+    end: bool = False,
 ) -> tuple[Prompt, tuple[int, ...]]:
     """A prompt, and the ids of an answer that is there already; `end` appends the end token where there is none yet.
 
@@ -37,15 +82,15 @@ def encode_pair(
         InvalidInput: no pair, one of them cannot be used, no end token is known, or together they are too long.
     """
     prompt, answer = two_of(pair)
-    encoded = _encode(lm, prompt, chat=chat, template_options=template_options)
-    ids = encode_answer(lm.tokens, answer, vocab_size=lm.vocab_size)
-    if end and ids[-1] not in lm.end_ids:
-        ids = (*ids, end_token(lm, chat=encoded.chat_applied or lm.kind == "instruct"))
-    room_after(lm, len(encoded.ids) + len(ids), needed=0)
+    encoded = _encode(model, prompt, chat=chat, template_options=template_options)
+    ids = encode_answer(model.tokens, answer, vocab_size=model.vocab_size)
+    if end and ids[-1] not in model.end_ids:
+        ids = (*ids, end_token(model, chat=encoded.chat_applied or model.kind == "instruct"))
+    room_after(model, len(encoded.ids) + len(ids), needed=0)
     return encoded, ids
 
 
-def end_token(lm: "LanguageModel", *, chat: bool) -> int:
+def end_token(model: ModelDescription, *, chat: bool) -> int:
     """The token that ends an answer: in a chat the one that the template writes after it, else the first known one.
 
     Known are the end tokens of the generation config, then that of the tokenizer.
@@ -53,27 +98,26 @@ def end_token(lm: "LanguageModel", *, chat: bool) -> int:
     Raises:
         InvalidInput: the model has none.
     """
-    if chat and (found := end_of_answer(lm.tokens, lm.end_ids)) is not None:
+    if chat and (found := end_of_answer(model.tokens, model.end_ids)) is not None:
         return found
-    given = getattr(lm.model.generation_config, "eos_token_id", None)
-    known = [*(given if isinstance(given, list) else [given]), lm.tokens.tokenizer.eos_token_id]
-    if (first := next((token for token in known if token in lm.end_ids), None)) is None:
-        message = f"{lm.name} has no known end token. Pass end=False."
+    known = (*model.configured_end_ids, model.tokens.tokenizer.eos_token_id)
+    if (first := next((token for token in known if token in model.end_ids), None)) is None:
+        message = f"{model.name} has no known end token. Pass end=False."
         raise InvalidInput(message)
     return int(first)
 
 
-def encode_prefix(lm: "LanguageModel", prefix: TokensOrText) -> tuple[int, ...]:
+def encode_prefix(model: ModelDescription, prefix: TokensOrText) -> tuple[int, ...]:
     """The ids of the start of an answer.
 
     Raises:
         InvalidInput: it cannot be used.
     """
-    return encode_answer(lm.tokens, prefix, vocab_size=lm.vocab_size, what="answer prefix")
+    return encode_answer(model.tokens, prefix, vocab_size=model.vocab_size, what="answer prefix")
 
 
 def limits_of(
-    lm: "LanguageModel",
+    model: ModelDescription,
     *,
     max_new_tokens: int,
     stop: str | Sequence[str] | None,
@@ -85,32 +129,32 @@ def limits_of(
     Raises:
         InvalidInput: no whole number of tokens, or an unusable stop string.
     """
-    strings = stop_strings(stop, lm.kind)
+    strings = _stop_strings(stop, model.kind)
     return Limits(max_new_tokens=max_new_tokens, stop=strings, last_row=last_row, cancel=cancel)
 
 
-def within_context(lm: "LanguageModel", limits: Limits, num_tokens: int) -> Limits:
+def within_context(model: ModelDescription, limits: Limits, num_tokens: int) -> Limits:
     """The same limits, shortened to what fits after so many tokens.
 
     Raises:
         InvalidInput: no token fits.
     """
-    room = room_after(lm, num_tokens)
+    room = room_after(model, num_tokens)
     return limits if room is None else replace(limits, max_new_tokens=min(limits.max_new_tokens, room))
 
 
-def room_after(lm: "LanguageModel", num_tokens: int, *, needed: int = 1) -> int | None:
+def room_after(model: ModelDescription, num_tokens: int, *, needed: int = 1) -> int | None:
     """Tokens that still fit after so many; None where the model's context has no known limit.
 
     Raises:
         InvalidInput: fewer fit than are needed.
     """
-    if lm.context_length is None:
+    if model.context_length is None:
         return None
-    room = lm.context_length - num_tokens
+    room = model.context_length - num_tokens
     if room < needed:
         message = (
-            f"Got {num_tokens} tokens, and {lm.name} takes {lm.context_length} of prompt and answer together. "
+            f"Got {num_tokens} tokens, and {model.name} takes {model.context_length} of prompt and answer together. "
             f"Shorten the text by {needed - room} tokens or more."
         )
         raise InvalidInput(message)
@@ -118,9 +162,32 @@ def room_after(lm: "LanguageModel", num_tokens: int, *, needed: int = 1) -> int 
 
 
 def _encode(
-    lm: "LanguageModel", prompt: PromptLike, *, chat: bool | None, template_options: TemplateOptions | None
+    model: ModelDescription, prompt: PromptLike, *, chat: bool | None, template_options: TemplateOptions | None
 ) -> Prompt:
-    instruct = lm.kind == "instruct"
+    instruct = model.kind == "instruct"
     return encode_prompt(
-        lm.tokens, prompt, chat=chat, instruct=instruct, vocab_size=lm.vocab_size, template_options=template_options
+        model.tokens,
+        prompt,
+        chat=chat,
+        instruct=instruct,
+        vocab_size=model.vocab_size,
+        template_options=template_options,
     )
+
+
+def _stop_strings(given: str | Sequence[str] | None, kind: Kind) -> tuple[str, ...]:
+    """The strings that were given, or those of this kind of model: newline for base, none for instruct."""
+    if given is None:
+        return ("\n",) if kind == "base" else ()
+    several: Any = given
+    return tuple(several) if isinstance(several, Iterable) and not isinstance(several, str | bytes) else (several,)
+
+
+def _check_stop(stop: object) -> None:
+    if not isinstance(stop, str):
+        message = f"Got {stop!r} as a stop string; give one text, or a sequence of texts."
+        raise InvalidInput(message)
+    if not stop:
+        message = "A stop string is empty; leave it out, or pass stop=() for none."
+        raise InvalidInput(message)
+    check_unicode(stop)

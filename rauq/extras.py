@@ -17,16 +17,13 @@ j, and the middle layer is floor(l / 2) of all l layers.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.trace import Extra
-
-if TYPE_CHECKING:
-    from rauq.language_model import LanguageModel
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
 _LACKS: Mapping[Extra, str] = MappingProxyType(
@@ -45,25 +42,33 @@ class Wanted:
     idf: np.ndarray | None = None
 
 
-def wanted(lm: "LanguageModel", extras: Sequence[str], idf: ArrayLike | None) -> Wanted:
-    """The request, once it is known that this model can meet it.
+def wanted(
+    extras: Sequence[str],
+    idf: ArrayLike | None,
+    *,
+    available: Sequence[Extra],
+    name: str,
+    num_layers: int,
+    vocab_size: int,
+) -> Wanted:
+    """The request, once it is known that the model of this name can meet it; `available` is what it can capture.
 
     Raises:
         InvalidInput: unknown extras, or `focus` without weights that fit the vocabulary.
         UnsupportedModel: this model has no such extra.
     """
-    unknown = [extras] if isinstance(extras, str) else [name for name in extras if name not in EXTRAS]
+    unknown = [extras] if isinstance(extras, str) else [extra for extra in extras if extra not in EXTRAS]
     if unknown:
         message = f"Got extras {', '.join(map(repr, unknown))}; give a sequence of some of {', '.join(EXTRAS)}."
         raise InvalidInput(message)
-    names = frozenset(name for name in EXTRAS if name in extras)
-    for name in sorted(names - set(lm.extras)):
+    names = frozenset(extra for extra in EXTRAS if extra in extras)
+    for extra in sorted(names - set(available)):
         message = (
-            f"The extra {name!r} cannot be captured: {_LACKS[name]} of {lm.name} (layer {lm.num_layers // 2} of "
-            f"{lm.num_layers}, from 0). Leave it out, or choose another model."
+            f"The extra {extra!r} cannot be captured: {_LACKS[extra]} of {name} (layer {num_layers // 2} of "
+            f"{num_layers}, from 0). Leave it out, or choose another model."
         )
         raise UnsupportedModel(message)
-    return Wanted(names=names, idf=_weights(idf, lm.vocab_size) if "focus" in names else None)
+    return Wanted(names=names, idf=_weights(idf, vocab_size) if "focus" in names else None)
 
 
 def _weights(idf: ArrayLike | None, vocab_size: int) -> np.ndarray:

@@ -3,68 +3,41 @@
 Everything here works on a batch; a single prompt is a batch of one.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from rauq.assemble import build_trace
-from rauq.cancellation import Cancel
 from rauq.capture.extras import Layout
 from rauq.capture.feed import Feed
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
+from rauq.context import Limits, ModelDescription
 from rauq.drawing import chooser
-from rauq.errors import InvalidInput, NonFiniteLogits
+from rauq.errors import NonFiniteLogits
 from rauq.extras import Wanted
-from rauq.numbers import is_whole
 from rauq.prompts import Prompt
 from rauq.sampling import Sampling
-from rauq.tokens import TextStream, check_unicode
-from rauq.trace import Kind, StopReason, Trace
-
-if TYPE_CHECKING:
-    from rauq.language_model import LanguageModel
+from rauq.tokens import TextStream
+from rauq.trace import Extra, StopReason, Trace
 
 OnToken = Callable[[int, int, str], None]
 _READ_LOGITS_BYTES = 256 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """When an answer ends; `last_row` feeds the last token once more, to have its own attention."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decoder:
+    """What it takes to generate with a model: its description, what it computes in and where, and how to feed it.
 
-    max_new_tokens: int = 128
-    stop: tuple[str, ...] = ()
-    last_row: bool = False
-    cancel: Cancel | None = None
+    `new_feed` gives a fresh cache and recorder for one batch.
+    """
 
-    def __post_init__(self) -> None:
-        if not (is_whole(self.max_new_tokens) and self.max_new_tokens >= 1):
-            message = f"Got max_new_tokens={self.max_new_tokens!r}; it must be a whole number, at least 1."
-            raise InvalidInput(message)
-        for stop in self.stop:
-            _check_stop(stop)
-
-
-def stop_strings(given: str | Sequence[str] | None, kind: Kind) -> tuple[str, ...]:
-    """The strings that were given, or those of this kind of model: newline for base, none for instruct."""
-    if given is None:
-        return ("\n",) if kind == "base" else ()
-    several: Any = given
-    return tuple(several) if isinstance(several, Iterable) and not isinstance(several, str | bytes) else (several,)
-
-
-def _check_stop(stop: object) -> None:
-    if not isinstance(stop, str):
-        message = f"Got {stop!r} as a stop string; give one text, or a sequence of texts."
-        raise InvalidInput(message)
-    if not stop:
-        message = "A stop string is empty; leave it out, or pass stop=() for none."
-        raise InvalidInput(message)
-    check_unicode(stop)
+    described: ModelDescription
+    dtype: str
+    device: torch.device
+    new_feed: Callable[[Layout, Collection[Extra]], Feed]
 
 
 @dataclass(eq=False)
@@ -78,7 +51,7 @@ class _Answer:
 
 
 def generate(
-    lm: "LanguageModel",
+    decoder: Decoder,
     prompts: Sequence[Prompt],
     *,
     limits: Limits,
@@ -91,11 +64,11 @@ def generate(
 
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
-    ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], lm.device)
-    feed = lm.new_feed(_layout(padding, prompts), wanted.names)
+    ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], decoder.device)
+    feed = decoder.new_feed(_layout(padding, prompts), wanted.names)
     logits = feed.feed(ids, tail=len(prefix) + 1)
     return _decoded(
-        lm,
+        decoder,
         feed,
         logits,
         prompts,
@@ -108,41 +81,42 @@ def generate(
 
 
 def sample(
-    lm: "LanguageModel", prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
+    decoder: Decoder, prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
 ) -> list[Trace | NonFiniteLogits]:
     """Draw k answers to one prompt, which is fed once; each draws from a stream of its own."""
-    feed = lm.new_feed(_layout([0], [prompt]), wanted.names)
-    logits = feed.feed(torch.tensor([prompt.ids], device=lm.device), tail=1)
+    feed = decoder.new_feed(_layout([0], [prompt]), wanted.names)
+    logits = feed.feed(torch.tensor([prompt.ids], device=decoder.device), tail=1)
     feed.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
-    return _decoded(lm, feed, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
+    return _decoded(decoder, feed, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
 
 
 def read(
-    lm: "LanguageModel", prompts: Sequence[Prompt], answers: Sequence[Sequence[int]], *, wanted: Wanted
+    decoder: Decoder, prompts: Sequence[Prompt], answers: Sequence[Sequence[int]], *, wanted: Wanted
 ) -> list[Trace | NonFiniteLogits]:
     """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
-    ids, padding = _left_padded(sequences, lm.device)
-    feed = lm.new_feed(_layout(padding, prompts), wanted.names)
-    statistics = _read_statistics(lm, feed, ids, max(map(len, answers)), idf=_idf(lm, wanted))
+    ids, padding = _left_padded(sequences, decoder.device)
+    feed = decoder.new_feed(_layout(padding, prompts), wanted.names)
+    statistics = _read_statistics(decoder, feed, ids, max(map(len, answers)), idf=_idf(decoder, wanted))
     attention = feed.band().numpy()
     return [
         build_trace(
-            lm,
+            decoder.described,
             prompt,
             answer,
             TokenStatistics(*(column[item, -len(answer) :] for column in statistics)),
+            dtype=decoder.dtype,
             attention=attention[item, :, :, -len(answer) - 1 :],
             extras=feed.kept.cut(item, len(answer)),
-            stop_reason="eos" if answer[-1] in lm.end_ids else "given",
+            stop_reason="eos" if answer[-1] in decoder.described.end_ids else "given",
         )
         for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True))
     ]
 
 
 def _decoded(
-    lm: "LanguageModel",
+    decoder: Decoder,
     feed: Feed,
     logits: Tensor,
     prompts: Sequence[Prompt],
@@ -154,9 +128,9 @@ def _decoded(
     on_token: OnToken | None = None,
 ) -> list[Trace | NonFiniteLogits]:
     """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended."""
-    answers = [_Answer(TextStream(lm.tokens, lm.end_ids)) for _ in prompts]
-    extend = partial(_extend, lm, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
-    buffer = LogitsBuffer(_idf(lm, wanted))
+    answers = [_Answer(TextStream(decoder.described.tokens, decoder.described.end_ids)) for _ in prompts]
+    extend = partial(_extend, decoder.described, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
+    buffer = LogitsBuffer(_idf(decoder, wanted))
     for place, token in enumerate(prefix):
         forced = torch.full((len(prompts),), token, device=logits.device)
         buffer.add(logits[:, place], forced)
@@ -171,11 +145,11 @@ def _decoded(
             logits = feed.feed(chosen[:, None], tail=1)
     if sampling is not None and prefix:
         sampling = replace(sampling, seed=None)  # the seed leads to other tokens without the prefix
-    return _traces(lm, prompts, answers, buffer.statistics(), feed, last_row=limits.last_row, sampling=sampling)
+    return _traces(decoder, prompts, answers, buffer.statistics(), feed, last_row=limits.last_row, sampling=sampling)
 
 
 def _traces(
-    lm: "LanguageModel",
+    decoder: Decoder,
     prompts: Sequence[Prompt],
     answers: Sequence[_Answer],
     statistics: TokenStatistics,
@@ -193,13 +167,23 @@ def _traces(
         extras, reason = feed.kept.cut(item, num_tokens), answer.stop_reason or "length"
         drawn = sampling if item == 0 or sampling is None else replace(sampling, seed=None)
         traces.append(
-            build_trace(lm, prompt, answer.ids, own, attention=rows, extras=extras, stop_reason=reason, sampling=drawn)
+            build_trace(
+                decoder.described,
+                prompt,
+                answer.ids,
+                own,
+                dtype=decoder.dtype,
+                attention=rows,
+                extras=extras,
+                stop_reason=reason,
+                sampling=drawn,
+            )
         )
     return traces
 
 
 def _extend(
-    lm: "LanguageModel",
+    model: ModelDescription,
     answers: Sequence[_Answer],
     tokens: Tensor,
     *,
@@ -213,7 +197,7 @@ def _extend(
             continue
         answer.ids.append(token)
         num_chosen = len(answer.ids) - num_forced
-        reason = _reason_to_stop(lm, answer, limits, num_chosen)
+        reason = _reason_to_stop(model, answer, limits, num_chosen)
         answer.stop_reason = reason if num_chosen >= 0 else None
         if on_token is not None:
             on_token(len(answer.ids) - 1, token, answer.text(token, last=answer.stop_reason is not None))
@@ -221,12 +205,12 @@ def _extend(
             answer.stop_reason = answer.stop_reason or "cancelled"
 
 
-def _reason_to_stop(lm: "LanguageModel", answer: _Answer, limits: Limits, num_chosen: int) -> StopReason | None:
-    if answer.ids[-1] in lm.end_ids:
+def _reason_to_stop(model: ModelDescription, answer: _Answer, limits: Limits, num_chosen: int) -> StopReason | None:
+    if answer.ids[-1] in model.end_ids:
         return "eos"
     if limits.stop:
         longest = max(len(stop.encode()) for stop in limits.stop)
-        piece = lm.tokens.piece(answer.ids[-1])
+        piece = model.tokens.piece(answer.ids[-1])
         answer.ending = (answer.ending + piece)[-(longest - 1 + len(piece)) :]
         if any(stop.encode() in answer.ending for stop in limits.stop):
             return "stop"
@@ -246,17 +230,17 @@ def _layout(padding: Sequence[int], prompts: Sequence[Prompt]) -> Layout:
     return Layout(tuple(padding), answers)
 
 
-def _idf(lm: "LanguageModel", wanted: Wanted) -> Tensor | None:
-    return None if wanted.idf is None else torch.tensor(wanted.idf, device=lm.device)
+def _idf(decoder: Decoder, wanted: Wanted) -> Tensor | None:
+    return None if wanted.idf is None else torch.tensor(wanted.idf, device=decoder.device)
 
 
 def _read_statistics(
-    lm: "LanguageModel", feed: Feed, ids: Tensor, num_tokens: int, *, idf: Tensor | None
+    decoder: Decoder, feed: Feed, ids: Tensor, num_tokens: int, *, idf: Tensor | None
 ) -> TokenStatistics:
     """Statistics (B, num_tokens) of the last tokens of ids (B, T), fed with as many logits at a time as fit."""
     batch, length = ids.shape
     first_row = length - num_tokens - 1
-    size = max(1, _READ_LOGITS_BYTES // (4 * batch * lm.vocab_size))
+    size = max(1, _READ_LOGITS_BYTES // (4 * batch * decoder.described.vocab_size))
     blocks = []
     for begin in range(first_row, length, size):
         end = min(begin + size, length)

@@ -18,41 +18,24 @@ from rauq.capture.extras import Kept, Layout
 from rauq.capture.feed import Feed, StepwiseFeed, TappedFeed
 from rauq.capture.tap import middle_block
 from rauq.chat_template import option_names
-from rauq.context import encode, encode_pair, encode_prefix, limits_of, within_context
+from rauq.context import ModelDescription, encode, encode_pair, encode_prefix, limits_of, within_context
 from rauq.errors import InvalidInput, NonFiniteLogits
-from rauq.extras import EXTRAS, wanted
+from rauq.extras import EXTRAS, Wanted, wanted
 from rauq.generation import OnToken
 from rauq.loading import memory_errors, running_takes_less
 from rauq.messages import TemplateOptions
 from rauq.numbers import is_whole
 from rauq.prompts import Prompt, PromptLike, TokensOrText
 from rauq.sampling import Sampling
-from rauq.tokens import Tokens
-from rauq.trace import Extra, Kind, Trace
+from rauq.trace import Extra, Trace
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LanguageModel:
-    """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it.
+class LanguageModel(ModelDescription):
+    """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it."""
 
-    `layers` are the absolute numbers of those that have attention, `end_ids` the tokens that end an answer,
-    `context_length` the most tokens of prompt and answer together (None: no limit known),
-    `quantisation` how a GGUF file stores the weights ("" for other formats).
-    """
-
-    name: str
-    revision: str
-    kind: Kind
     model: PreTrainedModel
-    tokens: Tokens
     feed_type: type[TappedFeed | StepwiseFeed]
-    layers: tuple[int, ...]
-    num_layers: int
-    num_heads: int
-    vocab_size: int
-    context_length: int | None
-    end_ids: frozenset[int]
-    quantisation: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
@@ -78,10 +61,6 @@ class LanguageModel:
     def template_options(self) -> tuple[str, ...]:
         """Names of the options that its chat template takes, in alphabetical order."""
         return option_names(self.tokens.tokenizer.chat_template)
-
-    def new_feed(self, layout: Layout, extras: Collection[Extra]) -> Feed:
-        """A fresh cache and recorder for one batch."""
-        return self.feed_type(self.model, layout.begins, Kept(extras, layout))
 
     def encode(
         self, prompt: PromptLike, *, chat: bool | None = None, template_options: TemplateOptions | None = None
@@ -139,7 +118,7 @@ class LanguageModel:
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = wanted(self, extras, idf)
+        request = self._wanted(extras, idf)
         encoded = self.encode(prompt, chat=chat, template_options=template_options)
         prefix = () if answer_prefix is None else encode_prefix(self, answer_prefix)
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed) if do_sample else None
@@ -147,7 +126,13 @@ class LanguageModel:
         limits = within_context(self, limits, len(encoded.ids) + len(prefix))
         with self._running("generating"):
             result = generation.generate(
-                self, [encoded], limits=limits, wanted=request, sampling=sampling, prefix=prefix, on_token=on_token
+                self._decoder,
+                [encoded],
+                limits=limits,
+                wanted=request,
+                sampling=sampling,
+                prefix=prefix,
+                on_token=on_token,
             )
         return _or_raise(result[0])
 
@@ -170,10 +155,10 @@ class LanguageModel:
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = wanted(self, extras, idf)
+        request = self._wanted(extras, idf)
         encoded, ids = encode_pair(self, (prompt, answer), chat=chat, template_options=template_options, end=end)
         with self._running("reading"):
-            return _or_raise(generation.read(self, [encoded], [ids], wanted=request)[0])
+            return _or_raise(generation.read(self._decoder, [encoded], [ids], wanted=request)[0])
 
     def generate_batch(
         self,
@@ -193,7 +178,7 @@ class LanguageModel:
 
         Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
         """
-        request = wanted(self, extras, idf)
+        request = self._wanted(extras, idf)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
 
         def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
@@ -201,7 +186,7 @@ class LanguageModel:
             if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten its neighbours' answers
                 return [run([prompt])[0] for prompt in batch]
             with self._running("generating a batch"):
-                return generation.generate(self, batch, limits=shortened, wanted=request)
+                return generation.generate(self._decoder, batch, limits=shortened, wanted=request)
 
         encode = partial(self.encode, chat=chat, template_options=template_options)
         return in_batches(prompts, encode=encode, run=run, size=batch_size, cancel=cancel)
@@ -221,12 +206,12 @@ class LanguageModel:
 
         `end` is that of `read`.
         """
-        request = wanted(self, extras, idf)
+        request = self._wanted(extras, idf)
 
         def run(batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[Trace | NonFiniteLogits]:
             prompts, answers = zip(*batch, strict=True)
             with self._running("reading a batch"):
-                return generation.read(self, prompts, answers, wanted=request)
+                return generation.read(self._decoder, prompts, answers, wanted=request)
 
         encode = partial(encode_pair, self, chat=chat, template_options=template_options, end=end)
         return in_batches(pairs, encode=encode, run=run, size=batch_size)
@@ -256,7 +241,7 @@ class LanguageModel:
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = wanted(self, extras, idf)
+        request = self._wanted(extras, idf)
         if not (is_whole(k) and k >= 1):
             message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
             raise InvalidInput(message)
@@ -265,7 +250,9 @@ class LanguageModel:
         limits = within_context(self, limits, len(encoded.ids))
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         with self._running("sampling"):
-            results = generation.sample(self, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling)
+            results = generation.sample(
+                self._decoder, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling
+            )
         return [_or_raise(result) for result in results]
 
     def check(self, prompt: PromptLike | None = None) -> Check:
@@ -280,7 +267,25 @@ class LanguageModel:
             UnsupportedModel: the model does not return its attention.
         """
         with self._running("checking the capture"):
-            return check_capture(self, None if prompt is None else self.encode(prompt).ids)
+            return check_capture(
+                self.model,
+                None if prompt is None else self.encode(prompt).ids,
+                generate=self.generate,
+                vocab_size=self.vocab_size,
+                tapped=self.feed_type is TappedFeed,
+            )
+
+    def _wanted(self, extras: Sequence[str], idf: ArrayLike | None) -> Wanted:
+        return wanted(
+            extras, idf, available=self.extras, name=self.name, num_layers=self.num_layers, vocab_size=self.vocab_size
+        )
+
+    @property
+    def _decoder(self) -> generation.Decoder:
+        return generation.Decoder(described=self, dtype=self.dtype, device=self.device, new_feed=self._new_feed)
+
+    def _new_feed(self, layout: Layout, extras: Collection[Extra]) -> Feed:
+        return self.feed_type(self.model, layout.begins, Kept(extras, layout))
 
     @contextmanager
     def _running(self, doing: str) -> Iterator[None]:

@@ -12,8 +12,7 @@ import torch
 from safetensors import safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, modeling_utils
 
-from rauq.checkpoints.checkpoint import Checkpoint
-from rauq.checkpoints.gguf.checkpoint import gguf_checkpoint
+from rauq.checkpoints.checkpoint import Checkpoint, gguf_checkpoint
 from rauq.checkpoints.gguf.places import find_gguf
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size

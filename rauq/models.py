@@ -14,7 +14,7 @@ from rauq.candidate import ATLAS, EMBEDDED, find_candidate, refuse_if_too_large,
 from rauq.capture import tap
 from rauq.capture.check import looks_ahead
 from rauq.capture.feed import StepwiseFeed, TappedFeed
-from rauq.checkpoints.gguf.checkpoint import fetched, in_folder
+from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.gguf.weights import OnProgress
 from rauq.errors import RauqError, UnsupportedModel
 from rauq.kinds import kind_of
@@ -79,6 +79,7 @@ def wrap(
     Raises:
         UnsupportedModel: its attention cannot be captured exactly; the reason is said.
     """
+    configured = _configured_end_ids(model)
     lm = LanguageModel(
         name=name,
         revision=revision,
@@ -86,7 +87,8 @@ def wrap(
         model=model,
         tokens=Tokens(tokenizer),
         context_length=context_length(model.config),
-        end_ids=_end_ids(model, tokenizer),
+        end_ids=frozenset(token for token in (*configured, tokenizer.eos_token_id) if token is not None),
+        configured_end_ids=configured,
         num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
         **vars(_probed(model)),
     )
@@ -147,8 +149,7 @@ def _first_logits(feed: TappedFeed | StepwiseFeed, ids: torch.Tensor) -> torch.T
         raise UnsupportedModel(message) from error
 
 
-def _end_ids(model: PreTrainedModel, tokenizer: Any) -> frozenset[int]:
-    """The end tokens of the generation config, which is ignored otherwise, and of the tokenizer."""
+def _configured_end_ids(model: PreTrainedModel) -> tuple[int, ...]:
+    """The end tokens of the generation config, of which nothing else is used."""
     given = getattr(model.generation_config, "eos_token_id", None)
-    ids = given if isinstance(given, list) else [given]
-    return frozenset(token for token in (*ids, tokenizer.eos_token_id) if token is not None)
+    return tuple(token for token in (given if isinstance(given, list) else [given]) if token is not None)

@@ -148,7 +148,7 @@ class Trace:
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes: arrays, and JSON metadata with a schema number."""
-        return trace_file.pack(self)
+        return trace_file.pack(vars(self))
 
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "the file") -> Self:
@@ -160,7 +160,7 @@ class Trace:
         """
         trace_file.check_upload(content, name)
         trace = trace_file.unpack(content, cls._of_fields, name=name)
-        trace_file.check_uploaded(trace, name)
+        trace_file.check_uploaded(vars(trace), name)
         return trace
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import get_ident
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from safetensors import SafetensorError
@@ -21,9 +21,6 @@ from rauq.errors import InvalidInput, TraceFileError
 from rauq.messages import Message, Role
 from rauq.sampling import Sampling
 from rauq.trace_limits import excesses, faults
-
-if TYPE_CHECKING:
-    from rauq.trace import Trace
 
 SCHEMA = 1
 # 32 layers of 32 heads take 7 MB for 200 tokens. A file on disk may be larger, since whoever names it can see its size.
@@ -53,17 +50,17 @@ _UNREADABLE = (SafetensorError, ValueError, TypeError, KeyError, AttributeError,
 Part = TypeVar("Part")
 
 
-def pack(trace: "Trace") -> bytes:
-    """The content of a trace's file."""
-    metadata = {name: getattr(trace, name) for name in (*_SCALARS, *_LISTS)}
-    metadata |= {"thinking": trace.thinking, "sampling": trace.sampling and vars(trace.sampling)}
-    metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in trace.pieces]}
-    metadata["messages"] = [[message.role, message.content] for message in trace.messages]
-    metadata["template_options"] = dict(trace.template_options)
+def pack(fields: Mapping[str, Any]) -> bytes:
+    """The content of the file of a trace with these fields."""
+    metadata = {name: fields[name] for name in (*_SCALARS, *_LISTS)}
+    metadata |= {"thinking": fields["thinking"], "sampling": fields["sampling"] and vars(fields["sampling"])}
+    metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in fields["pieces"]]}
+    metadata["messages"] = [[message.role, message.content] for message in fields["messages"]]
+    metadata["template_options"] = dict(fields["template_options"])
     for place, (name, kind) in enumerate(_ALTERNATIVES.items()):
-        metadata[f"alternative_{name}"] = [[kind(entry[place]) for entry in row] for row in trace.alternatives]
-    arrays = {name: getattr(trace, name) for name in ARRAYS}
-    arrays |= {_EXTRA + name: array for name, array in trace.extras.items()}
+        metadata[f"alternative_{name}"] = [[kind(entry[place]) for entry in row] for row in fields["alternatives"]]
+    arrays = {name: fields[name] for name in ARRAYS}
+    arrays |= {_EXTRA + name: array for name, array in fields["extras"].items()}
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     return save(contiguous, {_METADATA_KEY: json.dumps(metadata)})
 
@@ -107,13 +104,13 @@ def check_upload(content: bytes, name: str) -> None:
         raise TraceFileError(message)
 
 
-def check_uploaded(trace: "Trace", name: str) -> None:
-    """Refuse a trace of more parts than a page can bear.
+def check_uploaded(fields: Mapping[str, Any], name: str) -> None:
+    """Refuse a trace of more parts than a page can bear, given its fields.
 
     Raises:
         TraceFileError: its answer, its prompt or its extras are too long.
     """
-    for excess in excesses(trace):
+    for excess in excesses(fields):
         message = f"{name} is too large: {excess}. {_BY_PATH}"
         raise TraceFileError(message)
 

@@ -3,12 +3,9 @@
 import codecs
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from rauq.trace import Extra, Trace
 
 # Above every model there is, and small enough to loop over.
 MOST_LAYERS = 10_000
@@ -49,13 +46,13 @@ def faults(fields: Mapping[str, Any]) -> Iterator[str]:
         yield "answer_tokens are not the text of pieces"
 
 
-def excesses(trace: "Trace") -> Iterator[str]:
-    """What an upload has too much of, and how much is taken."""
-    extras = sum(array.nbytes for array in trace.extras.values())
+def excesses(fields: Mapping[str, Any]) -> Iterator[str]:
+    """What the fields of an uploaded trace have too much of, and how much is taken."""
+    extras = sum(array.nbytes for array in fields["extras"].values())
     for count, most, what in (
-        (len(trace.answer_ids), MOST_UPLOADED_ANSWER_TOKENS, "answer tokens"),
-        (len(trace.prompt_ids), MOST_UPLOADED_PROMPT_TOKENS, "prompt tokens"),
-        (len(trace.messages), MOST_UPLOADED_MESSAGES, "messages"),
+        (len(fields["answer_ids"]), MOST_UPLOADED_ANSWER_TOKENS, "answer tokens"),
+        (len(fields["prompt_ids"]), MOST_UPLOADED_PROMPT_TOKENS, "prompt tokens"),
+        (len(fields["messages"]), MOST_UPLOADED_MESSAGES, "messages"),
         (extras, LARGEST_UPLOADED_EXTRAS, "bytes of extras"),
     ):
         if count > most:
@@ -102,7 +99,7 @@ def _wrong_extras(fields: Mapping[str, Any]) -> Iterator[str]:
     """The extras that methods read must be what they take them for; others are kept as they are."""
     num_prompt, num_answer = fields["prompt_ids"].size, fields["answer_ids"].size
     layers_and_heads = fields["attention"].shape[:2]
-    shapes: dict[Extra, tuple[int, ...]] = {
+    shapes: dict[str, tuple[int, ...]] = {
         "max_attention": (num_answer, num_answer),
         "diagonal": (*layers_and_heads[1:], num_prompt + num_answer),
         "lookback": (*layers_and_heads, num_answer, 2),

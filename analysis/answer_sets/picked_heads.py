@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.answer_sets.groups import shown_groups
-from analysis.answer_sets.resampling import divided
+from analysis.metrics import divided
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.metrics import divided
+
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
@@ -25,11 +27,6 @@ def resampled_means(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
     there = np.isfinite(values)
     drawn = counts @ there
     return divided(counts @ np.where(there, values, 0.0), drawn)
-
-
-def divided(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """The quotient, nan where it divides by zero."""
-    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=np.asarray(below) != 0)
 
 
 def with_interval(value: np.ndarray, resampled: np.ndarray, *, level: float = 0.95) -> Intervals:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from analysis.datasets.example import Example
-from analysis.quality.plain_words import num_words
+from analysis.plain_words import num_words
 
 LONGEST_NAME = 5  # words: answers repeat a short reference, and paraphrase a longer one
 _SHARE = 0.9  # of the rows: a few long titles among names change nothing

@@ -11,8 +11,8 @@ from analysis.estimate import Estimate
 from analysis.figures.labels import plotly_text
 from analysis.figures.outcome import words_instead
 from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY, VEIL, finish, text_colour
-from analysis.methods.names import METRICS
 from analysis.methods.sweep import Sweep
+from analysis.metrics import METRICS
 
 _MOST_COLUMNS = 4
 _PANEL_HEIGHT, _REST = 210, 60  # pixels

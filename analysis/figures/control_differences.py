@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from analysis.figures.interval_rows import interval_rows
 from analysis.figures.paired_differences import difference_row
 from analysis.methods.control_ranking import EXCHANGES, GroupControl
-from analysis.methods.names import METRICS
+from analysis.metrics import METRICS
 
 
 def control_differences(controls: Sequence[GroupControl], *, dark: bool = False) -> go.Figure:

@@ -9,8 +9,9 @@ from analysis.estimate import Estimate
 from analysis.figures.interval_rows import Row, interval_rows
 from analysis.figures.style import ATTENTION, UNCERTAINTY
 from analysis.methods.comparison import RAUQ
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
 from analysis.methods.ranking import Metric
+from analysis.metrics import METRICS
 
 _CHANCE = {"prr": 0.0, "roc_auc": 0.5}
 

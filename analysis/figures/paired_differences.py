@@ -9,8 +9,9 @@ from analysis.estimate import Estimate
 from analysis.figures.interval_rows import Row, interval_rows
 from analysis.figures.pair import looks
 from analysis.figures.style import QUIET
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
 from analysis.methods.ranking import Metric
+from analysis.metrics import METRICS
 
 
 def paired_differences(

@@ -7,8 +7,9 @@ from analysis.answer_sets.captions import in_words, joined, signed
 from analysis.estimate import Estimate
 from analysis.methods.ablations import Ablated
 from analysis.methods.control_ranking import EXCHANGES, GroupControl
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
 from analysis.methods.sweep import Sweep
+from analysis.metrics import METRICS
 from rauq.labels import number
 
 

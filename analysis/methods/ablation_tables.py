@@ -7,8 +7,9 @@ import pandas as pd
 from analysis.estimate import Estimate
 from analysis.methods.ablations import Ablated
 from analysis.methods.control_ranking import EXCHANGES, GroupControl
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
 from analysis.methods.sweep import Sweep
+from analysis.metrics import METRICS
 
 
 def ablation_table(found: Ablated) -> pd.DataFrame:

@@ -14,10 +14,11 @@ from analysis.methods.agreement import MethodAgreement
 from analysis.methods.comparison import RAUQ, Comparison
 from analysis.methods.disagreement import Disagreement
 from analysis.methods.errors import End, ErrorAnalysis
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
 from analysis.methods.paired import Paired
 from analysis.methods.ranking import Metric
 from analysis.methods.rejections import Rejections
+from analysis.metrics import METRICS
 from analysis.paper import published_errors, published_runtime
 from analysis.runs.costs import Cost
 from rauq.labels import number

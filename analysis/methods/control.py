@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.answer_sets.resampling import divided
+from analysis.metrics import divided
 from rauq.aggregation import combine_layers
 from rauq.algorithm import algorithm
 from rauq.batch import Batch

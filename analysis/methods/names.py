@@ -1,10 +1,6 @@
-"""What methods and their metrics are called."""
-
-from types import MappingProxyType
+"""What methods are called."""
 
 from rauq.methods.table import METHODS
-
-METRICS = MappingProxyType({"prr": "PRR", "roc_auc": "ROC-AUC"})
 
 
 def name_of(method: str) -> str:

@@ -9,9 +9,10 @@ from analysis.methods.agreement import MethodAgreement
 from analysis.methods.comparison import Comparison
 from analysis.methods.disagreement import Disagreement, Distrusted
 from analysis.methods.errors import End, ErrorAnalysis
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
 from analysis.methods.paired import Paired
 from analysis.methods.rejections import Rejections
+from analysis.metrics import METRICS
 from analysis.runs.costs import Cost
 from rauq.methods.table import METHODS
 

@@ -3,7 +3,7 @@
 import math
 import re
 
-from analysis.quality.plain_words import plain_text, plain_words
+from analysis.plain_words import plain_text, plain_words
 
 _ARTICLE = re.compile(r"^\W*(?:the|an?)\s+(?=\S)", re.IGNORECASE)
 _SYMBOL = re.compile(r"[A-Z]\.?[A-Za-z]?\.?")

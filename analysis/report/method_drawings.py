@@ -11,7 +11,8 @@ from analysis.figures.quality_bins import quality_bins_chart
 from analysis.figures.rejection_curves import rejection_curves
 from analysis.figures.style import UNCERTAINTY
 from analysis.methods import ablation_captions, captions
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
+from analysis.metrics import METRICS
 from analysis.report.method_results import MethodResults
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 from analysis import paper
 from analysis.answer_sets.captions import joined
 from analysis.methods import ablation_captions, ablation_tables, captions, tables
-from analysis.methods.names import METRICS, name_of
+from analysis.methods.names import name_of
+from analysis.metrics import METRICS
 from analysis.report.method_results import MethodResults
 from analysis.report.report_tables import Table
 from analysis.runs.opened import Run

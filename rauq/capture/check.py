@@ -1,24 +1,22 @@
 """The check of a capture: against float64 weights of the same queries and keys, and that no token sees a later one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from transformers import PreTrainedModel
 
 from rauq.capture import tap
-from rauq.capture.feed import TappedFeed
 from rauq.capture.full_pass import attention_matrices, band_of_matrix, eager, mean_difference, misplaced
 from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed, watching
 from rauq.errors import InvalidInput
 from rauq.trace import Trace
-
-if TYPE_CHECKING:
-    from rauq.language_model import LanguageModel
 
 EXACT = 1e-5  # tolerance between step-by-step feeding and one full pass, in float32 and at scores of ordinary size
 _ORDINARY_SCORE = 10.0
@@ -26,6 +24,7 @@ _MASKED = -32_752  # half of float16's minimum: models mask with that or less
 _RANDOM_TOKENS = 20
 _MOST_TOKENS = 1024
 _ANSWER_TOKENS = 4
+_Answer = Callable[[Sequence[int]], Trace]
 
 
 @dataclass(frozen=True)
@@ -86,31 +85,36 @@ class _Pass(NamedTuple):
     seen: Mapping[int, Sequence[_Seen]]
 
 
-def check_capture(lm: "LanguageModel", ids: Sequence[int] | None) -> Check:
-    """What `LanguageModel.check` finds for these prompt tokens, or for seeded random ones.
+def check_capture(
+    model: PreTrainedModel, ids: Sequence[int] | None, *, generate: Callable[..., Trace], vocab_size: int, tapped: bool
+) -> Check:
+    """What `LanguageModel.check` finds for these prompt tokens, or for seeded random ones below `vocab_size`.
+
+    `generate` is `LanguageModel.generate` of this model, and `tapped` whether its attention calls are recorded.
 
     Raises:
         InvalidInput: too many of them for eager attention.
         UnsupportedModel: the model does not return its attention.
     """
     if ids is None:
-        ids = np.random.default_rng(0).integers(lm.vocab_size, size=_RANDOM_TOKENS).tolist()
+        ids = np.random.default_rng(0).integers(vocab_size, size=_RANDOM_TOKENS).tolist()
     if len(ids) > _MOST_TOKENS:
         message = f"Eager attention is quadratic: check up to {_MOST_TOKENS} tokens, not {len(ids)}."
         raise InvalidInput(message)
-    return _check_tapped(lm, ids) if lm.feed_type is TappedFeed else _check_stepwise(lm, ids)
+    answer = partial(generate, max_new_tokens=_ANSWER_TOKENS, stop=(), last_row=True)
+    return _check_tapped(model, ids, answer) if tapped else _check_stepwise(model, ids, answer)
 
 
-def _check_tapped(lm: "LanguageModel", ids: Sequence[int]) -> Check:
+def _check_tapped(model: PreTrainedModel, ids: Sequence[int], answer: _Answer) -> Check:
     """Observe the model generating with eager attention, then with the implementation that it uses.
 
     Both traces have to hold the weights that are recomputed in float64, from the queries and keys of that generation
     and from the mask, scaling, softcap and sinks that the eager function received. The two generations are never
     compared with each other, since rounding errors grow differently in each.
     """
-    with eager(lm.model):
-        first = _observed(lm, ids)
-    passes = [first, _observed(lm, ids, eager_pass=first)] if tap.implementations(lm.model) else [first]
+    with eager(model):
+        first = _observed(model, ids, answer)
+    passes = [first, _observed(model, ids, answer, eager_pass=first)] if tap.implementations(model) else [first]
     layers = first.trace.layers
     pairs = [_closest(layer, passes) for layer in layers]
     noise = [max(mean_difference(one.eager, one.weights) for one in first.seen[layer]) for layer in layers]
@@ -119,11 +123,11 @@ def _check_tapped(lm: "LanguageModel", ids: Sequence[int]) -> Check:
         differences=tuple(difference for difference, _ in pairs),
         tolerances=tuple(tolerance for _, tolerance in pairs),
         eager_differences=tuple(_eager_difference(first.seen[layer]) for layer in layers),
-        problem=_unknown_part(first) or misplaced(first.trace.attention, _one_pass(lm, first.trace), noise),
+        problem=_unknown_part(first) or misplaced(first.trace.attention, _one_pass(model, first.trace), noise),
     )
 
 
-def _check_stepwise(lm: "LanguageModel", ids: Sequence[int]) -> Check:
+def _check_stepwise(model: PreTrainedModel, ids: Sequence[int], answer: _Answer) -> Check:
     """Compare the trace of a model that is fed step by step with one eager pass over the same tokens.
 
     Such a model returns its own weights; there are no queries and keys to recompute them from. Rounding differs between
@@ -131,10 +135,10 @@ def _check_stepwise(lm: "LanguageModel", ids: Sequence[int]) -> Check:
     in proportion beyond. The weights also have to be nearer to their own positions in that pass than to any other.
     """
     with _LargestScore() as scores:
-        trace = _generated(lm, ids)
-    matrices = _one_pass(lm, trace)
+        trace = answer(ids)
+    matrices = _one_pass(model, trace)
     expected = [band_of_matrix(matrix, len(ids) - 1) for matrix in matrices]
-    base = EXACT if lm.model.dtype == torch.float32 else MOST
+    base = EXACT if model.dtype == torch.float32 else MOST
     tolerance = min(1.0, base * max(1.0, scores.largest / _ORDINARY_SCORE))
     return Check(
         layers=trace.layers,
@@ -145,20 +149,16 @@ def _check_stepwise(lm: "LanguageModel", ids: Sequence[int]) -> Check:
     )
 
 
-def _generated(lm: "LanguageModel", ids: Sequence[int]) -> Trace:
-    return lm.generate(ids, max_new_tokens=_ANSWER_TOKENS, stop=(), last_row=True)
+def _one_pass(model: PreTrainedModel, trace: Trace) -> list[np.ndarray]:
+    return attention_matrices(model, [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()], trace.layers)
 
 
-def _one_pass(lm: "LanguageModel", trace: Trace) -> list[np.ndarray]:
-    return attention_matrices(lm.model, [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()], trace.layers)
-
-
-def _observed(lm: "LanguageModel", ids: Sequence[int], *, eager_pass: _Pass | None = None) -> _Pass:
+def _observed(model: PreTrainedModel, ids: Sequence[int], answer: _Answer, *, eager_pass: _Pass | None = None) -> _Pass:
     """Observe a generation; mask, scaling, softcap and sinks are those of the eager pass, or its own without one.
 
     One of the two may end earlier: calls that the eager pass does not have are left out.
     """
-    layer_of = {module: layer for layer, module in tap.attention_modules(lm.model).items()}
+    layer_of = {module: layer for layer, module in tap.attention_modules(model).items()}
     seen: dict[int, list[_Seen]] = {}
 
     def note(call: Call) -> None:
@@ -172,8 +172,8 @@ def _observed(lm: "LanguageModel", ids: Sequence[int], *, eager_pass: _Pass | No
             call = call._replace(mask=same.mask, options=same.options)
         of_layer.append(_seen(call, end=len(ids) + len(of_layer), is_eager=eager_pass is None))
 
-    with watching(lm.model, note):
-        trace = _generated(lm, ids)
+    with watching(model, note):
+        trace = answer(ids)
     return _Pass(trace, seen)
 
 

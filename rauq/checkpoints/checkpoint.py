@@ -1,16 +1,35 @@
-"""A model before its weights are read."""
+"""A model before its weights are read; a GGUF file is described from its header, and dequantised into the store."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+import copy
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
-from rauq.checkpoints.gguf.facts import GgufFacts
+from rauq.cancellation import Cancel
+from rauq.checkpoints.gguf.config import read_config
+from rauq.checkpoints.gguf.facts import GgufFacts, facts_of
+from rauq.checkpoints.gguf.header import GgufHeader, header_from, read_header
 from rauq.checkpoints.gguf.hub import HubFile
-from rauq.checkpoints.gguf.weights import Plan
+from rauq.checkpoints.gguf.places import is_digest
+from rauq.checkpoints.gguf.tokenizer import read_tokenizer
+from rauq.checkpoints.gguf.tokens import end_ids
+from rauq.checkpoints.gguf.weights import OnProgress, Plan, changed, plan, write_safetensors
+from rauq.checkpoints.store import sha256, stored, usual_store
+from rauq.errors import ModelNotFound
+from rauq.load_errors import plain_errors
 from rauq.whereabouts import cached_commit, is_folder
+
+_SOURCES = Path(__file__).parent
+_BESIDES = 64 * 2**20  # bytes that config and tokenizer may take at most
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,3 +71,132 @@ class Checkpoint:
             return "local"
         revision: str | None = self.where["revision"]
         return cached_commit(self.source, revision) or revision or "main"
+
+
+def gguf_checkpoint(source: str, file: Path | HubFile, *, revision: str | None) -> Checkpoint:
+    """What a GGUF file says of its model; no weight is read, and of a file on the hub only the header is fetched.
+
+    Raises:
+        ModelNotFound: the file cannot be read, or is damaged.
+        UnsupportedModel: something in it cannot be read faithfully; the message names it.
+    """
+    remote = file if isinstance(file, HubFile) else None
+    state = (0, 0) if isinstance(file, HubFile) else _state(file)
+    header = _header(file)
+    facts = facts_of(header)
+    config = read_config(header)
+    with plain_errors(source, "header"), torch.device("meta"):
+        skeleton = AutoModelForCausalLM.from_config(copy.deepcopy(config), trust_remote_code=False)
+    return Checkpoint(
+        source=source,
+        where={"revision": revision, "local_files_only": True, "trust_remote_code": False},
+        config=config,
+        skeleton=skeleton,
+        chat_template=facts.chat_template,
+        read_tokenizer=partial(read_tokenizer, header),
+        plan=plan(header, skeleton, state=state),
+        facts=facts,
+        remote=remote,
+    )
+
+
+def fetched(checkpoint: Checkpoint) -> Checkpoint:
+    """The same model, once its file is on this machine: one that is on the hub is downloaded.
+
+    Raises:
+        ModelNotFound, UnsupportedModel: as of `gguf_checkpoint`.
+    """
+    if checkpoint.remote is None:
+        return checkpoint
+    return gguf_checkpoint(checkpoint.source, checkpoint.remote.download(), revision=checkpoint.where["revision"])
+
+
+@contextmanager
+def in_folder(
+    checkpoint: Checkpoint, *, dtype: str, on_progress: OnProgress | None = None, cancel: Cancel | None = None
+) -> Iterator[Checkpoint]:
+    """The same model in transformers' own format: a GGUF file is dequantised into the store, if not done yet.
+
+    Args:
+        checkpoint: Any; one that is no GGUF file stays as it is.
+        dtype: float32, bfloat16 or float16.
+        on_progress: Called with the bytes dequantised so far, and with those of all weights, unless done before.
+        cancel: Checked before every tensor.
+
+    Raises:
+        CacheError: there is no room, or the store cannot be written.
+        ModelNotFound: the file changed, or is another than the revision says.
+        UnsupportedModel: something in it cannot be read faithfully.
+        Stopped: cancelled.
+    """
+    found = checkpoint.plan
+    if found is None:
+        yield checkpoint
+        return
+    store, header = usual_store(), found.header
+    with plain_errors(checkpoint.source, "file"):
+        digest = sha256(store, header.path, cancel=cancel)
+    _refuse_other_revision(checkpoint, digest)
+
+    def write(folder: Path) -> None:
+        _write_config_and_tokenizer(checkpoint, header, folder)
+        write_safetensors(found, folder / "model.safetensors", dtype=dtype, on_progress=on_progress, cancel=cancel)
+        if _state(header.path) != found.state:
+            raise changed(header)
+
+    key, num_bytes = f"{digest}-{dtype}-{_reader_digest()}", found.num_bytes(dtype) + _BESIDES
+    with stored(store, key, num_bytes=num_bytes, write=write, cancel=cancel) as folder:
+        read = partial(AutoTokenizer.from_pretrained, folder, trust_remote_code=False)
+        where = checkpoint.where | {"revision": None}
+        yield replace(
+            checkpoint,
+            source=str(folder),
+            where=where,
+            read_tokenizer=read,
+            digest=digest,
+            plan=None,
+            facts=None,
+        )
+
+
+def _reader_digest() -> str:
+    """A digest of the code that reads a file: this package, and the versions of the libraries that it uses.
+
+    A version number of our own would have to be raised with every change of this code, and would be forgotten.
+    """
+    digest = hashlib.sha256(f"{version('transformers')} {version('gguf')}".encode())
+    for source in sorted(_SOURCES.rglob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _write_config_and_tokenizer(checkpoint: Checkpoint, header: GgufHeader, folder: Path) -> None:
+    config = copy.deepcopy(checkpoint.config)
+    config.save_pretrained(folder)
+    read_tokenizer(header).save_pretrained(folder)
+    GenerationConfig(eos_token_id=list(end_ids(header))).save_pretrained(folder)
+
+
+def _refuse_other_revision(checkpoint: Checkpoint, digest: str) -> None:
+    wanted: str | None = checkpoint.where["revision"]
+    if is_digest(wanted) and wanted != digest:
+        message = (
+            f"{checkpoint.source} is another file than the one asked for: its sha256 is {digest}, not {wanted}. "
+            "Give the path of that file."
+        )
+        raise ModelNotFound(message)
+
+
+def _header(file: Path | HubFile) -> GgufHeader:
+    if isinstance(file, HubFile):
+        return header_from(file.read, path=Path(file.name), size=file.num_bytes)
+    return read_header(file)
+
+
+def _state(file: Path) -> tuple[int, int]:
+    """Size and time of modification, which change when the file does; zeros where there is no file."""
+    try:
+        found = os.stat(file)  # noqa: PTH116 - a Path raises where a name is no possible path
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_size, found.st_mtime_ns

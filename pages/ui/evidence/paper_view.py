@@ -10,7 +10,7 @@ from analysis.answer_sets.captions import joined
 from analysis.evidence import captions
 from analysis.evidence.record import Record
 from analysis.methods.captions import published_overheads
-from analysis.methods.names import METRICS
+from analysis.metrics import METRICS
 from analysis.paper import Published, published_tables
 from analysis.report.report_tables import Table
 from pages.ui import runs_at_hand

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from rauq.candidate import examine
-from rauq.checkpoints.gguf import checkpoint
+from rauq.checkpoints import checkpoint
 from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.weights import plan
 from rauq.checkpoints.store import usual_store
@@ -128,7 +128,7 @@ def test_what_an_older_way_of_reading_has_written_is_not_taken(file, own_place, 
     monkeypatch.setattr(checkpoint, "_SOURCES", sources)
     load_model(file)
     assert len(list((own_place / "gguf").iterdir())) == 1
-    (sources / "tokenizer.py").write_text("another way")
+    (sources / "gguf" / "tokenizer.py").write_text("another way")
     load_model(file)
     assert len(list((own_place / "gguf").iterdir())) == 2
 

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from analysis.quality.number_words import with_digits, without_separators
+from analysis.number_words import with_digits, without_separators
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
