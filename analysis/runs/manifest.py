@@ -26,7 +26,8 @@ StoredLayers = Literal["middle", "all"]
 class Request:
     """What was asked for. Nothing in it needs the model, and all of it decides what the answers are.
 
-    `model`: atlas, a hub id or a folder. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
+    `model`: atlas, a hub id or a folder. `revision`: branch, tag or commit of it on the hub, or the sha256 of a GGUF
+    file; None is main, and whatever stands in the file. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
     the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
     token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
     `rauq.METHODS`; those that compare samples are given `samples` of them, drawn by `seed`. `nli`, `similarity`,
@@ -39,6 +40,7 @@ class Request:
     count: int
     quality: str = "none"
     weights: str = ""
+    revision: str | None = None
     kind: Kind | None = None
     device: str = "auto"
     dtype: str = "auto"

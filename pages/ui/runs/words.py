@@ -66,6 +66,7 @@ def asked(manifest: Manifest) -> str:
         f"Quality: {_quality(manifest)}",
         f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
         *_methods(request),
+        *([f"Revision asked for: {running(request.revision)}"] if request.revision else []),
         f"Kept token by token: the attention of {_LAYERS[request.stored_layers]}",
         _answerer(manifest.answerer) if manifest.answerer else "Its model was never loaded yet",
     ]
