@@ -45,7 +45,7 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--revision",
         metavar="R",
-        help="branch, tag or commit of a model on the hub; default: main. A run keeps the commit that it was begun with",
+        help="branch, tag or commit of a model on the hub; default: main. A run resumes with the commit it began with",
     )
     asked.add_argument("--kind", choices=get_args(Kind), help="kind of the model; default: as found")
     asked.add_argument(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from analysis.datasets.example import Example
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.answering import answer_shard
+from analysis.runs.choosing import check_known_methods
 from analysis.runs.evaluating import Evaluation
 from analysis.runs.examples import check_examples, read_examples
 from analysis.runs.job import STOP, Job, OnProgress, Stop, new_job
@@ -28,7 +29,8 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
     A file named `stop` in the folder stops it too. Shards that are whole stay; broken ones are answered again.
 
     Raises:
-        RunError: another job is at it, it was begun with another model or other packages, or it cannot be written.
+        RunError: another job is at it, it was begun with another model or other packages, this version lacks one of
+            its methods, or it cannot be written.
         RauqError: the model cannot be loaded, or quality cannot be measured.
     """
     with only_job(folder):
@@ -52,6 +54,7 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
 def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
     still_open = _still_open(job, manifest)
     if still_open:
+        check_known_methods(manifest.request)
         judge, evaluation = _judge(manifest.request), _evaluation(manifest)
         answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)

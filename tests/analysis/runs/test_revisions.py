@@ -117,7 +117,7 @@ def test_what_is_no_commit_is_not_asked_of_the_hub(begun_with, finished):
 
 def test_a_model_on_this_machine_has_no_revision(data, model):
     for name in ("atlas", model):
-        with pytest.raises(InvalidInput, match="Got the revision 'v1' of .*Leave it out"):
+        with pytest.raises(InvalidInput, match=r"Got the revision 'v1' of .*Leave it out"):
             request_for(data, model=name, revision="v1")
 
 
