@@ -42,6 +42,11 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     score.set_defaults(run=_score)
     asked = score.add_argument_group("what is asked")
     asked.add_argument("--model", metavar="M", help="atlas (embedded, default), a hub id, or a local folder")
+    asked.add_argument(
+        "--revision",
+        metavar="R",
+        help="branch, tag or commit of a model on the hub; default: main. A run resumes with the commit it began with",
+    )
     asked.add_argument("--kind", choices=get_args(Kind), help="kind of the model; default: as found")
     asked.add_argument(
         "--data",

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from analysis.datasets.example import Example
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.answering import answer_shard
+from analysis.runs.choosing import check_known_methods
 from analysis.runs.evaluating import Evaluation
 from analysis.runs.examples import check_examples, read_examples
 from analysis.runs.job import STOP, Job, OnProgress, Stop, new_job
-from analysis.runs.loaded import load_for, with_answerer
+from analysis.runs.loaded import as_begun, load_for, with_answerer
 from analysis.runs.lock import only_job
 from analysis.runs.manifest import Manifest, Request, read_manifest
 from analysis.runs.opened import layers_to_store, read_table
@@ -28,7 +29,8 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
     A file named `stop` in the folder stops it too. Shards that are whole stay; broken ones are answered again.
 
     Raises:
-        RunError: another job is at it, it was begun with another model or other packages, or it cannot be written.
+        RunError: another job is at it, it was begun with another model or other packages, this version lacks one of
+            its methods, or it cannot be written.
         RauqError: the model cannot be loaded, or quality cannot be measured.
     """
     with only_job(folder):
@@ -52,7 +54,8 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
 def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
     still_open = _still_open(job, manifest)
     if still_open:
-        judge, evaluation = _judge(manifest.request), _evaluation(manifest.request)
+        check_known_methods(manifest.request)
+        judge, evaluation = _judge(manifest.request), _evaluation(manifest)
         answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
@@ -93,14 +96,15 @@ def _judge(request: Request) -> Judge:
     return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
 
 
-def _evaluation(request: Request) -> Evaluation:
+def _evaluation(manifest: Manifest) -> Evaluation:
     """The judges come first: they are smaller than the model, as a rule, and may be missing."""
     from rauq.judges.loading import load_judges
 
+    request = manifest.request
     judges = load_judges(
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
-    return Evaluation(lm=load_for(request), request=request, judges=judges)
+    return Evaluation(lm=load_for(as_begun(manifest)), request=request, judges=judges)
 
 
 def _tidy(folder: Path) -> None:

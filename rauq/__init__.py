@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rauq.batch import Batch, batch
+from rauq.batches import Failure
 from rauq.errors import (
     InvalidInput,
     ModelNotFound,
@@ -46,6 +47,7 @@ __all__ = [
     "Alternative",
     "Batch",
     "Candidate",
+    "Failure",
     "Installed",
     "InvalidInput",
     "Judges",

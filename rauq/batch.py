@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rauq.batches import Failure
 from rauq.errors import InvalidInput
 from rauq.parts import part_of
 from rauq.trace import Alignment, Kind, Part, Trace
@@ -79,8 +80,11 @@ class Batch:
 def batch(traces: Iterable[Trace], alignment: Alignment = "predicting", part: Part = "answer") -> Batch:
     """Lay traces of one model side by side, or a part of each that has thinking.
 
+    A failure is refused, not left out: row i of the batch is the i-th item that was given.
+
     Raises:
-        InvalidInput: no trace at all, something other than a trace, or traces of different models or kinds.
+        InvalidInput: no trace at all, something other than a trace, such as a `Failure` (the message names its
+            position), or traces of different models or kinds.
         NotCaptured: the alignment needs attention that a trace lacks.
     """
     traces = _traces(traces)
@@ -198,10 +202,19 @@ def _traces(given: Iterable[Trace]) -> tuple[Trace, ...]:
         message = f"Got {type(several).__name__}; give a list of traces: batch([trace])."
         raise InvalidInput(message)
     traces = tuple(several)
-    if wrong := [each for each in traces if not isinstance(each, Trace)]:
-        message = f"Got {type(wrong[0]).__name__} among the traces; give traces of one model, without failures."
-        raise InvalidInput(message)
+    for position, each in enumerate(traces):
+        if not isinstance(each, Trace):
+            raise InvalidInput(_no_trace(each, position))
     return traces
+
+
+def _no_trace(found: object, position: int) -> str:
+    if isinstance(found, Failure):
+        return (
+            f"Got a Failure among the traces, item {position} counted from 0 ({found.error}). Leave failures out: "
+            "batch([item for item in items if isinstance(item, rauq.Trace)])."
+        )
+    return f"Got {type(found).__name__} among the traces, item {position} counted from 0; give traces of one model."
 
 
 def _first_of_one_model(traces: tuple[Trace, ...]) -> Trace:

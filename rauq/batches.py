@@ -16,7 +16,7 @@ Encoded = TypeVar("Encoded")
 
 @dataclass(frozen=True)
 class Failure:
-    """What a batch yields in place of a trace: which item, counted from 0, and why."""
+    """What `generate_batch` and `read_batch` yield in place of a trace: which item, counted from 0, and why."""
 
     index: int
     error: RauqError

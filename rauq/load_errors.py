@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RevisionNotFoundError
 
 from rauq.errors import ModelNotFound, RauqError, UnsupportedModel
 from rauq.model_folders import local_models
@@ -31,7 +31,9 @@ def plain_errors(source: str | Path, part: str) -> Iterator[None]:
 
 
 def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
-    """Why the hub gave nothing: the name, or the network; `otherwise` is what can be done without it."""
+    """Why the hub gave nothing: the revision, the name, or the network; `otherwise` is what can be done without it."""
+    if isinstance(error, RevisionNotFoundError):
+        return f"{source!r} is on the hub, but not in this revision ({_short(error)}). Check the branch, tag or commit."
     if isinstance(error, HfHubHTTPError | HFValidationError):
         return (
             f"Folder {source!r} not found, and no model of that name is available on the hub ({_short(error)}). "

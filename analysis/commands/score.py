@@ -29,7 +29,7 @@ from rauq.labels import running
 from rauq.model_folders import looks_like_path
 from rauq.trace import Kind
 
-_ASKED = ("model", "kind", "columns", "limit", "per_group", "batch_size", "max_new_tokens")
+_ASKED = ("model", "revision", "kind", "columns", "limit", "per_group", "batch_size", "max_new_tokens")
 _JUDGES = ("nli", "similarity", "tagger")
 _HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers")
 _MOST_REJECTED = 5
@@ -84,6 +84,7 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
     request = request_for(
         data,
         model=model,
+        revision=options.revision,
         kind=options.kind,
         quality=options.quality,
         weights=str(options.weights.resolve()) if options.weights else None,
@@ -147,7 +148,7 @@ def _kind(options: argparse.Namespace, model: str) -> Kind:
         return options.kind or "base"
     from rauq.candidate import examine
 
-    return examine(model).kind
+    return examine(model, revision=options.revision).kind
 
 
 def _columns(text: str) -> Columns:

@@ -9,6 +9,7 @@ from rich.text import Text
 from analysis.answer_sets.groups import groups_note
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
+from analysis.runs.choosing import about_unknown_methods
 from analysis.runs.opened import Run
 from analysis.runs.verdicts import about_corrections
 from analysis.tables import ranking_table, strata_table, summary_table
@@ -25,7 +26,11 @@ def print_summary(console: Console, run: Run) -> None:
     if len(strata := strata_table(run.answers, thresholds)):
         console.print(_strata(strata, thresholds))
     if run.answers["quality"].notna().any():
-        console.print(_ranking(ranking_table(run.answers, run.methods, thresholds)))
+        ranked = ranking_table(run.answers, run.methods, thresholds)
+        if len(ranked):
+            console.print(_ranking(ranked))
+    if unknown := about_unknown_methods(run.manifest.request):
+        console.print(unknown, soft_wrap=True)
     if more := groups_note(run.answers["group"]):
         console.print(more)
     if corrected := about_corrections(run):

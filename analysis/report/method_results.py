@@ -16,6 +16,7 @@ from analysis.methods.rejections import Rejections, rejections
 from analysis.methods.sweep import Sweep, sweep
 from analysis.quality.judgement import Thresholds
 from analysis.runs.arrays import batch
+from analysis.runs.choosing import check_comparable
 from analysis.runs.costs import Cost, costs
 from analysis.runs.opened import Run
 from analysis.runs.traces import fact_masks
@@ -53,10 +54,11 @@ def method_results(run: Run, thresholds: Thresholds, *, resamples: int, seed: in
 
     Raises:
         InvalidInput: the run does not keep the layers of the paper's window.
-        RunError: a shard can no longer be read.
+        RunError: a shard can no longer be read, or this version has none of the run's methods.
     """
     answers, names = run.answers, run.answers["group"].tolist()
     quality, groups = answers["quality"].to_numpy(dtype=float), groups_of(names)
+    check_comparable(run.manifest.request)
     uncertainties = {method: run.uncertainty(method) for method in run.methods}
     method = RAUQ if RAUQ in run.methods else run.methods[0]
     other = OTHER if OTHER in run.methods else run.methods[-1]

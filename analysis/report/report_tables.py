@@ -82,8 +82,8 @@ def report_tables(found: Results) -> tuple[Table, ...]:
 
 
 def answers_frame(found: Results) -> pd.DataFrame:
-    """A row for each answer, with its texts."""
-    return found.run.answers[[*_OF_ANSWERS, *found.run.methods]]
+    """A row for each answer, with its texts, and with what methods gave that this version does not have."""
+    return found.run.answers[[*_OF_ANSWERS, *found.run.reasons]]
 
 
 def csv_table(frame: pd.DataFrame) -> str:

@@ -15,6 +15,7 @@ from analysis.report.method_tables import method_tables
 from analysis.report.pictures import write_pictures
 from analysis.report.report_tables import Table, answers_frame, csv_table, report_tables
 from analysis.report.results import ReportSettings, Results, results
+from analysis.runs.choosing import about_unknown_methods
 from analysis.runs.opened import Run
 from analysis.runs.verdicts import about_corrections
 from rauq.errors import RunError
@@ -88,7 +89,7 @@ def _overview(found: Results) -> str:
     missing = request.count - len(run.answers) - len(run.failures)
     rest = f", {missing:,} not answered yet" if missing else ""
     answers = f"{len(run.answers):,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
-    return f"{answers} {about_corrections(run)}".rstrip()
+    return " ".join(filter(None, (answers, about_corrections(run), about_unknown_methods(request))))
 
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from analysis.datasets.example import DataSet
 from analysis.runs.manifest import Request
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, RunError
 from rauq.judges.facts import facts_for_prompt
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
@@ -85,6 +85,39 @@ def named_in(request: Request) -> frozenset[Need]:
 def lacking(method: str, given: Collection[Need]) -> str:
     """What a method asks from elsewhere that is not given, in words; empty where nothing is lacking."""
     return " and ".join(_FROM_ELSEWHERE[need][0] for need in _wanted(method, given))
+
+
+def about_unknown_methods(request: Request) -> str:
+    """What becomes of a run's methods that this version does not have, as a sentence; empty where it has all."""
+    if not request.unknown_methods:
+        return ""
+    names = ", ".join(request.unknown_methods)
+    return f"Methods that this version does not have, kept in the run's table and not ranked: {names}."
+
+
+def check_known_methods(request: Request) -> None:
+    """See that this version has all methods of a run that is to be gone on with.
+
+    Raises:
+        RunError: it does not; what is answered can still be looked at.
+    """
+    if request.unknown_methods:
+        message = (
+            f"This run asks for {', '.join(request.unknown_methods)}, which this version does not have. What is "
+            "answered can be opened; go on with the version that it was begun with, or score into a new folder."
+        )
+        raise RunError(message)
+
+
+def check_comparable(request: Request) -> None:
+    """See that this version has some method of a run whose methods are to be compared.
+
+    Raises:
+        RunError: it has none.
+    """
+    if not request.known_methods:
+        message = f"There is nothing to compare. {about_unknown_methods(request)} Score the data set again."
+        raise RunError(message)
 
 
 def options_for(method: str, given: Collection[Need] = ()) -> str:

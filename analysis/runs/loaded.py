@@ -1,6 +1,7 @@
 """The model of a run: loaded as it was asked for, and the same one as before when the run is gone on with."""
 
 import hashlib
+import re
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("numpy", "torch", "transformers")
 _DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def load_for(request: Request) -> "LanguageModel":
@@ -24,7 +26,20 @@ def load_for(request: Request) -> "LanguageModel":
     """
     from rauq.models import load_model
 
-    return load_model(request.model, device=request.device, dtype=request.dtype, kind=request.kind)
+    return load_model(
+        request.model, device=request.device, dtype=request.dtype, revision=request.revision, kind=request.kind
+    )
+
+
+def begun_commit(manifest: Manifest) -> str | None:
+    """The commit of the hub that a run was begun with; None before that, and for a model that has no commit."""
+    revision = manifest.answerer.revision if manifest.answerer else ""
+    return revision if _COMMIT.fullmatch(revision) else None
+
+
+def as_begun(manifest: Manifest) -> Request:
+    """What `load_for` has to load for a run: the commit that it was begun with, for a branch may have moved since."""
+    return replace(manifest.request, revision=begun_commit(manifest) or manifest.request.revision)
 
 
 def with_answerer(folder: Path, manifest: Manifest, lm: "LanguageModel") -> Answerer:

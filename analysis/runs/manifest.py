@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,16 +22,20 @@ LONGEST_REASON = 1_000  # characters
 MANIFEST = "manifest.json"
 StoredLayers = Literal["middle", "all"]
 
+_METHOD = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What was asked for. Nothing in it needs the model, and all of it decides what the answers are.
 
-    `model`: atlas, a hub id or a folder. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
+    `model`: atlas, a hub id or a folder. `revision`: its branch, tag or commit on the hub, or a GGUF file's sha256;
+    None is main, or the file as it is. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
     the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
     token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
-    `rauq.METHODS`; those that compare samples are given `samples` of them, drawn by `seed`. `nli`, `similarity`,
-    `tagger`, `idf`: the models and the file that others ask, by name or path; "" where there is none.
+    `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn
+    by `seed`. `nli`, `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or path; ""
+    where there is none.
     """
 
     model: str
@@ -39,6 +44,7 @@ class Request:
     count: int
     quality: str = "none"
     weights: str = ""
+    revision: str | None = None
     kind: Kind | None = None
     device: str = "auto"
     dtype: str = "auto"
@@ -55,6 +61,16 @@ class Request:
     similarity: str = ""
     tagger: str = ""
     idf: str = ""
+
+    @property
+    def known_methods(self) -> tuple[str, ...]:
+        """The methods that this version has."""
+        return tuple(method for method in self.methods if method in METHODS)
+
+    @property
+    def unknown_methods(self) -> tuple[str, ...]:
+        """The methods that this version does not have: another version named them otherwise, or alone has them."""
+        return tuple(method for method in self.methods if method not in METHODS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +201,7 @@ def _check(manifest: Manifest) -> None:
         samples=(request.samples, MOST_SAMPLES),
     )
     methods = request.methods
-    if not methods or len(set(methods)) < len(methods) or not set(methods) <= set(METHODS):
+    if not methods or len(set(methods)) < len(methods) or not all(map(_METHOD.fullmatch, methods)):
         message = f"methods is {methods}"  # each is a column of the answers
         raise ValueError(message)
     if answerer is not None:

@@ -13,7 +13,7 @@ from analysis.datasets.example import Example
 from analysis.runs.checksums import check_bytes
 from analysis.runs.corrections import Correction, fits, read_corrections
 from analysis.runs.examples import read_examples
-from analysis.runs.manifest import Answerer, Manifest, read_manifest
+from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, read_columns, traces_path
 from rauq.errors import RunError
 from rauq.settings import Settings, window
@@ -35,10 +35,10 @@ class Run:
     """The answers of a run, A of them, in the order of its data set.
 
     `answers` has a row for each answered example, `failures` one for each that failed; the columns are those of a
-    shard and of the examples, and one of each method of the run, by its id. `quality` is 1 or 0 where the user
-    `corrected` the verdict, and `measured_quality` is what the measure says. `reasons` (A x methods) say why one is
-    nan, "" where it is not. `shards` are those that are whole, and `faults` say what is wrong with others.
-    `outdated_corrections`: how many are of answers that are no longer there.
+    shard and of the examples, and one of each method that was asked for, by its id, whether this version has it or
+    not. `quality` is 1 or 0 where the user `corrected` the verdict, and `measured_quality` is what the measure says.
+    `reasons` (A x methods asked for) say why one is nan, "" where it is not. `shards` are those that are whole, and
+    `faults` say what is wrong with others. `outdated_corrections`: how many are of answers that are no longer there.
     """
 
     folder: Path
@@ -54,8 +54,8 @@ class Run:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The ids of the methods whose uncertainties were stored with the answers."""
-        return self.manifest.request.methods
+        """The ids of the methods whose uncertainties were stored with the answers, as far as this version has them."""
+        return self.manifest.request.known_methods
 
     @property
     def stored_layers(self) -> tuple[int, ...]:
@@ -116,6 +116,9 @@ def open_run(folder: Path) -> Run:
     answered = joined["error"] == ""
     answers, outdated = _corrected(joined[answered].reset_index(drop=True), read_corrections(folder))
     values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
+    if taken := set(values) & set(answers):
+        message = f"{folder / MANIFEST} is damaged (a method is called {min(taken)}). Take it from a copy of the run."
+        raise RunError(message)
     return Run(
         folder=folder,
         manifest=manifest,

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from analysis.datasets.example import DataSet
 from analysis.quality.measures import measure
-from analysis.runs.choosing import check_judges, check_methods, own_idf
+from analysis.runs.choosing import EMBEDDED, check_judges, check_methods, own_idf
 from analysis.runs.examples import EXAMPLES, write_examples
 from analysis.runs.lock import LOCK, only_job
 from analysis.runs.manifest import (
@@ -85,6 +85,7 @@ def _check(request: Request) -> None:
     measure(request.quality)  # says which there are
     check_methods(request.methods)
     check_judges(request)
+    _check_revision(request)
     if request.stored_layers not in get_args(StoredLayers):
         message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
         raise InvalidInput(message)
@@ -99,6 +100,15 @@ def _check(request: Request) -> None:
         if not 1 <= number <= most:
             message = f"Got {number:,} {what}; a run may have 1 to {most:,}."
             raise InvalidInput(message)
+
+
+def _check_revision(request: Request) -> None:
+    if request.revision is not None and (request.model == EMBEDDED or Path(request.model).expanduser().is_dir()):
+        message = (
+            f"Got the revision {request.revision!r} of {request.model}, which is on this machine and has none: a "
+            "revision is a branch, tag or commit of a model on the hub. Leave it out."
+        )
+        raise InvalidInput(message)
 
 
 def _refuse_begun(folder: Path, found: Manifest, request: Request) -> None:

@@ -88,7 +88,7 @@ def _answer_faults(row: Any, trace: Trace, fact: np.ndarray) -> Iterator[str]:  
 
 def _uncertainty_faults(run: Run) -> Iterator[str]:
     """A number is finite, and what is undefined has a reason that can be read."""
-    values, reasons = run.answers[list(run.methods)], run.reasons
+    values, reasons = run.answers[list(run.reasons)], run.reasons
     if np.isinf(values.to_numpy()).any():
         yield "an uncertainty is infinite"
     if reasons.isna().any(axis=None) or (values.isna() != (reasons != "")).any(axis=None):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from analysis.datasets.example import Example
-    from analysis.runs.manifest import Request
+    from analysis.runs.manifest import Manifest, Request
 
 _MINE = "_runs_folder"
 _OWN_IDF = ("", "atlas")  # what methods weigh tokens by: nothing, or what comes with the app
@@ -53,8 +53,12 @@ def check_run(request: "Request", examples: "Iterable[Example]") -> None:
     most = hosting.limits()
     how = ModelChoice(name=request.model, device=request.device, dtype=request.dtype, kind=request.kind)
     hosting.check_model(how)
-    if any((request.weights, request.nli, request.similarity, request.tagger)) or request.idf not in _OWN_IDF:
-        message = "This run asks a judge, or for weights, from elsewhere, and this host takes none. Leave them out."
+    elsewhere = (request.weights, request.revision, request.nli, request.similarity, request.tagger)
+    if any(elsewhere) or request.idf not in _OWN_IDF:
+        message = (
+            "This run asks for a judge, for weights or for a revision from elsewhere, and this host takes none. Leave "
+            "them out."
+        )
         raise InvalidInput(message)
     hosting.check_number("rows", request.count, most.rows)
     hosting.check_number("new tokens", request.max_new_tokens, most.new_tokens)
@@ -77,9 +81,24 @@ def check_begin(folder: Path) -> None:
 
     if not hosting.is_hosted():
         return
-    check_run(read_manifest(folder).request, read_examples(folder))
+    manifest = read_manifest(folder)
+    check_run(manifest.request, read_examples(folder))
+    _check_commit(manifest)
     if sum(map(is_held, _runs())) >= (most := hosting.limits().jobs):
         message = f"{most} jobs work on this host, and no more do at a time. Begin once one of them has ended."
+        raise InvalidInput(message)
+
+
+def _check_commit(manifest: "Manifest") -> None:
+    """A run from elsewhere would have a host load whatever commit its manifest names."""
+    from analysis.runs.loaded import begun_commit
+    from rauq.whereabouts import cached_commit
+
+    model, commit = manifest.request.model, begun_commit(manifest)
+    if commit is not None and cached_commit(model, commit) is None:
+        message = (
+            f"This run was begun with commit {commit[:12]} of {model}, which this host does not have. Score it anew."
+        )
         raise InvalidInput(message)
 
 

@@ -14,6 +14,7 @@ from analysis.runs.shard import answers_path
 from analysis.runs.status import read_status
 from analysis.runs.traces import trace
 from pages.ui.runs.words import asked as asked_of
+from rauq.errors import ModelNotFound
 from tests.architectures import save_tiny
 from tests.gguf_files import save_gguf
 
@@ -82,6 +83,8 @@ def no_model(monkeypatch):
     [
         ([], "Name the data set with --data"),
         (["--resume", "--model", "atlas"], "leave out --model"),
+        (["--resume", "--revision", "v1"], "leave out --revision"),
+        (["--data", "atlas", "--limit", "2", "--revision", "v1"], "Got the revision 'v1' of atlas"),
         (["--correct", "x.csv"], "both --correct and --incorrect"),
         (["--data", "atlas", "--correct", "x.csv"], "Give either --data"),
         (["--correct", "x.csv", "--incorrect", "x.csv", "--per-group", "3"], "Give a limit instead"),
@@ -105,6 +108,17 @@ def test_bad_input_is_one_line_before_a_model_loads(arguments, complaint, table,
     assert said.out == ""
     assert complaint in said.err.splitlines()[-1]
     assert not out.exists()
+
+
+def test_a_revision_is_asked_for(table, tmp_path, monkeypatch):
+    def refuse(request):
+        message = f"{request.model} in {request.revision}"
+        raise ModelNotFound(message)
+
+    monkeypatch.setattr("analysis.pipeline.load_for", refuse)
+    asked = ["score", "--model", "org/name", "--revision", "v1", "--data", table, *COLUMNS]
+    assert cli.main([*asked, "--out", str(tmp_path / "run")]) == 1
+    assert read_status(tmp_path / "run").message == "org/name in v1"
 
 
 @pytest.mark.parametrize("arguments", [["--resume"], ["--data", "no-such-set"]])

@@ -11,6 +11,7 @@ import rauq
 from analysis.runs import library
 from analysis.runs.costs import Cost
 from pages.ui.links import PUBLISHED
+from tests.analysis.report.made_run import rename_methods
 from tests.pages.sets import APP, clicked, drawn, make, said, undefined
 
 CHARTS = {
@@ -87,6 +88,27 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
     assert page.header
     assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
     assert page.query_params == {"run": "small", "view": view}
+
+
+@pytest.mark.parametrize("view", CHARTS)
+def test_a_method_that_this_version_does_not_have_is_not_ranked(view, runs):
+    rename_methods(make(runs).folder, rauq="gone_rauq")
+    page = open_methods(run="small", view=view, method="gone_rauq")
+    assert not page.exception
+    assert not page.error
+    shown = " ".join(str(table.value) for table in page.dataframe)
+    assert "gone" not in shown + said(page)
+    texts = [text.value for text in page.text]
+    assert any("not ranked: gone_rauq." in text for text in texts) is (view == "ranking")
+
+
+def test_a_run_of_such_methods_alone_has_nothing_to_compare(runs):
+    rename_methods(make(runs).folder, **{name: f"gone_{name}" for name in ("rauq", *OTHERS)})
+    page = open_methods(run="small")
+    assert not page.exception
+    assert page.error[0].value == "This run cannot be used"
+    assert any("nothing to compare" in text.value and "gone_rauq" in text.value for text in page.text)
+    assert "small" in page.get("page_link")[0].proto.query_string
 
 
 @pytest.mark.usefixtures("small")

@@ -13,7 +13,7 @@ from analysis.runs.lock import only_job
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.process import LOG
 from analysis.runs.status import Status, write_status
-from tests.analysis.report.made_run import made_run
+from tests.analysis.report.made_run import made_run, rename_methods
 from tests.pages.runs_page import HOSTILE, keys, new_run, open_runs, said, told
 
 MADE = "made"
@@ -77,6 +77,17 @@ def test_the_bundled_run_is_first_and_stays(root, tmp_path):
     page = open_runs(run=library.BUNDLED)
     assert next(text.value for text in page.text) == library.BUNDLED
     assert not {"delete", f"resume_{library.BUNDLED}"} & keys(page)
+
+
+def test_methods_that_this_version_does_not_have_are_named_in_the_details(root):
+    made_run(root / MADE, quality=[1.0, 0.0])
+    assert "does not have" not in said(open_runs(run=MADE))
+    rename_methods(root / MADE, msp="gone_msp")
+    page = open_runs(run=MADE)
+    assert not page.exception
+    assert "Methods: RAUQ, Perplexity, Mean Token Entropy\n" in said(page)
+    assert "Methods that this version does not have, kept in the run's table and not ranked: gone_msp." in said(page)
+    assert "damaged" not in said(page)
 
 
 def test_the_newest_run_is_first(root):

@@ -9,6 +9,7 @@ from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
 from pages.ui import state
 from pages.ui.runs.method_fields import METHOD
+from pages.ui.runs.words import asked
 from rauq.methods.table import METHODS
 from tests.jobs import ended
 from tests.pages.reading import choose, written
@@ -208,6 +209,26 @@ def test_without_a_model_there_is_nothing_to_start(root):
     page = start(page)
     assert "No model is named." in said(page)
     assert not root.exists()
+
+
+def test_a_revision_is_asked_for_of_its_model_alone(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    key = "new_run_revision_org/name"
+    page = embedded(open_form())
+    assert not [field for field in page.text_input if "revision" in field.key]
+    page = written(choose(page, state.MODEL, "another"), **{state.OTHER_MODEL: "org/name"}).run()
+    assert page.text_input(key=key).placeholder == "main"
+    page = start(written(page, **{key: " v1 "}).run())
+    assert not page.error
+    request = read_manifest(begun[0]).request
+    assert (request.model, request.revision) == ("org/name", "v1")
+    assert "Revision asked for: v1" in asked(read_manifest(begun[0]))
+
+    page = written(choose(embedded(open_form()), state.MODEL, "another"), **{state.OTHER_MODEL: "org/name"}).run()
+    page = written(page, **{key: "v1"}).run()
+    page = start(written(page, **{state.OTHER_MODEL: "org/other"}).run())
+    assert not page.error
+    assert read_manifest(begun[1]).request.revision is None
 
 
 def test_a_set_of_the_paper_that_is_not_here_is_told(tmp_path):

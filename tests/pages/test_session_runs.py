@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 
+import huggingface_hub
 import pytest
 
 from analysis.datasets.example import DataSet, Example
@@ -10,7 +11,7 @@ from analysis.runs import process
 from analysis.runs.archive import export_zip
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.lock import only_job
-from analysis.runs.manifest import read_manifest
+from analysis.runs.manifest import Answerer, read_manifest, write_manifest
 from analysis.runs.preparing import prepare, request_for
 from analysis.runs.process import LOG
 from analysis.runs.status import Status, write_status
@@ -50,8 +51,16 @@ def request_and_data():
     return request_for(data, model="atlas"), data
 
 
+def answerer(**changes):
+    usual = {"name": "org/name", "kind": "base", "dtype": "float32", "layers": (0,), "num_layers": 1}
+    return Answerer(**usual, num_heads=1, vocab_size=2, **changes)
+
+
 FOREIGN = {
-    **{name: ({name: "/etc"}, "from elsewhere") for name in ("weights", "nli", "similarity", "tagger", "idf")},
+    **{
+        name: ({name: "/etc"}, "from elsewhere")
+        for name in ("weights", "revision", "nli", "similarity", "tagger", "idf")
+    },
     **{name: ({name: value}, "offers atlas") for name, value in (("model", "/etc"), ("device", "cuda"))},
     "kind": ({"kind": "instruct"}, "offers atlas"),
     "rows": ({"count": HOST.rows + 1}, "501 rows"),
@@ -113,6 +122,22 @@ def test_a_run_from_elsewhere_is_not_gone_on_with_beyond_what_is_offered(change,
     page.button(key="resume_copy").click().run()
     assert not page.exception
     assert page.error[0].value == "This input cannot be used"
+    assert no_process == []
+
+
+def test_a_run_from_elsewhere_brings_no_commit_along(no_process, tmp_path, monkeypatch):
+    monkeypatch.setattr(hosting, "models", lambda: ("org/name",))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    data, commit = DataSet(name="a", examples=(Example(id="0", prompt="Where?"),)), "a" * 40
+    manifest = prepare(tmp_path / "run", data, request_for(data, model="org/name"))
+    session_runs.check_begin(tmp_path / "run")
+    write_manifest(tmp_path / "run", replace(manifest, answerer=answerer(revision=commit)))
+    with pytest.raises(InvalidInput, match="commit aaaaaaaaaaaa of org/name, which this host does not have"):
+        session_runs.check_begin(tmp_path / "run")
+    snapshot = tmp_path / "cache" / "models--org--name" / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").touch()
+    session_runs.check_begin(tmp_path / "run")
     assert no_process == []
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import rauq
 from rauq import InvalidInput, NotCaptured, batch
 from tests.answers import random_trace
 
@@ -32,6 +33,18 @@ def test_head_means_are_over_the_answer_alone_and_kept(layers):
         np.testing.assert_allclose(means, weights.mean(axis=-1), rtol=1e-14)
     assert np.isnan(answers.head_means(layers)[1]).all()
     assert answers.head_means(layers) is answers.head_means(layers)
+
+
+def test_a_failure_is_refused_by_its_position_and_can_be_left_out():
+    outcomes = [TRACES[0], rauq.Failure(1, InvalidInput("The prompt is empty.")), TRACES[2]]
+    with pytest.raises(InvalidInput, match=r"item 1 counted from 0 \(The prompt is empty\.\)\. Leave failures out"):
+        batch(outcomes)
+    assert batch([item for item in outcomes if isinstance(item, rauq.Trace)]).lengths.tolist() == [5, 3]
+
+
+def test_what_is_no_trace_is_named_with_its_position():
+    with pytest.raises(InvalidInput, match="Got str among the traces, item 2 counted from 0"):
+        batch([TRACES[0], TRACES[1], "text"])
 
 
 def test_an_empty_batch_raises():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import rauq
 from rauq.batches import Failure, in_batches
 from rauq.errors import InvalidInput, NonFiniteLogits, OutOfMemory
 from rauq.models import wrap
@@ -93,6 +94,15 @@ def test_bad_items_alone_fail(llama, size):
     pairs = [("good", "a"), ("good", ""), ("", "a"), ("good", None), ("x" * 250, "y" * 7), ("good", "a")]
     outcomes = list(llama.read_batch(pairs, batch_size=size))
     assert [isinstance(outcome, Failure) for outcome in outcomes] == [False, True, True, True, True, False]
+
+
+def test_a_batch_with_a_failure_is_scored_without_it(llama):
+    outcomes = list(llama.generate_batch(["good", "", "good"], max_new_tokens=3))
+    assert isinstance(outcomes[1], rauq.Failure)
+    with pytest.raises(InvalidInput, match="item 1 counted from 0"):
+        rauq.batch(outcomes)
+    traces = [item for item in outcomes if isinstance(item, rauq.Trace)]
+    assert len(rauq.score_many(rauq.batch(traces)).uncertainty) == 2
 
 
 def test_a_batch_of_bad_items_alone_runs_nothing(llama):

@@ -1,10 +1,10 @@
-"""Methods that a run was not asked for: named, grey, each with what to do."""
+"""Methods that a run was not asked for: named, grey, each with what to do; and those that only the run has."""
 
 import pandas as pd
 import streamlit as st
 
 import rauq
-from analysis.runs.choosing import options_for
+from analysis.runs.choosing import about_unknown_methods, options_for
 from analysis.runs.opened import Run
 from rauq.methods.method import Method
 
@@ -12,7 +12,9 @@ _GREY = "color: #8b95a1"
 
 
 def lacking_methods(run: Run) -> None:
-    """A folded list of them; nothing where there is none."""
+    """A folded list of them, and what the run has that this version has not; nothing where there is neither."""
+    if unknown := about_unknown_methods(run.manifest.request):
+        st.text(unknown)
     absent = [row for row in rauq.METHODS.values() if row.id not in run.methods and row.family != "ablation"]
     if not absent:
         return

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import streamlit as st
 
+from analysis.runs.choosing import check_comparable
 from analysis.runs.opened import Run
 from pages.ui.links import FILTERS, METHOD, METHODS, TOKENS
 from pages.ui.methods import ablation_views, answer_views, attention_view, controls, ranking_view, rejection_view
@@ -63,6 +64,7 @@ def show_run(name: str) -> None:
         run_picker(PAGE, name, of_one_run=OF_ONE_RUN)
     if (run := open_run(name)) is None:
         return
+    check_comparable(run.manifest.request)
     chosen = choose(name, run, _asked(run), usual_thresholds(run))
     sight = _SIGHTS[chosen.asked.view]
     with columns[1]:

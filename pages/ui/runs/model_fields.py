@@ -16,12 +16,15 @@ from pages.ui.model_form import chosen_model, model_form
 from pages.ui.runs.method_fields import asked, method_fields
 from rauq.errors import InvalidInput
 
-# The keys of the first two end in what they begin with: a data set that is meant otherwise begins anew.
-MEASURE, TOKENS = "new_run_measure_", "new_run_tokens_"
+# The keys of the first three end in what they belong to: another data set, or another model, begins anew.
+MEASURE, TOKENS, REVISION = "new_run_measure_", "new_run_tokens_", "new_run_revision_"
 LIMIT, BATCH, LAYERS, WEIGHTS = "new_run_limit", "new_run_batch", "new_run_layers", "new_run_weights"
 _USUAL_BATCH = 8
 _LIMIT_HELP = "Fewer than there are: they are drawn by a seed, every group and stratum in proportion."
 _BATCH_HELP = "How many prompts are answered at once. A larger batch is faster, and needs more memory."
+_REVISION_HELP = (
+    "Branch, tag or commit on the hub. The run keeps the commit that it was begun with, and resumes with it."
+)
 _LAYERS_HELP = (
     "To score anew under other settings. The middle third is the paper's window; all take up to three times the room. "
     "Averages over each answer are kept of every layer."
@@ -82,6 +85,7 @@ def request_of(data: DataSet) -> tuple[DataSet, Request]:
     return examples, request_for(
         examples,
         model=choice.name,
+        revision=st.session_state.get(REVISION + choice.name, "").strip() or None,
         kind=choice.kind,
         device=choice.device,
         dtype=choice.dtype,
@@ -162,3 +166,6 @@ def _more(data: DataSet) -> None:
         help=_LAYERS_HELP,
         persist_state="session",
     )
+    if (name := chosen_model().name) not in hosting.models():
+        key = REVISION + name
+        st.text_input("Revision", key=key, placeholder="main", help=_REVISION_HELP, persist_state="session")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from analysis.quality.measures import MEASURES
+from analysis.runs.choosing import about_unknown_methods
 from analysis.runs.library import Listed
 from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
 from analysis.runs.status import WORKING, State, Status
@@ -66,6 +67,7 @@ def asked(manifest: Manifest) -> str:
         f"Quality: {_quality(manifest)}",
         f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
         *_methods(request),
+        *([f"Revision asked for: {running(request.revision)}"] if request.revision else []),
         f"Kept token by token: the attention of {_LAYERS[request.stored_layers]}",
         _answerer(manifest.answerer) if manifest.answerer else "Its model was never loaded yet",
     ]
@@ -81,11 +83,15 @@ def _quality(manifest: Manifest) -> str:
 
 def _methods(request: Request) -> list[str]:
     """Which methods, and what they were given besides the model."""
-    names = ", ".join(METHODS[method].name for method in request.methods)
+    names = ", ".join(METHODS[method].name for method in request.known_methods)
     judges = [running(name) for name in (request.nli, request.similarity, request.tagger, request.idf) if name]
-    sampled = any("samples" in METHODS[method].needs for method in request.methods)
+    sampled = any("samples" in METHODS[method].needs for method in request.known_methods)
     with_samples = f", {request.samples} samples, seed {request.seed}" if sampled else ""
-    return [f"Methods: {names}{with_samples}", *([f"Judges: {', '.join(judges)}"] if judges else [])]
+    return [
+        *([f"Methods: {names}{with_samples}"] if names else []),
+        *filter(None, [about_unknown_methods(request)]),
+        *([f"Judges: {', '.join(judges)}"] if judges else []),
+    ]
 
 
 def _answerer(answerer: Answerer) -> str:

@@ -1,10 +1,12 @@
 """A run whose answers are made up, written and read as a real one is."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from analysis.datasets.example import Example
 from analysis.runs.examples import write_examples
-from analysis.runs.manifest import Answerer, Manifest, Request, write_manifest
+from analysis.runs.manifest import Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import Answered, Failed, write_shard
 from rauq.methods.method import Uncertainty
@@ -72,3 +74,11 @@ def _answered(number, length, quality, text, *, facts):
         quality_reason=reason,
         uncertainties=tuple(map(Uncertainty, scores)),
     )
+
+
+def rename_methods(folder, **names):
+    """Let a run have been asked for methods by other ids, such as those of another version; the run, opened."""
+    manifest = read_manifest(folder)
+    methods = tuple(names.get(method, method) for method in manifest.request.methods)
+    write_manifest(folder, replace(manifest, request=replace(manifest.request, methods=methods)))
+    return open_run(folder)
