@@ -87,7 +87,7 @@ def test_right_arrow_passes(path, source):
         ("analysis/metrics.py", "import torch.nn"),
         ("analysis/metrics.py", "import plotly.graph_objects as go"),
         ("pages/inspect.py", "import transformers"),
-        ("rauq/heads.py", "from sklearn import metrics"),
+        ("rauq/grid.py", "from sklearn import metrics"),
     ],
 )
 def test_misplaced_library_is_found(path, source):
