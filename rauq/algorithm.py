@@ -103,10 +103,10 @@ def confidence_of(signal: np.ndarray, attention: np.ndarray, *, alpha: float, up
         case "mean_product" | "mean_sum":
             confidence[...] = np.nan
         case _:
-            gate = _gate(attention, update)
+            gate, weighed = _gate(attention, update), alpha * signal
             for i in range(1, confidence.shape[-1]):
                 inflow = gate[..., i - 1] * confidence[..., i - 1]
-                confidence[..., i] = alpha * signal[..., i] + (1 - alpha) * inflow
+                confidence[..., i] = weighed[..., i] + (1 - alpha) * inflow
     return confidence
 
 

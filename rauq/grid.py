@@ -17,7 +17,7 @@ from rauq.algorithm import (
 )
 from rauq.batch import Batch
 from rauq.errors import InvalidInput
-from rauq.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Signal, Update, resolve, signal_and_alpha, window
+from rauq.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Signal, resolve, signal_and_alpha, window
 
 Progress = Callable[[int, int], None]  # answers done, answers in all
 
@@ -73,6 +73,7 @@ def score_grid(answers: Batch, settings: Sequence[Settings], *, on_progress: Pro
         part = answers.take(block)
         for row, steps in _steps(part, tasks, _all_tokens(part)):
             uncertainty[row, block] = steps.uncertainty
+            del steps  # its confidence would push the next one out of the cache
         if on_progress is not None:
             on_progress(block.stop, count)
     return uncertainty
@@ -112,6 +113,7 @@ def _task(answers: Batch, row: int, settings: Settings) -> _Task:
             raise InvalidInput(message)
     signal, alpha = signal_and_alpha(settings, answers.kind)
     layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
+    alpha = 1.0 if settings.update in WITHOUT_ALPHA else alpha
     return _Task(row, resolve(settings, answers.kind), layers, signal, alpha)
 
 
@@ -132,7 +134,8 @@ def _steps(answers: Batch, tasks: list[_Task], counted: np.ndarray) -> Iterator[
         # 2. Confidence flows from token to token through its attention.
         for name, same_signal in _alike(same_heads, lambda task: task.signal):
             signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, name)
-            for (update, alpha), same_update in _alike(same_signal, _weighed):
+            inputs = layers, counted, head_means, picked, attention, signal
+            for (update, alpha), same_update in _alike(same_signal, lambda task: (task.settings.update, task.alpha)):
                 confidence = confidence_of(signal[:, None], attention, alpha=alpha, update=update)
 
                 # 3. Uncertainty: over the tokens of each layer, then over the layers.
@@ -143,13 +146,7 @@ def _steps(answers: Batch, tasks: list[_Task], counted: np.ndarray) -> Iterator[
                         scores = layer_scores(confidence, counted, aggregation)
                     for row, settings, *_ in same_tokens:
                         uncertainty = combine_layers(scores, settings.layer_aggregation)
-                        shared = layers, counted, head_means, picked, attention, signal, confidence, scores
-                        yield row, Steps(settings, *shared, uncertainty)
-
-
-def _weighed(task: _Task) -> tuple[Update, float]:
-    """The update, and alpha where it has a part in it."""
-    return task.settings.update, 1.0 if task.settings.update in WITHOUT_ALPHA else task.alpha
+                        yield row, Steps(settings, *inputs, confidence, scores, uncertainty)
 
 
 def _alike(tasks: list[_Task], of: Callable[[_Task], _Key]) -> ItemsView[_Key, list[_Task]]:
