@@ -1,81 +1,203 @@
-"""Algorithm 1 of the paper, over a batch of answers at once: heads -> confidence -> score."""
+"""The three steps of Algorithm 1 of the paper, as functions of arrays; `rauq.grid` runs them over a batch of answers.
 
-from typing import NamedTuple
+1. In each layer, the head that attends most to the previous token is selected.
+2. Confidence flows from token to token through the attention of that head:
+       c_1 = s_1
+       c_i = alpha * s_i + (1 - alpha) * a_i * c_{i-1}
+   s_i is the signal of token i (its probability, or log V minus its entropy), a_i the attention to the token before.
+3. The confidence of tokens becomes one number for each layer, and these one number for the answer.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 
-from rauq.aggregation import combine_layers, layer_scores, mean_update_scores
-from rauq.batch import Batch
-from rauq.confidence import confidence_of, signal_of
 from rauq.errors import InvalidInput
-from rauq.heads import head_weights, pick_heads
-from rauq.settings import MEAN_UPDATES, Settings, resolve, signal_and_alpha, window
+from rauq.settings import HeadRule, LayerAggregation, Signal, TokenAggregation, Update
+
+TOP, RECENT = 5, 5
+_SMALLEST = 1e-10  # the reference adds it to the entropy signal and to the mean that it divides by
 
 
-class Steps(NamedTuple):
-    """What the algorithm computes on its way, for A answers padded to N tokens and a window of Lw layers.
+def pick_heads(
+    head_means: np.ndarray, layers: Sequence[int], heads: HeadRule | tuple[tuple[int, int], ...] = "max"
+) -> np.ndarray:
+    """The heads used in each layer (A, Lw, k), the one with the largest mean first (paper, equation 1).
 
-    `settings` with signal and alpha filled in; `layers` absolute indices; `head_means` (A, Lw, H); `picked`
-    (A, Lw, k) heads; `attention` (A, Lw, N - 1) of them on the previous token, averaged if they are several;
-    `signal` (A, N); `confidence` (A, Lw, N); `layer_scores` (A, Lw); `uncertainty` (A,).
-    """
-
-    settings: Settings
-    layers: tuple[int, ...]
-    head_means: np.ndarray
-    picked: np.ndarray
-    attention: np.ndarray
-    signal: np.ndarray
-    confidence: np.ndarray
-    layer_scores: np.ndarray
-    uncertainty: np.ndarray
-
-
-def algorithm(answers: Batch, settings: Settings) -> Steps:
-    """Run every step.
+    `head_means` (A, Lw, H) is the mean weight on the previous token, `layers` the Lw absolute layer indices.
+    k is 1, min(5, H) for "top5" and H for "mean". Ties go to the lowest index, and so does an answer of one token,
+    which has no previous token and uses no head.
 
     Raises:
-        InvalidInput: settings that do not fit the batch.
+        InvalidInput: fixed heads that miss a layer of the window, or a head that the model does not have.
     """
-    check_batch(answers, settings)
-    signal_name, alpha = signal_and_alpha(settings, answers.kind)
-    settings = resolve(settings, answers.kind)
-    layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
-
-    # 1. In each layer, the head that attends most to the previous token.
-    head_means = answers.head_means(layers)
-    picked = pick_heads(head_means, layers, settings.heads)
-    weights = head_weights(answers.attention, answers.rows(layers), picked)  # (A, Lw, k, N - 1)
-    attention = weights.mean(axis=2, dtype=np.float64)
-
-    # 2. Confidence flows from token to token through its attention.
-    signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, signal_name)
-    confidence = confidence_of(signal[:, None], attention, alpha=alpha, update=settings.update)
-
-    # 3. Uncertainty: over the tokens of each layer, then over the layers.
-    if settings.update in MEAN_UPDATES:
-        scores = mean_update_scores(signal, weights, answers.lengths, settings.update)
-    else:
-        scores = layer_scores(confidence, answers.lengths, settings.token_aggregation)
-    uncertainty = combine_layers(scores, settings.layer_aggregation)
-    return Steps(settings, layers, head_means, picked, attention, signal, confidence, scores, uncertainty)
+    num_answers, _, num_heads = head_means.shape
+    if isinstance(heads, tuple):
+        fixed = _fixed_heads(heads, layers, num_heads)  # (Lw,)
+        return np.broadcast_to(fixed[:, None], (num_answers, len(layers), 1))
+    if heads == "max":
+        return head_means.argmax(axis=-1, keepdims=True)
+    largest_first = -np.where(np.isnan(head_means), np.inf, head_means)  # nan first, as argmax has it: never hidden
+    ranked = np.argsort(largest_first, axis=-1, kind="stable")
+    return ranked[..., :TOP] if heads == "top5" else ranked
 
 
-def check_batch(answers: Batch, settings: Settings) -> None:
-    """Require the alignment and the part that the batch was made with.
+def _fixed_heads(heads: tuple[tuple[int, int], ...], layers: Sequence[int], num_heads: int) -> np.ndarray:
+    head_of = dict(heads)
+    missing = [layer for layer in layers if layer not in head_of]
+    if missing:
+        message = (
+            f"heads names no head for layers {', '.join(map(str, missing))} of the window. "
+            "Name one (layer, head) for each, or narrow layers to those that are named."
+        )
+        raise InvalidInput(message)
+    if max(head_of.values()) >= num_heads:
+        message = f"heads names head {max(head_of.values())}; this model has heads 0 to {num_heads - 1}."
+        raise InvalidInput(message)
+    return np.array([head_of[layer] for layer in layers])
+
+
+def head_weights(attention: np.ndarray, rows: np.ndarray, picked: np.ndarray) -> np.ndarray:
+    """Previous-token weights of the picked heads: (A, Lw, k, N - 1) out of `attention` (A, L, H, N - 1).
+
+    `rows` (Lw,) are positions on the layer axis of `attention`, `picked` (A, Lw, k) head indices.
+    """
+    answers = np.arange(len(attention))
+    return attention[answers[:, None, None], rows[None, :, None], picked]
+
+
+def signal_of(logprobs: np.ndarray, entropies: np.ndarray, vocab_size: int | None, signal: Signal) -> np.ndarray:
+    """How sure the model is of each token (..., N): exp(logprob), or log V - entropy in nats.
+
+    The entropy signal may exceed 1. It is at least 1e-10, the term that the reference adds, so that its logarithm
+    exists: float32 may round an entropy to just above log V.
 
     Raises:
-        InvalidInput: the settings ask for another one.
+        InvalidInput: the entropy signal without `vocab_size`, the width V of the logits.
     """
-    if settings.part != answers.part:
-        message = (
-            f"The batch holds the part {answers.part!r} of its answers, the settings ask for {settings.part!r}. "
-            f"Make the batch again: batch(traces, part={settings.part!r})."
-        )
+    if signal == "probability":
+        return np.exp(logprobs, dtype=np.float64)
+    if vocab_size is None:
+        message = "signal='entropy' needs entropies and vocab_size, the width of the logits; give both."
         raise InvalidInput(message)
-    if settings.alignment != answers.alignment:
-        message = (
-            f"The batch holds attention of alignment {answers.alignment!r}, the settings ask for "
-            f"{settings.alignment!r}. Make the batch again: batch(traces, alignment={settings.alignment!r})."
-        )
-        raise InvalidInput(message)
+    return np.maximum(np.log(vocab_size) - entropies.astype(np.float64), 0.0) + _SMALLEST
+
+
+def confidence_of(signal: np.ndarray, attention: np.ndarray, *, alpha: float, update: Update = "rauq") -> np.ndarray:
+    """Confidence c (..., N) from the signal (..., N) and the attention to the previous token (..., N - 1).
+
+    Leading axes broadcast: answers and layers run side by side, tokens one after the other. The updates other than
+    "rauq" are the paper's ablations. `mean_product` and `mean_sum` have no confidence of single tokens: nan.
+    """
+    shape = np.broadcast_shapes(signal.shape[:-1], attention.shape[:-1])
+    confidence = np.empty((*shape, signal.shape[-1]))
+    confidence[..., 0] = signal[..., 0]
+    now, before = signal[..., 1:], signal[..., :-1]
+    match update:
+        case "no_recurrence":
+            confidence[..., 1:] = alpha * now + (1 - alpha) * attention
+        case "previous_probability":
+            confidence[..., 1:] = alpha * now + (1 - alpha) * attention * before
+        case "product":
+            confidence[..., 1:] = now * attention
+        case "mean_product" | "mean_sum":
+            confidence[...] = np.nan
+        case _:
+            gate, weighed = _gate(attention, update), alpha * signal
+            for i in range(1, confidence.shape[-1]):
+                inflow = gate[..., i - 1] * confidence[..., i - 1]
+                confidence[..., i] = weighed[..., i] + (1 - alpha) * inflow
+    return confidence
+
+
+def _gate(attention: np.ndarray, update: Update) -> np.ndarray:
+    """What takes the place of a_i in the recurrence: under "rauq" the attention itself."""
+    match update:
+        case "no_attention":
+            return np.ones_like(attention)
+        case "minus_mean":
+            return attention - _running_mean(attention)
+        case "minus_recent_mean":
+            return attention - _running_mean(attention, RECENT)
+        case "ratio_to_mean":
+            return attention / (_running_mean(attention) + _SMALLEST)
+        case _:
+            return attention
+
+
+def _running_mean(attention: np.ndarray, recent: int | None = None) -> np.ndarray:
+    """Mean of the weights so far, the current one included, or of the last `recent` of them."""
+    totals = np.cumsum(attention, axis=-1)
+    counts = np.arange(1, attention.shape[-1] + 1)
+    if recent is not None:
+        totals[..., recent:] = totals[..., recent:] - totals[..., :-recent]
+        counts = np.minimum(counts, recent)
+    return totals / counts
+
+
+def layer_scores(confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+    """u_l (A, Lw): minus the mean, sum or median of (log) confidence (A, Lw, N) over the `counted` tokens (A, N).
+
+    The reference implementation has 1 more; the paper, and this, have not. A sure answer scores 0 and not -0. A mean
+    over no tokens is nan.
+    """
+    if aggregation == "median":
+        return 0.0 - _median(confidence, counted)
+    values, divisor = _summed(confidence, counted, aggregation)
+    with np.errstate(invalid="ignore"):  # 0 / 0 = nan
+        return (0.0 - values.sum(axis=-1)) / divisor
+
+
+def contributions_of(confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+    """What each token adds to the score of its layer: (A, Lw, N), 0 where it is not counted; nan for "median"."""
+    if aggregation == "median":
+        return np.full_like(confidence, np.nan)
+    values, divisor = _summed(confidence, counted, aggregation)
+    return (0.0 - values) / divisor[..., None]
+
+
+def _summed(
+    confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation
+) -> tuple[np.ndarray, np.ndarray]:
+    """The terms (A, Lw, N) of a sum over tokens, and what that sum is divided by, (A, 1)."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; log of a negative confidence = nan
+        values = confidence.copy() if aggregation == "mean" else np.log(confidence)
+    np.copyto(values, 0.0, where=~counted[:, None])
+    divisor = counted.sum(axis=-1, keepdims=True)
+    return values, np.ones_like(divisor) if aggregation == "sum_log" else divisor
+
+
+def _median(confidence: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    ordered = np.sort(np.where(counted[:, None], confidence, np.inf), axis=-1)
+    counts = counted.sum(axis=-1)[:, None, None]
+    lower, upper = (np.take_along_axis(ordered, half, axis=-1)[..., 0] for half in ((counts - 1) // 2, counts // 2))
+    undefined = (np.isnan(confidence) & counted[:, None]).any(axis=-1)
+    return np.where(undefined, np.nan, (lower + upper) / 2)
+
+
+def mean_update_scores(signal: np.ndarray, weights: np.ndarray, counted: np.ndarray, update: Update) -> np.ndarray:
+    """u_l (A, Lw) of `mean_product` and `mean_sum`: means of log signal and of log attention, no recurrence.
+
+    `signal` (A, N), `weights` (A, Lw, k, N - 1) of the k picked heads, `counted` (A, N). nan for one token alone.
+    """
+    counts = counted.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; inf * 0 and 0 / 0 = nan
+        log_signal = np.where(counted, np.log(signal), 0.0).sum(axis=-1) / counts
+        log_weights = np.log(weights, dtype=np.float64).mean(axis=2)  # (A, Lw, N - 1)
+        log_weights = np.where(counted[:, None, 1:], log_weights, 0.0).sum(axis=-1)
+        log_weight = log_weights / (counts[:, None] - 1)
+        if update == "mean_product":
+            return log_signal[:, None] * log_weight
+        return 0.0 - (log_signal[:, None] + log_weight)
+
+
+def combine_layers(scores: np.ndarray, aggregation: LayerAggregation) -> np.ndarray:
+    """Uncertainty (A,) from the layers' scores (A, Lw); nan in one layer is nan in the answer."""
+    with np.errstate(invalid="ignore"):  # inf - inf = nan
+        match aggregation:
+            case "max":
+                return scores.max(axis=-1)
+            case "mean":
+                return scores.mean(axis=-1)
+            case "median":
+                return np.median(scores, axis=-1)

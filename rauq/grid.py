@@ -1,22 +1,49 @@
-"""Many settings on the same answers: what several settings have in common is computed once."""
+"""Algorithm 1 over a batch of answers under many settings: what several settings have in common is computed once."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, ItemsView, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from rauq.aggregation import combine_layers, layer_scores, mean_update_scores
-from rauq.algorithm import check_batch
+from rauq.algorithm import (
+    combine_layers,
+    confidence_of,
+    head_weights,
+    layer_scores,
+    mean_update_scores,
+    pick_heads,
+    signal_of,
+)
 from rauq.batch import Batch
-from rauq.confidence import confidence_of, signal_of
-from rauq.heads import head_weights, pick_heads
-from rauq.settings import MEAN_UPDATES, Settings, Signal, resolve, signal_and_alpha, window
+from rauq.errors import InvalidInput
+from rauq.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Signal, resolve, signal_and_alpha, window
 
 Progress = Callable[[int, int], None]  # answers done, answers in all
 
-_WITHOUT_ALPHA = ("product", *MEAN_UPDATES)  # updates that alpha has no part in
 _BLOCK = 64  # answers at a time: the confidence of their tokens stays in the processor's cache
+_Key = TypeVar("_Key")
+
+
+class Steps(NamedTuple):
+    """What the algorithm computes on its way, for A answers padded to N tokens and a window of Lw layers.
+
+    `settings` with signal and alpha filled in; `layers` absolute indices; `counted` (A, N), True on the tokens that
+    the score of an answer is made of; `head_means` (A, Lw, H); `picked` (A, Lw, k) heads; `attention` (A, Lw, N - 1)
+    of them on the previous token, averaged if they are several; `signal` (A, N); `confidence` (A, Lw, N);
+    `layer_scores` (A, Lw); `uncertainty` (A,).
+    """
+
+    settings: Settings
+    layers: tuple[int, ...]
+    counted: np.ndarray
+    head_means: np.ndarray
+    picked: np.ndarray
+    attention: np.ndarray
+    signal: np.ndarray
+    confidence: np.ndarray
+    layer_scores: np.ndarray
+    uncertainty: np.ndarray
 
 
 class _Task(NamedTuple):
@@ -29,72 +56,102 @@ class _Task(NamedTuple):
     alpha: float
 
 
-class _Picked(NamedTuple):
-    """Weights of the picked heads (A, Lw, k, N - 1), and their mean over the heads (A, Lw, N - 1)."""
-
-    weights: np.ndarray
-    attention: np.ndarray
-
-
 def score_grid(answers: Batch, settings: Sequence[Settings], *, on_progress: Progress | None = None) -> np.ndarray:
     """Uncertainty (S, A) of every answer under each of S settings: that of `score_many`, faster where they are many.
 
-    Heads are picked once for all settings of the same layers and head rule, confidence is computed once for all
-    aggregations of the same signal, update and alpha. `on_progress` hears of every block of answers.
+    `on_progress` hears of every block of answers.
 
     Raises:
         InvalidInput: settings that do not fit the batch, its alignment included.
     """
     tasks = [_task(answers, row, one) for row, one in enumerate(settings)]
+    tasks.sort(key=lambda task: task.layers)  # a batch keeps the head means of the latest layers
     count = len(answers.lengths)
     uncertainty = np.empty((len(tasks), count))
     for start in range(0, count, _BLOCK):
         block = slice(start, min(start + _BLOCK, count))
-        _score_block(answers.take(block), tasks, uncertainty[:, block])
+        part = answers.take(block)
+        for row, steps in _steps(part, tasks, _all_tokens(part)):
+            uncertainty[row, block] = steps.uncertainty
+            del steps  # its confidence would push the next one out of the cache
         if on_progress is not None:
             on_progress(block.stop, count)
     return uncertainty
 
 
+def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None = None) -> Steps:
+    """Every step under one setting: a grid of one, over all answers at once.
+
+    `counted` (A, N) restricts the score to some tokens of each answer: confidence flows through all of them, but the
+    mean of -log c is over these alone, nan where an answer has none.
+
+    Raises:
+        InvalidInput: settings that do not fit the batch, or restricted ones without a mean of logs.
+    """
+    if counted is None:
+        counted = _all_tokens(answers)
+    elif settings.token_aggregation != "mean_log" or settings.update in MEAN_UPDATES:
+        message = (
+            f"Some tokens alone have a score of token_aggregation='mean_log' and an update with confidence; "
+            f"got {settings.token_aggregation!r} and {settings.update!r}."
+        )
+        raise InvalidInput(message)
+    [(_, steps)] = _steps(answers, [_task(answers, 0, settings)], counted)
+    return steps
+
+
 def _task(answers: Batch, row: int, settings: Settings) -> _Task:
-    check_batch(answers, settings)
+    for name, held, asked in (
+        ("part", answers.part, settings.part),
+        ("alignment", answers.alignment, settings.alignment),
+    ):
+        if held != asked:
+            message = (
+                f"The batch was made with {name}={held!r}, the settings ask for {name}={asked!r}. "
+                f"Make the batch again: batch(traces, {name}={asked!r})."
+            )
+            raise InvalidInput(message)
     signal, alpha = signal_and_alpha(settings, answers.kind)
-    alpha = 1.0 if settings.update in _WITHOUT_ALPHA else alpha
     layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
+    alpha = 1.0 if settings.update in WITHOUT_ALPHA else alpha
     return _Task(row, resolve(settings, answers.kind), layers, signal, alpha)
 
 
-def _score_block(answers: Batch, tasks: list[_Task], uncertainty: np.ndarray) -> None:
-    """Write the uncertainty (S, A) of a block of answers."""
-    for same_layers in _alike(tasks, lambda task: task.layers):
-        layers = same_layers[0].layers
-        head_means, rows = answers.head_means(layers), answers.rows(layers)
-        for same_heads in _alike(same_layers, lambda task: task.settings.heads):
-            picked = pick_heads(head_means, layers, same_heads[0].settings.heads)
-            weights = head_weights(answers.attention, rows, picked)
-            found = _Picked(weights, weights.mean(axis=2, dtype=np.float64))
-            for same_signal in _alike(same_heads, lambda task: task.signal):
-                _score_signal(answers, found, same_signal, uncertainty)
+def _all_tokens(answers: Batch) -> np.ndarray:
+    """True on the tokens of each answer and False in the padding: (A, N)."""
+    return np.arange(answers.logprobs.shape[1]) < answers.lengths[:, None]
 
 
-def _score_signal(answers: Batch, picked: _Picked, tasks: list[_Task], uncertainty: np.ndarray) -> None:
-    """Write what settings of the same layers, heads and signal give."""
-    signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, tasks[0].signal)
-    for same_update in _alike(tasks, lambda task: (task.settings.update, task.alpha)):
-        update, alpha = same_update[0].settings.update, same_update[0].alpha
-        confidence = confidence_of(signal[:, None], picked.attention, alpha=alpha, update=update)
-        for same_tokens in _alike(same_update, lambda task: task.settings.token_aggregation):
-            if update in MEAN_UPDATES:
-                scores = mean_update_scores(signal, picked.weights, answers.lengths, update)
-            else:
-                scores = layer_scores(confidence, answers.lengths, same_tokens[0].settings.token_aggregation)
-            for task in same_tokens:
-                uncertainty[task.row] = combine_layers(scores, task.settings.layer_aggregation)
+def _steps(answers: Batch, tasks: list[_Task], counted: np.ndarray) -> Iterator[tuple[int, Steps]]:
+    """Algorithm 1 for every row: what rows have in common is computed in the loop around them."""
+    # 1. In each layer, the head that attends most to the previous token.
+    for (layers, heads), same_heads in _alike(tasks, lambda task: (task.layers, task.settings.heads)):
+        head_means = answers.head_means(layers)
+        picked = pick_heads(head_means, layers, heads)
+        weights = head_weights(answers.attention, answers.rows(layers), picked)  # (A, Lw, k, N - 1)
+        attention = weights.mean(axis=2, dtype=np.float64)
+
+        # 2. Confidence flows from token to token through its attention.
+        for name, same_signal in _alike(same_heads, lambda task: task.signal):
+            signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, name)
+            inputs = layers, counted, head_means, picked, attention, signal
+            for (update, alpha), same_update in _alike(same_signal, lambda task: (task.settings.update, task.alpha)):
+                confidence = confidence_of(signal[:, None], attention, alpha=alpha, update=update)
+
+                # 3. Uncertainty: over the tokens of each layer, then over the layers.
+                for aggregation, same_tokens in _alike(same_update, lambda task: task.settings.token_aggregation):
+                    if update in MEAN_UPDATES:
+                        scores = mean_update_scores(signal, weights, counted, update)
+                    else:
+                        scores = layer_scores(confidence, counted, aggregation)
+                    for row, settings, *_ in same_tokens:
+                        uncertainty = combine_layers(scores, settings.layer_aggregation)
+                        yield row, Steps(settings, *inputs, confidence, scores, uncertainty)
 
 
-def _alike(tasks: list[_Task], of: Callable[[_Task], Hashable]) -> list[list[_Task]]:
-    """The tasks by what they have in common."""
-    groups: dict[Hashable, list[_Task]] = defaultdict(list)
+def _alike(tasks: list[_Task], of: Callable[[_Task], _Key]) -> ItemsView[_Key, list[_Task]]:
+    """What tasks have in common, and the tasks."""
+    groups: defaultdict[_Key, list[_Task]] = defaultdict(list)
     for task in tasks:
         groups[of(task)].append(task)
-    return list(groups.values())
+    return groups.items()

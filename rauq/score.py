@@ -5,15 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rauq.aggregation import contributions_of
-from rauq.algorithm import Steps, algorithm
+from rauq.algorithm import contributions_of, signal_of
 from rauq.batch import Batch, batch, batch_of_arrays
-from rauq.collapse import collapse_of
-from rauq.confidence import signal_of
+from rauq.collapse import Reasons, collapse_of, margins, why_uncertainty, why_undefined
 from rauq.errors import InvalidInput
-from rauq.heads import margins
+from rauq.grid import Steps, steps_of
 from rauq.parts import span_of
-from rauq.reasons import Reasons, why_uncertainty, why_undefined
 from rauq.settings import Settings, signal_and_alpha
 from rauq.trace import Trace
 
@@ -143,7 +140,7 @@ def score_many(answers: Batch, settings: Settings | None = None) -> Scores:
         InvalidInput: not a batch, or settings that do not fit the batch, its alignment and part included.
     """
     _require(answers, Batch, "give a batch: score_many(batch(traces)). For one trace: score(trace).")
-    steps = algorithm(answers, _checked(settings))
+    steps = steps_of(answers, _checked(settings))
     return Scores(
         uncertainty=steps.uncertainty,
         settings=steps.settings,
@@ -170,12 +167,12 @@ def _require(given: object, wanted: type, todo: str) -> None:
 
 def _score_only(single: Batch, settings: Settings) -> Score:
     """The score of a batch of one answer, and what it was made of."""
-    steps = algorithm(single, settings)
+    steps = steps_of(single, settings)
     settings = steps.settings
     signal_name, alpha = signal_and_alpha(settings, single.kind)
     sure_signal = float(signal_of(np.zeros(()), np.zeros(()), single.vocab_size, signal_name))
     in_layers = collapse_of(steps.signal[0], steps.attention[0], sure_signal, alpha=alpha, update=settings.update)
-    per_token = contributions_of(steps.confidence, single.lengths, settings.token_aggregation)
+    per_token = contributions_of(steps.confidence, steps.counted, settings.token_aggregation)
 
     layer = int(_deciding_layers(steps)[0])
     contributions = _over_layers(per_token[0], steps, layer)

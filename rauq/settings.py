@@ -27,7 +27,8 @@ LayerRule = Literal["middle", "middle_five", "all"]
 TokenAggregation = Literal["mean_log", "sum_log", "mean", "median"]
 LayerAggregation = Literal["max", "mean", "median"]
 
-MEAN_UPDATES: tuple[Update, ...] = ("mean_product", "mean_sum")  # means of logarithms: no confidence, no alpha
+MEAN_UPDATES: tuple[Update, ...] = ("mean_product", "mean_sum")  # means of logarithms: no confidence of tokens
+WITHOUT_ALPHA: tuple[Update, ...] = ("product", *MEAN_UPDATES)  # nothing flows from token to token: no collapse either
 
 _PAPER_SIGNAL: dict[Kind, Signal] = {"base": "probability", "instruct": "entropy"}
 _PAPER_ALPHA: dict[tuple[Kind, Signal], float] = {

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.metrics import divided
-from rauq.aggregation import combine_layers
-from rauq.algorithm import algorithm
 from rauq.batch import Batch
 from rauq.errors import InvalidInput
-from rauq.settings import MEAN_UPDATES, Settings
+from rauq.grid import steps_of
+from rauq.settings import Settings
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,22 +44,24 @@ def control(
     Raises:
         InvalidInput: settings that do not pick the head of largest mean, or restricted ones without a mean of logs.
     """
-    _check(settings, restricted=tokens is not None)
-    steps = algorithm(answers, settings)
+    if settings.heads != "max":
+        message = f"heads is {settings.heads!r}: the control exchanges the attention of the picked head, heads='max'."
+        raise InvalidInput(message)
+    real = steps_of(answers, settings, counted=tokens)
     rng = np.random.default_rng(seed)
-    weights = _weights(answers, steps.layers, steps.picked[..., 0])
+    weights = _weights(answers, real.layers, real.picked[..., 0])
     drawn = rng.integers(answers.attention.shape[2], size=weights.shape[:2])
 
     def rescored(exchanged: np.ndarray) -> np.ndarray:
-        single = replace(answers, attention=exchanged[:, :, None, :], layers=steps.layers)
-        return _uncertainty(single, replace(settings, layers=steps.layers), tokens)
+        single = replace(answers, attention=exchanged[:, :, None, :], layers=real.layers)
+        return steps_of(single, replace(settings, layers=real.layers), counted=tokens).uncertainty
 
     return Control(
-        real=_uncertainty(answers, settings, tokens),
+        real=real.uncertainty,
         shuffled=np.stack([rescored(_shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
         constant=rescored(_constant(weights)),
-        random_head=rescored(_weights(answers, steps.layers, drawn)),
-        mean_of_heads=_uncertainty(answers, replace(settings, heads="mean"), tokens),
+        random_head=rescored(_weights(answers, real.layers, drawn)),
+        mean_of_heads=steps_of(answers, replace(settings, heads="mean"), counted=tokens).uncertainty,
     )
 
 
@@ -89,28 +90,6 @@ def control_of_groups(
     return Control(
         real=real, shuffled=shuffled, constant=constant, random_head=random_head, mean_of_heads=mean_of_heads
     )
-
-
-def _check(settings: Settings, *, restricted: bool) -> None:
-    if settings.heads != "max":
-        message = f"heads is {settings.heads!r}: the control exchanges the attention of the picked head, heads='max'."
-        raise InvalidInput(message)
-    if restricted and (settings.token_aggregation != "mean_log" or settings.update in MEAN_UPDATES):
-        message = (
-            f"Some tokens alone have a score of token_aggregation='mean_log' and an update with confidence; "
-            f"got {settings.token_aggregation!r} and {settings.update!r}."
-        )
-        raise InvalidInput(message)
-
-
-def _uncertainty(answers: Batch, settings: Settings, tokens: np.ndarray | None) -> np.ndarray:
-    steps = algorithm(answers, settings)
-    if tokens is None:
-        return steps.uncertainty
-    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; log of a negative confidence = nan
-        sums = np.log(steps.confidence, out=np.zeros_like(steps.confidence), where=tokens[:, None]).sum(axis=-1)
-    counts = np.broadcast_to(tokens.sum(axis=-1)[:, None], sums.shape)
-    return combine_layers(0.0 - divided(sums, counts), settings.layer_aggregation)
 
 
 def _weights(answers: Batch, layers: tuple[int, ...], heads: np.ndarray) -> np.ndarray:

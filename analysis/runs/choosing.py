@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from analysis.datasets.example import DataSet
 from analysis.runs.manifest import Request
+from rauq.atlas.oracles import facts_for_prompt
 from rauq.errors import InvalidInput, RunError
-from rauq.judges.facts import facts_for_prompt
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
 

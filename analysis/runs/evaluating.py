@@ -11,12 +11,11 @@ import numpy as np
 from analysis.datasets.example import Example
 from analysis.runs.manifest import LONGEST_REASON, Request
 from analysis.runs.timings import Timing
+from rauq.atlas.oracles import facts_for_prompt
 from rauq.errors import RauqError
-from rauq.judges.facts import facts_for_prompt
-from rauq.judges.judges import Judges
+from rauq.judges.judges import AskedOnce, Judges
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Uncertainty
-from rauq.methods.pairs import AskedOnce
 from rauq.methods.table import METHODS
 from rauq.trace import Extra, Trace
 

@@ -12,7 +12,7 @@ def load_judges(
 ) -> Judges:
     """Load each judge that is named: a model or a folder, for `idf` a file or "atlas"; without a name it is None.
 
-    Facts are known of a prompt, not by name: `dataclasses.replace(judges, facts=facts_for_prompt(prompt))`.
+    Facts are known of a prompt, not by name: `replace(judges, facts=rauq.atlas.oracles.facts_for_prompt(prompt))`.
 
     Raises:
         ModelNotFound, UnsupportedModel, OutOfMemory, MissingPackage, InvalidInput: as the loader of each judge says.

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from rauq.errors import InvalidInput, RauqError
-from rauq.judges.judges import Judges
+from rauq.judges.judges import AskedOnce, Judges, PairJudge
 from rauq.methods.answers import text_of
-from rauq.methods.method import Evidence, Method, Uncertainty
-from rauq.methods.needs import needs_met, what_lacks
-from rauq.methods.pairs import AskedOnce, PairJudge
+from rauq.methods.method import Evidence, Method, Uncertainty, needs_met, what_lacks
 from rauq.methods.table import METHODS
 from rauq.parts import NO_PART, part_of
 from rauq.trace import Trace
@@ -90,7 +88,7 @@ def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
         return Uncertainty(math.nan, f"all samples ({drawn}) are without text")
     try:
         with np.errstate(all="ignore"):  # what comes of it is infinite, or nan with a reason
-            found = method.compute(evidence)
+            found = method.uncertainty(evidence)
     except RauqError as error:
         return Uncertainty(math.nan, str(error))
     return Uncertainty(found, found.reason or _UNDEFINED) if math.isnan(found) else found

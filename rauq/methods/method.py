@@ -1,16 +1,38 @@
-"""What a method is: a row of the table, the evidence that it looks at, and the number that it gives."""
+"""What a method is: a row of the table, what it needs, the evidence that it looks at, and the number that it gives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal, Self, TypeVar, get_args
 
+from rauq.batch import Batch, batch
+from rauq.errors import InvalidInput
 from rauq.judges.judges import Judges
+from rauq.score import score_many
 from rauq.settings import Settings
 from rauq.trace import Extra, Trace
 
 Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
 Family = Literal["one generation", "samples", "ablation"]
 Direction = Literal["higher is less sure"]
+_Judge = TypeVar("_Judge")
+
+NEEDS: tuple[Need, ...] = get_args(Need)
+
+_LACKS: Mapping[Need, str] = MappingProxyType(
+    {
+        "samples": "It compares sampled answers, and there are none. Draw some: lm.sample(prompt, k=5).",
+        "nli": "It needs a judge of entailment. Give one: load_judges(nli='microsoft/deberta-large-mnli').",
+        "similarity": (
+            "It needs a judge of similarity. Give one: load_judges(similarity='cross-encoder/stsb-roberta-large')."
+        ),
+        "idf": "It needs document frequencies. Give them: load_judges(idf=FILE), made by python -m analysis idf.",
+        "keywords": "It needs a judge of keywords. Give one: load_judges(tagger='en_core_web_sm').",
+        "facts": "Facts are known of the held-out prompts of the embedded model alone. Ask one of these.",
+        "held_out": "Its heads are chosen on other answers. Look for it among the ablations of a run.",
+    }
+)
 
 
 class Uncertainty(float):
@@ -37,24 +59,72 @@ class Evidence:
     judges: Judges = field(default_factory=Judges)
     question: str = ""
 
+    @cached_property
+    def answers(self) -> Batch:
+        """The greedy answer as a batch of one, whose head means are computed once for all settings of RAUQ."""
+        return batch([self.trace])
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Method:
-    """A row of the table.
+    """A row of the table: a function of the evidence, or else RAUQ under `settings`, a preset.
 
     `needs`: what it asks for besides the greedy answer; `extras`: arrays that the greedy trace must have captured, and
     `sample_extras` each sample. `cost`: forward passes beyond the greedy answer, in words, with K samples of N tokens.
-    `settings`: those of RAUQ and of its ablations, which `score_many` computes; else None. `source`: where it is from.
+    `source`: where it is from.
     """
 
     id: str
     name: str
     family: Family
-    compute: Callable[[Evidence], Uncertainty]
     source: str
     cost: str
+    compute: Callable[[Evidence], Uncertainty] | None = None
+    settings: Settings | None = None
     needs: frozenset[Need] = frozenset()
     extras: tuple[Extra, ...] = ()
     sample_extras: tuple[Extra, ...] = ()
-    settings: Settings | None = None
     direction: Direction = "higher is less sure"
+
+    def uncertainty(self, evidence: Evidence) -> Uncertainty:
+        """What the method says of an answer; signal and alpha that a preset leaves open are the paper's for the model.
+
+        Raises:
+            RauqError: what this method cannot do without is missing, or does not fit.
+        """
+        if self.compute is not None:
+            return self.compute(evidence)
+        scores = score_many(evidence.answers, self.settings)
+        return Uncertainty(scores.uncertainty[0], str(scores.reasons[0]))
+
+
+def what_lacks(method: Method, given: Collection[Need]) -> str:
+    """The first thing that a method needs and is not given, and what to do; empty where it has everything.
+
+    This is known before any answer. What a trace had to capture is told by `evaluate`.
+    """
+    return next((_LACKS[need] for need in NEEDS if need in method.needs and need not in given), "")
+
+
+def needs_met(judges: Judges, *, samples: bool) -> frozenset[Need]:
+    """What these judges, and samples where there are any, give to methods."""
+    there: dict[Need, bool] = {
+        "samples": samples,
+        "nli": judges.nli is not None,
+        "similarity": judges.similarity is not None,
+        "idf": judges.idf is not None,
+        "keywords": judges.keywords is not None,
+        "facts": judges.facts is not None,
+    }
+    return frozenset(need for need, met in there.items() if met)
+
+
+def present(judge: _Judge | None, need: Need) -> _Judge:
+    """The judge itself.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    if judge is None:
+        raise InvalidInput(_LACKS[need])
+    return judge

@@ -1,14 +1,176 @@
-"""The table of all methods, by id."""
+"""The table of all methods, by id: RAUQ and the baselines of one generation, those of samples, the ablations of RAUQ.
+
+RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` asks the oracle of the embedded model
+in place of a judge of meaning (`rauq.atlas.oracles`).
+"""
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
-from rauq.methods.ablations import ABLATIONS
-from rauq.methods.from_samples import FROM_SAMPLES
-from rauq.methods.method import Method
-from rauq.methods.one_generation import ONE_GENERATION
+import numpy as np
+
+from rauq.atlas.oracles import with_facts
+from rauq.methods import attention, meaning, probability, spread
+from rauq.methods.method import Method, Uncertainty
+from rauq.settings import Settings
+
+_FOMICHEVA, _LIN = "Fomicheva et al. (2020)", "Lin et al. (2024), Generating with Confidence"
+_LAST_TOKEN, _SAMPLES = "one, of one token", "K N, of one token each"
+_PAIRS = f"{_SAMPLES}; the judge reads K² pairs of answers"
+
+_single = partial(Method, family="one generation", cost="none")
+_diagonal = partial(Method, family="one generation", cost=_LAST_TOKEN, extras=("diagonal",))
+_sampled = partial(Method, family="samples", cost=_SAMPLES, needs=frozenset({"samples"}))
+_judged = partial(Method, family="samples", cost=_PAIRS, needs=frozenset({"samples", "nli"}))
+_ablation = partial(Method, family="ablation", cost="none", source="the paper, ablations")
+
+_FOCUS = _single(
+    id="focus",
+    name="Focus",
+    compute=attention.focus,
+    source="Zhang et al. (2023), Focus",
+    needs=frozenset({"keywords", "idf"}),
+    extras=("max_attention", "focus"),
+)
+
+_ONE_GENERATION = (
+    _single(id="rauq", name="RAUQ", settings=Settings(), source="the paper, Algorithm 1"),
+    _single(id="msp", name="MSP", compute=probability.msp, source=_FOMICHEVA),
+    _single(id="perplexity", name="Perplexity", compute=probability.perplexity, source=_FOMICHEVA),
+    _single(
+        id="mean_token_entropy",
+        name="Mean Token Entropy",
+        compute=probability.mean_token_entropy,
+        source=_FOMICHEVA,
+    ),
+    _single(
+        id="ccp",
+        name="CCP",
+        compute=probability.ccp,
+        source="Fadeeva et al. (2024)",
+        cost="none; the judge reads up to 18 N pairs of words",
+        needs=frozenset({"nli"}),
+    ),
+    _diagonal(
+        id="attention_score",
+        name="Attention Score",
+        compute=attention.attention_score,
+        source="Sriramanan et al. (2024), LLM-Check",
+    ),
+    _diagonal(
+        id="attention_score_answer",
+        name="Attention Score, generated tokens",
+        compute=attention.attention_score_answer,
+        source="the paper, on LLM-Check",
+    ),
+    _diagonal(
+        id="attention_score_answer_head",
+        name="Attention Score, generated tokens, picked head",
+        compute=attention.attention_score_answer_head,
+        source="the paper, on LLM-Check",
+    ),
+    _FOCUS,
+    with_facts(_FOCUS),
+    _single(
+        id="simple_focus",
+        name="Simple Focus",
+        compute=attention.simple_focus,
+        source="the paper, after Zhang et al. (2023)",
+        extras=("max_attention",),
+    ),
+)
+
+_GRAPHS = (
+    ("degmat", "DegMat", spread.degmat),
+    ("eccentricity", "Eccentricity", spread.eccentricity),
+    ("eigval_laplacian", "EVL", spread.eigval_laplacian),
+)
+
+_OF_TEXTS = (
+    _sampled(
+        id="lexical_similarity",
+        name="Lexical Similarity ROUGE-L",
+        compute=spread.lexical_similarity,
+        source=_FOMICHEVA,
+    ),
+    _sampled(
+        id="eigen_score",
+        name="EigenScore",
+        compute=spread.eigen_score,
+        source="Chen et al. (2024), INSIDE",
+        sample_extras=("hidden",),
+    ),
+    *(
+        _sampled(id=f"{name}_jaccard", name=f"{label} (Jaccard)", compute=spread.from_words(measure), source=_LIN)
+        for name, label, measure in _GRAPHS
+    ),
+)
+
+_OF_MEANING = (
+    *(
+        _judged(id=name, name=f"{label} NLI entail.", compute=spread.from_entailment(measure), source=_LIN)
+        for name, label, measure in _GRAPHS
+    ),
+    _judged(id="luq", name="LUQ", compute=meaning.luq, source="Zhang et al. (2024), LUQ"),
+    _judged(
+        id="semantic_entropy",
+        name="Semantic Entropy",
+        compute=meaning.semantic_entropy,
+        source="Kuhn et al. (2023)",
+    ),
+    _sampled(
+        id="sar",
+        name="SAR",
+        compute=meaning.sar,
+        source="Duan et al. (2024)",
+        cost=f"{_PAIRS}, and each without each token",
+        needs=frozenset({"samples", "similarity"}),
+    ),
+    _judged(
+        id="semantic_density",
+        name="Semantic Density",
+        compute=meaning.semantic_density,
+        source="Qiu and Miikkulainen (2024)",
+        cost=f"{_SAMPLES}; the judge reads K pairs of answers",
+    ),
+)
+
+_PRESETS: tuple[tuple[str, str, Settings], ...] = (
+    ("rauq_probability", "RAUQ (probability)", Settings(signal="probability")),
+    ("rauq_entropy", "RAUQ (entropy)", Settings(signal="entropy")),
+    ("token_mean", "RAUQ, mean over tokens", Settings(token_aggregation="mean")),
+    ("token_median", "RAUQ, median over tokens", Settings(token_aggregation="median")),
+    ("token_sum_log", "RAUQ, sum of logs over tokens", Settings(token_aggregation="sum_log")),
+    ("layer_mean", "RAUQ, mean over layers", Settings(layer_aggregation="mean")),
+    ("layer_median", "RAUQ, median over layers", Settings(layer_aggregation="median")),
+    ("no_attention", "RAUQ, no attention", Settings(update="no_attention")),
+    ("no_recurrence", "RAUQ, no recurrence", Settings(update="no_recurrence")),
+    ("previous_probability", "RAUQ, previous probability", Settings(update="previous_probability")),
+    ("product", "RAUQ, probability times attention", Settings(update="product")),
+    ("minus_mean", "RAUQ, attention minus its mean", Settings(update="minus_mean")),
+    ("minus_recent_mean", "RAUQ, attention minus its recent mean", Settings(update="minus_recent_mean")),
+    ("ratio_to_mean", "RAUQ, attention over its mean", Settings(update="ratio_to_mean")),
+    ("mean_product", "Mean log probability times mean log attention", Settings(update="mean_product")),
+    ("mean_sum", "Mean log probability plus mean log attention", Settings(update="mean_sum")),
+    ("heads_mean", "RAUQ, mean of the heads", Settings(heads="mean")),
+    ("heads_top5", "RAUQ, best five heads", Settings(heads="top5")),
+    ("middle_five", "RAUQ, five middle layers", Settings(layers="middle_five")),
+    ("all_layers", "RAUQ, all layers", Settings(layers="all")),
+)
+
+_ABLATIONS = (
+    *(_ablation(id=name, name=label, settings=preset) for name, label, preset in _PRESETS),
+    _ablation(
+        id="single_head",
+        name="RAUQ, one head a layer",
+        compute=lambda _: Uncertainty(np.nan, "its heads are chosen on other answers"),
+        cost="none; the heads are chosen on other answers",
+        needs=frozenset({"held_out"}),
+    ),
+)
 
 METHODS: Mapping[str, Method] = MappingProxyType(
-    {method.id: method for method in (*ONE_GENERATION, *FROM_SAMPLES, *ABLATIONS)}
+    {row.id: row for row in (*_ONE_GENERATION, *_OF_TEXTS, *_OF_MEANING, *map(with_facts, _OF_MEANING), *_ABLATIONS)}
 )
-"""Each row under its id: RAUQ and the baselines of one generation, those of samples, the ablations of RAUQ."""
+"""Each row under its id."""

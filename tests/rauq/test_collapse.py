@@ -1,4 +1,4 @@
-"""Collapse: about 0 where the model is sure, largest at the improbable token, and split into shares that sum to it."""
+"""Collapse: about 0 where the model is sure, largest at the improbable token, its shares sum to it; and margins."""
 
 from typing import get_args
 
@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rauq import Settings, score
-from rauq.collapse import NO_COLLAPSE, collapse_of
-from rauq.settings import Update
+from rauq.collapse import collapse_of, margins
+from rauq.settings import WITHOUT_ALPHA, Update
 from tests.answers import VOCAB_SIZE, random_trace, with_attention
 
-FLOWING = [update for update in get_args(Update) if update not in NO_COLLAPSE]
+FLOWING = [update for update in get_args(Update) if update not in WITHOUT_ALPHA]
 PROBABILITY = Settings(alpha=0.2, signal="probability", layers="all")
+HEAD_MEANS = np.array([[0.1, 0.5, 0.3], [0.7, 0.2, 0.7]])  # two layers, three heads
 ENTROPY = Settings(alpha=0.5, signal="entropy", layers="all")
 
 
@@ -105,7 +106,7 @@ def test_shares_are_the_mean_of_both_orders_of_exchange():
     assert found.sure_confidence[0].tolist() == pytest.approx([1, 0.2 + 0.32, 0.2 + 0.32 * 0.52])
 
 
-@pytest.mark.parametrize("update", NO_COLLAPSE)
+@pytest.mark.parametrize("update", WITHOUT_ALPHA)
 def test_updates_that_carry_nothing_onwards_have_no_collapse(update):
     result = score(random_trace(6), Settings(update=update))
     assert np.isnan(result.collapse).all()
@@ -129,3 +130,13 @@ def test_a_confidence_of_0_collapses_infinitely_and_has_no_shares():
     assert np.isnan(impossible.collapse_shares[1]).any()
     assert "0 or less" in impossible.reasons.collapse_shares
     assert impossible.reasons.collapse == ""
+
+
+def test_margin_is_the_distance_to_the_best_other_head():
+    np.testing.assert_allclose(margins(HEAD_MEANS, np.array([1, 0])), [0.2, 0.0])
+    np.testing.assert_allclose(margins(HEAD_MEANS, np.array([0, 1])), [-0.4, -0.5])
+
+
+def test_margin_is_nan_without_a_head_or_without_others():
+    assert np.isnan(margins(HEAD_MEANS, np.array([-1, -1]))).all()
+    assert np.isnan(margins(HEAD_MEANS[:, :1], np.array([0, 0]))).all()

@@ -7,8 +7,9 @@ import pytest
 
 import rauq
 from analysis.methods.control import control, control_of_groups
-from rauq.aggregation import combine_layers
+from rauq.algorithm import combine_layers
 from rauq.errors import InvalidInput
+from rauq.grid import steps_of
 from rauq.settings import Settings
 from tests.analysis.methods.batches import telling_batch
 from tests.traces import make_trace
@@ -136,7 +137,7 @@ def test_marked_tokens_alone_count_and_confidence_flows_through_the_others():
     assert np.isnan(result.shuffled[:, 0]).all()
     for row in range(1, len(batch.lengths)):
         length = batch.lengths[row]
-        own = rauq.algorithm.algorithm(batch.take(np.array([row])), SETTINGS).confidence[0, :, :length]
+        own = steps_of(batch.take(np.array([row])), SETTINGS).confidence[0, :, :length]
         expected = combine_layers(-np.log(own[:, tokens[row, :length]]).mean(axis=-1), "max")
         assert result.real[row] == pytest.approx(expected, rel=1e-12)
 

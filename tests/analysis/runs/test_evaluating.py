@@ -17,9 +17,8 @@ from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
 from analysis.runs.timings import read_timings
 from rauq.errors import OutOfMemory
-from rauq.judges.judges import Judges
+from rauq.judges.judges import AskedOnce, Judges
 from rauq.language_model import LanguageModel
-from rauq.methods.pairs import AskedOnce
 from rauq.methods.table import METHODS
 
 NO_JUDGES = Judges()

@@ -9,7 +9,7 @@ import pytest
 
 import rauq
 from rauq import METHODS, InvalidInput, Judges, Uncertainty, evaluate
-from rauq.methods.needs import NEEDS, needs_met, what_lacks
+from rauq.methods.method import NEEDS, needs_met, what_lacks
 from tests.rauq.methods.evidence import JUDGES, make_answer, same_letter, shared_words
 
 TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Oslo", "Paris")

@@ -5,15 +5,9 @@ import pytest
 from scipy.special import softmax
 
 from rauq.judges.judges import CONTRADICTION, ENTAILMENT
-from rauq.methods.attention_score import log_attention, strongest
-from rauq.methods.focus import focus_of_tokens
-from rauq.methods.graphs import degmat, eccentricity, eigval_laplacian, jaccard
-from rauq.methods.hidden_states import mean_log_eigenvalue
-from rauq.methods.lexical import mean_rouge_l
-from rauq.methods.luq import lack_of_support
-from rauq.methods.relevance import shifted_uncertainty
-from rauq.methods.semantic_density import lack_of_density
-from rauq.methods.semantic_entropy import classes_of, entropy_of_classes
+from rauq.methods.attention import focus_of_tokens, log_attention, strongest
+from rauq.methods.meaning import classes_of, entropy_of_classes, lack_of_density, lack_of_support, shifted_uncertainty
+from rauq.methods.spread import degmat, eccentricity, eigval_laplacian, jaccard, mean_log_eigenvalue, mean_rouge_l
 from tests import golden_rauq
 from tests.golden_methods import (
     DIFFERENT,

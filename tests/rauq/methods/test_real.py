@@ -8,7 +8,7 @@ import pytest
 
 from rauq import METHODS, Judges, evaluate, load_idf, load_model
 from rauq.atlas.evaluation import load_examples
-from rauq.judges.facts import facts_for_prompt
+from rauq.atlas.oracles import facts_for_prompt
 from tests.architectures import VOCABULARY, named, tiny_language_model
 from tests.rauq.methods.evidence import JUDGES
 from tests.tiny import PROMPT, chained

@@ -1,0 +1,144 @@
+"""What samples mean, as a judge of pairs of texts sees it.
+
+Semantic entropy: how the probability is spread over meanings (Kuhn et al., 2023). Semantic density: how much
+probability lies near the answer in meaning (Qiu and Miikkulainen, 2024). LUQ: how little each sample is supported by
+the others (Zhang et al., 2024), without splitting into sentences. SAR: tokens and samples count as much as they matter
+to the meaning (Duan et al., 2024).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rauq.judges.judges import CONTRADICTION, ENTAILMENT, NEUTRAL, Similarity, every_pair
+from rauq.methods.answers import logprobs_of, sums_of, text_of, texts_of, tokens_of
+from rauq.methods.method import Evidence, Uncertainty, present
+from rauq.methods.spread import ONE_SAMPLE
+from rauq.trace import Trace
+
+_TEMPERATURE = 1e-3
+_ALONE = 0.5  # the relevance of the only token of a sample
+_IRRELEVANT = "no token of a sample matters to the judge of similarity"
+
+
+def semantic_entropy(evidence: Evidence) -> Uncertainty:
+    """Minus the mean over samples of the log-probability of their meaning, in nats, end token included."""
+    judged = every_pair(present(evidence.judges.nli, "nli"), texts_of(evidence.samples))
+    entails = judged.argmax(axis=-1) == ENTAILMENT
+    return Uncertainty(entropy_of_classes(classes_of(entails & entails.T), sums_of(evidence.samples)))
+
+
+def classes_of(same: np.ndarray) -> np.ndarray:
+    """The class (K,) of each sample, from which of them mean the same, (K, K) bool.
+
+    A sample joins the first class whose first member means the same, so the order counts where the judge says that
+    a is b and b is c, but not that a is c.
+    """
+    first_members: list[int] = []
+    classes = np.empty(len(same), dtype=int)
+    for sample in range(len(same)):
+        joined = next((one for one, first in enumerate(first_members) if same[first, sample]), len(first_members))
+        classes[sample] = joined
+        if joined == len(first_members):
+            first_members.append(sample)
+    return classes
+
+
+def entropy_of_classes(classes: np.ndarray, logprobs: np.ndarray) -> float:
+    """Minus the mean over K samples of log P(class), where P sums over the members of a class, each as often as drawn.
+
+    `classes` (K,), `logprobs` (K,) of whole samples in nats; P is not normalised over the classes.
+    """
+    sums = [np.logaddexp.reduce(logprobs[classes == one]) for one in classes]
+    return -float(np.mean(sums))
+
+
+def semantic_density(evidence: Evidence) -> Uncertainty:
+    """Minus the density around the greedy answer, -1 to 0, where each different sample counts once.
+
+    Both texts follow the question, which is the prompt without worked examples, as in the paper.
+    """
+    samples = _different(evidence.samples)
+    premises = [_after(evidence.question, text_of(evidence.trace))] * len(samples)
+    hypotheses = [_after(evidence.question, text_of(one)) for one in samples]
+    judged = present(evidence.judges.nli, "nli")(premises, hypotheses)
+    weights = np.exp([one.logprobs.sum(dtype=np.float64) / len(tokens_of(one)) for one in samples])
+    own = float(np.exp(evidence.trace.logprobs.mean(dtype=np.float64)))
+    return Uncertainty(lack_of_density(own, weights, judged[:, CONTRADICTION] + judged[:, NEUTRAL] / 2))
+
+
+def lack_of_density(own: float, weights: np.ndarray, distances: np.ndarray) -> float:
+    """Minus the mean of 1 - distance, weighed: the greedy answer weighs `own` at distance 0.
+
+    `weights` (K,) are probabilities a token, `distances` (K,) p(contradiction) + p(neutral) / 2.
+    """
+    near = np.maximum(0.0, 1 - distances)  # a distance that is nan stays so
+    return -float((own + weights @ near) / (own + weights.sum()))
+
+
+def _different(samples: Sequence[Trace]) -> list[Trace]:
+    """The first sample of each text."""
+    first: dict[str, Trace] = {}
+    for sample in samples:
+        first.setdefault(text_of(sample), sample)
+    return list(first.values())
+
+
+def luq(evidence: Evidence) -> Uncertainty:
+    """1 minus the mean support of a sample by another, 0 to 1; nan for a single sample."""
+    texts = texts_of(evidence.samples)
+    if len(texts) < 2:
+        return Uncertainty(np.nan, ONE_SAMPLE)
+    judged = every_pair(present(evidence.judges.nli, "nli"), texts)
+    return Uncertainty(lack_of_support(judged[..., ENTAILMENT], judged[..., CONTRADICTION]))
+
+
+def lack_of_support(entailment: np.ndarray, contradiction: np.ndarray) -> float:
+    """1 minus the mean over ordered pairs of p(entailment) / (p(entailment) + p(contradiction)), each (K, K)."""
+    others = ~np.eye(len(entailment), dtype=bool)
+    support = entailment[others] / (entailment[others] + contradiction[others])
+    return 1.0 - float(support.mean())
+
+
+def sar(evidence: Evidence) -> Uncertainty:
+    """Mean over the samples, usually negative; the end token has no part in it.
+
+    How much a token matters is seen from the prompt and the sample without it. Tokens are left out as text, the
+    reference leaves out their ids, which differs where several of them spell one character.
+    """
+    similarity = present(evidence.judges.similarity, "similarity")
+    relevance = _relevance(similarity, evidence.samples, evidence.trace.prompt)
+    if any(not each.any() for each in relevance):
+        return Uncertainty(np.nan, _IRRELEVANT)
+    between = every_pair(similarity, texts_of(evidence.samples))
+    return Uncertainty(shifted_uncertainty([logprobs_of(one) for one in evidence.samples], relevance, between))
+
+
+def shifted_uncertainty(
+    logprobs: Sequence[np.ndarray], relevance: Sequence[np.ndarray], similarity: np.ndarray
+) -> float:
+    """Mean over K samples of -log(P_k + sum over the others of similarity (K, K) times P / 0.001).
+
+    P_k = exp(sum of log-probabilities, weighed by relevance); both (n,) for each sample, in nats.
+    """
+    weighed = [row @ weights / weights.sum() for row, weights in zip(logprobs, relevance, strict=True)]
+    probabilities = np.exp(weighed)
+    others = similarity * (1 - np.eye(len(probabilities)))
+    return -float(np.log(probabilities + others @ probabilities / _TEMPERATURE).mean())
+
+
+def _relevance(similarity: Similarity, samples: Sequence[Trace], prompt: str) -> list[np.ndarray]:
+    """1 minus the similarity of each sample with and without each of its tokens; the judge is asked once."""
+    lengths = [len(tokens_of(sample)) for sample in samples]
+    whole = [_after(prompt, text_of(sample)) for sample in samples for _ in tokens_of(sample)]
+    parts = [_after(prompt, part) for sample in samples for part in _without_each(tokens_of(sample))]
+    relevance = np.split(1 - similarity(whole, parts), np.cumsum(lengths)[:-1])
+    return [np.array([_ALONE]) if len(each) == 1 else each for each in relevance]
+
+
+def _without_each(tokens: tuple[str, ...]) -> list[str]:
+    return ["".join(tokens[:token] + tokens[token + 1 :]).strip() for token in range(len(tokens))]
+
+
+def _after(prompt: str, text: str) -> str:
+    return f"{prompt} {text}" if prompt else text
