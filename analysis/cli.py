@@ -9,11 +9,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
-from rauq.commands import DONE, exit_code, say
+from rauq.commands import DONE, add_model_options, exit_code, say
 from rauq.labels import running
-from rauq.trace import Kind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +40,7 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     score.set_defaults(run=_score)
     asked = score.add_argument_group("what is asked")
     asked.add_argument("--model", metavar="M", help="atlas (embedded, default), a hub id, or a local folder")
-    asked.add_argument("--kind", choices=get_args(Kind), help="kind of the model; default: as found")
+    add_model_options(asked)
     asked.add_argument(
         "--data",
         metavar="D",

@@ -19,9 +19,8 @@ from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 from rauq.load_errors import plain_errors
 from rauq.memory import free_main_memory
+from rauq.presets import BFLOAT16
 from rauq.whereabouts import require_safetensors, whereabouts
-
-DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
@@ -152,7 +151,7 @@ def memory_errors(doing: str, *, takes_less: str) -> Iterator[None]:
 def running_takes_less(model: PreTrainedModel) -> str:
     """For an error: with what a loaded model takes less memory."""
     weights = sum(parameter.nbytes for parameter in model.parameters())
-    halves = f", or bfloat16, which halves the {size(weights)} of its weights" if model.dtype == torch.float32 else ""
+    halves = f", or {BFLOAT16}, which halves the {size(weights)} of its weights" if model.dtype == torch.float32 else ""
     return f"Try a shorter prompt, a smaller batch, a smaller model{halves}."
 
 

@@ -70,7 +70,7 @@ def _fit(candidate: "Candidate", *, beside: bool) -> str:
     if candidate.fits:
         return f"It fits: {size(candidate.bytes_free)} are free."
     other = " beside the model that is loaded" if beside else ""
-    return f"It does not fit{other}: choose a smaller model, or bfloat16."
+    return f"It does not fit{other}: choose a smaller model, or bfloat16 as its precision."
 
 
 def _source(trace: Trace) -> str:

@@ -22,6 +22,7 @@ from rauq.whereabouts import whereabouts
 
 _BATCH = 32
 _ENDING = "ForSequenceClassification"
+_TAKES_LESS = "Try a smaller model, or the CPU (device='cpu' in Python, --device cpu in a shell, Device in the app)."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +64,7 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         raise UnsupportedModel(message)
     with plain_errors(name, "weights"):
         where = with_safetensors(name, where)
-        with memory_errors(f"loading {name}", takes_less="Try a smaller model, or device='cpu'."):
+        with memory_errors(f"loading {name}", takes_less=_TAKES_LESS):
             model = _model(name, where).to(place)
     longest = min(tokenizer.model_max_length, _positions(model))
     return Classifier(name=name, model=model, tokenizer=tokenizer, longest=longest)

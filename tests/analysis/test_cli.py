@@ -94,6 +94,7 @@ def no_model(monkeypatch):
         (["--data", "atlas", "--limit", "2", "--methods", "luq"], "Add --nli microsoft/deberta-large-mnli"),
         (["--data", "atlas", "--limit", "2", "--samples", "0"], "0 samples of an answer"),
         (["--resume", "--samples", "3"], "leave out --samples"),
+        (["--resume", "--dtype", "auto"], "leave out --dtype"),
         (["--data", "atlas", "--limit", "2", "--quality", "taste"], "'taste'"),
         (["--data", "atlas", "--limit", "2", "--batch-size", "0"], "0 examples in a batch"),
     ],
@@ -105,6 +106,15 @@ def test_bad_input_is_one_line_before_a_model_loads(arguments, complaint, table,
     assert said.out == ""
     assert complaint in said.err.splitlines()[-1]
     assert not out.exists()
+
+
+def test_device_precision_and_kind_reach_the_run(model, table, tmp_path):
+    command = ["score", "--model", model, "--data", table, *COLUMNS]
+    chosen = ["--device", "cpu", "--dtype", "bfloat16", "--kind", "auto"]
+    assert cli.main([*command, "--out", str(tmp_path / "run"), *chosen]) == 0
+    manifest = open_run(tmp_path / "run").manifest
+    assert (manifest.request.device, manifest.request.dtype, manifest.request.kind) == ("cpu", "bfloat16", None)
+    assert manifest.answerer.dtype == "bfloat16"
 
 
 @pytest.mark.parametrize("arguments", [["--resume"], ["--data", "no-such-set"]])

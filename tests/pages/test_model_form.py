@@ -11,7 +11,6 @@ from pages.ui.cache import ModelChoice
 from pages.ui.links import MOST_TOKENS
 from pages.ui.model_form import DEVICES, DTYPES, KINDS
 from rauq.errors import ModelNotFound
-from rauq.loading import DTYPES as LIBRARY_DTYPES
 from rauq.presets import PRESETS
 from tests.architectures import save_tiny
 from tests.pages.reading import choose, interpreted, written
@@ -85,8 +84,9 @@ def test_every_choice_reaches_the_library(key, value, open_app, asked):
     assert asked[1:] == asked[:1]
 
 
-def test_the_form_offers_what_the_library_takes():
-    assert DTYPES == LIBRARY_DTYPES
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_form_offers_what_the_library_takes(dtype, saved):
+    assert rauq.examine(saved, device="cpu", dtype=dtype).dtype == ("float32" if dtype == "auto" else dtype)
 
 
 def test_the_embedded_model_takes_no_other_choices(open_app):

@@ -126,6 +126,8 @@ def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys)
         ["inspect", "x", "--alignment", "sideways"],
         ["inspect", "x", "--part", "half"],
         ["inspect", "x", "--seed", "lucky"],
+        ["inspect", "x", "--dtype", "int8"],
+        ["inspect", "x", "--kind", "odd"],
         ["inspect", "x", "--alpha", "much"],
         ["inspect", "x", "--max-new-tokens", "many"],
     ],
@@ -285,6 +287,29 @@ def test_a_prompt_that_has_its_template_is_said(chat_folder, capsys):
     assert "prompt already contains the chat template, none applied" in " ".join(captured.out.split())
     assert cli.main(["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3"]) == 0
     assert "already contains" not in capsys.readouterr().err
+
+
+def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
+    command = ["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3", "--json"]
+    for options, found in (
+        ([], ("float32", "instruct")),
+        (["--device", "auto", "--dtype", "auto", "--kind", "auto"], ("float32", "instruct")),
+        (["--device", "cpu", "--dtype", "bfloat16", "--kind", "base"], ("bfloat16", "base")),
+    ):
+        assert cli.main([*command, *options]) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert (record["dtype"], record["kind"]) == found
+    assert cli.main([*command, "--device", "abacus"]) == 2
+    assert "There is no device 'abacus' here; choose auto, cpu" in capsys.readouterr().err
+
+
+def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):
+    candidate = rauq.examine(model_folder, device="cpu")
+    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 2 * candidate.parameters)
+    command = ["inspect", "Where?", "--model", model_folder, "--device", "cpu", "--max-new-tokens", "2"]
+    assert cli.main(command) == 1
+    advice = re.search(r"choose bfloat16 .* (--dtype \w+) in a shell", capsys.readouterr().err)
+    assert cli.main([*command, *advice[1].split()]) == 0
 
 
 def test_a_system_prompt_needs_a_chat_template(model_folder, capsys):
