@@ -37,7 +37,7 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     """
     if (file := find_gguf(source, revision=revision)) is not None:
         return gguf_checkpoint(source, file, revision=revision)
-    where = whereabouts(source, revision=revision, otherwise='A folder works without it, and "atlas" is embedded.')
+    where = whereabouts(source, revision=revision, otherwise='A folder works without the hub, and "atlas" is embedded.')
     with plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
         _refuse_other_architectures(config)

@@ -53,7 +53,7 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         InvalidInput: unknown device.
     """
     place = find_device(device)
-    where = whereabouts(name, revision=revision, otherwise="A folder that save_pretrained wrote works without it.")
+    where = whereabouts(name, revision=revision, otherwise="A folder that save_pretrained wrote works without the hub.")
     with plain_errors(name, "config.json"):
         config = AutoConfig.from_pretrained(name, **where)
         _refuse_other_architectures(name, config.architectures or [])

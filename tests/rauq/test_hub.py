@@ -1,5 +1,6 @@
 """Models of the hub, against a small hub on this machine: nothing here reaches the network."""
 
+import errno
 import hashlib
 import json
 import socket
@@ -18,6 +19,7 @@ from rauq.checkpoints.gguf import header
 from rauq.checkpoints.gguf.hub import HubFile
 from rauq.errors import ModelNotFound, OutOfMemory, UnsupportedModel
 from rauq.judges.nli import load_nli
+from rauq.load_errors import hub_failure
 from rauq.models import load_model
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.gguf_files import save_gguf
@@ -29,7 +31,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Serves folders below `root` as organisation/name, in the way of the hub; other revisions lie below them."""
+    """Serves folders below `root` as organisation/name, in the way of the hub; other revisions lie below them.
+
+    `faults` are statuses and headers with which it refuses files of these names; it breaks off in those of `broken`.
+    """
 
     def do_HEAD(self):
         self.answer(with_content=False)
@@ -44,6 +49,9 @@ class Hub(BaseHTTPRequestHandler):
         folder = repository if revision in {"main", COMMIT} else repository / revision
         path = folder / ("discussions.json" if rest == ["discussions"] else rest[-1])
         found = rest[:1] in (["resolve"], ["discussions"]) and path.is_file()
+        if fault := self.server.faults.get(path.name):
+            self.refuse(*fault)
+            return
         content = path.read_bytes() if found else b""
         asked = self.headers.get("Range", "").removeprefix("bytes=").partition("-")
         if part := found and with_content and self.server.gives_parts and asked[1]:
@@ -59,7 +67,13 @@ class Hub(BaseHTTPRequestHandler):
         self.end_headers()
         if with_content:
             self.server.sent[path.name] += len(content)
-            self.wfile.write(content)
+            self.wfile.write(content[:1] if path.name in self.server.broken else content)
+
+    def refuse(self, status, headers):
+        self.send_response(status)
+        for name, value in (headers | {"Content-Length": "0"}).items():
+            self.send_header(name, value)
+        self.end_headers()
 
     def log_message(self, *_args):
         pass
@@ -105,7 +119,7 @@ def point_to(monkeypatch):
 @pytest.fixture
 def hub(server, point_to):
     point_to(server.server_address)
-    server.sent = Counter()
+    server.sent, server.faults, server.broken = Counter(), {}, set()
     return server
 
 
@@ -140,13 +154,122 @@ def test_a_model_of_the_hub_names_its_commit_and_loads_again_without_network(hub
 def test_a_revision_that_is_not_there_is_refused(hub):
     publish(hub, "tiny/llama")
     assert load_model("tiny/llama", revision=COMMIT).revision == COMMIT
-    with pytest.raises(ModelNotFound, match=r"tiny/llama.*RevisionNotFound"):
+    with pytest.raises(ModelNotFound, match=r"tiny/llama.*not in that revision \(RevisionNotFound.*Give a branch"):
         load_model("tiny/llama", revision="v9")
 
 
 @pytest.mark.usefixtures("hub")
 def test_a_name_that_the_hub_does_not_have_is_refused():
     with pytest.raises(ModelNotFound, match=r"no model of that name is available on the hub .*Check the spelling"):
+        load_model("nobody/nothing")
+
+
+REFUSALS = {
+    "gated": (403, {"X-Error-Code": "GatedRepo"}, r"accepted its terms \(GatedRepoError\)\. .* hf auth login"),
+    "token": (401, {}, r"the hub refuses it to this user \(HTTP 401\)\. .* HF_TOKEN"),
+    "disabled": (
+        403,
+        {"X-Error-Message": "Access to this resource is disabled."},
+        r"has disabled it .* Choose another",
+    ),
+    "revision": (404, {"X-Error-Code": "RevisionNotFound"}, r"not in that revision \(RevisionNotFoundError\)"),
+    "file": (404, {"X-Error-Code": "EntryNotFound"}, r"not that file of it \(RemoteEntryNotFoundError\)"),
+    "repository": (404, {"X-Error-Code": "RepoNotFound"}, r"no model of that name .* \(RepositoryNotFoundError\)"),
+    "often": (429, {}, r"too many requests from here \(HTTP 429\)\. Try again in some minutes"),
+    "broken": (503, {}, r"the hub has a fault of its own \(HTTP 503\)\. Try again later"),
+    "odd": (418, {}, r"the hub refuses the request \(HTTP 418\)\. .* HF_ENDPOINT"),
+}
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tiny-F32.gguf"])
+@pytest.mark.parametrize(("status", "headers", "says"), REFUSALS.values(), ids=REFUSALS)
+def test_why_the_hub_refuses_is_said_and_is_not_the_network(status, headers, says, file, hub):
+    hub.faults[file] = status, headers
+    publish(hub, "tiny/refused-why")
+    name = f"tiny/refused-why{'/' + file if file.endswith('.gguf') else ''}"
+    if (file, status, headers.get("X-Error-Code")) == ("model.safetensors", 404, "EntryNotFound"):
+        says = r"there is no model\.safetensors or model\.safetensors\.index\.json"
+    with pytest.raises(ModelNotFound, match=says) as caught:
+        load_model(name)
+    assert "no network" not in str(caught.value)
+    assert len(str(caught.value)) < 330
+
+
+def test_a_download_that_breaks_off_is_said_to(hub):
+    name = published_gguf(hub, "cut")
+    hub.broken.add("tiny-F32.gguf")
+    with pytest.raises(
+        ModelNotFound, match=rf"The header of {name} .* broke off, .* \(RemoteProtocolError\)\. Try again"
+    ):
+        load_model(name)
+
+
+def test_a_disk_that_is_full_is_said_to_be(hub, monkeypatch):
+    def fill(*_arguments, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    name = published_gguf(hub, "large")
+    monkeypatch.setattr("rauq.checkpoints.gguf.hub.hf_hub_download", fill)
+    with pytest.raises(
+        ModelNotFound, match=rf"The file of {name} .* the disk is full \(OSError\)\. Make room, .*HF_HOME"
+    ):
+        load_model(name)
+
+
+def test_a_connection_that_is_not_safe_is_said_to_be_none(hub, monkeypatch):
+    """The hub here speaks plain HTTP."""
+    template = f"https://127.0.0.1:{hub.server_address[1]}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    with pytest.raises(ModelNotFound, match=r"no safe connection .* \(ConnectError\)\. .*SSL_CERT_FILE.*\"atlas\""):
+        load_model("nobody/nothing")
+
+
+def test_a_proxy_that_does_not_lead_to_the_hub_is_named(hub, monkeypatch):
+    monkeypatch.delenv("NO_PROXY")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{hub.server_address[1]}")
+    monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{hub.server_address[1]}")
+    template = "https://hub.invalid/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    huggingface_hub.close_session()
+    with pytest.raises(ModelNotFound, match=r"the proxy does not lead to the hub \(ProxyError\)\. .*HTTPS_PROXY"):
+        load_model("nobody/nothing")
+    huggingface_hub.close_session()
+
+
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError("Consistency check failed: file should be of size 3 but has size 2"), "broke off"),
+        (huggingface_hub.errors.XetDownloadError("a block is missing"), "broke off"),
+        (RuntimeError("I/O error: No space left on device (os error 28)"), "the disk is full"),
+        (huggingface_hub.errors.LocalTokenNotFoundError("none"), "refuses it to this user"),
+        (huggingface_hub.errors.FileMetadataError("no commit"), "what answers is not the hub"),
+        (huggingface_hub.errors.LocalEntryNotFoundError("none"), "not in the hub's cache"),
+        (raised_from(OSError("We couldn't connect"), TimeoutError("late")), "did not answer in time"),
+        (raised_from(OSError("We couldn't connect"), ConnectionRefusedError("no")), "there is no network"),
+        (raised_from(huggingface_hub.errors.LocalEntryNotFoundError("no"), ConnectionResetError()), "broke off"),
+    ],
+    ids=repr,
+)
+def test_what_led_to_an_error_is_what_is_said(error, says):
+    assert says in hub_failure(error).what
+
+
+def test_an_error_of_another_kind_is_not_laid_at_the_hubs_door(monkeypatch):
+    error = ValueError("odd")
+
+    def fail(*_arguments, **_options):
+        raise error
+
+    assert hub_failure(error) is None
+    monkeypatch.setattr("rauq.whereabouts.ask_hub", fail)
+    with pytest.raises(ModelNotFound, match=r"asking the hub failed \(ValueError: odd\)\. A folder works"):
         load_model("nobody/nothing")
 
 
@@ -165,7 +288,9 @@ def test_a_model_of_which_only_the_config_was_fetched_is_not_here_without_networ
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         point_to(closed.getsockname())
-        with pytest.raises(ModelNotFound, match="The weights of tiny/llama cannot be loaded"):
+        with pytest.raises(
+            ModelNotFound, match=r"The weights of tiny/llama cannot be loaded .*the hub does not answer"
+        ):
             examine("tiny/llama")
 
 
@@ -217,7 +342,9 @@ def test_a_gguf_file_of_the_hub_loads_by_its_name_and_again_without_network(hub,
     digest = hashlib.sha256((hub.root / name).read_bytes()).hexdigest()
     assert (lm.name, lm.revision) == (name, digest)
     assert load_model(name, revision=COMMIT).revision == digest
-    with pytest.raises(ModelNotFound, match="no model of that name is available on the hub"):
+    with pytest.raises(
+        ModelNotFound, match=r"but not that file of it \(RemoteEntryNotFoundError\)\. Check the spelling"
+    ):
         load_model("tiny/gguf/other.gguf")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -260,7 +387,7 @@ def test_any_part_of_a_file_of_the_hub_can_be_read(gives_parts, hub, monkeypatch
     for start, length in ((0, 4), (100_000, 70), (len(content) - 3, 3)):
         assert file.read(start, length) == content[start : start + length]
     assert examine(name).bytes_in_file == len(content)
-    with pytest.raises(ModelNotFound, match=r"The header of tiny/parts/none\.gguf cannot be loaded"):
+    with pytest.raises(ModelNotFound, match=r"The header of tiny/parts/none\.gguf cannot be loaded: .* not that file"):
         replace(file, file="none.gguf").read(0, 4)
 
 
@@ -278,8 +405,9 @@ def test_a_hub_that_does_not_answer_is_not_waited_for(point_to, monkeypatch):
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         point_to(silent.getsockname())
-        with pytest.raises(ModelNotFound, match="Timeout"):
+        with pytest.raises(ModelNotFound, match=r"it did not answer in time \(\w*Timeout\)") as caught:
             load_model("nobody/nothing")
+    assert "no network" not in str(caught.value)
 
 
 def test_offline_mode_is_obeyed(monkeypatch):
