@@ -3,12 +3,12 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rauq.chat_template import option_names
 from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.errors import InvalidInput, OutOfMemory
-from rauq.kinds import KindAndReason, kind_of
+from rauq.kinds import KindAndReason, check_kind, kind_of
 from rauq.labels import size
 from rauq.loading import dtype_name, find_checkpoint, find_device, free_memory
 from rauq.presets import BFLOAT16, BYTES_PER_PARAMETER, DTYPES
@@ -177,6 +177,4 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
     if name == EMBEDDED and revision is not None:
         message = f"The embedded model has one revision, its weights' digest; got revision={revision!r}. Leave it out."
         raise InvalidInput(message)
-    if kind is not None and kind not in get_args(Kind):
-        message = f"Unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}."
-        raise InvalidInput(message)
+    check_kind(kind)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
@@ -22,6 +22,7 @@ from rauq.context import encode, encode_pair, encode_prefix, limits_of, within_c
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.extras import EXTRAS, wanted
 from rauq.generation import OnToken
+from rauq.kinds import check_kind
 from rauq.loading import memory_errors, running_takes_less
 from rauq.messages import TemplateOptions
 from rauq.numbers import is_whole
@@ -78,6 +79,15 @@ class LanguageModel:
     def template_options(self) -> tuple[str, ...]:
         """Names of the options that its chat template takes, in alphabetical order."""
         return option_names(self.tokens.tokenizer.chat_template)
+
+    def with_kind(self, kind: Kind | None) -> "LanguageModel":
+        """The same weights and the same lock, treated as a model of this kind; None leaves it as it is.
+
+        Raises:
+            InvalidInput: unknown kind.
+        """
+        check_kind(kind)
+        return self if kind in (None, self.kind) else replace(self, kind=kind)
 
     def new_feed(self, layout: Layout, extras: Collection[Extra]) -> Feed:
         """A fresh cache and recorder for one batch."""

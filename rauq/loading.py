@@ -121,6 +121,17 @@ def free_memory(device: str) -> int | None:
     return sum(map(_free_on_gpu, range(torch.cuda.device_count()))) + (main or 0)
 
 
+def bytes_held(model: PreTrainedModel, device: str) -> int:
+    """Bytes of a loaded model's weights that `free_memory` would count for this device, were the model gone."""
+    place = find_device(device)
+    if place.type != "cuda":
+        held = [weights for weights in model.parameters() if weights.device.type != "cuda"]
+    else:
+        gpu = torch.empty(0, device=place).device  # cuda alone is one of several
+        held = [weights for weights in model.parameters() if device == "auto" or weights.device == gpu]
+    return sum(weights.nbytes for weights in held)
+
+
 def dtype_name(checkpoint: Checkpoint, *, device: str, dtype: str) -> str:
     """What the weights will be held in: float32, ..., or auto where the checkpoint does not say."""
     chosen = _dtype(dtype, find_device(device))

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 import rauq
-from pages.ui import hosting
+from pages.ui import hosting, turns
 from pages.ui.run_identity import BY_ARRAYS, BY_VERDICTS
 from rauq.batch import Batch
 from rauq.settings import Settings, Signal
@@ -58,7 +58,8 @@ class ModelChoice:
 class Loaded:
     """The model in memory, if any: another one takes its place, and the first is freed before that loads.
 
-    A job that is still at work with the first keeps it until it ends.
+    `choice` is what was loaded, of no kind: a kind is a view of the same weights. A job that is still at work with the
+    first model keeps it until it ends.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -85,23 +86,28 @@ def model(
     hosting.check_model(choice)
     loaded = _loaded()
     with loaded.lock:
-        if loaded.model is None or loaded.choice != choice:
+        if loaded.model is None or loaded.choice != _weights(choice):
             loaded.model, loaded.choice = None, None
             _free()
-            loaded.model = rauq.load_model(**asdict(choice), on_progress=on_progress, cancel=cancel)
-            loaded.choice = choice
-        return loaded.model
+            loaded.model = rauq.load_model(**asdict(_weights(choice)), on_progress=on_progress, cancel=cancel)
+            loaded.choice = _weights(choice)
+        return loaded.model.with_kind(choice.kind)
 
 
 def examine(choice: ModelChoice, *, tokens: int = 0) -> "Candidate":
     """What is known of a model before it is loaded; after one that is loading, for imports do not bear two threads.
+
+    What is free for it includes what the model in memory will give back, unless a job still uses that one.
 
     Raises:
         RauqError: no such model, or none of a kind that can be used.
     """
     hosting.check_model(choice)
     with _loaded().lock:
-        return rauq.examine(**asdict(choice), tokens=tokens)
+        candidate = rauq.examine(**asdict(choice), tokens=tokens)
+        if candidate.bytes_free is None or (leaving := _loaded().model) is None or turns.is_in_use(leaving):
+            return candidate
+        return replace(candidate, bytes_free=candidate.bytes_free + _bytes_held(leaving, choice.device))
 
 
 def busy() -> bool:
@@ -109,16 +115,17 @@ def busy() -> bool:
     return _loaded().lock.locked()
 
 
-def in_memory() -> bool:
-    """Whether any model is loaded."""
-    return _loaded().model is not None
+def in_use() -> bool:
+    """Whether a model is loaded that jobs use: another one would come beside it."""
+    found = _loaded().model
+    return found is not None and turns.is_in_use(found)
 
 
 def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
     """The model if it is in memory; nothing is loaded, and nobody waits for one that is."""
     loaded = _loaded()
     found = loaded.model
-    return found if loaded.choice == choice else None
+    return found.with_kind(choice.kind) if found is not None and loaded.choice == _weights(choice) else None
 
 
 def run(folder: Path) -> "Run":
@@ -288,6 +295,17 @@ def _thresholds(run: "Run") -> "Thresholds":
     from analysis.quality.measures import measure
 
     return measure(run.manifest.request.quality).thresholds
+
+
+def _weights(choice: ModelChoice) -> ModelChoice:
+    """The choice without the kind, which is no part of what is loaded."""
+    return replace(choice, kind=None)
+
+
+def _bytes_held(model: "LanguageModel", device: str) -> int:
+    from rauq.loading import bytes_held
+
+    return bytes_held(model.model, device)
 
 
 def _free() -> None:

@@ -25,8 +25,8 @@ class Limits:
     """The most that may be asked for.
 
     `characters` of a prompt, or of an answer that is scored; `new_tokens` of an answer, and `samples` of it; `rows` of
-    a run, of which `batch` are answered at once. Of all sessions together: `jobs` that work at a time, and the `bytes`
-    of their runs; an archive unpacks to `archive` bytes.
+    a run, of which `batch` are answered at once. Of all sessions together: `jobs` of runs that work at a time, the
+    `bytes` of their runs, and `generations` that work or wait; an archive unpacks to `archive` bytes.
     """
 
     characters: int = sys.maxsize
@@ -35,13 +35,22 @@ class Limits:
     rows: int = 1_000_000
     batch: int = 256
     jobs: int = sys.maxsize
+    generations: int = sys.maxsize
     archive: int = sys.maxsize
     bytes: int = sys.maxsize
 
 
 OWN = Limits()
 HOST = Limits(
-    characters=8_000, new_tokens=256, samples=5, rows=500, batch=16, jobs=2, archive=512 * 2**20, bytes=4 * 2**30
+    characters=8_000,
+    new_tokens=256,
+    samples=5,
+    rows=500,
+    batch=16,
+    jobs=2,
+    generations=16,
+    archive=512 * 2**20,
+    bytes=4 * 2**30,
 )
 
 

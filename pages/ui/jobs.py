@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from pages.ui import cache, hosting
 from pages.ui.cache import ModelChoice
 from pages.ui.turns import LOOK, raise_if_stopped, turn
@@ -96,6 +98,31 @@ class Job:
         self.done.wait(_LAST_WORDS)
 
 
+@dataclass(eq=False)
+class AtWork:
+    """The jobs of all sessions that work or wait. To count one in is one step: two at once do not both find room."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    jobs: set[Job] = field(default_factory=set)
+
+    def admit(self, job: Job) -> None:
+        """Count a job in.
+
+        Raises:
+            InvalidInput: there are as many as a host allows.
+        """
+        with self.lock:
+            if len(self.jobs) >= (most := hosting.limits().generations):
+                message = f"{most} generations work or wait on this host, and no more may. Try again in a minute."
+                raise InvalidInput(message)
+            self.jobs.add(job)
+
+    def dismiss(self, job: Job) -> None:
+        """Count a job out."""
+        with self.lock:
+            self.jobs.discard(job)
+
+
 def prepare(request: Request) -> Job:
     """A job that has not begun; one that oversteps the limits is refused.
 
@@ -110,7 +137,7 @@ def prepare(request: Request) -> Job:
 
 
 def begin(job: Job) -> None:
-    """Answer the request of a job in a thread of its own, unless it was refused."""
+    """Answer the request of a job in a thread of its own, unless it was refused, or is refused now: there are many."""
     _begin(job, _answer)
 
 
@@ -120,9 +147,16 @@ def begin_check(job: Job) -> None:
 
 
 def _begin(job: Job, work: Callable[[Job], None]) -> None:
-    if job.live:
-        atexit.register(job.give_up)
-        threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
+    if not job.live:
+        return
+    try:
+        _at_work().admit(job)
+    except InvalidInput as error:
+        job.error = error
+        job.done.set()
+        return
+    atexit.register(job.give_up)
+    threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
 
 
 def refused(request: Request, error: RauqError) -> Job:
@@ -143,7 +177,13 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         job.error = RauqError(f"The generation failed unexpectedly ({what}).")
     finally:
         atexit.unregister(job.give_up)
+        _at_work().dismiss(job)
         job.done.set()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _at_work() -> AtWork:
+    return AtWork()
 
 
 def _answer(job: Job) -> None:

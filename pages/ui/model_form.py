@@ -62,7 +62,7 @@ def model_form() -> None:
     if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
         _check(choice)
     if (candidate := checked(choice)) is not None:
-        st.text("\n".join(running(line) for line in candidate_lines(candidate, beside=cache.in_memory())))
+        st.text("\n".join(running(line) for line in candidate_lines(candidate, beside=cache.in_use())))
 
 
 def chosen_model() -> ModelChoice:

@@ -2,17 +2,19 @@
 
 import json
 import shutil
+import threading
+from contextlib import nullcontext
 
 import pytest
 
 import rauq
-from pages.ui import cache, state
+from pages.ui import cache, state, turns
 from pages.ui.cache import ModelChoice
 from pages.ui.links import MOST_TOKENS
 from pages.ui.model_form import DEVICES, DTYPES, KINDS
 from rauq.errors import ModelNotFound
 from rauq.presets import PRESETS
-from tests.architectures import save_tiny
+from tests.architectures import named, save_tiny, tiny_language_model
 from tests.pages.reading import choose, interpreted, written
 
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
@@ -125,12 +127,13 @@ def test_the_kind_is_chosen_for_one_model(open_app):
     assert other_model(page, "another/model").session_state["kind"] == "auto"
 
 
-@pytest.mark.parametrize(("loaded", "beside"), [(None, ""), ("a model", " beside the model that is loaded")])
-def test_a_model_that_does_not_fit_is_said(loaded, beside, open_app, saved, monkeypatch):
-    memory = cache.Loaded(model=loaded)
+@pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " beside the model that is at work")])
+def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monkeypatch):
+    memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)
     monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
-    page = checked(other_model(open_app(), saved))
+    with turns.turn(memory.model, threading.Event()) if works else nullcontext():
+        page = checked(other_model(open_app(), saved))
     assert not page.error
     assert f"It does not fit{beside}: choose a smaller model" in said(page)
 
