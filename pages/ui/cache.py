@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import streamlit as st
@@ -59,12 +60,13 @@ class Loaded:
     """The model in memory, if any: another one takes its place, and the first is freed before that loads.
 
     `choice` is what was loaded, of no kind: a kind is a view of the same weights. A job that is still at work with the
-    first model keeps it until it ends.
+    first model keeps it until it ends; asked for again meanwhile, it is found among those `alive`.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     choice: ModelChoice | None = None
     model: "LanguageModel | None" = None
+    alive: "WeakValueDictionary[ModelChoice, LanguageModel]" = field(default_factory=WeakValueDictionary)
 
 
 @dataclass(eq=False)
@@ -84,13 +86,15 @@ def model(
         RauqError: no such model, it does not fit, or its attention cannot be captured exactly; or cancelled.
     """
     hosting.check_model(choice)
-    loaded = _loaded()
+    loaded, weights = _loaded(), replace(choice, kind=None)
     with loaded.lock:
-        if loaded.model is None or loaded.choice != _weights(choice):
+        if loaded.model is None or loaded.choice != weights:
             loaded.model, loaded.choice = None, None
             _free()
-            loaded.model = rauq.load_model(**asdict(_weights(choice)), on_progress=on_progress, cancel=cancel)
-            loaded.choice = _weights(choice)
+            if (found := loaded.alive.get(weights)) is None:
+                found = rauq.load_model(**asdict(weights), on_progress=on_progress, cancel=cancel)
+            loaded.model = loaded.alive[weights] = found
+            loaded.choice = weights
         return loaded.model.with_kind(choice.kind)
 
 
@@ -125,7 +129,7 @@ def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
     """The model if it is in memory; nothing is loaded, and nobody waits for one that is."""
     loaded = _loaded()
     found = loaded.model
-    return found.with_kind(choice.kind) if found is not None and loaded.choice == _weights(choice) else None
+    return found.with_kind(choice.kind) if found is not None and loaded.choice == replace(choice, kind=None) else None
 
 
 def run(folder: Path) -> "Run":
@@ -295,11 +299,6 @@ def _thresholds(run: "Run") -> "Thresholds":
     from analysis.quality.measures import measure
 
     return measure(run.manifest.request.quality).thresholds
-
-
-def _weights(choice: ModelChoice) -> ModelChoice:
-    """The choice without the kind, which is no part of what is loaded."""
-    return replace(choice, kind=None)
 
 
 def _bytes_held(model: "LanguageModel", device: str) -> int:

@@ -106,6 +106,14 @@ def test_another_model_takes_the_place_of_the_first_which_is_freed_before(librar
     assert [name for name, _ in library.calls] == ["first", "second", "first"]
 
 
+def test_a_model_that_a_job_still_uses_is_not_loaded_again_beside_itself(library):
+    used = cache.model(FIRST)
+    cache.model(SECOND)
+    assert cache.model(FIRST) is used
+    assert library.models[1]() is None
+    assert [name for name, _ in library.calls] == ["first", "second"]
+
+
 def test_a_real_model_is_freed_before_the_next_is_loaded(tmp_path, monkeypatch):
     alive, load = [], rauq.load_model
 
