@@ -141,6 +141,17 @@ def read(
     ]
 
 
+def or_raise(result: Trace | NonFiniteLogits) -> Trace:
+    """The trace.
+
+    Raises:
+        NonFiniteLogits: there is none.
+    """
+    if isinstance(result, NonFiniteLogits):
+        raise result
+    return result
+
+
 def _decoded(
     lm: "LanguageModel",
     feed: Feed,

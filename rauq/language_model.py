@@ -159,7 +159,7 @@ class LanguageModel:
             result = generation.generate(
                 self, [encoded], limits=limits, wanted=request, sampling=sampling, prefix=prefix, on_token=on_token
             )
-        return _or_raise(result[0])
+        return generation.or_raise(result[0])
 
     def read(
         self,
@@ -183,7 +183,7 @@ class LanguageModel:
         request = wanted(self, extras, idf)
         encoded, ids = encode_pair(self, (prompt, answer), chat=chat, template_options=template_options, end=end)
         with self._running("reading"):
-            return _or_raise(generation.read(self, [encoded], [ids], wanted=request)[0])
+            return generation.or_raise(generation.read(self, [encoded], [ids], wanted=request)[0])
 
     def generate_batch(
         self,
@@ -276,7 +276,7 @@ class LanguageModel:
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         with self._running("sampling"):
             results = generation.sample(self, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling)
-        return [_or_raise(result) for result in results]
+        return [generation.or_raise(result) for result in results]
 
     def check(self, prompt: PromptLike | None = None) -> Check:
         """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.
@@ -296,9 +296,3 @@ class LanguageModel:
     def _running(self, doing: str) -> Iterator[None]:
         with self.lock, torch.inference_mode(), memory_errors(doing, takes_less=running_takes_less(self.model)):
             yield
-
-
-def _or_raise(result: Trace | NonFiniteLogits) -> Trace:
-    if isinstance(result, NonFiniteLogits):
-        raise result
-    return result

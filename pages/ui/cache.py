@@ -1,9 +1,7 @@
 """What all sessions of the app share: one loaded model, the answers that links may lead back to, and opened runs."""
 
 import atexit
-import gc
 import shutil
-import sys
 import tempfile
 import threading
 from collections import OrderedDict
@@ -19,6 +17,7 @@ import rauq
 from pages.ui import hosting, turns
 from pages.ui.run_identity import BY_ARRAYS, BY_VERDICTS
 from rauq.batch import Batch
+from rauq.memory import give_back
 from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Kind, Trace
 
@@ -90,7 +89,7 @@ def model(
     with loaded.lock:
         if loaded.model is None or loaded.choice != weights:
             loaded.model, loaded.choice = None, None
-            _free()
+            give_back()
             if (found := loaded.alive.get(weights)) is None:
                 found = rauq.load_model(**asdict(weights), on_progress=on_progress, cancel=cancel)
             loaded.model = loaded.alive[weights] = found
@@ -108,10 +107,10 @@ def examine(choice: ModelChoice, *, tokens: int = 0) -> "Candidate":
     """
     hosting.check_model(choice)
     with _loaded().lock:
-        candidate = rauq.examine(**asdict(choice), tokens=tokens)
-        if candidate.bytes_free is None or (leaving := _loaded().model) is None or turns.is_in_use(leaving):
-            return candidate
-        return replace(candidate, bytes_free=candidate.bytes_free + _bytes_held(leaving, choice.device))
+        candidate, leaving = rauq.examine(**asdict(choice), tokens=tokens), _loaded().model
+    if candidate.bytes_free is None or leaving is None:
+        return candidate
+    return replace(candidate, bytes_free=candidate.bytes_free + turns.bytes_leaving(leaving, choice.device))
 
 
 def busy() -> bool:
@@ -299,16 +298,3 @@ def _thresholds(run: "Run") -> "Thresholds":
     from analysis.quality.measures import measure
 
     return measure(run.manifest.request.quality).thresholds
-
-
-def _bytes_held(model: "LanguageModel", device: str) -> int:
-    from rauq.loading import bytes_held
-
-    return bytes_held(model.model, device)
-
-
-def _free() -> None:
-    """Give back what the model before held, on a GPU too."""
-    gc.collect()
-    if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()

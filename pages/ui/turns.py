@@ -36,6 +36,13 @@ def is_in_use(model: "LanguageModel") -> bool:
     return bool(queue(model).places)
 
 
+def bytes_leaving(model: "LanguageModel", device: str) -> int:
+    """What a loaded model gives back on a device once another takes its place: nothing while jobs use it."""
+    from rauq.loading import bytes_held
+
+    return 0 if is_in_use(model) else bytes_held(model.model, device)
+
+
 @contextmanager
 def turn(model: "LanguageModel", cancel: threading.Event) -> Iterator[None]:
     """Work with a model after all who came before.
