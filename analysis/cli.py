@@ -9,11 +9,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
-from rauq.commands import DONE, exit_code, say
+from rauq.commands import DONE, add_model_options, exit_code, say
 from rauq.labels import running
-from rauq.trace import Kind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +45,7 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         metavar="R",
         help="branch, tag or commit of a model on the hub; default: main. A run resumes with the commit it began with",
     )
-    asked.add_argument("--kind", choices=get_args(Kind), help="kind of the model; default: as found")
+    add_model_options(asked)
     asked.add_argument(
         "--data",
         metavar="D",

@@ -3,15 +3,15 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rauq.chat_template import option_names
 from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.errors import InvalidInput, OutOfMemory
-from rauq.kinds import KindAndReason, kind_of
+from rauq.kinds import KindAndReason, check_kind, kind_of
 from rauq.labels import size
-from rauq.loading import DTYPES, dtype_name, find_checkpoint, find_device, free_memory
-from rauq.presets import BYTES_PER_PARAMETER
+from rauq.loading import dtype_name, find_checkpoint, find_device, free_memory
+from rauq.presets import BFLOAT16, BYTES_PER_PARAMETER, DTYPES
 from rauq.trace import Kind
 
 EMBEDDED = "atlas"
@@ -136,14 +136,15 @@ def takes_less(candidate: Candidate) -> str:
     """For an error: what its weights take and what is free, where that is known, and what takes less."""
     needed, free = candidate.bytes_needed, candidate.bytes_free
     if needed is None or free is None:
-        return "Choose a smaller model, or bfloat16."
+        return f"Choose a smaller model, or {BFLOAT16}."
     facts = f"Its weights take {size(needed)} in {candidate.dtype}, and {size(free)} are free on {candidate.device}."
     half = BYTES_PER_PARAMETER["bfloat16"]
     if free >= (halved := candidate.parameters * half) < needed:
-        return f"{facts} In bfloat16 they take {size(halved)}, which fits: choose dtype='bfloat16'."
+        return f"{facts} In bfloat16 they take {size(halved)}, which fits: choose {BFLOAT16}."
     if candidate.fits:
         return f"{facts} More is needed while loading: choose a smaller model, or free memory."
-    return f"{facts} Choose a model of at most {_rounded_down(free // half)} parameters, in bfloat16, or free memory."
+    most = _rounded_down(free // half)
+    return f"{facts} Choose a model of at most {most} parameters, in {BFLOAT16}, or free memory."
 
 
 def _rounded_down(parameters: int) -> str:
@@ -176,6 +177,4 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
     if name == EMBEDDED and revision is not None:
         message = f"The embedded model has one revision, its weights' digest; got revision={revision!r}. Leave it out."
         raise InvalidInput(message)
-    if kind is not None and kind not in get_args(Kind):
-        message = f"Unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}."
-        raise InvalidInput(message)
+    check_kind(kind)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from rauq import report, terminal
 from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, usual_store
-from rauq.commands import DONE, exit_code, say
+from rauq.commands import DONE, add_model_options, exit_code, model_options, say
 from rauq.errors import InvalidInput
 from rauq.labels import about_weights, running, size
 from rauq.messages import Message, TemplateOption, checked_options, option_value
@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         default="atlas",
         help="atlas (embedded), a folder, a GGUF file, a hub id, or organisation/model/file.gguf; default atlas",
     )
+    add_model_options(inspect)
     inspect.add_argument("--answer", metavar="TEXT", help="score this answer instead of generating one")
     inspect.add_argument("--end", action="store_true", help="with --answer: append the model's end token")
     inspect.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="default 128")
@@ -161,7 +162,7 @@ def _trace(options: argparse.Namespace) -> Trace:
         def show(done: int, total: int) -> None:
             status.update(f"Dequantising the weights, once for this file: {size(done)} of {size(total)}")
 
-        lm = load_model(options.model, on_progress=show)
+        lm = load_model(options.model, **model_options(options), on_progress=show)
     article = "an" if lm.kind == "instruct" else "a"
     facts = f"Loaded {article} {lm.kind} model of {lm.num_layers} layers with {lm.num_heads} heads."
     say(f"{facts} {about_weights(lm.quantisation, lm.dtype)}".rstrip())

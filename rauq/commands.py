@@ -1,13 +1,33 @@
-"""What every command line of the project shares: exit codes, and one line for a known error instead of a traceback."""
+"""What every command line of the project shares: the choice of a model, exit codes, and one line for a known error."""
 
+import argparse
 import io
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
+from rauq.presets import AUTO, DTYPES, KINDS
 
 DONE, KNOWN_ERROR, BAD_INPUT, STOPPED = 0, 1, 2, 130
+
+
+def add_model_options(parser: argparse._ActionsContainer) -> None:
+    """Add --device, --dtype and --kind, which are None where they are not given; `model_options` reads them."""
+    parser.add_argument("--device", metavar="D", help="auto (default: a GPU if there is one), cpu, mps, cuda or cuda:N")
+    parser.add_argument(
+        "--dtype", choices=DTYPES, help="precision; default auto: float32 on the CPU, else what the checkpoint has"
+    )
+    parser.add_argument(
+        "--kind", choices=KINDS, help="kind of the model; default auto: by the paper's list, name and chat template"
+    )
+
+
+def model_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Device, dtype and kind as `rauq.load_model` takes them."""
+    kind = None if options.kind == AUTO else options.kind
+    return {"device": options.device or AUTO, "dtype": options.dtype or AUTO, "kind": kind}
 
 
 def exit_code(command: Callable[[], int], *, name: str) -> int:

@@ -115,6 +115,17 @@ def read(
     ]
 
 
+def or_raise(result: Trace | NonFiniteLogits) -> Trace:
+    """The trace.
+
+    Raises:
+        NonFiniteLogits: there is none.
+    """
+    if isinstance(result, NonFiniteLogits):
+        raise result
+    return result
+
+
 def _decoded(
     decoder: Decoder,
     feed: Feed,

@@ -4,8 +4,9 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, get_args
 
+from rauq.errors import InvalidInput
 from rauq.presets import find_preset
 from rauq.trace import Kind
 
@@ -27,6 +28,17 @@ class HasTemplate(Protocol):
     @property
     def chat_template(self) -> str | None:
         """The template's source."""
+
+
+def check_kind(kind: Kind | None) -> None:
+    """See that a kind is one that there is, or None.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    if kind is not None and kind not in get_args(Kind):
+        message = f"Unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}."
+        raise InvalidInput(message)
 
 
 def kind_of(names: str | os.PathLike[str] | Sequence[str], tokenizer: HasTemplate) -> KindAndReason:

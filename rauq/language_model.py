@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
@@ -22,12 +22,13 @@ from rauq.context import ModelDescription, encode, encode_pair, encode_prefix, l
 from rauq.errors import InvalidInput, NonFiniteLogits
 from rauq.extras import EXTRAS, Wanted, wanted
 from rauq.generation import OnToken
+from rauq.kinds import check_kind
 from rauq.loading import memory_errors, running_takes_less
 from rauq.messages import TemplateOptions
 from rauq.numbers import is_whole
 from rauq.prompts import Prompt, PromptLike, TokensOrText
 from rauq.sampling import Sampling
-from rauq.trace import Extra, Trace
+from rauq.trace import Extra, Kind, Trace
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,6 +62,15 @@ class LanguageModel(ModelDescription):
     def template_options(self) -> tuple[str, ...]:
         """Names of the options that its chat template takes, in alphabetical order."""
         return option_names(self.tokens.tokenizer.chat_template)
+
+    def with_kind(self, kind: Kind | None) -> "LanguageModel":
+        """The same weights and the same lock, treated as a model of this kind; None leaves it as it is.
+
+        Raises:
+            InvalidInput: unknown kind.
+        """
+        check_kind(kind)
+        return self if kind in (None, self.kind) else replace(self, kind=kind)
 
     def encode(
         self, prompt: PromptLike, *, chat: bool | None = None, template_options: TemplateOptions | None = None
@@ -134,7 +144,7 @@ class LanguageModel(ModelDescription):
                 prefix=prefix,
                 on_token=on_token,
             )
-        return _or_raise(result[0])
+        return generation.or_raise(result[0])
 
     def read(
         self,
@@ -158,7 +168,7 @@ class LanguageModel(ModelDescription):
         request = self._wanted(extras, idf)
         encoded, ids = encode_pair(self, (prompt, answer), chat=chat, template_options=template_options, end=end)
         with self._running("reading"):
-            return _or_raise(generation.read(self._decoder, [encoded], [ids], wanted=request)[0])
+            return generation.or_raise(generation.read(self._decoder, [encoded], [ids], wanted=request)[0])
 
     def generate_batch(
         self,
@@ -253,7 +263,7 @@ class LanguageModel(ModelDescription):
             results = generation.sample(
                 self._decoder, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling
             )
-        return [_or_raise(result) for result in results]
+        return [generation.or_raise(result) for result in results]
 
     def check(self, prompt: PromptLike | None = None) -> Check:
         """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.
@@ -291,9 +301,3 @@ class LanguageModel(ModelDescription):
     def _running(self, doing: str) -> Iterator[None]:
         with self.lock, torch.inference_mode(), memory_errors(doing, takes_less=running_takes_less(self.model)):
             yield
-
-
-def _or_raise(result: Trace | NonFiniteLogits) -> Trace:
-    if isinstance(result, NonFiniteLogits):
-        raise result
-    return result

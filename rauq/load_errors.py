@@ -1,11 +1,11 @@
-"""Why a model cannot be had, in plain words: what is wrong with its folder, its name or the network."""
+"""Why a model cannot be had, in plain words: what is wrong with its folder, its name, the hub or the network."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RevisionNotFoundError
 
 from rauq.errors import ModelNotFound, RauqError, UnsupportedModel
 from rauq.model_folders import local_models
@@ -16,6 +16,141 @@ _UNSUPPORTED = MappingProxyType(
         "trust_remote_code": "it comes with code of its own, which is never run",
         "Unrecognized configuration class": "it is no causal language model",
     }
+)
+
+
+_LOG_IN = "Accept its terms on the hub, and log in: hf auth login, or a token in the variable HF_TOKEN."
+_AGAIN = "Try again later."
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubFailure:
+    """A way in which the hub gives nothing: what happened, and what to do.
+
+    It is told by the `names` of an exception's classes (httpx, httpx2, requests and aiohttp each have their own under
+    the same names), by an HTTP status from `statuses`, by `errnos`, or by what the exception `says`. Where it is the
+    `network` that fails, a model on this machine works still.
+    """
+
+    what: str
+    todo: str
+    names: frozenset[str] = frozenset()
+    statuses: range = range(0)
+    errnos: tuple[int, ...] = ()
+    says: str = ""
+    network: bool = False
+
+    def is_told_by(self, error: BaseException) -> bool:
+        """Whether an exception, without what led to it, is of this kind."""
+        return (
+            any(parent.__name__ in self.names for parent in type(error).__mro__)
+            or _status(error) in self.statuses
+            or getattr(error, "errno", None) in self.errnos
+            or bool(self.says and self.says in str(error))
+        )
+
+
+# The first that fits holds: special kinds come before those that they are cases of.
+_FAILURES = (
+    HubFailure(
+        what="the disk is full",
+        todo="Make room, or keep the hub's files on another disk: the variable HF_HOME names their folder.",
+        errnos=(errno.ENOSPC, errno.EDQUOT),
+        says="No space left on device",
+    ),
+    HubFailure(
+        what="the hub is not asked, since HF_HUB_OFFLINE demands offline mode",
+        todo="Unset that variable.",
+        names=frozenset({"OfflineModeIsEnabled"}),
+        network=True,
+    ),
+    HubFailure(
+        what="no safe connection to the hub can be made: its certificate, or that of a proxy, is not accepted",
+        todo="Check this machine's clock, and name the certificates of a proxy in the variable SSL_CERT_FILE.",
+        names=frozenset({"SSLError"}),
+        says="[SSL",
+        network=True,
+    ),
+    HubFailure(
+        what="the proxy does not lead to the hub",
+        todo="Check the variables HTTPS_PROXY and NO_PROXY.",
+        names=frozenset({"ProxyError"}),
+        statuses=range(407, 408),
+        network=True,
+    ),
+    HubFailure(
+        what="the hub gives it only to those who have accepted its terms",
+        todo=_LOG_IN,
+        names=frozenset({"GatedRepoError"}),
+    ),
+    HubFailure(what="the hub has disabled it", todo="Choose another {thing}.", names=frozenset({"DisabledRepoError"})),
+    HubFailure(
+        what="the hub has this {thing}, but not in that revision",
+        todo="Give a branch, a tag or a commit that it has, or leave the revision out.",
+        names=frozenset({"RevisionNotFoundError"}),
+    ),
+    HubFailure(
+        what="the hub has this {thing}, but not that file of it",
+        todo="Check the spelling; a GGUF file is named organisation/model/file.gguf.",
+        names=frozenset({"RemoteEntryNotFoundError"}),
+    ),
+    HubFailure(
+        what="no {thing} of that name is available on the hub",
+        todo="Check the spelling; a private one needs a token: hf auth login, or the variable HF_TOKEN.",
+        names=frozenset({"RepositoryNotFoundError", "HFValidationError"}),
+    ),
+    HubFailure(
+        what="the hub refuses it to this user",
+        todo=_LOG_IN,
+        names=frozenset({"LocalTokenNotFoundError"}),
+        statuses=range(401, 404),
+    ),
+    HubFailure(
+        what="the hub gets too many requests from here",
+        todo="Try again in some minutes; after hf auth login more are allowed.",
+        statuses=range(429, 430),
+        network=True,
+    ),
+    HubFailure(what="the hub has a fault of its own", todo=_AGAIN, statuses=range(500, 600), network=True),
+    HubFailure(
+        what="the hub refuses the request",
+        todo="Check the name, and HF_ENDPOINT if that variable is set.",
+        statuses=range(400, 500),
+    ),
+    HubFailure(
+        what="what answers is not the hub",
+        todo="Check the proxy, and HF_ENDPOINT if that variable is set.",
+        names=frozenset({"FileMetadataError"}),
+        network=True,
+    ),
+    HubFailure(
+        what="the hub cannot be reached: it did not answer in time",
+        todo=_AGAIN,
+        names=frozenset({"TimeoutException", "TimeoutError", "Timeout"}),
+        network=True,
+    ),
+    HubFailure(
+        what="the download broke off, or is not what the hub has announced",
+        todo="Try again.",
+        names=frozenset(
+            {"RemoteProtocolError", "ReadError", "IncompleteRead", "ChunkedEncodingError", "ClientPayloadError"}
+            | {"ConnectionResetError", "XetDownloadError"}
+        ),
+        says="Consistency check failed",
+        network=True,
+    ),
+    HubFailure(
+        what="the hub cannot be reached: there is no network",
+        todo="Connect this machine to one.",
+        names=frozenset({"NetworkError", "ConnectionError", "ClientConnectionError"}),
+        network=True,
+    ),
+    HubFailure(
+        what="it is not in the hub's cache on this machine, and the hub was not asked",
+        todo="Connect this machine to a network.",
+        names=frozenset({"LocalEntryNotFoundError"}),
+        network=True,
+    ),
 )
 
 
@@ -31,24 +166,44 @@ def plain_errors(source: str | Path, part: str) -> Iterator[None]:
 
 
 def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
-    """Why the hub gave nothing: the revision, the name, or the network; `otherwise` is what can be done without it."""
-    if isinstance(error, RevisionNotFoundError):
-        return f"{source!r} is on the hub, but not in this revision ({_short(error)}). Check the branch, tag or commit."
-    if isinstance(error, HfHubHTTPError | HFValidationError):
-        return (
-            f"Folder {source!r} not found, and no model of that name is available on the hub ({_short(error)}). "
-            "Check the spelling and the access, or give a folder that save_pretrained wrote."
-        )
-    return (
-        f"Folder {source!r} not found, and the hub cannot be reached: there is no network ({_short(error)}). "
-        f"{otherwise}"
-    )
+    """Why the hub gave nothing; `otherwise` is what can be done without a network."""
+    if (found := hub_failure(error)) is None:
+        return f"Folder {source!r} not found, and asking the hub failed ({_short(error)}). {otherwise}"
+    return f"Folder {source!r} not found, and {found.what}. {found.todo}{' ' + otherwise if found.network else ''}"
+
+
+def hub_failure(error: BaseException, *, thing: str = "model") -> HubFailure | None:
+    """What happened where the hub gave no `thing`, by an exception and its causes; None where it is something else.
+
+    Its `what` ends with the name of the exception, or with the HTTP status.
+    """
+    chain = list(_causes(error))
+    for kind in _FAILURES:
+        if (told := next(filter(kind.is_told_by, chain), None)) is not None:
+            by = f"HTTP {_status(told)}" if _status(told) in kind.statuses else type(told).__name__
+            return replace(kind, what=f"{kind.what} ({by})".format(thing=thing), todo=kind.todo.format(thing=thing))
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and its causes. What it was merely raised beside does not count: a file that may be missing is."""
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status that an exception tells of."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status if isinstance(status, int) else None
 
 
 def _why_not(source: Path, part: str, error: Exception) -> RauqError:
     for sign, reason in _UNSUPPORTED.items():
         if sign in str(error):
             return UnsupportedModel(f"{source} cannot be used: {reason}.")
+    if not source.is_dir() and (failure := hub_failure(error)) is not None:
+        return ModelNotFound(f"The {part} of {source} cannot be loaded: {failure.what}. {failure.todo}")
     if not source.is_dir():
         return ModelNotFound(f"The {part} of {source} cannot be loaded ({_short(error)}). Choose another model.")
     if part == "config.json" and not (source / part).is_file():

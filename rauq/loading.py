@@ -18,9 +18,8 @@ from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 from rauq.load_errors import plain_errors
 from rauq.memory import free_main_memory
+from rauq.presets import BFLOAT16
 from rauq.whereabouts import require_safetensors, whereabouts
-
-DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _CONTEXT_NAMES = ("max_position_embeddings", "max_seq_len", "n_positions")
@@ -37,7 +36,7 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     """
     if (file := find_gguf(source, revision=revision)) is not None:
         return gguf_checkpoint(source, file, revision=revision)
-    where = whereabouts(source, revision=revision, otherwise='A folder works without it, and "atlas" is embedded.')
+    where = whereabouts(source, revision=revision, otherwise='A folder works without the hub, and "atlas" is embedded.')
     with plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
         _refuse_other_architectures(config)
@@ -121,6 +120,17 @@ def free_memory(device: str) -> int | None:
     return sum(map(_free_on_gpu, range(torch.cuda.device_count()))) + (main or 0)
 
 
+def bytes_held(model: PreTrainedModel, device: str) -> int:
+    """Bytes of a loaded model's weights that `free_memory` would count for this device, were the model gone."""
+    place = find_device(device)
+    if place.type != "cuda":
+        held = [weights for weights in model.parameters() if weights.device.type != "cuda"]
+    else:
+        gpu = torch.empty(0, device=place).device  # cuda alone is one of several
+        held = [weights for weights in model.parameters() if device == "auto" or weights.device == gpu]
+    return sum(weights.nbytes for weights in held)
+
+
 def dtype_name(checkpoint: Checkpoint, *, device: str, dtype: str) -> str:
     """What the weights will be held in: float32, ..., or auto where the checkpoint does not say."""
     chosen = _dtype(dtype, find_device(device))
@@ -151,7 +161,7 @@ def memory_errors(doing: str, *, takes_less: str) -> Iterator[None]:
 def running_takes_less(model: PreTrainedModel) -> str:
     """For an error: with what a loaded model takes less memory."""
     weights = sum(parameter.nbytes for parameter in model.parameters())
-    halves = f", or bfloat16, which halves the {size(weights)} of its weights" if model.dtype == torch.float32 else ""
+    halves = f", or {BFLOAT16}, which halves the {size(weights)} of its weights" if model.dtype == torch.float32 else ""
     return f"Try a shorter prompt, a smaller batch, a smaller model{halves}."
 
 

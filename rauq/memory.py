@@ -1,7 +1,9 @@
 """How much main memory is free for this process: what the machine has, and what its control groups leave."""
 
+import gc
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +29,13 @@ def free_main_memory() -> int | None:
     """Bytes that can be taken without swapping; None where the system does not say."""
     known = [bytes_ for bytes_ in (_free_in_machine(), *_free_in_groups()) if bytes_ is not None]
     return min(known, default=None)
+
+
+def give_back() -> None:
+    """Free what nobody refers to any longer, such as the weights of a model that was let go, on a GPU too."""
+    gc.collect()
+    if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _free_in_machine() -> int | None:

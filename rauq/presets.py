@@ -1,11 +1,17 @@
-"""The nine models of the paper: where they are, of which kind they are, what they need."""
+"""The nine models of the paper, and what may be chosen for any model: its device, its precision, its kind."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import get_args
 
 from rauq.trace import Kind
 
+AUTO = "auto"
+DEVICES = (AUTO, "cpu", "cuda", "mps")  # besides cuda:N, one GPU of several
 BYTES_PER_PARAMETER = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
+DTYPES = (AUTO, *BYTES_PER_PARAMETER)
+KINDS = (AUTO, *get_args(Kind))
+BFLOAT16 = "bfloat16 (dtype='bfloat16' in Python, --dtype bfloat16 in a shell, Precision in the app)"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,9 @@ def require_safetensors(source: str, where: dict[str, Any]) -> None:
     else:
         found = any(_is_on_hub(source, name, where["revision"]) for name in _WEIGHTS)
     if not found:
-        message = f"there is no {' or '.join(_WEIGHTS)}"
+        unasked = where["local_files_only"] and not is_folder(source)
+        place = " in the hub's cache, and the hub does not answer" if unasked else ""
+        message = f"there is no {' or '.join(_WEIGHTS)}{place}"
         raise FileNotFoundError(message)
 
 

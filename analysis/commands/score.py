@@ -24,12 +24,16 @@ from analysis.runs.choosing import EMBEDDED, named
 from analysis.runs.manifest import Manifest
 from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
+from rauq.commands import model_options
 from rauq.errors import InvalidInput
 from rauq.labels import running
 from rauq.model_folders import looks_like_path
 from rauq.trace import Kind
 
-_ASKED = ("model", "revision", "kind", "columns", "limit", "per_group", "batch_size", "max_new_tokens")
+_ASKED = (
+    *("model", "revision", "device", "dtype", "kind"),
+    *("columns", "limit", "per_group", "batch_size", "max_new_tokens"),
+)
 _JUDGES = ("nli", "similarity", "tagger")
 _HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers")
 _MOST_REJECTED = 5
@@ -85,7 +89,7 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         data,
         model=model,
         revision=options.revision,
-        kind=options.kind,
+        **model_options(options),
         quality=options.quality,
         weights=str(options.weights.resolve()) if options.weights else None,
         batch_size=options.batch_size,
@@ -144,8 +148,9 @@ def _with_answer(guessed: Columns) -> Columns:
 
 def _kind(options: argparse.Namespace, model: str) -> Kind:
     """The kind of the model, which only the prompts of the paper's sets depend on."""
-    if options.kind or options.data.partition("=")[0] not in PAPER_SETS:
-        return options.kind or "base"
+    chosen: Kind | None = model_options(options)["kind"]
+    if chosen or options.data.partition("=")[0] not in PAPER_SETS:
+        return chosen or "base"
     from rauq.candidate import examine
 
     return examine(model, revision=options.revision).kind

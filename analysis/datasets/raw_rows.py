@@ -94,18 +94,17 @@ def _plain_errors(paper_set: PaperSet, path: Path | None) -> Iterator[None]:
     except RauqError:
         raise
     except Exception as error:  # the network, the hub and other people's files fail in any way
-        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        message = f"{paper_set.title} cannot be read from {_where(paper_set, path, error)} ({why}). "
+        message = f"{paper_set.title} cannot be read from {_why_not(paper_set, path, error)} "
         raise DataSetNotFound(message + _how_to_bring(paper_set)) from error
 
 
-def _where(paper_set: PaperSet, path: Path | None, error: Exception) -> str:
-    from huggingface_hub.errors import HfHubHTTPError
+def _why_not(paper_set: PaperSet, path: Path | None, error: Exception) -> str:
+    from rauq.load_errors import hub_failure
 
-    if path is not None:
-        return str(path)
-    network = "" if isinstance(error, HfHubHTTPError) else ": there is no network"
-    return f"the hub, where it is {paper_set.hub_id}{network}"
+    where = f"the hub, where it is {paper_set.hub_id}" if path is None else str(path)
+    if path is None and (found := hub_failure(error, thing="data set")) is not None:
+        return f"{where}: {found.what}. {found.todo}"
+    return f"{where} ({type(error).__name__}: {' '.join(str(error).split())[:200]})."
 
 
 def _how_to_bring(paper_set: PaperSet) -> str:

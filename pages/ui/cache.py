@@ -1,25 +1,26 @@
 """What all sessions of the app share: one loaded model, the answers that links may lead back to, and opened runs."""
 
 import atexit
-import gc
 import shutil
-import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import streamlit as st
 
 import rauq
-from pages.ui import hosting
+from pages.ui import hosting, turns
+from pages.ui.hosting import ModelChoice
 from pages.ui.run_identity import BY_ARRAYS, BY_VERDICTS
 from rauq.batch import Batch
+from rauq.memory import give_back
 from rauq.settings import Settings, Signal
-from rauq.trace import Alignment, Kind, Trace
+from rauq.trace import Alignment, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,26 +45,18 @@ _RESAMPLES = 500  # so that thirty methods are ranked in two seconds; a report t
 MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelChoice:
-    """Which model, and where and how it computes; "auto" and None leave the choice to the library."""
-
-    name: str = "atlas"
-    device: str = "auto"
-    dtype: str = "auto"
-    kind: Kind | None = None
-
-
 @dataclass(eq=False)
 class Loaded:
     """The model in memory, if any: another one takes its place, and the first is freed before that loads.
 
-    A job that is still at work with the first keeps it until it ends.
+    `choice` is what was loaded, of no kind: a kind is a view of the same weights. A job that is still at work with the
+    first model keeps it until it ends; asked for again meanwhile, it is found among those `alive`.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     choice: ModelChoice | None = None
     model: "LanguageModel | None" = None
+    alive: "WeakValueDictionary[ModelChoice, LanguageModel]" = field(default_factory=WeakValueDictionary)
 
 
 @dataclass(eq=False)
@@ -83,25 +76,32 @@ def model(
         RauqError: no such model, it does not fit, or its attention cannot be captured exactly; or cancelled.
     """
     hosting.check_model(choice)
-    loaded = _loaded()
+    loaded, weights = _loaded(), replace(choice, kind=None)
     with loaded.lock:
-        if loaded.model is None or loaded.choice != choice:
+        if loaded.model is None or loaded.choice != weights:
             loaded.model, loaded.choice = None, None
-            _free()
-            loaded.model = rauq.load_model(**asdict(choice), on_progress=on_progress, cancel=cancel)
-            loaded.choice = choice
-        return loaded.model
+            give_back()
+            if (found := loaded.alive.get(weights)) is None:
+                found = rauq.load_model(**asdict(weights), on_progress=on_progress, cancel=cancel)
+            loaded.model = loaded.alive[weights] = found
+            loaded.choice = weights
+        return loaded.model.with_kind(choice.kind)
 
 
 def examine(choice: ModelChoice, *, tokens: int = 0) -> "Candidate":
     """What is known of a model before it is loaded; after one that is loading, for imports do not bear two threads.
+
+    What is free for it includes what the model in memory will give back, unless a job still uses that one.
 
     Raises:
         RauqError: no such model, or none of a kind that can be used.
     """
     hosting.check_model(choice)
     with _loaded().lock:
-        return rauq.examine(**asdict(choice), tokens=tokens)
+        candidate, leaving = rauq.examine(**asdict(choice), tokens=tokens), _loaded().model
+    if candidate.bytes_free is None or leaving is None:
+        return candidate
+    return replace(candidate, bytes_free=candidate.bytes_free + turns.bytes_leaving(leaving, choice.device))
 
 
 def busy() -> bool:
@@ -109,16 +109,17 @@ def busy() -> bool:
     return _loaded().lock.locked()
 
 
-def in_memory() -> bool:
-    """Whether any model is loaded."""
-    return _loaded().model is not None
+def in_use() -> bool:
+    """Whether a model is loaded that jobs use: another one would come beside it."""
+    found = _loaded().model
+    return found is not None and turns.is_in_use(found)
 
 
 def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
     """The model if it is in memory; nothing is loaded, and nobody waits for one that is."""
     loaded = _loaded()
     found = loaded.model
-    return found if loaded.choice == choice else None
+    return found.with_kind(choice.kind) if found is not None and loaded.choice == replace(choice, kind=None) else None
 
 
 def run(folder: Path) -> "Run":
@@ -288,10 +289,3 @@ def _thresholds(run: "Run") -> "Thresholds":
     from analysis.quality.measures import measure
 
     return measure(run.manifest.request.quality).thresholds
-
-
-def _free() -> None:
-    """Give back what the model before held, on a GPU too."""
-    gc.collect()
-    if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()

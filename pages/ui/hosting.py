@@ -7,15 +7,11 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pages.ui.links import MOST_TOKENS
 from rauq.errors import InvalidInput
 from rauq.labels import running
-
-if TYPE_CHECKING:
-    from pages.ui.cache import ModelChoice
-    from pages.ui.jobs import Request
+from rauq.trace import Kind
 
 HOSTED_VARIABLE, MODELS_VARIABLE = "RAUQ_HOSTED", "RAUQ_MODELS"
 
@@ -25,8 +21,8 @@ class Limits:
     """The most that may be asked for.
 
     `characters` of a prompt, or of an answer that is scored; `new_tokens` of an answer, and `samples` of it; `rows` of
-    a run, of which `batch` are answered at once. Of all sessions together: `jobs` that work at a time, and the `bytes`
-    of their runs; an archive unpacks to `archive` bytes.
+    a run, of which `batch` are answered at once. Of all sessions together: `jobs` of runs that work at a time, the
+    `bytes` of their runs, and `generations` that work or wait; an archive unpacks to `archive` bytes.
     """
 
     characters: int = sys.maxsize
@@ -35,14 +31,33 @@ class Limits:
     rows: int = 1_000_000
     batch: int = 256
     jobs: int = sys.maxsize
+    generations: int = sys.maxsize
     archive: int = sys.maxsize
     bytes: int = sys.maxsize
 
 
 OWN = Limits()
 HOST = Limits(
-    characters=8_000, new_tokens=256, samples=5, rows=500, batch=16, jobs=2, archive=512 * 2**20, bytes=4 * 2**30
+    characters=8_000,
+    new_tokens=256,
+    samples=5,
+    rows=500,
+    batch=16,
+    jobs=2,
+    generations=16,
+    archive=512 * 2**20,
+    bytes=4 * 2**30,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice:
+    """Which model, and where and how it computes; "auto" and None leave the choice to the library."""
+
+    name: str = "atlas"
+    device: str = "auto"
+    dtype: str = "auto"
+    kind: Kind | None = None
 
 
 def is_hosted() -> bool:
@@ -75,7 +90,7 @@ def in_words() -> str:
     )
 
 
-def check_model(choice: "ModelChoice") -> None:
+def check_model(choice: ModelChoice) -> None:
     """See that this model may be used here; on one's own machine it is any.
 
     Raises:
@@ -91,21 +106,6 @@ def check_model(choice: "ModelChoice") -> None:
             "model's folder."
         )
         raise InvalidInput(message)
-
-
-def check_answer(request: "Request") -> None:
-    """See that a request for one answer keeps the limits.
-
-    Raises:
-        InvalidInput: its prompt or an answer is too long, or it asks for too many tokens.
-    """
-    branch = request.branch
-    answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
-    check_text("prompt", "".join([*(message.content for message in request.context), request.prompt]))
-    check_text("template options", "".join(map(str, request.template_options.values())))
-    for answer in answers:
-        check_text("answer", answer if isinstance(answer, str) else "")
-    check_number("new tokens", request.max_new_tokens, limits().new_tokens)
 
 
 def check_text(what: str, text: str) -> None:

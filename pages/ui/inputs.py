@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages.ui import cache, conversation, hosting, state
 from pages.ui.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
-from pages.ui.cache import ModelChoice
 from pages.ui.errors import show_error
 from pages.ui.examples import EXAMPLES, Example
-from pages.ui.jobs import Request, begin, prepare, refused
+from pages.ui.hosting import ModelChoice
+from pages.ui.jobs import Request, begin, check_answer, prepare, refused
 from pages.ui.links import USUAL_TOKENS, Asked
 from pages.ui.model_form import checked, chosen_model, model_form
 from pages.ui.recorded import recordings
@@ -169,7 +169,7 @@ def _task() -> None:
 
 def _counted(request: Request) -> str | RauqError:
     try:
-        hosting.check_answer(request)
+        check_answer(request)
         lm = cache.model(request.model)
         encoded = lm.encode(request.conversation, template_options=request.template_options)
     except RauqError as error:

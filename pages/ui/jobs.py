@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from pages.ui import cache, hosting
-from pages.ui.cache import ModelChoice
+from pages.ui.hosting import ModelChoice
 from pages.ui.turns import LOOK, raise_if_stopped, turn
 from pages.ui.words import model_facts
 from rauq.errors import InvalidInput, RauqError
@@ -66,6 +68,21 @@ class Request:
         return (*self.context, Message(role="user", content=self.prompt)) if self.context else self.prompt
 
 
+def check_answer(request: Request) -> None:
+    """See that a request for one answer keeps the limits.
+
+    Raises:
+        InvalidInput: its prompt or an answer is too long, or it asks for too many tokens.
+    """
+    branch = request.branch
+    answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
+    hosting.check_text("prompt", "".join([*(message.content for message in request.context), request.prompt]))
+    hosting.check_text("template options", "".join(map(str, request.template_options.values())))
+    for answer in answers:
+        hosting.check_text("answer", answer if isinstance(answer, str) else "")
+    hosting.check_number("new tokens", request.max_new_tokens, hosting.limits().new_tokens)
+
+
 @dataclass(eq=False)
 class Job:
     """A request being worked on. The worker writes, the page reads; no model is kept in it.
@@ -96,6 +113,31 @@ class Job:
         self.done.wait(_LAST_WORDS)
 
 
+@dataclass(eq=False)
+class AtWork:
+    """The jobs of all sessions that work or wait. To count one in is one step: two at once do not both find room."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    jobs: set[Job] = field(default_factory=set)
+
+    def admit(self, job: Job) -> None:
+        """Count a job in.
+
+        Raises:
+            InvalidInput: there are as many as a host allows.
+        """
+        with self.lock:
+            if len(self.jobs) >= (most := hosting.limits().generations):
+                message = f"{most} generations work or wait on this host, and no more may. Try again in a minute."
+                raise InvalidInput(message)
+            self.jobs.add(job)
+
+    def dismiss(self, job: Job) -> None:
+        """Count a job out."""
+        with self.lock:
+            self.jobs.discard(job)
+
+
 def prepare(request: Request) -> Job:
     """A job that has not begun; one that oversteps the limits is refused.
 
@@ -103,14 +145,14 @@ def prepare(request: Request) -> Job:
     session, and a job that nobody keeps runs on unseen, and cannot be stopped.
     """
     try:
-        hosting.check_answer(request)
+        check_answer(request)
     except InvalidInput as error:
         return refused(request, error)
     return Job(request)
 
 
 def begin(job: Job) -> None:
-    """Answer the request of a job in a thread of its own, unless it was refused."""
+    """Answer the request of a job in a thread of its own, unless it was refused, or is refused now: there are many."""
     _begin(job, _answer)
 
 
@@ -120,9 +162,16 @@ def begin_check(job: Job) -> None:
 
 
 def _begin(job: Job, work: Callable[[Job], None]) -> None:
-    if job.live:
-        atexit.register(job.give_up)
-        threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
+    if not job.live:
+        return
+    try:
+        _at_work().admit(job)
+    except InvalidInput as error:
+        job.error = error
+        job.done.set()
+        return
+    atexit.register(job.give_up)
+    threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
 
 
 def refused(request: Request, error: RauqError) -> Job:
@@ -143,7 +192,13 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         job.error = RauqError(f"The generation failed unexpectedly ({what}).")
     finally:
         atexit.unregister(job.give_up)
+        _at_work().dismiss(job)
         job.done.set()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _at_work() -> AtWork:
+    return AtWork()
 
 
 def _answer(job: Job) -> None:

@@ -6,21 +6,18 @@ import streamlit as st
 
 import rauq
 from pages.ui import cache, hosting, state
-from pages.ui.cache import ModelChoice
 from pages.ui.errors import show_error
+from pages.ui.hosting import ModelChoice
 from pages.ui.links import MOST_TOKENS
 from pages.ui.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
 from pages.ui.words import candidate_lines
 from rauq.labels import running
-from rauq.presets import PRESETS
+from rauq.presets import DEVICES, DTYPES, KINDS, PRESETS
 from rauq.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.candidate import Candidate
 
-DEVICES = (AUTO, "cpu", "cuda", "mps")
-DTYPES = (AUTO, "float32", "bfloat16", "float16")
-KINDS = (AUTO, "base", "instruct")
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
 _HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, a folder, or a GGUF file."
@@ -65,7 +62,7 @@ def model_form() -> None:
     if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
         _check(choice)
     if (candidate := checked(choice)) is not None:
-        st.text("\n".join(running(line) for line in candidate_lines(candidate, beside=cache.in_memory())))
+        st.text("\n".join(running(line) for line in candidate_lines(candidate, beside=cache.in_use())))
 
 
 def chosen_model() -> ModelChoice:

@@ -7,6 +7,8 @@ longest make room, and none outlives the server.
 import os
 import secrets
 import shutil
+import threading
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +18,11 @@ import streamlit as st
 from analysis.runs.files import size_of
 from analysis.runs.lock import is_held
 from pages.ui import cache, hosting
-from pages.ui.cache import ModelChoice
+from pages.ui.hosting import ModelChoice
 from rauq.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from analysis.datasets.example import Example
     from analysis.runs.manifest import Manifest, Request
@@ -67,6 +69,18 @@ def check_run(request: "Request", examples: "Iterable[Example]") -> None:
     for example in examples:
         hosting.check_text("prompt", example.prompt)
         hosting.check_text("answer", example.answer or "")
+
+
+@contextmanager
+def room_for_job(folder: Path) -> "Iterator[None]":
+    """Start the job of a run in the body, one after another: two that check at once would both find room.
+
+    Raises:
+        InvalidInput, RunError: as of `check_begin`.
+    """
+    with _starting():
+        check_begin(folder)
+        yield
 
 
 def check_begin(folder: Path) -> None:
@@ -117,6 +131,11 @@ def make_room() -> None:
     if _bytes() > most:
         message = "There is no room for another run on this host. Delete one of yours, or try again later."
         raise InvalidInput(message)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _starting() -> threading.Lock:
+    return threading.Lock()
 
 
 def _runs(session: str = "*") -> list[Path]:

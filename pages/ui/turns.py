@@ -27,8 +27,20 @@ class Queue:
 
 
 def queue(model: "LanguageModel") -> Queue:
-    """The queue before a model, of all sessions."""
-    return _queues().setdefault(model, Queue())
+    """The queue before a model, of all sessions; one for all views of its weights, which share a lock."""
+    return _queues().setdefault(model.lock, Queue())
+
+
+def is_in_use(model: "LanguageModel") -> bool:
+    """Whether a job works with a model, or waits for it."""
+    return bool(queue(model).places)
+
+
+def bytes_leaving(model: "LanguageModel", device: str) -> int:
+    """What a loaded model gives back on a device once another takes its place: nothing while jobs use it."""
+    from rauq.loading import bytes_held
+
+    return 0 if is_in_use(model) else bytes_held(model.model, device)
 
 
 @contextmanager
@@ -66,5 +78,5 @@ def raise_if_stopped(cancel: threading.Event) -> None:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _queues() -> "WeakKeyDictionary[LanguageModel, Queue]":
+def _queues() -> "WeakKeyDictionary[threading.RLock, Queue]":
     return WeakKeyDictionary()

@@ -46,7 +46,7 @@ def model_facts(candidate: "Candidate") -> str:
 
 
 def candidate_lines(candidate: "Candidate", *, beside: bool) -> tuple[str, ...]:
-    """What a check says of a model, a line each; `beside`: another model is in memory."""
+    """What a check says of a model, a line each; `beside`: jobs use another model."""
     heads = f"{candidate.architecture}: {candidate.num_layers} layers of {candidate.num_heads} heads"
     file = "" if candidate.bytes_in_file is None else f"{size(candidate.bytes_in_file)} in the file"
     quantised = f", quantised as {candidate.quantisation}" if candidate.quantisation not in (None, *FLOATS) else ""
@@ -69,8 +69,8 @@ def _fit(candidate: "Candidate", *, beside: bool) -> str:
         return ""
     if candidate.fits:
         return f"It fits: {size(candidate.bytes_free)} are free."
-    other = " beside the model that is loaded" if beside else ""
-    return f"It does not fit{other}: choose a smaller model, or bfloat16."
+    other = " beside the model that is at work" if beside else ""
+    return f"It does not fit{other}: choose a smaller model, or bfloat16 as its precision."
 
 
 def _source(trace: Trace) -> str:

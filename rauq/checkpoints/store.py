@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from rauq.cancellation import Cancel
 from rauq.errors import CacheError, InvalidInput, Stopped
 from rauq.labels import size
+from rauq.presets import BFLOAT16
 
 PLACE_VARIABLE, BOUND_VARIABLE = "RAUQ_CACHE", "RAUQ_CACHE_GB"
 USUAL_GB = 30.0
@@ -244,8 +245,8 @@ def _plain_errors(store: Store, num_bytes: int) -> Iterator[None]:
 def _no_room(store: Store, num_bytes: int) -> CacheError:
     return CacheError(
         f"The dequantised weights take {size(num_bytes)} on disk, and {size(_free(store))} are free in {store.place}. "
-        f"Make room, choose another folder with the variable {PLACE_VARIABLE}, or choose a smaller dtype such as "
-        "bfloat16."
+        f"Make room, choose another folder with the variable {PLACE_VARIABLE}, or choose a smaller precision, such "
+        f"as {BFLOAT16}."
     )
 
 

@@ -22,6 +22,7 @@ from rauq.whereabouts import whereabouts
 
 _BATCH = 32
 _ENDING = "ForSequenceClassification"
+_TAKES_LESS = "Try a smaller model, or the CPU (device='cpu' in Python, --device cpu in a shell, Device in the app)."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,7 +53,7 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         InvalidInput: unknown device.
     """
     place = find_device(device)
-    where = whereabouts(name, revision=revision, otherwise="A folder that save_pretrained wrote works without it.")
+    where = whereabouts(name, revision=revision, otherwise="A folder that save_pretrained wrote works without the hub.")
     with plain_errors(name, "config.json"):
         config = AutoConfig.from_pretrained(name, **where)
         _refuse_other_architectures(name, config.architectures or [])
@@ -63,7 +64,7 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         raise UnsupportedModel(message)
     with plain_errors(name, "weights"):
         where = with_safetensors(name, where)
-        with memory_errors(f"loading {name}", takes_less="Try a smaller model, or device='cpu'."):
+        with memory_errors(f"loading {name}", takes_less=_TAKES_LESS):
             model = _model(name, where).to(place)
     longest = min(tokenizer.model_max_length, _positions(model))
     return Classifier(name=name, model=model, tokenizer=tokenizer, longest=longest)

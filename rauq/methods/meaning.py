@@ -7,15 +7,18 @@ to the meaning (Duan et al., 2024).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from rauq.judges.judges import CONTRADICTION, ENTAILMENT, NEUTRAL, Similarity, every_pair
+from rauq.judges.judges import CONTRADICTION, ENTAILMENT, NEUTRAL, Facts, Judges, Similarity, Texts, every_pair
 from rauq.methods.answers import logprobs_of, sums_of, text_of, texts_of, tokens_of
-from rauq.methods.method import Evidence, Uncertainty, present
+from rauq.methods.method import Evidence, Method, Uncertainty, present
 from rauq.methods.spread import ONE_SAMPLE
 from rauq.trace import Trace
 
+_ASKED = frozenset({"nli", "similarity", "keywords"})
 _TEMPERATURE = 1e-3
 _ALONE = 0.5  # the relevance of the only token of a sample
 _IRRELEVANT = "no token of a sample matters to the judge of similarity"
@@ -142,3 +145,40 @@ def _without_each(tokens: tuple[str, ...]) -> list[str]:
 
 def _after(prompt: str, text: str) -> str:
     return f"{prompt} {text}" if prompt else text
+
+
+def with_facts(method: Method) -> Method:
+    """The same method, asking the judge of facts instead: a row of its own, for it is not the paper's judge."""
+    return replace(
+        method,
+        id=f"{method.id}_facts",
+        name=f"{method.name.removesuffix(' NLI entail.')} (same facts)",
+        compute=partial(_on_facts, method),
+        needs=method.needs - _ASKED | {"facts"},
+    )
+
+
+def _on_facts(method: Method, evidence: Evidence) -> Uncertainty:
+    """Two answers mean the same if they state the same facts, and else contradict each other.
+
+    This judge reads answers alone: neither question nor prompt stands before them.
+    """
+    judges = _judges_of(present(evidence.judges.facts, "facts"))
+    trace = replace(evidence.trace, prompt="")
+    return method.uncertainty(replace(evidence, trace=trace, judges=judges, question=""))
+
+
+def _judges_of(facts: Facts) -> Judges:
+    """Judges that say 1 or 0."""
+
+    def similarity(firsts: Texts, seconds: Texts) -> np.ndarray:
+        pairs = zip(firsts, seconds, strict=True)
+        return np.array([facts.same(first, second) for first, second in pairs], dtype=np.float64)
+
+    def entailment(premises: Texts, hypotheses: Texts) -> np.ndarray:
+        same = similarity(premises, hypotheses)
+        probabilities = np.zeros((len(same), 3))
+        probabilities[:, ENTAILMENT], probabilities[:, CONTRADICTION] = same, 1 - same
+        return probabilities
+
+    return Judges(nli=entailment, similarity=similarity, keywords=facts.keywords)

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rauq.atlas.oracles import with_facts
 from rauq.methods import attention, meaning, probability, spread
 from rauq.methods.method import Method, Uncertainty
 from rauq.settings import Settings
@@ -71,7 +70,7 @@ _ONE_GENERATION = (
         source="the paper, on LLM-Check",
     ),
     _FOCUS,
-    with_facts(_FOCUS),
+    meaning.with_facts(_FOCUS),
     _single(
         id="simple_focus",
         name="Simple Focus",
@@ -171,6 +170,9 @@ _ABLATIONS = (
 )
 
 METHODS: Mapping[str, Method] = MappingProxyType(
-    {row.id: row for row in (*_ONE_GENERATION, *_OF_TEXTS, *_OF_MEANING, *map(with_facts, _OF_MEANING), *_ABLATIONS)}
+    {
+        row.id: row
+        for row in (*_ONE_GENERATION, *_OF_TEXTS, *_OF_MEANING, *map(meaning.with_facts, _OF_MEANING), *_ABLATIONS)
+    }
 )
 """Each row under its id."""

@@ -97,6 +97,7 @@ def no_model(monkeypatch):
         (["--data", "atlas", "--limit", "2", "--methods", "luq"], "Add --nli microsoft/deberta-large-mnli"),
         (["--data", "atlas", "--limit", "2", "--samples", "0"], "0 samples of an answer"),
         (["--resume", "--samples", "3"], "leave out --samples"),
+        (["--resume", "--dtype", "auto"], "leave out --dtype"),
         (["--data", "atlas", "--limit", "2", "--quality", "taste"], "'taste'"),
         (["--data", "atlas", "--limit", "2", "--batch-size", "0"], "0 examples in a batch"),
     ],
@@ -119,6 +120,15 @@ def test_a_revision_is_asked_for(table, tmp_path, monkeypatch):
     asked = ["score", "--model", "org/name", "--revision", "v1", "--data", table, *COLUMNS]
     assert cli.main([*asked, "--out", str(tmp_path / "run")]) == 1
     assert read_status(tmp_path / "run").message == "org/name in v1"
+
+
+def test_device_precision_and_kind_reach_the_run(model, table, tmp_path):
+    command = ["score", "--model", model, "--data", table, *COLUMNS]
+    chosen = ["--device", "cpu", "--dtype", "bfloat16", "--kind", "auto"]
+    assert cli.main([*command, "--out", str(tmp_path / "run"), *chosen]) == 0
+    manifest = open_run(tmp_path / "run").manifest
+    assert (manifest.request.device, manifest.request.dtype, manifest.request.kind) == ("cpu", "bfloat16", None)
+    assert manifest.answerer.dtype == "bfloat16"
 
 
 @pytest.mark.parametrize("arguments", [["--resume"], ["--data", "no-such-set"]])

@@ -3,8 +3,8 @@
 import pytest
 
 from pages.ui import cache, inputs, state
-from pages.ui.cache import ModelChoice
 from pages.ui.examples import EXAMPLES
+from pages.ui.hosting import ModelChoice
 from pages.ui.jobs import Request
 from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, views, written

@@ -4,14 +4,15 @@ import gc
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import pytest
 
 import rauq
-from pages.ui import cache
-from pages.ui.cache import ModelChoice
+from pages.ui import cache, turns
+from pages.ui.hosting import ModelChoice
 from pages.ui.jobs import Request
-from rauq.errors import OutOfMemory
+from rauq.errors import InvalidInput, OutOfMemory
 from tests.architectures import save_tiny
 from tests.pages.reading import started
 
@@ -25,6 +26,18 @@ class Model:
 
     def __init__(self):
         self.itself = self
+        self.lock = threading.RLock()
+
+    def with_kind(self, kind):
+        return self if kind is None else (self, kind)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a model: what was asked for, and that nobody knows what is free."""
+
+    choice: dict
+    bytes_free: None = None
 
 
 class Library:
@@ -51,7 +64,7 @@ class Library:
     def examine(self, *, tokens, **choice):
         assert tokens == 0
         self._work()
-        return choice
+        return Known(choice)
 
     def _work(self):
         self.inside += 1
@@ -93,6 +106,14 @@ def test_another_model_takes_the_place_of_the_first_which_is_freed_before(librar
     assert [name for name, _ in library.calls] == ["first", "second", "first"]
 
 
+def test_a_model_that_a_job_still_uses_is_not_loaded_again_beside_itself(library):
+    used = cache.model(FIRST)
+    cache.model(SECOND)
+    assert cache.model(FIRST) is used
+    assert library.models[1]() is None
+    assert [name for name, _ in library.calls] == ["first", "second"]
+
+
 def test_a_real_model_is_freed_before_the_next_is_loaded(tmp_path, monkeypatch):
     alive, load = [], rauq.load_model
 
@@ -124,15 +145,54 @@ def test_the_same_choice_is_loaded_once_for_all_who_ask_at_once(library):
     assert cache.model(ModelChoice(name="first")) is found[0]
 
 
-@pytest.mark.parametrize("change", [{"device": "cpu"}, {"dtype": "bfloat16"}, {"kind": "instruct"}, {"name": "third"}])
+@pytest.mark.parametrize("change", [{"device": "cpu"}, {"dtype": "bfloat16"}, {"name": "third"}])
 def test_every_part_of_a_choice_reaches_the_library_and_makes_it_another(change, library):
     cache.model(FIRST)
     choice = ModelChoice(**({"name": "first"} | change))
     cache.model(choice)
     options = {name: value for name, value in vars(choice).items() if name != "name"}
     assert library.calls[1] == (choice.name, options)
-    assert cache.examine(choice) == vars(choice)
+    assert cache.examine(choice) == Known(vars(choice))
     assert cache.if_loaded(FIRST) is None
+
+
+def test_another_kind_is_a_view_of_the_weights_that_are_loaded(library):
+    instruct = replace(FIRST, kind="instruct")
+    model = cache.model(instruct)
+    assert model == cache.if_loaded(instruct) == (cache.if_loaded(FIRST), "instruct")
+    assert cache.examine(instruct) == Known(vars(instruct))
+    assert cache.model(FIRST) is model[0]
+    assert library.calls == [("first", {"device": "auto", "dtype": "auto", "kind": None})]
+
+
+def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
+    (choice,) = folders(tmp_path, "tiny")
+    base, instruct = (cache.model(replace(choice, kind=kind)) for kind in ("base", "instruct"))
+    assert (base.kind, instruct.kind) == ("base", "instruct")
+    assert base.model is instruct.model
+    assert turns.queue(base) is turns.queue(instruct)
+    with turns.turn(base, threading.Event()):
+        assert turns.is_in_use(instruct)
+    assert not turns.is_in_use(instruct)
+    with pytest.raises(InvalidInput, match="Unknown kind 'odd'; choose one of base, instruct"):
+        cache.model(replace(choice, kind="odd"))
+
+
+def test_what_is_free_includes_the_model_that_leaves_unless_a_job_uses_it(tmp_path, monkeypatch):
+    first, second = folders(tmp_path, "first", "second")
+    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
+    assert cache.examine(second).bytes_free == 1000
+    with monkeypatch.context() as patched:
+        patched.setattr("rauq.loading.free_main_memory", lambda: None)
+        model = cache.model(first)
+        assert cache.examine(second).bytes_free is None
+    found = cache.examine(second)
+    assert found.bytes_free == 1000 + found.bytes_needed
+    assert found.fits
+    assert not cache.in_use()
+    with turns.turn(model, threading.Event()):
+        assert cache.in_use()
+        assert cache.examine(second).bytes_free == 1000
 
 
 @pytest.mark.parametrize("error", [OutOfMemory("no"), ValueError("no")], ids=repr)

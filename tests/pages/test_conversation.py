@@ -6,10 +6,9 @@ import pytest
 
 from analysis.comparison import same_prompt
 from pages.ui import cache, inputs, state
-from pages.ui.cache import ModelChoice
 from pages.ui.examples import EXAMPLES
-from pages.ui.hosting import check_answer
-from pages.ui.jobs import Branch, Request
+from pages.ui.hosting import ModelChoice
+from pages.ui.jobs import Branch, Request, check_answer
 from pages.ui.links import Asked, asking, link, read_asked, read_context, read_options
 from rauq.errors import InvalidInput
 from rauq.messages import Message

@@ -4,7 +4,7 @@ import pytest
 
 import rauq
 from pages.ui import cache, conversation, state
-from pages.ui.cache import ModelChoice
+from pages.ui.hosting import ModelChoice
 from rauq.messages import Message
 from tests.analysis.exports.test_python_code import loaded
 from tests.analysis.exports.test_python_code import written as saved_script

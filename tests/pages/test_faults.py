@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from pages.ui import cache, inputs, jobs, state
-from pages.ui.cache import ModelChoice
 from pages.ui.examples import EXAMPLES
+from pages.ui.hosting import ModelChoice
 from rauq.atlas import recorded
 from tests.architectures import save_tiny
 from tests.pages.reading import choose, finished, interpreted, shown_trace, views, written

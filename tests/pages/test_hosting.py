@@ -10,8 +10,7 @@ import rauq
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import MOST_EXAMPLES, MOST_SAMPLES
 from pages.ui import cache, hosting, inputs, jobs, session_runs, state
-from pages.ui.cache import ModelChoice
-from pages.ui.hosting import HOST, OWN, Limits
+from pages.ui.hosting import HOST, OWN, Limits, ModelChoice
 from pages.ui.jobs import Branch, Request
 from rauq.errors import InvalidInput
 from tests.pages.comparing import open_compare
@@ -86,7 +85,7 @@ def test_ones_own_machine_has_the_limits_that_hold_anyway(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "")
     assert (OWN.rows, OWN.samples) == (MOST_EXAMPLES, MOST_SAMPLES)
     hosting.check_model(ModelChoice(name="/any/folder", device="cuda", kind="instruct"))
-    hosting.check_answer(Request(model=ATLAS, prompt=LONG * 100, answer=LONG))
+    jobs.check_answer(Request(model=ATLAS, prompt=LONG * 100, answer=LONG))
     assert session_runs.runs_folder() == Path(os.environ[FOLDER_VARIABLE])
     assert all(getattr(HOST, name) <= getattr(OWN, name) for name in Limits.__dataclass_fields__)
 

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections import UserDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 import rauq
-from pages.ui import cache, inputs, jobs, state, told, turns
-from pages.ui.cache import ModelChoice
+from pages.ui import cache, hosting, inputs, jobs, state, told, turns
 from pages.ui.compare import making
 from pages.ui.evidence import check_view
+from pages.ui.hosting import ModelChoice
 from pages.ui.jobs import Job, Request
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput
@@ -54,6 +55,26 @@ def slow(monkeypatch):
     monkeypatch.setattr(cache, "if_loaded", lambda _name: model)
     yield model
     model.go_on.set()
+
+
+class Counting(set):
+    """Jobs whose count takes until the word to go on; it notes whether two count at the same time."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun, self.crowded = threading.Event(), threading.Event()
+        self.go_on = None
+        self.inside = 0
+
+    def __len__(self):
+        count = super().__len__()
+        self.inside += 1
+        self.begun.set()
+        if self.inside > 1:
+            self.crowded.set()
+        assert self.go_on.wait(30)
+        self.inside -= 1
+        return count
 
 
 class Overtaken(UserDict):
@@ -123,6 +144,45 @@ def test_who_asks_first_is_answered_first(slow):
     slow.go_on.set()
     assert all(ended(job).trace for job in several)
     assert slow.prompts == [f"Number {number}?" for number in range(12)]
+
+
+def test_of_many_who_ask_a_host_at_once_no_more_are_let_in_than_may(slow, monkeypatch):
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
+    monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=3))
+    together = threading.Barrier(12)
+
+    def ask(_):
+        together.wait(30)
+        return started(REQUEST)
+
+    with ThreadPoolExecutor(12) as pool:
+        several = list(pool.map(ask, range(12)))
+    let_in = [job for job in several if job.live]
+    assert len(let_in) == 3
+    assert {str(job.error)[:49] for job in several if job not in let_in} == {
+        "3 generations work or wait on this host, and no m"
+    }
+    let_in[0].cancel.set()
+    ended(let_in[0])
+    assert started(REQUEST).live
+    assert not started(REQUEST).live
+    slow.go_on.set()
+
+
+def test_what_is_counted_in_is_counted_in_one_step(monkeypatch):
+    """Who counts is told to wait there, so that another one could come between the count and the place."""
+    counting, go_on = Counting(), threading.Event()
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
+    monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=1))
+    at_work = jobs.AtWork(jobs=counting)
+    counting.go_on = go_on
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(at_work.admit, Job(REQUEST)) for _ in range(2)]
+        assert counting.begun.wait(30)
+        assert not counting.crowded.wait(0.1)  # the other one stands before a door
+        go_on.set()
+        errors = [one.exception(30) for one in both]
+    assert {type(error) for error in errors} == {InvalidInput, type(None)}
 
 
 def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):

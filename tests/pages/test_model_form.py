@@ -2,18 +2,19 @@
 
 import json
 import shutil
+import threading
+from contextlib import nullcontext
 
 import pytest
 
 import rauq
-from pages.ui import cache, state
-from pages.ui.cache import ModelChoice
+from pages.ui import cache, state, turns
+from pages.ui.hosting import ModelChoice
 from pages.ui.links import MOST_TOKENS
 from pages.ui.model_form import DEVICES, DTYPES, KINDS
 from rauq.errors import ModelNotFound
-from rauq.loading import DTYPES as LIBRARY_DTYPES
 from rauq.presets import PRESETS
-from tests.architectures import save_tiny
+from tests.architectures import named, save_tiny, tiny_language_model
 from tests.pages.reading import choose, interpreted, written
 
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
@@ -85,8 +86,9 @@ def test_every_choice_reaches_the_library(key, value, open_app, asked):
     assert asked[1:] == asked[:1]
 
 
-def test_the_form_offers_what_the_library_takes():
-    assert DTYPES == LIBRARY_DTYPES
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_form_offers_what_the_library_takes(dtype, saved):
+    assert rauq.examine(saved, device="cpu", dtype=dtype).dtype == ("float32" if dtype == "auto" else dtype)
 
 
 def test_the_embedded_model_takes_no_other_choices(open_app):
@@ -125,12 +127,13 @@ def test_the_kind_is_chosen_for_one_model(open_app):
     assert other_model(page, "another/model").session_state["kind"] == "auto"
 
 
-@pytest.mark.parametrize(("loaded", "beside"), [(None, ""), ("a model", " beside the model that is loaded")])
-def test_a_model_that_does_not_fit_is_said(loaded, beside, open_app, saved, monkeypatch):
-    memory = cache.Loaded(model=loaded)
+@pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " beside the model that is at work")])
+def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monkeypatch):
+    memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)
     monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
-    page = checked(other_model(open_app(), saved))
+    with turns.turn(memory.model, threading.Event()) if works else nullcontext():
+        page = checked(other_model(open_app(), saved))
     assert not page.error
     assert f"It does not fit{beside}: choose a smaller model" in said(page)
 

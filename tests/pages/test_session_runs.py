@@ -1,6 +1,8 @@
 """The runs of a session on a host: its own alone, within the limits, wherever they came from."""
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import huggingface_hub
@@ -17,6 +19,7 @@ from analysis.runs.process import LOG
 from analysis.runs.status import Status, write_status
 from pages.ui import cache, hosting, session_runs
 from pages.ui.hosting import HOST
+from pages.ui.runs import actions
 from rauq.errors import InvalidInput
 from tests.pages.reading import interpreted
 from tests.pages.runs_page import new_run, open_form, open_runs, said, told, upload
@@ -160,6 +163,27 @@ def test_so_many_jobs_work_at_a_time_and_no_more(host):
         with only_job(runs[1]), pytest.raises(InvalidInput, match="2 jobs work on this host"):
             session_runs.check_begin(runs[2])
     session_runs.check_begin(runs[2])
+
+
+def test_two_runs_that_begin_at_once_are_not_both_let_in(host, monkeypatch):
+    monkeypatch.setattr(hosting, "HOST", replace(HOST, jobs=1))
+    runs = [new_run(host / session / "run") for session in "ab"]
+    begun, crowded, go_on, at_work = threading.Event(), threading.Event(), threading.Event(), set()
+
+    def start(folder):
+        (crowded if begun.is_set() else begun).set()
+        assert go_on.wait(30)
+        at_work.add(folder)
+
+    monkeypatch.setattr(actions, "start_job", start)
+    monkeypatch.setattr(session_runs, "is_held", at_work.__contains__)
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(actions._begin, run) for run in runs]
+        assert begun.wait(30)
+        assert not crowded.wait(0.1)  # the other one is not let in before the first is counted
+        go_on.set()
+        errors = [one.exception(30) for one in both]
+    assert sorted(str(error)[:24] for error in errors) == ["1 jobs work on this host", "None"]
 
 
 def test_runs_of_the_longest_unused_session_make_room(host, monkeypatch):

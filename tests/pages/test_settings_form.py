@@ -8,8 +8,8 @@ import pytest
 
 import rauq
 from pages.ui import cache
-from pages.ui.cache import ModelChoice
 from pages.ui.examples import EXAMPLES
+from pages.ui.hosting import ModelChoice
 from rauq import Settings
 from rauq.settings import HeadRule, LayerAggregation, TokenAggregation, Update, is_paper_setting, resolve, window
 from tests.answers import random_trace

@@ -131,7 +131,12 @@ def test_what_does_not_fit_is_refused_before_its_weights_are_read(folder, free):
         ("float32", 64e9, 31.99e9, "at most 15.9 billion parameters"),
         ("float32", 64e9, 32e9, "In bfloat16 they take 32.0 GB, which fits"),
         ("bfloat16", 32e9, 33e9, "Its weights take 32.0 GB in bfloat16, and 33.0 GB are free on cpu. More is needed"),
-        ("float32", None, 33e9, "Choose a smaller model, or bfloat16."),
+        (
+            "float32",
+            None,
+            33e9,
+            "Choose a smaller model, or bfloat16 (dtype='bfloat16' in Python, --dtype bfloat16 in a shell",
+        ),
     ],
 )
 def test_what_takes_less_is_said_where_it_is_known(saved, dtype, needed, free, says):

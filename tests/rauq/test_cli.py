@@ -8,54 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import rauq
 from rauq import cli
-from tests.chat_templates import CHATML, chat_model
+from tests.chat_templates import CHATML
 from tests.gguf_files import save_gguf
 
 ROOT = Path(__file__).parents[2]
-TEXT = ["Where is Oslo? In Norway.", "Where is Lima? In Peru.", "0 1 2 3 4 5 6 7 8 9"]
-
-
-@pytest.fixture(scope="module")
-def model_folder(tmp_path_factory):
-    """A Llama of random weights with a byte-level tokenizer, as `save_pretrained` writes it."""
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, special_tokens=["<s>", "</s>"])
-    tokenizer.train_from_iterator(TEXT, trainer)
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>").save_pretrained(folder)
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=6,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
-        bos_token_id=0,
-        eos_token_id=1,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def chat_folder(tmp_path_factory):
-    """A tiny chat model, as `save_pretrained` writes it."""
-    folder = tmp_path_factory.mktemp("models") / "tiny-instruct"
-    model, tokenizer = chat_model(CHATML)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture
@@ -126,6 +85,8 @@ def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys)
         ["inspect", "x", "--alignment", "sideways"],
         ["inspect", "x", "--part", "half"],
         ["inspect", "x", "--seed", "lucky"],
+        ["inspect", "x", "--dtype", "int8"],
+        ["inspect", "x", "--kind", "odd"],
         ["inspect", "x", "--alpha", "much"],
         ["inspect", "x", "--max-new-tokens", "many"],
     ],
@@ -285,6 +246,29 @@ def test_a_prompt_that_has_its_template_is_said(chat_folder, capsys):
     assert "prompt already contains the chat template, none applied" in " ".join(captured.out.split())
     assert cli.main(["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3"]) == 0
     assert "already contains" not in capsys.readouterr().err
+
+
+def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
+    command = ["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3", "--json"]
+    for options, found in (
+        ([], ("float32", "instruct")),
+        (["--device", "auto", "--dtype", "auto", "--kind", "auto"], ("float32", "instruct")),
+        (["--device", "cpu", "--dtype", "bfloat16", "--kind", "base"], ("bfloat16", "base")),
+    ):
+        assert cli.main([*command, *options]) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert (record["dtype"], record["kind"]) == found
+    assert cli.main([*command, "--device", "abacus"]) == 2
+    assert "There is no device 'abacus' here; choose auto, cpu" in capsys.readouterr().err
+
+
+def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):
+    candidate = rauq.examine(model_folder, device="cpu")
+    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 2 * candidate.parameters)
+    command = ["inspect", "Where?", "--model", model_folder, "--device", "cpu", "--max-new-tokens", "2"]
+    assert cli.main(command) == 1
+    advice = re.search(r"choose bfloat16 .* (--dtype \w+) in a shell", capsys.readouterr().err)
+    assert cli.main([*command, *advice[1].split()]) == 0
 
 
 def test_a_system_prompt_needs_a_chat_template(model_folder, capsys):

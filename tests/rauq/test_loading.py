@@ -80,7 +80,7 @@ def test_memory_that_runs_out_while_generating_leaves_the_model_as_it_was(folder
     with monkeypatch.context() as patched:
         patched.setattr(lm.model, "forward", forward_while_there_is_memory)
         with pytest.raises(
-            OutOfMemory, match=r"Try a shorter prompt, .*, or bfloat16, which halves the .* of its weights\.$"
+            OutOfMemory, match=r"Try a shorter prompt, .*, or bfloat16 .*, which halves the .* of its weights\.$"
         ):
             lm.generate(PROMPT, max_new_tokens=6)
     assert len(passes) == 4

@@ -68,5 +68,5 @@ def delete(name: str) -> None:
 
 
 def _begin(folder: Path) -> None:
-    session_runs.check_begin(folder)
-    start_job(folder)
+    with session_runs.room_for_job(folder):
+        start_job(folder)  # returns once the job holds its run, and is counted

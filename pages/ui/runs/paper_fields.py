@@ -8,7 +8,7 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.names import load
 from analysis.datasets.paper.twelve import PAPER_SETS
 from pages.ui import cache
-from pages.ui.cache import ModelChoice
+from pages.ui.hosting import ModelChoice
 from pages.ui.model_form import chosen_model
 from rauq.errors import RauqError
 

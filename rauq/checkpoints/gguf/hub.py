@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from huggingface_hub import get_session, get_token, hf_hub_download, hf_hub_url
+from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]  # documented, and not in __all__
 
 from rauq.load_errors import plain_errors
 from rauq.whereabouts import HUB_SECONDS
@@ -39,7 +40,7 @@ class HubFile:
             plain_errors(self.name, "header"),
             get_session().stream("GET", url, headers=headers, timeout=HUB_SECONDS) as answer,
         ):
-            answer.raise_for_status()
+            hf_raise_for_status(answer)
             first = start if answer.status_code == _PARTIAL else 0  # not every mirror of the hub gives parts
             content = bytearray()
             for chunk in answer.iter_bytes():

@@ -76,7 +76,7 @@ def _from_hub(source: str, revision: str | None) -> Path | HubFile:
         )
         if isinstance(cached, str):
             return Path(cached)
-        otherwise = 'A GGUF file on this machine works without it, and "atlas" is embedded.'
+        otherwise = 'A GGUF file on this machine works without the hub, and "atlas" is embedded.'
         raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
     found = HubFile(model=model, file=file, revision=revision, num_bytes=metadata.size or 0)
     is_here = isinstance(try_to_load_from_cache(model, file, revision=metadata.commit_hash), str)

@@ -1,0 +1,72 @@
+"""A small hub on this machine, so that nothing reaches the network."""
+
+import hashlib
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import unquote
+
+from tests.architectures import byte_tokenizer, named, tiny_model
+from tests.gguf_files import save_gguf
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Serves folders below `root` as organisation/name, in the way of the hub; other revisions lie below them.
+
+    `faults` are statuses and headers with which it refuses files of these names; it breaks off in those of `broken`.
+    """
+
+    def do_HEAD(self):
+        self.answer(with_content=False)
+
+    def do_GET(self):
+        self.answer(with_content=True)
+
+    def answer(self, *, with_content):
+        owner, name, *rest = self.path.split("?")[0].removeprefix("/api/models").strip("/").split("/")
+        repository = self.server.root / owner / name
+        revision = unquote(rest[1]) if rest[:1] == ["resolve"] else "main"
+        folder = repository if revision in {"main", COMMIT} else repository / revision
+        path = folder / ("discussions.json" if rest == ["discussions"] else rest[-1])
+        found = rest[:1] in (["resolve"], ["discussions"]) and path.is_file()
+        if fault := self.server.faults.get(path.name):
+            self.refuse(*fault)
+            return
+        content = path.read_bytes() if found else b""
+        asked = self.headers.get("Range", "").removeprefix("bytes=").partition("-")
+        if part := found and with_content and self.server.gives_parts and asked[1]:
+            content = content[int(asked[0]) : int(asked[2]) + 1]
+        self.send_response((206 if part else 200) if found else 404)
+        self.send_header("X-Repo-Commit", COMMIT if folder == repository else COMMIT[::-1])
+        self.send_header("Content-Length", str(len(content)))
+        if found:
+            self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        else:
+            missing = "Repo" if not repository.is_dir() else "Entry" if folder.is_dir() else "Revision"
+            self.send_header("X-Error-Code", f"{missing}NotFound")
+        self.end_headers()
+        if with_content:
+            self.server.sent[path.name] += len(content)
+            self.wfile.write(content[:1] if path.name in self.server.broken else content)
+
+    def refuse(self, status, headers):
+        self.send_response(status)
+        for name, value in (headers | {"Content-Length": "0"}).items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, *_args):
+        pass
+
+
+def publish(hub, name):
+    folder = hub.root / name
+    tiny_model(named("llama")).save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def published_gguf(hub, folder, **options):
+    (hub.root / "tiny" / folder).mkdir(parents=True, exist_ok=True)
+    save_gguf(hub.root / "tiny" / folder / "tiny-F32.gguf", **options)
+    return f"tiny/{folder}/tiny-F32.gguf"

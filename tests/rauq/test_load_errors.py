@@ -1,0 +1,119 @@
+"""What is said where a model cannot be had: each way in which the hub gives nothing has its own sentence."""
+
+import errno
+
+import huggingface_hub
+import pytest
+
+from rauq.errors import ModelNotFound
+from rauq.load_errors import hub_failure
+from rauq.models import load_model
+from tests.local_hub import publish, published_gguf
+
+REFUSALS = {
+    "gated": (403, {"X-Error-Code": "GatedRepo"}, r"accepted its terms \(GatedRepoError\)\. .* hf auth login"),
+    "token": (401, {}, r"the hub refuses it to this user \(HTTP 401\)\. .* HF_TOKEN"),
+    "disabled": (
+        403,
+        {"X-Error-Message": "Access to this resource is disabled."},
+        r"has disabled it .* Choose another",
+    ),
+    "revision": (404, {"X-Error-Code": "RevisionNotFound"}, r"not in that revision \(RevisionNotFoundError\)"),
+    "file": (404, {"X-Error-Code": "EntryNotFound"}, r"not that file of it \(RemoteEntryNotFoundError\)"),
+    "repository": (404, {"X-Error-Code": "RepoNotFound"}, r"no model of that name .* \(RepositoryNotFoundError\)"),
+    "often": (429, {}, r"too many requests from here \(HTTP 429\)\. Try again in some minutes"),
+    "broken": (503, {}, r"the hub has a fault of its own \(HTTP 503\)\. Try again later"),
+    "odd": (418, {}, r"the hub refuses the request \(HTTP 418\)\. .* HF_ENDPOINT"),
+}
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tiny-F32.gguf"])
+@pytest.mark.parametrize(("status", "headers", "says"), REFUSALS.values(), ids=REFUSALS)
+def test_why_the_hub_refuses_is_said_and_is_not_the_network(status, headers, says, file, hub):
+    hub.faults[file] = status, headers
+    publish(hub, "tiny/refused-why")
+    name = f"tiny/refused-why{'/' + file if file.endswith('.gguf') else ''}"
+    if (file, status, headers.get("X-Error-Code")) == ("model.safetensors", 404, "EntryNotFound"):
+        says = r"there is no model\.safetensors or model\.safetensors\.index\.json"
+    with pytest.raises(ModelNotFound, match=says) as caught:
+        load_model(name)
+    assert "no network" not in str(caught.value)
+    assert len(str(caught.value)) < 330
+
+
+def test_a_download_that_breaks_off_is_said_to(hub):
+    name = published_gguf(hub, "cut")
+    hub.broken.add("tiny-F32.gguf")
+    with pytest.raises(
+        ModelNotFound, match=rf"The header of {name} .* broke off, .* \(RemoteProtocolError\)\. Try again"
+    ):
+        load_model(name)
+
+
+def test_a_disk_that_is_full_is_said_to_be(hub, monkeypatch):
+    def fill(*_arguments, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    name = published_gguf(hub, "large")
+    monkeypatch.setattr("rauq.checkpoints.gguf.hub.hf_hub_download", fill)
+    with pytest.raises(
+        ModelNotFound, match=rf"The file of {name} .* the disk is full \(OSError\)\. Make room, .*HF_HOME"
+    ):
+        load_model(name)
+
+
+def test_a_connection_that_is_not_safe_is_said_to_be_none(hub, monkeypatch):
+    """The hub here speaks plain HTTP."""
+    template = f"https://127.0.0.1:{hub.server_address[1]}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    with pytest.raises(ModelNotFound, match=r"no safe connection .* \(ConnectError\)\. .*SSL_CERT_FILE.*\"atlas\""):
+        load_model("nobody/nothing")
+
+
+def test_a_proxy_that_does_not_lead_to_the_hub_is_named(hub, monkeypatch):
+    monkeypatch.delenv("NO_PROXY")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{hub.server_address[1]}")
+    monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{hub.server_address[1]}")
+    template = "https://hub.invalid/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    huggingface_hub.close_session()
+    with pytest.raises(ModelNotFound, match=r"the proxy does not lead to the hub \(ProxyError\)\. .*HTTPS_PROXY"):
+        load_model("nobody/nothing")
+    huggingface_hub.close_session()
+
+
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError("Consistency check failed: file should be of size 3 but has size 2"), "broke off"),
+        (huggingface_hub.errors.XetDownloadError("a block is missing"), "broke off"),
+        (RuntimeError("I/O error: No space left on device (os error 28)"), "the disk is full"),
+        (huggingface_hub.errors.LocalTokenNotFoundError("none"), "refuses it to this user"),
+        (huggingface_hub.errors.FileMetadataError("no commit"), "what answers is not the hub"),
+        (huggingface_hub.errors.LocalEntryNotFoundError("none"), "not in the hub's cache"),
+        (raised_from(OSError("We couldn't connect"), TimeoutError("late")), "did not answer in time"),
+        (raised_from(OSError("We couldn't connect"), ConnectionRefusedError("no")), "there is no network"),
+        (raised_from(huggingface_hub.errors.LocalEntryNotFoundError("no"), ConnectionResetError()), "broke off"),
+    ],
+    ids=repr,
+)
+def test_what_led_to_an_error_is_what_is_said(error, says):
+    assert says in hub_failure(error).what
+
+
+def test_an_error_of_another_kind_is_not_laid_at_the_hubs_door(monkeypatch):
+    error = ValueError("odd")
+
+    def fail(*_arguments, **_options):
+        raise error
+
+    assert hub_failure(error) is None
+    monkeypatch.setattr("rauq.whereabouts.ask_hub", fail)
+    with pytest.raises(ModelNotFound, match=r"asking the hub failed \(ValueError: odd\)\. A folder works"):
+        load_model("nobody/nothing")
