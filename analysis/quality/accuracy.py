@@ -32,10 +32,10 @@ _CALCULATION = re.compile(
 
 
 def accuracy(answer: str, reference: str) -> float:
-    """1 where the answer is right, else 0.
+    r"""1 where the answer is right, else 0.
 
     A reference of one letter from A to J asks for that choice (MMLU). A number, or a solution with a number behind
-    "####" (GSM8k), asks for that number. In the answer it is read behind the first "####", "answer is" or `\\boxed`
+    "####" (GSM8k), asks for that number. In the answer it is read behind the first "####", "answer is" or `\boxed`
     whose line has one: the result of an equation that begins there, else the first number. Without such a mark it is
     the last number of the answer. Any other reference asks for its words.
     """
