@@ -1,4 +1,12 @@
-"""The check of a capture: against float64 weights of the same queries and keys, and that no token sees a later one."""
+"""The check of a capture: against float64 weights of the same queries and keys, and that no token sees a later one.
+
+The witness of each call always decides: what was captured has to be what that very call gave. A full pass over the same
+tokens decides besides, on positions, and on the weights of a model that is fed step by step, but only where passes of
+the model agree by themselves. Dynamically quantised activations share a scale with all tokens of their pass, so their
+incremental and full passes differ without any fault of the capture; the difference is shown then, and decides nothing.
+Whether passes agree is measured without cache and capture (`rauq.capture.full_pass.own_drifts`), so a cache that counts
+wrongly is no excuse.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +20,16 @@ from torch.overrides import TorchFunctionMode
 
 from rauq.capture import tap
 from rauq.capture.feed import TappedFeed
-from rauq.capture.full_pass import attention_matrices, band_of_matrix, eager, mean_difference, misplaced
-from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed, watching
+from rauq.capture.full_pass import (
+    attention_matrices,
+    band_of_matrix,
+    differ_by_themselves,
+    eager,
+    mean_difference,
+    misplaced,
+    own_drifts,
+)
+from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed, softmax_recomputed, watching
 from rauq.errors import InvalidInput
 from rauq.trace import Trace
 
@@ -35,7 +51,9 @@ class Check:
     `differences` and `tolerances` are those of one weight in each layer, the one closest to its tolerance (see
     `rauq.capture.witness.recomputed`). `eager_differences` are those of the model's own eager attention, in the model's
     precision, from the same float64 weights: they are shown for comparison and decide nothing; nan for a model that is
-    fed step by step. `problem` says what is wrong however small the differences are, or is empty.
+    fed step by step. `problem` says what is wrong however small the differences are, or is empty. `pass_differences`
+    are those of the captured weights from one full pass, where passes of the model differ by themselves: they decide
+    nothing, and are empty for any other model.
     """
 
     layers: tuple[int, ...]
@@ -43,6 +61,7 @@ class Check:
     tolerances: tuple[float, ...]
     eager_differences: tuple[float, ...]
     problem: str = ""
+    pass_differences: tuple[float, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -62,7 +81,14 @@ class Check:
         found = f"largest difference {self.differences[self.worst]:.1e} (tolerated {self.tolerances[self.worst]:.0e})"
         verdict = "exact" if self.exact else "NOT exact"
         layers = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'}"
-        return f"{verdict}: {layers}, {found}{f'; {self.problem}' if self.problem else ''}"
+        return "; ".join([f"{verdict}: {layers}, {found}", *filter(None, [self.problem, self._passes])])
+
+    @property
+    def _passes(self) -> str:
+        if not self.pass_differences:
+            return ""
+        largest = max(self.pass_differences)
+        return f"incremental and full passes of the model differ by {largest:.1e}, which decides nothing"
 
 
 _UNKNOWN = np.array(np.nan)
@@ -106,7 +132,8 @@ def _check_tapped(lm: "LanguageModel", ids: Sequence[int]) -> Check:
 
     Both traces have to hold the weights that are recomputed in float64, from the queries and keys of that generation
     and from the mask, scaling, softcap and sinks that the eager function received. The two generations are never
-    compared with each other, since rounding errors grow differently in each.
+    compared with each other, since rounding errors grow differently in each. Positions are compared with one full pass,
+    unless passes of the model differ by themselves.
     """
     with eager(lm.model):
         first = _observed(lm, ids)
@@ -114,12 +141,15 @@ def _check_tapped(lm: "LanguageModel", ids: Sequence[int]) -> Check:
     layers = first.trace.layers
     pairs = [_closest(layer, passes) for layer in layers]
     noise = [max(mean_difference(one.eager, one.weights) for one in first.seen[layer]) for layer in layers]
+    matrices = _one_pass(lm, first.trace)
+    comparable = not differ_by_themselves(own_drifts(lm.model, _tokens(first.trace), matrices), noise)
     return Check(
         layers=layers,
         differences=tuple(difference for difference, _ in pairs),
         tolerances=tuple(tolerance for _, tolerance in pairs),
         eager_differences=tuple(_eager_difference(first.seen[layer]) for layer in layers),
-        problem=_unknown_part(first) or misplaced(first.trace.attention, _one_pass(lm, first.trace), noise),
+        problem=_unknown_part(first) or (misplaced(first.trace.attention, matrices, noise) if comparable else ""),
+        pass_differences=() if comparable else _from_full_pass(first.trace, matrices),
     )
 
 
@@ -129,20 +159,41 @@ def _check_stepwise(lm: "LanguageModel", ids: Sequence[int]) -> Check:
     Such a model returns its own weights; there are no queries and keys to recompute them from. Rounding differs between
     the two, in proportion to the scores: 1e-5 is tolerated in float32 (2e-2 in lower precision) up to scores of 10, and
     in proportion beyond. The weights also have to be nearer to their own positions in that pass than to any other.
+    Where passes of the model differ by themselves by more than that, the scores of the very same steps decide instead.
     """
-    with _LargestScore() as scores:
+    with _Softmaxes() as called:
         trace = _generated(lm, ids)
     matrices = _one_pass(lm, trace)
-    expected = [band_of_matrix(matrix, len(ids) - 1) for matrix in matrices]
     base = EXACT if lm.model.dtype == torch.float32 else MOST
-    tolerance = min(1.0, base * max(1.0, scores.largest / _ORDINARY_SCORE))
+    tolerance = min(1.0, base * max(1.0, called.largest / _ORDINARY_SCORE))
+    if any(moved.max() > tolerance for moved in own_drifts(lm.model, _tokens(trace), matrices)):
+        return _check_steps(_Pass(trace, called.rows(trace, lm.model.dtype)), matrices)
     return Check(
         layers=trace.layers,
-        differences=tuple(map(_difference, trace.attention, expected)),
+        differences=_from_full_pass(trace, matrices),
         tolerances=(tolerance,) * len(trace.layers),
         eager_differences=(np.nan,) * len(trace.layers),
         problem=misplaced(trace.attention, matrices, noise=(0.0,) * len(trace.layers)),
     )
+
+
+def _check_steps(steps: _Pass, matrices: Sequence[np.ndarray]) -> Check:
+    """Compare the trace of a model that is fed step by step with float64 softmaxes of the scores of those steps."""
+    layers = steps.trace.layers
+    pairs = [_closest(layer, [steps]) for layer in layers]
+    return Check(
+        layers=layers,
+        differences=tuple(difference for difference, _ in pairs),
+        tolerances=tuple(tolerance for _, tolerance in pairs),
+        eager_differences=(np.nan,) * len(layers),
+        pass_differences=_from_full_pass(steps.trace, matrices),
+    )
+
+
+def _from_full_pass(trace: Trace, matrices: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """The largest difference (L,) of captured weights from those of one full pass."""
+    expected = [band_of_matrix(matrix, len(trace.prompt_ids) - 1) for matrix in matrices]
+    return tuple(map(_difference, trace.attention, expected))
 
 
 def _generated(lm: "LanguageModel", ids: Sequence[int]) -> Trace:
@@ -150,7 +201,11 @@ def _generated(lm: "LanguageModel", ids: Sequence[int]) -> Trace:
 
 
 def _one_pass(lm: "LanguageModel", trace: Trace) -> list[np.ndarray]:
-    return attention_matrices(lm.model, [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()], trace.layers)
+    return attention_matrices(lm.model, _tokens(trace), trace.layers)
+
+
+def _tokens(trace: Trace) -> list[int]:
+    return [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()]
 
 
 def _observed(lm: "LanguageModel", ids: Sequence[int], *, eager_pass: _Pass | None = None) -> _Pass:
@@ -201,7 +256,7 @@ def _closest(layer: int, passes: Sequence[_Pass]) -> tuple[float, float]:
     """Difference and tolerance of that weight of one layer, in any of the passes, that is closest to its tolerance."""
     pairs = []
     for one in passes:
-        if layer not in one.trace.layers:
+        if layer not in one.trace.layers or not one.seen.get(layer):
             return float("inf"), MOST
         expected = np.concatenate([seen.weights for seen in one.seen[layer]], axis=1)
         tolerated = np.maximum(np.concatenate([seen.tolerated for seen in one.seen[layer]], axis=1), FLOOR)
@@ -237,12 +292,30 @@ def _difference(captured: np.ndarray, expected: np.ndarray) -> float:
     return float(np.nanmax(np.abs(captured - expected))) if same_holes else float("inf")
 
 
-class _LargestScore(TorchFunctionMode):
-    """The largest score, in absolute value, that entered a softmax; masked ones are left out."""
+class _Softmaxes(TorchFunctionMode):
+    """What entered softmax: the largest score, in absolute value and without masked ones, and the scores of each query.
+
+    Only a call for one query of one sequence, (1, H, 1, T), is kept: so a model is fed step by step.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.largest = 0.0
+        self.scores: list[Tensor] = []
+
+    def rows(self, trace: Trace, dtype: torch.dtype) -> dict[int, list[_Seen]]:
+        """The captured rows of each layer in float64; none where softmax was not called once for each."""
+        num_layers, num_rows = len(trace.layers), trace.attention.shape[2]
+        called, end = self.scores[-num_layers * num_rows :], len(_tokens(trace))
+        if len(called) < num_layers * num_rows or called[-1].shape[-1] != end:
+            return {}
+        return {
+            layer: [
+                _softmax_seen(scores, dtype, end=end - num_rows + 1 + row)
+                for row, scores in enumerate(called[place::num_layers])
+            ]
+            for place, layer in enumerate(trace.layers)
+        }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in {torch.softmax, torch.Tensor.softmax, nn.functional.softmax} and args:
@@ -250,7 +323,14 @@ class _LargestScore(TorchFunctionMode):
             visible = scores[scores > _MASKED]
             if visible.numel():
                 self.largest = max(self.largest, float(visible.abs().max()))
+            if scores.ndim == 4 and scores.shape[0] == scores.shape[2] == 1:
+                self.scores.append(scores[0].detach().clone())
         return func(*args, **(kwargs or {}))
+
+
+def _softmax_seen(scores: Tensor, dtype: torch.dtype, *, end: int) -> _Seen:
+    weights, tolerated = softmax_recomputed(scores, dtype)
+    return _Seen(nearest(weights, end=end).numpy(), nearest(tolerated, end=end).numpy())
 
 
 def looks_ahead(logits: Tensor) -> bool:

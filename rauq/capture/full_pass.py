@@ -28,6 +28,28 @@ def attention_matrices(model: PreTrainedModel, ids: Sequence[int], layers: Seque
     return [weights[0].float().cpu().numpy() for weights in given]
 
 
+def own_drifts(model: PreTrainedModel, ids: Sequence[int], matrices: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """How far the weights (H, T/2, T/2) of the first half of the ids move with the second half in the same pass.
+
+    `matrices` (H, T, T) are those of all ids, one a layer. In a causal model only rounding moves them, unless what a
+    token gets depends on the others of its pass, as dynamically quantised activations do by their common scale. Neither
+    a cache nor a capture takes part, so neither can be at fault.
+    """
+    half = max(1, len(ids) // 2)
+    alone = attention_matrices(model, ids[:half], range(len(matrices)))
+    return [np.abs(short - whole[:, :half, :half]) for short, whole in zip(alone, matrices, strict=True)]
+
+
+def differ_by_themselves(drifts: Sequence[np.ndarray], noise: Sequence[float]) -> bool:
+    """Whether passes of the model move its weights further, on average in any layer, than rounding does.
+
+    `drifts` are those of `own_drifts`, and `noise` (L,) is that of `misplaced`.
+    """
+    return any(
+        float(moved.mean()) > max(_ROUNDING, _SAFETY * rounding) for moved, rounding in zip(drifts, noise, strict=True)
+    )
+
+
 def band_of_matrix(matrix: np.ndarray, first_row: int) -> np.ndarray:
     """Rows from `first_row` of (H, T, T) as a band (H, rows, K): nan before the sequence."""
     rows = np.arange(first_row, matrix.shape[1])

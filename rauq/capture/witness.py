@@ -101,6 +101,16 @@ def recomputed(call: Call) -> tuple[Tensor, Tensor]:
     return weights, _tolerated(weights, errors)
 
 
+def softmax_recomputed(scores: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Softmax (H, n, T) of scores in float64 on the CPU, and how far weights that are returned in `dtype` may be off.
+
+    They are rounded once to that dtype, besides the roundings of a float32 softmax (`recomputed`).
+    """
+    weights = torch.softmax(_double(scores), dim=-1)
+    rounding = _SOFTMAX_ROUNDINGS * ROUNDING + torch.finfo(dtype).eps
+    return weights, (rounding * weights + FLOOR).clamp(max=MOST)
+
+
 def nearest(weights: Tensor, *, end: int) -> Tensor:
     """What the last n queries put on their K nearest keys, (H, n, K) of (H, n, T): 0 where the model holds no key.
 
