@@ -52,7 +52,7 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
 def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
     still_open = _still_open(job, manifest)
     if still_open:
-        judge, evaluation = _judge(manifest.request), _evaluation(manifest.request)
+        judge, evaluation = _judge(manifest.request), evaluation_of(manifest.request)
         answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
@@ -93,8 +93,11 @@ def _judge(request: Request) -> Judge:
     return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
 
 
-def _evaluation(request: Request) -> Evaluation:
-    """The judges come first: they are smaller than the model, as a rule, and may be missing."""
+def evaluation_of(request: Request) -> Evaluation:
+    """The model and the judges of a request, loaded.
+
+    The judges come first: they are smaller than the model, as a rule, and may be missing.
+    """
     from rauq.judges.loading import load_judges
 
     judges = load_judges(
