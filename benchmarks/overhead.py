@@ -5,7 +5,7 @@ with the capture of attention where it looks at attention, with its own samples,
 none of them, and with its own computation. CPU times of one thread; every way of an example takes its turn, each order
 first in every second example. The run keeps what was measured, and shows it beside its overhead in batches.
 
-    python -m benchmarks.overhead [--run FOLDER] [--pairs 30] [--record]
+    python -m benchmarks.overhead [--run FOLDER] [--pairs 120] [--record]
 """
 
 import os
@@ -234,7 +234,7 @@ def main() -> int:
     """Measure, keep it with the run if asked, and return 1 if a bound is missed for sure."""
     options = parser(__doc__)
     options.add_argument("--run", type=Path, default=bundled_folder(), help="the run whose methods are measured")
-    options.add_argument("--pairs", type=int, default=30)
+    options.add_argument("--pairs", type=int, default=120)
     given = options.parse_args()
     torch.set_num_threads(1)
     transformers_logging.set_verbosity_error()

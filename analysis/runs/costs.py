@@ -56,13 +56,14 @@ def costs(run: Run) -> tuple[Cost, ...]:
     Samples are shared, and so is what the judges of meaning say: every method is charged with all that it needs, as
     if it were alone. Source: paper, table of runtimes.
     """
-    timings = tuple(summed(read_timings(run.folder)))
+    read = read_timings(run.folder)
+    timings, alone = tuple(summed(read)), _measured_alone(read)
     generation, sampling = _each(timings, "generate"), _each(timings, "sample")
-    return tuple(_cost(method, timings, generation, sampling) for method in run.methods)
+    return tuple(_cost(method, timings, generation, sampling, alone.get(method)) for method in run.methods)
 
 
-def _cost(method: str, timings: Sequence[Timing], generation: float, sampling: float) -> Cost:
-    own, alone = _each(timings, "method", method), _alone(timings, method)
+def _cost(method: str, timings: Sequence[Timing], generation: float, sampling: float, alone: Alone | None) -> Cost:
+    own = _each(timings, "method", method)
     seconds = own + sampling if "samples" in METHODS[method].needs else own
     if math.isnan(seconds + generation):
         return Cost(method, math.nan, math.nan, _UNKNOWN, alone)
@@ -71,11 +72,14 @@ def _cost(method: str, timings: Sequence[Timing], generation: float, sampling: f
     return Cost(method, seconds, seconds / generation, alone=alone)
 
 
-def _alone(timings: Sequence[Timing], method: str) -> Alone | None:
-    found = _found(timings, "alone", method)
-    if found is None or not found.ratios:
-        return None
-    overheads = np.array(found.ratios) - 1
+def _measured_alone(timings: Sequence[Timing]) -> dict[str, Alone]:
+    """The last measurement of each method one prompt at a time."""
+    last = {timing.method: timing.ratios for timing in timings if timing.stage == "alone" and timing.ratios}
+    return {method: _alone(ratios) for method, ratios in last.items()}
+
+
+def _alone(ratios: Sequence[float]) -> Alone:
+    overheads = np.array(ratios) - 1
     drawn = np.random.default_rng(0).integers(len(overheads), size=(_RESAMPLES, len(overheads)))
     low, high = np.percentile(np.median(overheads[drawn], axis=1), [2.5, 97.5])
     return Alone(overhead=float(np.median(overheads)), low=float(low), high=float(high), pairs=len(overheads))
@@ -83,9 +87,5 @@ def _alone(timings: Sequence[Timing], method: str) -> Alone | None:
 
 def _each(timings: Sequence[Timing], stage: Stage, method: str = "") -> float:
     """Seconds of one answer."""
-    found = _found(timings, stage, method)
+    found = next((timing for timing in timings if (timing.stage, timing.method) == (stage, method)), None)
     return math.nan if found is None else found.seconds / found.examples
-
-
-def _found(timings: Sequence[Timing], stage: Stage, method: str) -> Timing | None:
-    return next((timing for timing in timings if (timing.stage, timing.method) == (stage, method)), None)

@@ -114,6 +114,12 @@ def test_a_damaged_record_is_an_error_that_says_which(folder):
     assert "capture.json" in texts(page)
 
 
+def test_published_costs_stand_beside_what_was_measured_one_prompt_at_a_time():
+    page = open_evidence(view="paper", published="overall_results_roc_auc.Llama-3.1 8B")
+    [caption] = [one.value for one in page.caption if "Published overhead" in one.value]
+    assert "Measured here with the embedded model: One prompt at a time, RAUQ with its capture takes" in caption
+
+
 @pytest.mark.parametrize("name", ["view", "table", "published", "run"])
 def test_what_a_link_gets_wrong_is_mended_and_told(name):
     page = open_evidence(**{"view": "limits", name: "../x"})
