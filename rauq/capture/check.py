@@ -1,11 +1,10 @@
-"""The check of a capture: against float64 weights of the same queries and keys, and that no token sees a later one.
+"""The check of a capture: against float64 weights of the same queries and keys.
 
 The witness of each call always decides: what was captured has to be what that very call gave. A full pass over the same
 tokens decides besides, on positions, and on the weights of a model that is fed step by step, but only where passes of
 the model agree by themselves. Dynamically quantised activations share a scale with all tokens of their pass, so their
 incremental and full passes differ without any fault of the capture; the difference is shown then, and decides nothing.
-Whether passes agree is measured without cache and capture (`rauq.capture.full_pass.own_drifts`), so a cache that counts
-wrongly is no excuse.
+Whether passes agree is measured without cache and capture (`own_drifts`): a cache that counts wrongly is no excuse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
 from rauq.capture import tap
 from rauq.capture.feed import TappedFeed
@@ -29,7 +27,7 @@ from rauq.capture.full_pass import (
     misplaced,
     own_drifts,
 )
-from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed, softmax_recomputed, watching
+from rauq.capture.witness import FLOOR, MOST, Call, Softmaxes, nearest, recomputed, softmax_recomputed, watching
 from rauq.errors import InvalidInput
 from rauq.trace import Trace
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 EXACT = 1e-5  # tolerance between step-by-step feeding and one full pass, in float32 and at scores of ordinary size
 _ORDINARY_SCORE = 10.0
-_MASKED = -32_752  # half of float16's minimum: models mask with that or less
 _RANDOM_TOKENS = 20
 _MOST_TOKENS = 1024
 _ANSWER_TOKENS = 4
@@ -81,14 +78,13 @@ class Check:
         found = f"largest difference {self.differences[self.worst]:.1e} (tolerated {self.tolerances[self.worst]:.0e})"
         verdict = "exact" if self.exact else "NOT exact"
         layers = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'}"
-        return "; ".join([f"{verdict}: {layers}, {found}", *filter(None, [self.problem, self._passes])])
-
-    @property
-    def _passes(self) -> str:
-        if not self.pass_differences:
-            return ""
-        largest = max(self.pass_differences)
-        return f"incremental and full passes of the model differ by {largest:.1e}, which decides nothing"
+        largest = max(self.pass_differences, default=0.0)
+        passes = (
+            f"incremental and full passes of the model differ by {largest:.1e}, which decides nothing"
+            if largest
+            else ""
+        )
+        return "; ".join([f"{verdict}: {layers}, {found}", *filter(None, [self.problem, passes])])
 
 
 _UNKNOWN = np.array(np.nan)
@@ -139,15 +135,17 @@ def _check_tapped(lm: "LanguageModel", ids: Sequence[int]) -> Check:
         first = _observed(lm, ids)
     passes = [first, _observed(lm, ids, eager_pass=first)] if tap.implementations(lm.model) else [first]
     layers = first.trace.layers
-    pairs = [_closest(layer, passes) for layer in layers]
+    differences, tolerances = zip(*(_closest(layer, passes) for layer in layers), strict=True)
     noise = [max(mean_difference(one.eager, one.weights) for one in first.seen[layer]) for layer in layers]
     matrices = _one_pass(lm, first.trace)
     comparable = not differ_by_themselves(own_drifts(lm.model, _tokens(first.trace), matrices), noise)
     return Check(
         layers=layers,
-        differences=tuple(difference for difference, _ in pairs),
-        tolerances=tuple(tolerance for _, tolerance in pairs),
-        eager_differences=tuple(_eager_difference(first.seen[layer]) for layer in layers),
+        differences=differences,
+        tolerances=tolerances,
+        eager_differences=tuple(
+            max(_difference(one.eager, one.weights) for one in first.seen[layer]) for layer in layers
+        ),
         problem=_unknown_part(first) or (misplaced(first.trace.attention, matrices, noise) if comparable else ""),
         pass_differences=() if comparable else _from_full_pass(first.trace, matrices),
     )
@@ -161,13 +159,13 @@ def _check_stepwise(lm: "LanguageModel", ids: Sequence[int]) -> Check:
     in proportion beyond. The weights also have to be nearer to their own positions in that pass than to any other.
     Where passes of the model differ by themselves by more than that, the scores of the very same steps decide instead.
     """
-    with _Softmaxes() as called:
+    with Softmaxes() as called:
         trace = _generated(lm, ids)
     matrices = _one_pass(lm, trace)
     base = EXACT if lm.model.dtype == torch.float32 else MOST
     tolerance = min(1.0, base * max(1.0, called.largest / _ORDINARY_SCORE))
     if any(moved.max() > tolerance for moved in own_drifts(lm.model, _tokens(trace), matrices)):
-        return _check_steps(_Pass(trace, called.rows(trace, lm.model.dtype)), matrices)
+        return _check_steps(_steps(trace, called, lm.model.dtype), matrices)
     return Check(
         layers=trace.layers,
         differences=_from_full_pass(trace, matrices),
@@ -177,14 +175,29 @@ def _check_stepwise(lm: "LanguageModel", ids: Sequence[int]) -> Check:
     )
 
 
+def _steps(trace: Trace, called: Softmaxes, dtype: torch.dtype) -> _Pass:
+    """The captured rows of each layer, from the scores of the same steps; none where softmax was called otherwise."""
+    num_layers, num_rows, end = len(trace.layers), trace.attention.shape[2], len(_tokens(trace))
+    scores = called.scores[-num_layers * num_rows :]
+    if len(scores) < num_layers * num_rows or scores[-1].shape[-1] != end:
+        return _Pass(trace, {})
+    ends = range(end - num_rows + 1, end + 1)
+    seen = []
+    for call, entered in enumerate(scores):
+        weights, tolerated = softmax_recomputed(entered, dtype)
+        end = ends[call // num_layers]
+        seen.append(_Seen(nearest(weights, end=end).numpy(), nearest(tolerated, end=end).numpy()))
+    return _Pass(trace, {layer: seen[place::num_layers] for place, layer in enumerate(trace.layers)})
+
+
 def _check_steps(steps: _Pass, matrices: Sequence[np.ndarray]) -> Check:
     """Compare the trace of a model that is fed step by step with float64 softmaxes of the scores of those steps."""
     layers = steps.trace.layers
-    pairs = [_closest(layer, [steps]) for layer in layers]
+    differences, tolerances = zip(*(_closest(layer, [steps]) for layer in layers), strict=True)
     return Check(
         layers=layers,
-        differences=tuple(difference for difference, _ in pairs),
-        tolerances=tuple(tolerance for _, tolerance in pairs),
+        differences=differences,
+        tolerances=tolerances,
         eager_differences=(np.nan,) * len(layers),
         pass_differences=_from_full_pass(steps.trace, matrices),
     )
@@ -270,10 +283,6 @@ def _closest(layer: int, passes: Sequence[_Pass]) -> tuple[float, float]:
     return max(pairs, key=lambda pair: pair[0] / pair[1])
 
 
-def _eager_difference(seen: Sequence[_Seen]) -> float:
-    return max(_difference(one.eager, one.weights) for one in seen)
-
-
 def _unknown_part(first: _Pass) -> str:
     """What is wrong where the recomputed weights are not the model's, since its eager function adds a part; or ""."""
     for layer, seen in first.seen.items():
@@ -290,51 +299,3 @@ def _unknown_part(first: _Pass) -> str:
 def _difference(captured: np.ndarray, expected: np.ndarray) -> float:
     same_holes = np.array_equal(np.isnan(captured), np.isnan(expected))
     return float(np.nanmax(np.abs(captured - expected))) if same_holes else float("inf")
-
-
-class _Softmaxes(TorchFunctionMode):
-    """What entered softmax: the largest score, in absolute value and without masked ones, and the scores of each query.
-
-    Only a call for one query of one sequence, (1, H, 1, T), is kept: so a model is fed step by step.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = 0.0
-        self.scores: list[Tensor] = []
-
-    def rows(self, trace: Trace, dtype: torch.dtype) -> dict[int, list[_Seen]]:
-        """The captured rows of each layer in float64; none where softmax was not called once for each."""
-        num_layers, num_rows = len(trace.layers), trace.attention.shape[2]
-        called, end = self.scores[-num_layers * num_rows :], len(_tokens(trace))
-        if len(called) < num_layers * num_rows or called[-1].shape[-1] != end:
-            return {}
-        return {
-            layer: [
-                _softmax_seen(scores, dtype, end=end - num_rows + 1 + row)
-                for row, scores in enumerate(called[place::num_layers])
-            ]
-            for place, layer in enumerate(trace.layers)
-        }
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in {torch.softmax, torch.Tensor.softmax, nn.functional.softmax} and args:
-            scores = args[0]
-            visible = scores[scores > _MASKED]
-            if visible.numel():
-                self.largest = max(self.largest, float(visible.abs().max()))
-            if scores.ndim == 4 and scores.shape[0] == scores.shape[2] == 1:
-                self.scores.append(scores[0].detach().clone())
-        return func(*args, **(kwargs or {}))
-
-
-def _softmax_seen(scores: Tensor, dtype: torch.dtype, *, end: int) -> _Seen:
-    weights, tolerated = softmax_recomputed(scores, dtype)
-    return _Seen(nearest(weights, end=end).numpy(), nearest(tolerated, end=end).numpy())
-
-
-def looks_ahead(logits: Tensor) -> bool:
-    """Whether the first position of two sequences that differ only after it has different logits (2, 2, V)."""
-    first, second = logits[:, 0].float()
-    tolerance = 1e-4 if logits.dtype == torch.float32 else 5e-2
-    return not torch.allclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)
