@@ -181,12 +181,11 @@ def _steps(trace: Trace, called: Softmaxes, dtype: torch.dtype) -> _Pass:
     scores = called.scores[-num_layers * num_rows :]
     if len(scores) < num_layers * num_rows or scores[-1].shape[-1] != end:
         return _Pass(trace, {})
-    ends = range(end - num_rows + 1, end + 1)
     seen = []
     for call, entered in enumerate(scores):
         weights, tolerated = softmax_recomputed(entered, dtype)
-        end = ends[call // num_layers]
-        seen.append(_Seen(nearest(weights, end=end).numpy(), nearest(tolerated, end=end).numpy()))
+        fed = end - num_rows + 1 + call // num_layers
+        seen.append(_Seen(nearest(weights, end=fed).numpy(), nearest(tolerated, end=fed).numpy()))
     return _Pass(trace, {layer: seen[place::num_layers] for place, layer in enumerate(trace.layers)})
 
 
