@@ -8,7 +8,7 @@ PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as much as they compute: three workers keep two cores busy.
 WORKERS ?= 3
-BENCHMARKS := capture memory growth scoring ablations sampling throughput runs page tab_memory dependencies
+BENCHMARKS := capture overhead memory growth scoring ablations sampling throughput runs page tab_memory dependencies
 
 # pip reports a newer pip as noise, and must never stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -55,7 +55,7 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
     still_open = _still_open(job, manifest)
     if still_open:
         check_known_methods(manifest.request)
-        judge, evaluation = _judge(manifest.request), _evaluation(manifest)
+        judge, evaluation = _judge(manifest.request), evaluation_of(manifest)
         answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
@@ -96,8 +96,11 @@ def _judge(request: Request) -> Judge:
     return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
 
 
-def _evaluation(manifest: Manifest) -> Evaluation:
-    """The judges come first: they are smaller than the model, as a rule, and may be missing."""
+def evaluation_of(manifest: Manifest) -> Evaluation:
+    """The model and the judges of a run, loaded.
+
+    The judges come first: they are smaller than the model, as a rule, and may be missing.
+    """
     from rauq.judges.loading import load_judges
 
     request = manifest.request

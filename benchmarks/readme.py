@@ -13,7 +13,7 @@ from analysis.evidence.record import Bound, Cell, Record, records, shown
 from analysis.evidence.topics import SUBJECTS, of_subjects
 
 ROOT = Path(__file__).resolve().parents[1]
-HEADLINES = ("capture", "memory", "peers_time", "peers_memory", "scoring", "fuzz")
+HEADLINES = ("capture", "overhead", "memory", "peers_time", "peers_memory", "scoring", "fuzz")
 INTRODUCTION = """\
 # What was measured
 

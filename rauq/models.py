@@ -12,8 +12,8 @@ from transformers import PreTrainedModel
 from rauq.cancellation import Cancel
 from rauq.candidate import ATLAS, EMBEDDED, find_candidate, refuse_if_too_large, takes_less
 from rauq.capture import tap
-from rauq.capture.check import looks_ahead
 from rauq.capture.feed import StepwiseFeed, TappedFeed
+from rauq.capture.full_pass import looks_ahead
 from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.gguf.weights import OnProgress
 from rauq.errors import RauqError, UnsupportedModel

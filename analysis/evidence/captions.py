@@ -86,6 +86,16 @@ def eager_sentence(check: "Check", dtype: str) -> str:
     return f"For comparison, the model's own eager attention in {dtype} is up to {max(known):.1e} from float64."
 
 
+def passes_sentence(check: "Check") -> str:
+    """How far the model's own incremental and full passes differ; empty where they agree."""
+    if not check.pass_differences:
+        return ""
+    return (
+        f"This model's own incremental and full passes differ by up to {max(check.pass_differences):.1e}, as those of "
+        "dynamically quantised models do. It is shown for information; the check compares each call with itself."
+    )
+
+
 def origin(record: Record) -> str:
     """When, where and with what a record was made."""
     versions = ", ".join(f"{package} {version}" for package, version in record.versions)

@@ -19,6 +19,7 @@ MODELS = Subject(id="models", name="Models", command="python -m tests.exactness 
 REFERENCE = Subject(id="reference", name="Reference", command="python -m tests.agreement --record")
 SPEED = (
     Subject(id="capture", name="Beside plain generation", command="python -m benchmarks.capture --record"),
+    Subject(id="overhead", name="Each method", command="python -m benchmarks.overhead --record"),
     Subject(id="memory", name="Memory", command="python -m benchmarks.memory --record"),
     Subject(id="growth", name="Growth with the prompt", command="python -m benchmarks.growth --record"),
     Subject(id="peers_time", name="Peers: time", command="make bench-peers"),

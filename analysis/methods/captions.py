@@ -4,7 +4,7 @@ They are made of our own words and numbers alone: nothing in them has to be quot
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -68,16 +68,42 @@ def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) ->
 
 
 def costs_sentence(costs: Sequence[Cost]) -> str:
-    """What RAUQ costs beside the methods that compare samples; "" where no time of both is known."""
-    overheads = {cost.method: 100 * cost.overhead for cost in costs if not math.isnan(cost.overhead)}
-    sampled = [overhead for method, overhead in overheads.items() if "samples" in METHODS[method].needs]
+    """What RAUQ costs beside the methods that compare samples; "" where no time of both is known.
+
+    One prompt at a time where that was measured, else in batches, which is said not to compare with the paper's.
+    """
+    alone = _rauq_and_samples({cost.method: cost.alone.overhead for cost in costs if cost.alone})
+    if alone:
+        return f"Measured one prompt at a time, beyond plain generation without capture: {alone}"
+    batched = _rauq_and_samples({cost.method: cost.overhead for cost in costs if not math.isnan(cost.overhead)})
+    return f"Measured in batches, which does not compare with the paper's figures: {batched}" if batched else ""
+
+
+def _rauq_and_samples(overheads: Mapping[str, float]) -> str:
+    sampled = [100 * overhead for method, overhead in overheads.items() if "samples" in METHODS[method].needs]
     if RAUQ not in overheads or not sampled:
         return ""
     low, high = (f"{end:,.0f}" for end in (min(sampled), max(sampled)))
     return (
-        f"Measured beyond the generation: RAUQ takes {number(overheads[RAUQ], places=1)} % more time, methods that "
-        f"compare samples {low if low == high else f'{low} to {high}'} %."
+        f"RAUQ takes {number(100 * overheads[RAUQ], places=1)} % more time, methods that compare samples "
+        f"{low if low == high else f'{low} to {high}'} %."
     )
+
+
+def charges_note(costs: Sequence[Cost]) -> str:
+    """What each measured overhead is charged with; "" where no time is known."""
+    alone = next((cost.alone for cost in costs if cost.alone), None)
+    parts = [
+        f"Overhead one at a time: median of {alone.pairs} prompts, each method charged with its capture, samples and "
+        "computation."
+        if alone
+        else "",
+        "Overhead in batches: the generation includes the capture, which no method is charged with; samples are drawn "
+        "one prompt at a time."
+        if any(not math.isnan(cost.overhead) for cost in costs)
+        else "",
+    ]
+    return joined(*parts)
 
 
 def judges_note(methods: Sequence[str]) -> str:
@@ -206,6 +232,9 @@ def published_overheads() -> str:
     rows = published_runtime().sort_values("overhead_percent", kind="stable")
     costs = [f"{name_of(row.method)} {row.overhead_percent:g} %" for row in rows.itertuples() if row.overhead_percent]
     return f"Published overhead, Llama-3.1 8B: {', '.join(costs)}."
+
+
+COMPARABLE = "It compares with an overhead measured one prompt at a time, not with one in batches."
 
 
 def published_shares() -> str:

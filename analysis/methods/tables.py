@@ -22,8 +22,8 @@ MEAN = "mean of groups"
 def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame:
     """As the paper lays it out: a row for each method; its metric in each group, their mean, its mean rank, its cost.
 
-    Cost: forward passes beyond the generation in words, and as measured on the run seconds an answer and the overhead
-    in percent of the generation.
+    Cost: forward passes beyond the generation in words, and as measured the overhead in percent of the generation, one
+    prompt at a time with its interval and in batches, and seconds an answer in batches (`analysis.runs.costs.Cost`).
     """
     metric = METRICS[found.metric]
     measured = {cost.method: cost for cost in costs}
@@ -114,9 +114,19 @@ def _grid(
 def _cost(method: str, measured: Cost | None) -> dict[str, object]:
     return {
         "forward passes": METHODS[method].cost if method in METHODS else "",
-        "seconds an answer": measured.seconds if measured else float("nan"),
-        "overhead percent": 100 * measured.overhead if measured else float("nan"),
+        **{
+            f"overhead percent, one at a time{end}": 100 * value
+            for end, value in zip(("", ", low", ", high"), _alone(measured), strict=True)
+        },
+        "overhead percent, in batches": 100 * measured.overhead if measured else float("nan"),
+        "seconds an answer, in batches": measured.seconds if measured else float("nan"),
     }
+
+
+def _alone(measured: Cost | None) -> tuple[float, float, float]:
+    if measured is None or measured.alone is None:
+        return (float("nan"),) * 3
+    return measured.alone.overhead, measured.alone.low, measured.alone.high
 
 
 def _distrusted(side: Distrusted, answers: pd.DataFrame, method: str, both: tuple[str, str]) -> pd.DataFrame:

@@ -27,7 +27,7 @@ def _rankings(found: MethodResults) -> tuple[Table, ...]:
             Table(
                 f"methods_{one.metric}",
                 f"Methods by {METRICS[one.metric]}",
-                f"{captions.intervals_caption(one)} Seconds and overhead are beyond the generation, as measured.",
+                f"{captions.intervals_caption(one)} {captions.charges_note(found.costs)}".rstrip(),
                 tables.methods_table(one, found.costs),
             ),
             Table(

@@ -16,7 +16,7 @@ LARGEST_TIMINGS = 64 * 2**20  # bytes
 
 _MOST = 1e15  # of tokens and of seconds
 
-Stage = Literal["generate", "sample", "method"]
+Stage = Literal["generate", "sample", "method", "alone"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,12 @@ class Timing:
     """So many seconds for a stage of so many examples; `tokens` were put out in it, and `method` names the last one's.
 
     "generate": the answers, read where they were given, with what their methods look at. "sample": the samples of
-    them. "method": one method on all of them, whatever other methods had asked the judges before.
+    them. "method": one method on all of them, whatever other methods had asked the judges before. These are wall
+    times, answers in batches.
+
+    "alone": one prompt at a time, CPU seconds of one thread for an answer with all that one method needs, or, without a
+    method, for plain generation without capture (`benchmarks.overhead`). `ratios` are those seconds beside the ones of
+    plain generation, answer by answer.
     """
 
     stage: Stage
@@ -32,6 +37,7 @@ class Timing:
     seconds: float
     tokens: int = 0
     method: str = ""
+    ratios: tuple[float, ...] = ()
 
 
 def summed(timings: Iterable[Timing]) -> Iterator[Timing]:
@@ -46,11 +52,12 @@ def summed(timings: Iterable[Timing]) -> Iterator[Timing]:
             seconds=round(math.fsum(part.seconds for part in parts), 6),
             tokens=sum(part.tokens for part in parts),
             method=method,
+            ratios=tuple(ratio for part in parts for ratio in part.ratios),
         )
 
 
-def add_timings(folder: Path, shard: int, timings: Iterable[Timing]) -> None:
-    """Add how long a shard took to the file of a run, a line for each stage and method.
+def add_timings(folder: Path, shard: int | None, timings: Iterable[Timing]) -> None:
+    """Add how long a shard took, or answers of any, to the file of a run: a line for each stage and method.
 
     Raises:
         RunError: it cannot be written.
@@ -80,4 +87,4 @@ def _timing(line: str) -> Timing | None:
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     whole = 1 <= timing.examples <= MOST_EXAMPLES and 0 <= timing.tokens <= _MOST and 0 <= timing.seconds <= _MOST
-    return timing if whole else None
+    return timing if whole and all(0 < ratio <= _MOST for ratio in timing.ratios) else None

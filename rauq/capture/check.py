@@ -1,4 +1,11 @@
-"""The check of a capture: against float64 weights of the same queries and keys, and that no token sees a later one."""
+"""The check of a capture: against float64 weights of the same queries and keys.
+
+The witness of each call always decides: what was captured has to be what that very call gave. A full pass over the same
+tokens decides besides, on positions, and on the weights of a model that is fed step by step, but only where passes of
+the model agree by themselves. Dynamically quantised activations share a scale with all tokens of their pass, so their
+incremental and full passes differ without any fault of the capture; the difference is shown then, and decides nothing.
+Whether passes agree is measured without cache and capture (`own_drifts`): a cache that counts wrongly is no excuse.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +15,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from rauq.capture import tap
-from rauq.capture.full_pass import attention_matrices, band_of_matrix, eager, mean_difference, misplaced
-from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed, watching
+from rauq.capture.full_pass import (
+    attention_matrices,
+    band_of_matrix,
+    differ_by_themselves,
+    eager,
+    mean_difference,
+    misplaced,
+    own_drifts,
+)
+from rauq.capture.witness import FLOOR, MOST, Call, Softmaxes, nearest, recomputed, softmax_recomputed, watching
 from rauq.errors import InvalidInput
 from rauq.trace import Trace
 
 EXACT = 1e-5  # tolerance between step-by-step feeding and one full pass, in float32 and at scores of ordinary size
 _ORDINARY_SCORE = 10.0
-_MASKED = -32_752  # half of float16's minimum: models mask with that or less
 _RANDOM_TOKENS = 20
 _MOST_TOKENS = 1024
 _ANSWER_TOKENS = 4
@@ -34,7 +47,9 @@ class Check:
     `differences` and `tolerances` are those of one weight in each layer, the one closest to its tolerance (see
     `rauq.capture.witness.recomputed`). `eager_differences` are those of the model's own eager attention, in the model's
     precision, from the same float64 weights: they are shown for comparison and decide nothing; nan for a model that is
-    fed step by step. `problem` says what is wrong however small the differences are, or is empty.
+    fed step by step. `problem` says what is wrong however small the differences are, or is empty. `pass_differences`
+    are those of the captured weights from one full pass, where passes of the model differ by themselves: they decide
+    nothing, and are empty for any other model.
     """
 
     layers: tuple[int, ...]
@@ -42,6 +57,7 @@ class Check:
     tolerances: tuple[float, ...]
     eager_differences: tuple[float, ...]
     problem: str = ""
+    pass_differences: tuple[float, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -61,7 +77,13 @@ class Check:
         found = f"largest difference {self.differences[self.worst]:.1e} (tolerated {self.tolerances[self.worst]:.0e})"
         verdict = "exact" if self.exact else "NOT exact"
         layers = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'}"
-        return f"{verdict}: {layers}, {found}{f'; {self.problem}' if self.problem else ''}"
+        largest = max(self.pass_differences, default=0.0)
+        passes = (
+            f"incremental and full passes of the model differ by {largest:.1e}, which decides nothing"
+            if largest
+            else ""
+        )
+        return "; ".join([f"{verdict}: {layers}, {found}", *filter(None, [self.problem, passes])])
 
 
 _UNKNOWN = np.array(np.nan)
@@ -110,20 +132,26 @@ def _check_tapped(model: PreTrainedModel, ids: Sequence[int], answer: _Answer) -
 
     Both traces have to hold the weights that are recomputed in float64, from the queries and keys of that generation
     and from the mask, scaling, softcap and sinks that the eager function received. The two generations are never
-    compared with each other, since rounding errors grow differently in each.
+    compared with each other, since rounding errors grow differently in each. Positions are compared with one full pass,
+    unless passes of the model differ by themselves.
     """
     with eager(model):
         first = _observed(model, ids, answer)
     passes = [first, _observed(model, ids, answer, eager_pass=first)] if tap.implementations(model) else [first]
     layers = first.trace.layers
-    pairs = [_closest(layer, passes) for layer in layers]
+    differences, tolerances = zip(*(_closest(layer, passes) for layer in layers), strict=True)
     noise = [max(mean_difference(one.eager, one.weights) for one in first.seen[layer]) for layer in layers]
+    matrices = _one_pass(model, first.trace)
+    comparable = not differ_by_themselves(own_drifts(model, _tokens(first.trace), matrices), noise)
     return Check(
         layers=layers,
-        differences=tuple(difference for difference, _ in pairs),
-        tolerances=tuple(tolerance for _, tolerance in pairs),
-        eager_differences=tuple(_eager_difference(first.seen[layer]) for layer in layers),
-        problem=_unknown_part(first) or misplaced(first.trace.attention, _one_pass(model, first.trace), noise),
+        differences=differences,
+        tolerances=tolerances,
+        eager_differences=tuple(
+            max(_difference(one.eager, one.weights) for one in first.seen[layer]) for layer in layers
+        ),
+        problem=_unknown_part(first) or (misplaced(first.trace.attention, matrices, noise) if comparable else ""),
+        pass_differences=() if comparable else _from_full_pass(first.trace, matrices),
     )
 
 
@@ -133,24 +161,63 @@ def _check_stepwise(model: PreTrainedModel, ids: Sequence[int], answer: _Answer)
     Such a model returns its own weights; there are no queries and keys to recompute them from. Rounding differs between
     the two, in proportion to the scores: 1e-5 is tolerated in float32 (2e-2 in lower precision) up to scores of 10, and
     in proportion beyond. The weights also have to be nearer to their own positions in that pass than to any other.
+    Where passes of the model differ by themselves by more than that, the scores of the very same steps decide instead.
     """
-    with _LargestScore() as scores:
+    with Softmaxes() as called:
         trace = answer(ids)
     matrices = _one_pass(model, trace)
-    expected = [band_of_matrix(matrix, len(ids) - 1) for matrix in matrices]
     base = EXACT if model.dtype == torch.float32 else MOST
-    tolerance = min(1.0, base * max(1.0, scores.largest / _ORDINARY_SCORE))
+    tolerance = min(1.0, base * max(1.0, called.largest / _ORDINARY_SCORE))
+    if any(moved.max() > tolerance for moved in own_drifts(model, _tokens(trace), matrices)):
+        return _check_steps(_steps(trace, called, model.dtype), matrices)
     return Check(
         layers=trace.layers,
-        differences=tuple(map(_difference, trace.attention, expected)),
+        differences=_from_full_pass(trace, matrices),
         tolerances=(tolerance,) * len(trace.layers),
         eager_differences=(np.nan,) * len(trace.layers),
         problem=misplaced(trace.attention, matrices, noise=(0.0,) * len(trace.layers)),
     )
 
 
+def _steps(trace: Trace, called: Softmaxes, dtype: torch.dtype) -> _Pass:
+    """The captured rows of each layer, from the scores of the same steps; none where softmax was called otherwise."""
+    num_layers, num_rows, end = len(trace.layers), trace.attention.shape[2], len(_tokens(trace))
+    scores = called.scores[-num_layers * num_rows :]
+    if len(scores) < num_layers * num_rows or scores[-1].shape[-1] != end:
+        return _Pass(trace, {})
+    seen = []
+    for call, entered in enumerate(scores):
+        weights, tolerated = softmax_recomputed(entered, dtype)
+        fed = end - num_rows + 1 + call // num_layers
+        seen.append(_Seen(nearest(weights, end=fed).numpy(), nearest(tolerated, end=fed).numpy()))
+    return _Pass(trace, {layer: seen[place::num_layers] for place, layer in enumerate(trace.layers)})
+
+
+def _check_steps(steps: _Pass, matrices: Sequence[np.ndarray]) -> Check:
+    """Compare the trace of a model that is fed step by step with float64 softmaxes of the scores of those steps."""
+    layers = steps.trace.layers
+    differences, tolerances = zip(*(_closest(layer, [steps]) for layer in layers), strict=True)
+    return Check(
+        layers=layers,
+        differences=differences,
+        tolerances=tolerances,
+        eager_differences=(np.nan,) * len(layers),
+        pass_differences=_from_full_pass(steps.trace, matrices),
+    )
+
+
+def _from_full_pass(trace: Trace, matrices: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """The largest difference (L,) of captured weights from those of one full pass."""
+    expected = [band_of_matrix(matrix, len(trace.prompt_ids) - 1) for matrix in matrices]
+    return tuple(map(_difference, trace.attention, expected))
+
+
 def _one_pass(model: PreTrainedModel, trace: Trace) -> list[np.ndarray]:
-    return attention_matrices(model, [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()], trace.layers)
+    return attention_matrices(model, _tokens(trace), trace.layers)
+
+
+def _tokens(trace: Trace) -> list[int]:
+    return [*trace.prompt_ids.tolist(), *trace.answer_ids.tolist()]
 
 
 def _observed(model: PreTrainedModel, ids: Sequence[int], answer: _Answer, *, eager_pass: _Pass | None = None) -> _Pass:
@@ -201,7 +268,7 @@ def _closest(layer: int, passes: Sequence[_Pass]) -> tuple[float, float]:
     """Difference and tolerance of that weight of one layer, in any of the passes, that is closest to its tolerance."""
     pairs = []
     for one in passes:
-        if layer not in one.trace.layers:
+        if layer not in one.trace.layers or not one.seen.get(layer):
             return float("inf"), MOST
         expected = np.concatenate([seen.weights for seen in one.seen[layer]], axis=1)
         tolerated = np.maximum(np.concatenate([seen.tolerated for seen in one.seen[layer]], axis=1), FLOOR)
@@ -213,10 +280,6 @@ def _closest(layer: int, passes: Sequence[_Pass]) -> tuple[float, float]:
         place = np.nanargmax(differences / tolerated)
         pairs.append((float(differences.flat[place]), float(tolerated.flat[place])))
     return max(pairs, key=lambda pair: pair[0] / pair[1])
-
-
-def _eager_difference(seen: Sequence[_Seen]) -> float:
-    return max(_difference(one.eager, one.weights) for one in seen)
 
 
 def _unknown_part(first: _Pass) -> str:
@@ -235,26 +298,3 @@ def _unknown_part(first: _Pass) -> str:
 def _difference(captured: np.ndarray, expected: np.ndarray) -> float:
     same_holes = np.array_equal(np.isnan(captured), np.isnan(expected))
     return float(np.nanmax(np.abs(captured - expected))) if same_holes else float("inf")
-
-
-class _LargestScore(TorchFunctionMode):
-    """The largest score, in absolute value, that entered a softmax; masked ones are left out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = 0.0
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in {torch.softmax, torch.Tensor.softmax, nn.functional.softmax} and args:
-            scores = args[0]
-            visible = scores[scores > _MASKED]
-            if visible.numel():
-                self.largest = max(self.largest, float(visible.abs().max()))
-        return func(*args, **(kwargs or {}))
-
-
-def looks_ahead(logits: Tensor) -> bool:
-    """Whether the first position of two sequences that differ only after it has different logits (2, 2, V)."""
-    first, second = logits[:, 0].float()
-    tolerance = 1e-4 if logits.dtype == torch.float32 else 5e-2
-    return not torch.allclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -1,10 +1,11 @@
-"""One eager pass over a whole text, without a cache: every row and column of its matrices has one meaning."""
+"""One pass over a whole text, without a cache: every row and column has one meaning, and no token sees a later one."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from rauq.errors import UnsupportedModel
@@ -26,6 +27,28 @@ def attention_matrices(model: PreTrainedModel, ids: Sequence[int], layers: Seque
         )
         raise UnsupportedModel(message)
     return [weights[0].float().cpu().numpy() for weights in given]
+
+
+def own_drifts(model: PreTrainedModel, ids: Sequence[int], matrices: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """How far the weights (H, T/2, T/2) of the first half of the ids move with the second half in the same pass.
+
+    `matrices` (H, T, T) are those of all ids, one a layer. In a causal model only rounding moves them, unless what a
+    token gets depends on the others of its pass, as dynamically quantised activations do by their common scale. Neither
+    a cache nor a capture takes part, so neither can be at fault.
+    """
+    half = max(1, len(ids) // 2)
+    alone = attention_matrices(model, ids[:half], range(len(matrices)))
+    return [np.abs(short - whole[:, :half, :half]) for short, whole in zip(alone, matrices, strict=True)]
+
+
+def differ_by_themselves(drifts: Sequence[np.ndarray], noise: Sequence[float]) -> bool:
+    """Whether passes of the model move its weights further, on average in any layer, than rounding does.
+
+    `drifts` are those of `own_drifts`, and `noise` (L,) is that of `misplaced`.
+    """
+    return any(
+        float(moved.mean()) > max(_ROUNDING, _SAFETY * rounding) for moved, rounding in zip(drifts, noise, strict=True)
+    )
 
 
 def band_of_matrix(matrix: np.ndarray, first_row: int) -> np.ndarray:
@@ -76,3 +99,10 @@ def eager(model: PreTrainedModel) -> Iterator[None]:
     finally:
         for config, name in before:
             config._attn_implementation = name  # noqa: SLF001
+
+
+def looks_ahead(logits: Tensor) -> bool:
+    """Whether the first position of two sequences that differ only after it has different logits (2, 2, V)."""
+    first, second = logits[:, 0].float()
+    tolerance = 1e-4 if logits.dtype == torch.float32 else 5e-2
+    return not torch.allclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from transformers import AttentionInterface, PreTrainedModel
 
 from rauq.capture import tap
@@ -21,6 +22,7 @@ ROUNDING = 2.0**-24  # unit roundoff of float32, in which every band is computed
 FLOOR = 1e-6  # a difference of a weight that is too small for any figure to show
 MOST = 2e-2  # never tolerated, whatever the scores are
 
+_MASKED = -32_752  # half of float16's minimum: models mask with that or less
 _SOFTMAX_ROUNDINGS = 128  # exponentials, their sum and the division: relative to the weight
 _one_at_a_time = threading.Lock()  # the functions are swapped for all threads, and put back in order
 
@@ -71,6 +73,28 @@ def watching(model: PreTrainedModel, note: Callable[[Call], None]) -> Iterator[N
                 AttentionInterface.register(name, attend)
 
 
+class Softmaxes(TorchFunctionMode):
+    """What entered softmax: the largest score, in absolute value and without masked ones, and the scores of each query.
+
+    Only a call for one query of one sequence, (1, H, 1, T), is kept: so a model is fed step by step.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0.0
+        self.scores: list[Tensor] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in {torch.softmax, torch.Tensor.softmax, nn.functional.softmax} and args:
+            scores = args[0]
+            visible = scores[scores > _MASKED]
+            if visible.numel():
+                self.largest = max(self.largest, float(visible.abs().max()))
+            if scores.ndim == 4 and scores.shape[0] == scores.shape[2] == 1:
+                self.scores.append(scores[0].detach().clone())
+        return func(*args, **(kwargs or {}))
+
+
 def recomputed(call: Call) -> tuple[Tensor, Tensor]:
     """The weights (H, n, T) of a call, in float64 on the CPU, and how far each may be off in float32.
 
@@ -99,6 +123,16 @@ def recomputed(call: Call) -> tuple[Tensor, Tensor]:
         errors += ROUNDING * bias.abs().where(bias.isfinite(), 0.0)
     weights = _softmax(scores, call.options.get("s_aux"))
     return weights, _tolerated(weights, errors)
+
+
+def softmax_recomputed(scores: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Softmax (H, n, T) of scores in float64 on the CPU, and how far weights that are returned in `dtype` may be off.
+
+    They are rounded once to that dtype, besides the roundings of a float32 softmax (`recomputed`).
+    """
+    weights = torch.softmax(_double(scores), dim=-1)
+    rounding = _SOFTMAX_ROUNDINGS * ROUNDING + torch.finfo(dtype).eps
+    return weights, (rounding * weights + FLOOR).clamp(max=MOST)
 
 
 def nearest(weights: Tensor, *, end: int) -> Tensor:

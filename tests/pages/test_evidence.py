@@ -114,6 +114,17 @@ def test_a_damaged_record_is_an_error_that_says_which(folder):
     assert "capture.json" in texts(page)
 
 
+def test_published_costs_stand_beside_what_was_measured_one_prompt_at_a_time(folder):
+    def caption():
+        page = open_evidence(view="paper", published="overall_results_roc_auc.Llama-3.1 8B")
+        [found] = [one.value for one in page.caption if "Published overhead" in one.value]
+        return found
+
+    assert caption().endswith("with an overhead measured one prompt at a time, not with one in batches.")
+    save(make_record("overhead", finding="RAUQ takes 3 % more."), folder)
+    assert caption().endswith("Measured here with the embedded model: RAUQ takes 3 % more.")
+
+
 @pytest.mark.parametrize("name", ["view", "table", "published", "run"])
 def test_what_a_link_gets_wrong_is_mended_and_told(name):
     page = open_evidence(**{"view": "limits", name: "../x"})

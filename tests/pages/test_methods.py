@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.runs import library
-from analysis.runs.costs import Cost
+from analysis.runs.costs import Alone, Cost
 from pages.ui.links import PUBLISHED
 from tests.analysis.report.made_run import rename_methods
 from tests.pages.sets import APP, clicked, drawn, make, said, undefined
@@ -163,7 +163,8 @@ def test_the_best_of_a_column_is_bold_and_the_best_two_carry_a_sign():
 
 @pytest.mark.usefixtures("small")
 def test_rauq_is_found_at_a_glance_and_costs_stand_before_the_groups(monkeypatch):
-    known = [Cost(method, 0.5, 0.25) for method in ("rauq", *OTHERS)]
+    alone = Alone(overhead=0.02, low=-0.01, high=0.05, pairs=30)
+    known = [Cost("rauq", 0.5, 0.25, alone=alone), *(Cost(method, 0.5, 0.25) for method in OTHERS)]
     monkeypatch.setattr("pages.ui.cache.costs", lambda _run: known)
     table = open_methods(run="small").dataframe[0]
     own = table.value["0"].tolist().index("RAUQ")
@@ -171,9 +172,10 @@ def test_rauq_is_found_at_a_glance_and_costs_stand_before_the_groups(monkeypatch
     assert set(tinted) == {str(own)}
     headings = [column["label"] for column in json.loads(table.proto.columns).values() if "label" in column]
     assert headings == [
-        *("method", "mean of groups", "mean rank", "overhead %", "seconds", "all answers", "one", "two"),
-        "extra forward passes",
+        *("method", "mean of groups", "mean rank", "overhead one at a time, %", "overhead in batches, %"),
+        *("seconds in batches", "all answers", "one", "two", "extra forward passes"),
     ]
+    assert table.value["3"].tolist().count(2.0) == 1  # in percent, and unknown of the others
 
 
 @pytest.mark.usefixtures("small")

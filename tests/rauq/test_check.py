@@ -1,12 +1,17 @@
 """The check of a capture: what is exact passes whatever the scores are, in every precision, and nothing else does."""
 
 import threading
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.ao.quantization import quantize_dynamic
 from transformers.models.llama import modeling_llama
 
+from rauq.capture import check as check_module
 from rauq.capture import feed as feed_module
 from rauq.capture import tap
 from rauq.capture.check import Check
@@ -107,6 +112,78 @@ def test_misplaced_weights_of_a_model_fed_step_by_step_are_not_exact(name, dtype
     for shift in (1, -1):
         monkeypatch.setattr(feed_module, "_nearest", lambda weights, shift=shift: real(weights).roll(shift, dims=-1))
         assert not lm.check(PROMPT).exact
+
+
+def quantised(name, **changes):
+    """The tiny model with dynamic int8: the scale of its activations is common to all tokens of a pass."""
+    model = tiny_model(replace(named(name), std=0.5), **changes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch names a successor in another package
+        return quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"), [("llama", {"num_hidden_layers": 8}), ("bloom", {}), ("gptj", {}), ("mpt", {})]
+)
+def test_dynamic_quantisation_is_checked_call_by_call(name, changes):
+    found = wrapped(quantised(name, **changes)).check(PROMPT)
+    assert found.exact
+    assert max(found.differences) < 1e-5
+    assert max(found.pass_differences) > 1e-2
+    assert len(found.pass_differences) == len(found.layers)
+    assert str(found).endswith(f"differ by {max(found.pass_differences):.1e}, which decides nothing")
+
+
+@pytest.mark.parametrize("mutant", ["one key off", "another head", "rounded queries", "a stale key"])
+def test_a_wrong_capture_of_a_quantised_model_is_not_exact(mutant, monkeypatch):
+    lm = wrapped(quantised("qwen2" if mutant == "a stale key" else "llama", num_hidden_layers=8))
+    MUTANTS[mutant].break_it(monkeypatch)
+    found = lm.check(PROMPT)
+    assert not found.exact
+    assert found.pass_differences
+
+
+@pytest.mark.parametrize("name", ["bloom", "gptj", "mpt"])
+def test_misplaced_weights_of_a_quantised_model_fed_step_by_step_are_not_exact(name, monkeypatch):
+    lm, real = wrapped(quantised(name)), feed_module._nearest
+    for change in (
+        lambda weights: real(weights).roll(1, dims=-1),
+        lambda weights: real(weights).roll(-1, dims=-1),
+        lambda weights: real(weights).roll(1, dims=1),
+        lambda weights: real(weights) * (1 + 2**-9),
+    ):
+        monkeypatch.setattr(feed_module, "_nearest", change)
+        found = lm.check(PROMPT)
+        assert not found.exact
+        assert found.pass_differences
+
+
+def test_a_cache_that_counts_wrongly_does_not_excuse_a_difference_between_passes(monkeypatch):
+    """Passes without a cache agree, so one full pass decides, whatever the incremental pass gives."""
+    lm, real = tiny_language_model(named("gptj")), feed_module.CachedModel._mask_and_positions
+    monkeypatch.setattr(
+        feed_module.CachedModel,
+        "_mask_and_positions",
+        lambda cached, num_new: {"position_ids": real(cached, num_new)["position_ids"] // 2},
+    )
+    found = lm.check(PROMPT)
+    assert not found.exact
+    assert not found.pass_differences
+
+
+def test_positions_of_a_model_whose_passes_agree_are_still_compared_with_one_full_pass(monkeypatch):
+    lm, real = tiny_language_model(named("llama")), check_module._one_pass
+    monkeypatch.setattr(check_module, "_one_pass", lambda lm, trace: [one[..., ::-1].copy() for one in real(lm, trace)])
+    monkeypatch.setattr(check_module, "own_drifts", lambda *_: [np.zeros(1)] * len(lm.layers))
+    found = lm.check(PROMPT)
+    assert "at other positions than in one full pass" in found.problem
+    assert not found.pass_differences
+
+
+def test_a_model_that_calls_no_softmax_of_torch_step_by_step_is_not_excused(monkeypatch):
+    lm = wrapped(quantised("bloom"))
+    monkeypatch.setattr("rauq.capture.check._steps", lambda trace, *_: check_module._Pass(trace, {}))
+    assert not lm.check(PROMPT).exact
 
 
 def test_a_model_that_cannot_be_captured_exactly_is_refused_with_the_reason(monkeypatch):

@@ -63,6 +63,8 @@ def _found(job: Job, check: "Check") -> None:
     chart(check_differences(check, dark=is_dark()), "self_check", "Difference of each layer, log scale")
     if beside := captions.eager_sentence(check, job.dtype):
         st.text(beside)
+    if passes := captions.passes_sentence(check):
+        st.text(passes)
     st.caption(_CAPTION)
 
 

@@ -9,7 +9,7 @@ from analysis import paper
 from analysis.answer_sets.captions import joined
 from analysis.evidence import captions
 from analysis.evidence.record import Record
-from analysis.methods.captions import published_overheads
+from analysis.methods.captions import COMPARABLE, published_overheads
 from analysis.metrics import METRICS
 from analysis.paper import Published, published_tables
 from analysis.report.report_tables import Table
@@ -32,13 +32,12 @@ _PARTS = ("metric", "model", "topic")
 
 def paper_tables(asked: Asked, kept: Mapping[str, Record]) -> None:
     """One table of the paper, chosen by metric, model and topic, with a run beside it on demand."""
-    del kept  # nothing of it was measured here
     at_hand = published_tables()
     one = next((table for table in at_hand if ref(table) == asked.published), at_hand[0])
     _pickers(at_hand, one, asked.run)
     beside = None if asked.run is None else beside_paper(asked.run, one)
     headline(one.title)
-    _draw(one, beside)
+    _draw(one, beside, kept.get("overhead"))
 
 
 def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> None:
@@ -80,7 +79,7 @@ def _choose_run() -> None:
     put_in_url(RUN, st.session_state[place.picker(PAGE)] or None)
 
 
-def _draw(one: Published, beside: Beside | None) -> None:
+def _draw(one: Published, beside: Beside | None, overhead: Record | None) -> None:
     frame = paper.published(one.table, one.model)
     methods, names = frame["method"].tolist(), frame["published"].tolist()
     values = [name for name in frame if name not in {"method", "published"}]
@@ -91,6 +90,12 @@ def _draw(one: Published, beside: Beside | None) -> None:
         frame = frame.assign(**beside.cells(methods))
     columns += [numbers(name, frame[name].tolist(), places=3) for name in values]
     show_table(columns, alt=one.title, ours=names.index("RAUQ") if "RAUQ" in names else None)
-    caption = joined(captions.PUBLISHED, published_overheads() if one.kind == "methods" else "")
+    costs = (published_overheads(), _measured(overhead)) if one.kind == "methods" else ()
+    caption = joined(captions.PUBLISHED, *costs)
     st.caption(caption)
     take_along(Table(f"{one.table}_{one.metric}", one.title, caption, frame))
+
+
+def _measured(overhead: Record | None) -> str:
+    """What was measured here to set beside the published overhead."""
+    return COMPARABLE if overhead is None else f"Measured here with the embedded model: {overhead.finding}"

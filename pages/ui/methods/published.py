@@ -50,4 +50,9 @@ def _show(one: Published) -> None:
         alt=one.title,
         ours=rows.index(_OURS) if _OURS in rows else None,
     )
-    st.caption(joined(captions.published_note(), captions.published_overheads() if one.kind == "methods" else ""))
+    st.caption(joined(captions.published_note(), *_overheads(one)))
+
+
+def _overheads(one: Published) -> tuple[str, ...]:
+    """The published cost, which stands beside tables of methods alone."""
+    return (captions.published_overheads(), captions.COMPARABLE) if one.kind == "methods" else ()

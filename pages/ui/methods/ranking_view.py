@@ -25,8 +25,17 @@ from pages.ui.methods.tables import Column, compared, numbers, show_table, take_
 from pages.ui.of_run.drawing import chart, sentence
 
 _PASSES = "Of the model that answered, beyond the generation, with K samples of N tokens."
-_SECONDS = "Seconds an answer beyond its generation, measured on this run: samples are charged in full to every method."
-_OVERHEAD = "These seconds in percent of those of the generation, which answers many prompts at once."
+_ALONE = (
+    "Percent beyond plain generation without capture, one prompt at a time, with its 95 % interval. Each method is "
+    "charged with the capture, the samples and the computation that it needs. Compare this one with the paper."
+)
+_SECONDS = (
+    "Seconds an answer beyond its generation in batches: samples are charged in full to every method, no capture is."
+)
+_OVERHEAD = (
+    "These seconds in percent of those of the generation, which answers many prompts at once and includes the capture. "
+    "It does not compare with the paper."
+)
 
 
 def ranking(chosen: Chosen) -> None:
@@ -45,7 +54,10 @@ def ranking(chosen: Chosen) -> None:
         ours=methods.index(RAUQ) if RAUQ in methods else None,
     )
     caption = joined(
-        captions.intervals_caption(found), captions.judges_note(methods), groups_note(chosen.answers["group"])
+        captions.intervals_caption(found),
+        captions.charges_note(costs),
+        captions.judges_note(methods),
+        groups_note(chosen.answers["group"]),
     )
     st.caption(f"① best, ② second of a column. {caption}")
     take_along(Table("methods", "Methods", caption, tables.methods_table(found, costs)))
@@ -69,11 +81,26 @@ def _differences(found: Comparison) -> None:
 def _measured(costs: Sequence[Cost]) -> list[Column]:
     """What each method took on this run; nothing where no time is known."""
     if all(math.isnan(cost.seconds) for cost in costs):
-        return []
+        return _alone(costs)
     return [
-        numbers("overhead %", [100 * cost.overhead for cost in costs], places=1, help=_OVERHEAD),
-        numbers("seconds", [cost.seconds for cost in costs], places=3, help=_SECONDS),
+        *_alone(costs),
+        numbers("overhead in batches, %", [100 * cost.overhead for cost in costs], places=1, help=_OVERHEAD),
+        numbers("seconds in batches", [cost.seconds for cost in costs], places=3, help=_SECONDS),
     ]
+
+
+def _alone(costs: Sequence[Cost]) -> list[Column]:
+    """The overhead one prompt at a time; nothing where it was not measured."""
+    found = [cost.alone for cost in costs]
+    if not any(found):
+        return []
+    ends = [(math.nan,) * 3 if one is None else (one.overhead, one.low, one.high) for one in found]
+    values = [100 * value for value, _, _ in ends]
+    words = [
+        "–" if math.isnan(value) else f"{value:,.1f} [{100 * low:,.1f}, {100 * high:,.1f}]"
+        for value, (_, low, high) in zip(values, ends, strict=True)
+    ]
+    return [Column(title="overhead one at a time, %", values=values, words=words, help=_ALONE)]
 
 
 def _passes(methods: Sequence[str]) -> Column:

@@ -53,6 +53,13 @@ def test_a_check_names_what_is_wrong_besides_the_differences():
     assert captions.check_sentence(found) == "Not exact: it has a part that is not captured."
 
 
+def test_a_difference_between_passes_is_shown_and_said_to_be_for_information():
+    differing = Check((0, 1), (1e-7, 1e-7), (1e-5, 1e-5), (0.0, 0.0), pass_differences=(2e-2, 0.2))
+    assert differing.exact
+    assert "differ by up to 2.0e-01" in captions.passes_sentence(differing)
+    assert captions.passes_sentence(Check((0,), (1e-7,), (1e-5,), (0.0,))) == ""
+
+
 def test_eager_attention_is_said_with_its_precision_where_it_is_known():
     found = Check((0, 1), (1e-7, 1e-7), (1e-5, 1e-5), (2e-3, 4.9e-2))
     assert captions.eager_sentence(found, "bfloat16").endswith("attention in bfloat16 is up to 4.9e-02 from float64.")

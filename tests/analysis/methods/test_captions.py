@@ -11,7 +11,7 @@ from analysis.methods.errors import error_analysis
 from analysis.methods.groups import groups_of
 from analysis.methods.rejections import rejections
 from analysis.quality.judgement import Thresholds
-from analysis.runs.costs import Cost
+from analysis.runs.costs import Alone, Cost
 from tests.analysis.methods.made_up import SKILL, made_up
 
 
@@ -43,10 +43,28 @@ def test_the_cost_of_rauq_stands_beside_that_of_samples_and_only_where_both_are_
     rauq, luq, sar = Cost("rauq", 0.01, 0.014), Cost("luq", 2.0, 7.89), Cost("sar", 2.0, 7.951)
     unknown = Cost("luq", np.nan, np.nan, "no times")
     assert captions.costs_sentence([rauq, luq, sar, Cost("msp", 0, 0)]) == (
-        "Measured beyond the generation: RAUQ takes 1.4 % more time, methods that compare samples 789 to 795 %."
+        "Measured in batches, which does not compare with the paper's figures: RAUQ takes 1.4 % more time, methods "
+        "that compare samples 789 to 795 %."
     )
     assert captions.costs_sentence([rauq, luq]).endswith("samples 789 %.")
     assert captions.costs_sentence([rauq, unknown]) == captions.costs_sentence([luq]) == ""
+
+
+def alone(method, overhead):
+    return Cost(method, 0.01, 0.5, alone=Alone(overhead=overhead, low=overhead - 0.01, high=overhead + 0.01, pairs=30))
+
+
+def test_the_cost_one_prompt_at_a_time_comes_before_that_in_batches_and_each_says_what_is_charged():
+    costs = [alone("rauq", 0.031), alone("luq", 1.67), alone("sar", 2.03), alone("msp", 0.0)]
+    assert captions.costs_sentence(costs) == (
+        "Measured one prompt at a time, beyond plain generation without capture: RAUQ takes 3.1 % more time, methods "
+        "that compare samples 167 to 203 %."
+    )
+    both = captions.charges_note(costs)
+    assert "median of 30 prompts, each method charged with its capture, samples and computation." in both
+    assert "in batches: the generation includes the capture, which no method is charged with" in both
+    assert captions.charges_note([Cost("rauq", 0.01, 0.014)]).startswith("Overhead in batches")
+    assert captions.charges_note([Cost("rauq", np.nan, np.nan, "no times")]) == ""
 
 
 def test_a_judge_in_place_of_the_papers_is_named():

@@ -21,7 +21,7 @@ from analysis.methods.tables import (
 from analysis.quality.judgement import Thresholds
 from analysis.report.latex import latex_table
 from analysis.report.report_tables import csv_table
-from analysis.runs.costs import Cost
+from analysis.runs.costs import Alone, Cost
 from tests.analysis.methods.made_up import SKILL, made_up
 
 HOSTILE = ("mean", "=1+1 \\ & _ <b>\n")
@@ -40,15 +40,19 @@ def found(answers):
 
 
 def test_the_papers_layout_has_a_row_a_method_and_says_what_it_cost(found):
-    costs = (Cost("msp", 0.5, 0.25), Cost("rauq", 0.001, 0.003))
+    alone = Alone(overhead=0.02, low=-0.01, high=0.05, pairs=30)
+    costs = (Cost("msp", 0.5, 0.25), Cost("rauq", 0.001, 0.003, alone=alone))
     table = methods_table(found, costs).set_index("method")
     assert table.index[0] == "RAUQ"
     assert table.loc["RAUQ", "PRR of all"] == found.of_group("all")[0].value
     assert table.loc["RAUQ", "PRR of mean"] == found.of_group("mean")[0].value  # a group called so
     assert table.loc["RAUQ", "mean PRR"] == found.means[0].value
     assert table["mean rank"].tolist() == found.mean_ranks.tolist()
-    assert table.loc["MSP", ["seconds an answer", "overhead percent"]].tolist() == [0.5, 25]
-    assert table["seconds an answer"].isna().sum() == 2  # no time is known of the others
+    assert table.loc["MSP", ["seconds an answer, in batches", "overhead percent, in batches"]].tolist() == [0.5, 25]
+    assert table["seconds an answer, in batches"].isna().sum() == 2  # no time is known of the others
+    one_at_a_time = [f"overhead percent, one at a time{end}" for end in ("", ", low", ", high")]
+    assert table.loc["RAUQ", one_at_a_time].tolist() == [2, -1, 5]
+    assert table.loc["MSP", one_at_a_time].isna().all()
     assert table["forward passes"].all()
 
 

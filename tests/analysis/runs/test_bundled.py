@@ -9,6 +9,8 @@ import pytest
 import rauq
 from analysis.datasets.embedded import embedded_set
 from analysis.datasets.example import DataSet
+from analysis.evidence.record import records
+from analysis.methods.names import name_of
 from analysis.quality.measures import load_judge
 from analysis.runs.arrays import batch
 from analysis.runs.choosing import without_download
@@ -83,6 +85,15 @@ def test_it_has_every_method_that_needs_no_download_and_their_costs(run):
     assert run.methods == without_download("atlas", DataSet(name="atlas", examples=run.examples))
     assert (run.manifest.request.samples, run.manifest.request.seed) == (5, 0)
     assert all(math.isfinite(cost.seconds) and math.isfinite(cost.overhead) for cost in costs(run))
+    assert all(cost.alone.low <= cost.alone.overhead <= cost.alone.high for cost in costs(run))
+
+
+def test_its_costs_one_prompt_at_a_time_are_those_of_the_record(run):
+    record = records()["overhead"]
+    kept = {name_of(cost.method): cost.alone for cost in costs(run)}
+    assert set(kept) == {row[0] for row in record.rows}
+    for name, _, median, _, _, pairs, _ in record.rows:
+        assert (100 * kept[name].overhead, kept[name].pairs) == (pytest.approx(median, abs=1e-3), pairs)
 
 
 def test_every_method_gives_its_stored_number_again(run, lm):

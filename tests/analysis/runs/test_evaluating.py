@@ -15,7 +15,7 @@ from analysis.runs.files import TIMINGS
 from analysis.runs.loaded import load_for
 from analysis.runs.opened import open_run
 from analysis.runs.preparing import prepare, request_for
-from analysis.runs.timings import read_timings
+from analysis.runs.timings import Timing, add_timings, read_timings
 from rauq.errors import OutOfMemory
 from rauq.judges.judges import AskedOnce, Judges
 from rauq.language_model import LanguageModel
@@ -147,6 +147,19 @@ def test_a_method_costs_what_it_took_and_its_samples(run):
     assert counts["sample", ""] == counts["method", "rauq"] == 12
 
 
+def test_what_was_measured_one_prompt_at_a_time_stands_beside_the_batches(finished):
+    before = {cost.method: cost for cost in costs(open_run(finished))}
+    assert all(cost.alone is None for cost in before.values())
+    for ratios in ((7.0,), (1.5, 1.0, 1.25, 9.0, 1.25)):  # the last measurement counts
+        parts = [Timing(stage="alone", examples=1, seconds=1.0, method="rauq", ratios=(ratio,)) for ratio in ratios]
+        add_timings(finished, None, parts)
+    after = {cost.method: cost for cost in costs(open_run(finished))}
+    found = after["rauq"].alone
+    assert (found.overhead, found.pairs) == (0.25, 5)
+    assert 0 <= found.low <= found.overhead <= found.high <= 8
+    assert {name: replace(cost, alone=None) for name, cost in after.items()} == before
+
+
 def test_a_generation_that_took_no_time_has_no_overhead_and_the_reason(finished):
     rows = [json.loads(line) for line in (finished / TIMINGS).read_text(encoding="utf-8").splitlines()]
     timeless = [row | {"seconds": 0.0} if row["stage"] == "generate" else row for row in rows]
@@ -171,6 +184,8 @@ def test_without_times_costs_are_unknown_with_the_reason(finished):
         json.dumps({"stage": "generate", "examples": 0, "seconds": 1.0}),
         json.dumps({"stage": "generate", "examples": 1, "seconds": float("inf")}),
         json.dumps({"stage": "generate", "examples": 1, "seconds": "1"}),
+        json.dumps({"stage": "alone", "examples": 1, "seconds": 1.0, "method": "rauq", "ratios": [0.0]}),
+        json.dumps({"stage": "alone", "examples": 1, "seconds": 1.0, "method": "rauq", "ratios": [float("nan")]}),
         "[" * 100_000,
     ],
 )

@@ -1,0 +1,251 @@
+"""What each method costs beyond plain generation, one prompt at a time, as the paper's table of runtimes has it.
+
+Plain: generation without capture, by the same loop. A method is charged with all that it needs, as if it were alone:
+with the capture of attention where it looks at attention, with its own samples, drawn without capture where it needs
+none of them, and with its own computation. CPU times of one thread; every way of an example takes its turn, each order
+first in every second example. The run keeps what was measured, and shows it beside its overhead in batches.
+
+    python -m benchmarks.overhead [--run FOLDER] [--pairs 120] [--record]
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
+
+import torch
+from rauq.atlas.oracles import facts_for_prompt
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers import logging as transformers_logging
+
+from analysis.datasets.example import Example
+from analysis.evidence.record import Bound, Cell, Record
+from analysis.methods.names import name_of
+from analysis.pipeline import evaluation_of
+from analysis.runs.costs import costs
+from analysis.runs.evaluating import Evaluation
+from analysis.runs.library import bundled_folder
+from analysis.runs.opened import Run, open_run
+from analysis.runs.timings import Timing, add_timings
+from benchmarks.paired import Ratio, cpu_seconds, ratio
+from benchmarks.recording import at_most, finish, measured, parser, tell
+from rauq import LanguageModel
+from rauq.capture.extras import NOTHING, Kept
+from rauq.capture.feed import CachedModel
+from rauq.methods.evaluate import evaluate
+from rauq.methods.table import METHODS
+from rauq.trace import NUM_BANDS, Extra, Trace
+
+QUIET = 0.05  # of plain generation: a wider interval shows that other programs had the machine too
+
+Extras = tuple[Extra, ...]
+Way = tuple[str, Extras | None]
+"""What is run, "answer" or "samples", and what is captured besides attention; None where nothing is captured."""
+
+
+class PlainFeed:
+    """Feeds tokens and captures nothing: what is left of generation without this project's capture."""
+
+    def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
+        self.cached, self.kept, self.rows, self.batch = CachedModel(model, padding), kept, 0, len(padding)
+
+    def feed(self, ids: Tensor, *, tail: int) -> Tensor:
+        """See `rauq.capture.feed.Feed`."""
+        self.rows += tail
+        logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
+        return logits
+
+    def repeat(self, times: int) -> None:
+        """See `rauq.capture.feed.Feed`."""
+        self.batch *= times
+        self.cached.repeat(times)
+
+    def band(self) -> Tensor:
+        """A band of zeros of one layer and head, as a trace has to have one."""
+        return torch.zeros(self.batch, 1, 1, self.rows, NUM_BANDS)
+
+
+def without_capture(lm: LanguageModel) -> LanguageModel:
+    """The same model, whose answers have no attention."""
+    return replace(lm, feed_type=cast("Any", PlainFeed), layers=(0,), num_heads=1)
+
+
+def ways_of(method: str) -> tuple[Way, ...]:
+    """What a method is charged with besides its own computation: an answer, and samples where it compares them."""
+    row = METHODS[method]
+    answer: Way = ("answer", row.extras if row.extras or row.settings else None)
+    return (answer, ("samples", row.sample_extras or None)) if "samples" in row.needs else (answer,)
+
+
+def charged(method: str, samples: int) -> str:
+    """The same in words."""
+    words = []
+    for what, extras in ways_of(method):
+        captured = "" if extras is None else f" with {' and '.join(extras) or 'attention'} captured"
+        if what == "samples":
+            words.append(f"{samples} samples{captured}")
+        elif extras is not None:
+            words.append(f"the answer{captured}")
+    return ", ".join([*words, "its own computation"])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bench:
+    """One example of a run, its prompt asked for by itself."""
+
+    evaluation: Evaluation
+    example: Example
+
+    def run(self, way: Way) -> tuple[Trace, ...]:
+        """Generate the answer, or draw the samples."""
+        (what, extras), request = way, self.evaluation.request
+        lm = self.evaluation.lm if extras is not None else without_capture(self.evaluation.lm)
+        given: Any = {"max_new_tokens": request.max_new_tokens, "stop": request.stop, "chat": request.chat}
+        given |= {"extras": extras or (), "idf": self.evaluation.judges.idf if "focus" in (extras or ()) else None}
+        if what == "samples":
+            return tuple(lm.sample(self.example.prompt, k=request.samples, seed=0, **given))
+        return (lm.generate(self.example.prompt, **given),)
+
+    def seconds(self, *, backwards: bool) -> dict[str, float]:
+        """CPU seconds of each method with all that it is charged with, and of plain generation under ""."""
+        methods = self.evaluation.request.methods
+        plain: Way = ("answer", None)
+        ways = list(dict.fromkeys([plain, *(way for method in methods for way in ways_of(method))]))
+        taken = {way: cpu_seconds(partial(self.run, way)) for way in (reversed(ways) if backwards else ways)}
+        own = self._own(methods)
+        return {"": taken[plain]} | {
+            method: own[method] + sum(taken[way] for way in ways_of(method)) for method in methods
+        }
+
+    def _own(self, methods: Sequence[str]) -> dict[str, float]:
+        """CPU seconds of the computation of each method, every judge asked anew."""
+        evaluation = self.evaluation
+        [trace] = self.run(("answer", evaluation.extras))
+        samples = self.run(("samples", evaluation.sample_extras)) if evaluation.draws_samples else ()
+        given: Any = {
+            "samples": samples,
+            "judges": replace(evaluation.judges, facts=facts_for_prompt(self.example.prompt)),
+            "question": self.example.question,
+        }
+        return {method: cpu_seconds(partial(evaluate, trace, (method,), **given)) for method in methods}
+
+
+def take_turns(evaluation: Evaluation, examples: Sequence[Example]) -> list[dict[str, float]]:
+    """The seconds of each example, after one that only warms up."""
+    Bench(evaluation=evaluation, example=examples[0]).seconds(backwards=False)
+    return [
+        Bench(evaluation=evaluation, example=example).seconds(backwards=bool(turn % 2))
+        for turn, example in enumerate(examples)
+    ]
+
+
+def timings_of(taken: Sequence[Mapping[str, float]]) -> list[Timing]:
+    """What the run keeps: for each method its seconds, and beside those of plain generation, pair by pair."""
+    return [
+        Timing(
+            stage="alone",
+            examples=1,
+            seconds=seconds[method],
+            method=method,
+            ratios=(round(seconds[method] / seconds[""], 6),) if method else (),
+        )
+        for seconds in taken
+        for method in seconds
+    ]
+
+
+def spread(examples: Sequence[Example], pairs: int) -> list[Example]:
+    """So many of the examples that the model answered itself, from all of the data set."""
+    asked = [example for example in examples if example.answer is None]
+    return [asked[place * len(asked) // pairs] for place in range(min(pairs, len(asked)))]
+
+
+def table(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
+    """The record of what was measured."""
+    base = [seconds[""] for seconds in taken]
+    found = {method: ratio([seconds[method] for seconds in taken], base) for method in run.methods}
+    batched = {cost.method: 100 * cost.overhead for cost in costs(run)}
+    samples = run.manifest.request.samples
+    return measured(
+        "overhead",
+        title="What each method costs, one prompt at a time",
+        about=f"CPU time beyond plain generation, in percent of it, for {len(taken)} prompts of the run of "
+        f"{run.answerer.name}, each asked by itself, as in the paper's table of runtimes. Last column: the same run in "
+        "batches, by wall time, where answers share their passes and include the capture, and samples are drawn one "
+        "prompt at a time. That figure cannot be compared with the paper's.",
+        command="python -m benchmarks.overhead --record",
+        columns=("method", "charged with", "overhead, one at a time, %", "low", "high", "pairs", "in batches, %"),
+        rows=[
+            (name_of(method), charged(method, samples), *_percent(one), one.pairs, batched.get(method, float("nan")))
+            for method, one in found.items()
+        ],
+        bounds=_bounds(taken),
+        notes=_notes(found),
+        finding=_finding(found),
+    )
+
+
+def _percent(found: Ratio) -> tuple[Cell, ...]:
+    return tuple(100 * (value - 1) for value in (found.median, found.low, found.high))
+
+
+def _bounds(taken: Sequence[Mapping[str, float]]) -> list[Bound]:
+    """RAUQ, with its capture, takes less than any method that compares samples."""
+    sampled = [method for method in taken[0] if method and "samples" in METHODS[method].needs]
+    if "rauq" not in taken[0] or not sampled:
+        return []
+    cheapest = [min(seconds[method] for method in sampled) for seconds in taken]
+    return [at_most("RAUQ / the cheapest with samples", ratio([one["rauq"] for one in taken], cheapest), 1)]
+
+
+def _notes(found: Mapping[str, Ratio]) -> list[str]:
+    notes = [
+        "Plain generation: the same loop without capture. It gives the probabilities of the tokens too.",
+        "Medians over pairs in turn. Each method is charged as if it were the only one.",
+        "The samples of one prompt are drawn together, and share the pass over it.",
+    ]
+    widest = max(one.high - one.low for method, one in found.items() if "samples" not in METHODS[method].needs)
+    if widest > QUIET:
+        notes.append(
+            f"The machine was shared with other programs: the widest interval of a method without samples spans "
+            f"{100 * widest:.0f} % of plain generation."
+        )
+    return notes
+
+
+def _finding(found: Mapping[str, Ratio]) -> str:
+    sampled = [100 * (one.median - 1) for method, one in found.items() if "samples" in METHODS[method].needs]
+    own = found.get("rauq")
+    if own is None or not sampled:
+        return ""
+    return (
+        f"One prompt at a time, RAUQ with its capture takes {100 * (own.median - 1):.1f} % more time than plain "
+        f"generation, and methods that compare samples {min(sampled):,.0f} to {max(sampled):,.0f} % more."
+    )
+
+
+def main() -> int:
+    """Measure, keep it with the run if asked, and return 1 if a bound is missed for sure."""
+    options = parser(__doc__)
+    options.add_argument("--run", type=Path, default=bundled_folder(), help="the run whose methods are measured")
+    options.add_argument("--pairs", type=int, default=120)
+    given = options.parse_args()
+    torch.set_num_threads(1)
+    transformers_logging.set_verbosity_error()
+    run = open_run(given.run)
+    tell(f"{given.pairs} prompts of {given.run}")
+    taken = take_turns(evaluation_of(run.manifest), spread(run.examples, given.pairs))
+    record = table(run, taken)
+    if given.record:
+        add_timings(given.run, None, timings_of(taken))
+    return finish(record, keep=given.record)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
