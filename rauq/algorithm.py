@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rauq.aggregation import combine_layers, layer_scores, mean_update_scores
-from rauq.batch import Batch
+from rauq.batch import Answers, Batch
 from rauq.confidence import confidence_of, signal_of
 from rauq.errors import InvalidInput
 from rauq.heads import head_weights, pick_heads
@@ -61,7 +61,7 @@ def algorithm(answers: Batch, settings: Settings) -> Steps:
     return Steps(settings, layers, head_means, picked, attention, signal, confidence, scores, uncertainty)
 
 
-def check_batch(answers: Batch, settings: Settings) -> None:
+def check_batch(answers: Answers, settings: Settings) -> None:
     """Require the alignment and the part that the batch was made with.
 
     Raises:

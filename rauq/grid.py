@@ -1,14 +1,14 @@
 """Many settings on the same answers: what several settings have in common is computed once."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rauq.aggregation import combine_layers, layer_scores, mean_update_scores
 from rauq.algorithm import check_batch
-from rauq.batch import Batch
+from rauq.batch import Answers, Batch
 from rauq.confidence import confidence_of, signal_of
 from rauq.heads import head_weights, pick_heads
 from rauq.settings import MEAN_UPDATES, Settings, Signal, resolve, signal_and_alpha, window
@@ -36,7 +36,7 @@ class _Picked(NamedTuple):
     attention: np.ndarray
 
 
-def score_grid(answers: Batch, settings: Sequence[Settings], *, on_progress: Progress | None = None) -> np.ndarray:
+def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: Progress | None = None) -> np.ndarray:
     """Uncertainty (S, A) of every answer under each of S settings: that of `score_many`, faster where they are many.
 
     Heads are picked once for all settings of the same layers and head rule, confidence is computed once for all
@@ -48,15 +48,23 @@ def score_grid(answers: Batch, settings: Sequence[Settings], *, on_progress: Pro
     tasks = [_task(answers, row, one) for row, one in enumerate(settings)]
     count = len(answers.lengths)
     uncertainty = np.empty((len(tasks), count))
-    for start in range(0, count, _BLOCK):
-        block = slice(start, min(start + _BLOCK, count))
-        _score_block(answers.take(block), tasks, uncertainty[:, block])
+    done = 0
+    for places, block in _small_blocks(answers):
+        uncertainty[:, places] = _score_block(block, tasks)
+        done += len(places)
         if on_progress is not None:
-            on_progress(block.stop, count)
+            on_progress(done, count)
     return uncertainty
 
 
-def _task(answers: Batch, row: int, settings: Settings) -> _Task:
+def _small_blocks(answers: Answers) -> Iterator[tuple[np.ndarray, Batch]]:
+    for places, block in answers.blocks():
+        for start in range(0, len(places), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            yield places[rows], block.take(rows)
+
+
+def _task(answers: Answers, row: int, settings: Settings) -> _Task:
     check_batch(answers, settings)
     signal, alpha = signal_and_alpha(settings, answers.kind)
     alpha = 1.0 if settings.update in _WITHOUT_ALPHA else alpha
@@ -64,8 +72,9 @@ def _task(answers: Batch, row: int, settings: Settings) -> _Task:
     return _Task(row, resolve(settings, answers.kind), layers, signal, alpha)
 
 
-def _score_block(answers: Batch, tasks: list[_Task], uncertainty: np.ndarray) -> None:
-    """Write the uncertainty (S, A) of a block of answers."""
+def _score_block(answers: Batch, tasks: list[_Task]) -> np.ndarray:
+    """The uncertainty (S, A) of a block of answers."""
+    uncertainty = np.empty((len(tasks), len(answers.lengths)))
     for same_layers in _alike(tasks, lambda task: task.layers):
         layers = same_layers[0].layers
         head_means, rows = answers.head_means(layers), answers.rows(layers)
@@ -75,6 +84,7 @@ def _score_block(answers: Batch, tasks: list[_Task], uncertainty: np.ndarray) ->
             found = _Picked(weights, weights.mean(axis=2, dtype=np.float64))
             for same_signal in _alike(same_heads, lambda task: task.signal):
                 _score_signal(answers, found, same_signal, uncertainty)
+    return uncertainty
 
 
 def _score_signal(answers: Batch, picked: _Picked, tasks: list[_Task], uncertainty: np.ndarray) -> None:

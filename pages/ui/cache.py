@@ -17,7 +17,7 @@ import streamlit as st
 import rauq
 from pages.ui import hosting
 from pages.ui.run_identity import BY_ARRAYS, BY_VERDICTS
-from rauq.batch import Batch
+from rauq.batch import Blocks
 from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Kind, Trace
 
@@ -260,7 +260,7 @@ def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
 
 
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
-def _batch(run: "Run", alignment: Alignment) -> Batch:
+def _batch(run: "Run", alignment: Alignment) -> Blocks:
     from analysis.runs import arrays
 
     return arrays.batch(run, alignment)
