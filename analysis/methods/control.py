@@ -154,7 +154,8 @@ def _shuffled(weights: Sequence[np.ndarray], lengths: np.ndarray, rng: np.random
 
 
 def _repeated(weights: np.ndarray, length: int) -> np.ndarray:
-    return weights[:, np.arange(length) % weights.shape[1]]
+    times = -(-length // weights.shape[1])
+    return (weights if times < 2 else np.tile(weights, times))[:, :length]
 
 
 def _donors(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
