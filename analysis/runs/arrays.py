@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from safetensors import safe_open
 
+from analysis.answer_sets.picking import pick
 from analysis.runs.opened import UNREADABLE, Run, Shard
 from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS, traces_path
 from rauq.batch import Batch, Blocks
@@ -23,6 +24,32 @@ class Arrays(NamedTuple):
     bands: np.ndarray
     logprobs: np.ndarray
     entropies: np.ndarray
+
+
+class Picks(NamedTuple):
+    """The head that each answer picks in each layer (A, L), -1 where it picks none, and which were `stored` (A,).
+
+    Runs written before picks were stored have means in half precision alone: picks from these may differ in near-ties.
+    """
+
+    heads: np.ndarray
+    stored: np.ndarray
+
+
+def picks(run: Run, alignment: Alignment = "predicting") -> Picks:
+    """The heads that scoring picked, from weights in full precision; where they were not stored, from the means.
+
+    Raises:
+        InvalidInput: an unknown alignment.
+        RunError: a shard can no longer be read.
+    """
+    heads, stored = pick(means(run, alignment)), np.zeros(len(run.answers), dtype=bool)
+    for shard in run.shards:
+        found = _read(run, shard, "picks", (ALIGNMENTS.index(alignment),))
+        if found.size:
+            rows = slice(shard.start, shard.start + shard.size)
+            heads[rows], stored[rows] = found, True
+    return Picks(heads, stored)
 
 
 def means(run: Run, alignment: Alignment = "predicting", *, tokens: TokenChoice = "all", offset: int = 1) -> np.ndarray:
