@@ -1,12 +1,14 @@
 """What figures and scores are made of is what the model put out: as floats of half precision, in every alignment."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
+from analysis.answer_sets.picking import pick
 from analysis.methods.control import control_of_groups
-from analysis.runs.arrays import batch, means, similar_lengths
+from analysis.runs.arrays import batch, means, picks, similar_lengths
 from analysis.runs.opened import open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard
 from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
@@ -14,10 +16,11 @@ from rauq.batch import batch as batch_of
 from rauq.errors import InvalidInput, RunError
 from rauq.grid import score_grid
 from rauq.methods.method import Uncertainty
-from rauq.score import score_many
+from rauq.score import score, score_many
 from rauq.settings import Settings
 from tests.analysis.report.made_run import made_run
 from tests.analysis.runs.conftest import METHODS
+from tests.shards import without_picks
 from tests.traces import make_trace
 
 HALF = 1e-3  # half precision has three digits
@@ -187,3 +190,63 @@ def test_blocks_hold_answers_of_similar_length_and_not_too_many(lengths, sizes):
     blocks = similar_lengths(np.array(lengths))
     assert [len(own) for own in blocks] == sizes
     assert sorted(np.concatenate(blocks)) == list(range(len(lengths)))
+
+
+def nearly_tied(seed, num_tokens, *, thinking=None):
+    """An answer in which heads 1 and 3 differ by less than half precision can tell, and 3 is ahead."""
+    made = make_trace((b" w",) * num_tokens, num_layers=3, seed=seed, thinking=thinking)
+    attention = made.attention.copy()
+    attention[:, 1] = attention[:, 1] / 2 + 0.6
+    attention[:, 3] = attention[:, 1] + np.float32(1e-6)
+    return replace(made, attention=attention)
+
+
+@pytest.fixture
+def tied(finished):
+    """A finished run whose first four answers have two heads nearly tied, and the traces of these."""
+    made = [
+        nearly_tied(0, 5),
+        nearly_tied(1, 1),
+        nearly_tied(2, 6, thinking=(0, 2)),
+        nearly_tied(3, 3, thinking=(0, 3)),
+    ]
+    outcomes = [
+        Answered(
+            number=number,
+            trace=own,
+            fact=np.zeros(len(own.answer_ids), dtype=bool),
+            quality=0.0,
+            quality_reason="",
+            uncertainties=(Uncertainty(0),) * len(METHODS),
+        )
+        for number, own in enumerate(made)
+    ]
+    write_shard(finished, 0, outcomes, stored=open_run(finished).stored_layers)
+    return finished, made
+
+
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_picks_are_those_of_scoring_in_full_precision(alignment, tied):
+    folder, made = tied
+    run = open_run(folder)
+    found = picks(run, alignment)
+    settings = Settings(alignment=alignment, layers="all")
+    for row in (0, 2):
+        np.testing.assert_array_equal(found.heads[row], score(made[row], settings).heads)
+    np.testing.assert_array_equal(found.heads[[0, 2]], np.full((2, 3), 3))
+    np.testing.assert_array_equal(found.heads[[1, 3]], np.full((2, 3), -1))
+    np.testing.assert_array_equal(pick(means(run, alignment))[[0, 2]], np.full((2, 3), 1))
+    assert found.stored.all()
+
+
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_a_run_from_before_picks_were_stored_picks_by_its_means(alignment, tied):
+    folder, _ = tied
+    without_picks(folder)
+    run = open_run(folder)
+    assert not run.faults
+    found = picks(run, alignment)
+    np.testing.assert_array_equal(found.heads[:4], pick(means(run, alignment))[:4])
+    assert found.stored.tolist() == [False] * 4 + [True] * (len(run.answers) - 4)
+    with pytest.raises(InvalidInput, match="alignment"):
+        picks(run, "sideways")
