@@ -19,7 +19,6 @@ from typing import Any, cast
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import torch
-from rauq.atlas.oracles import facts_for_prompt
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers import logging as transformers_logging
@@ -36,6 +35,7 @@ from analysis.runs.timings import Timing, add_timings
 from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.recording import at_most, finish, measured, parser, tell
 from rauq import LanguageModel
+from rauq.atlas.oracles import facts_for_prompt
 from rauq.capture.extras import NOTHING, Kept
 from rauq.capture.feed import CachedModel
 from rauq.methods.evaluate import evaluate

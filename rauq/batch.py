@@ -1,7 +1,7 @@
 """Many answers of one model in padded arrays, so that a whole run is scored at once."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,19 @@ _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Batch:
+class _OfOneModel:
+    """What all answers side by side have in common."""
+
+    alignment: Alignment
+    kind: Kind | None
+    vocab_size: int | None
+    layers: tuple[int, ...]
+    num_layers: int | None
+    part: Part = "answer"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Batch(_OfOneModel):
     """A answers of one model; `lengths` (A,) are their token counts, and what lies behind them is nan.
 
     `attention` (A, L, H, N - 1): weights on the previous token under `alignment`, column t belonging to token t + 1.
@@ -30,12 +42,6 @@ class Batch:
     logprobs: np.ndarray
     entropies: np.ndarray
     lengths: np.ndarray
-    alignment: Alignment
-    kind: Kind | None
-    vocab_size: int | None
-    layers: tuple[int, ...]
-    num_layers: int | None
-    part: Part = "answer"
     empty: np.ndarray | None = None
 
     _head_means: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict, init=False, repr=False)
@@ -54,6 +60,10 @@ class Batch:
         """The answers at these places alone; a slice copies nothing."""
         chosen = {name: getattr(self, name)[rows] for name in ("attention", "logprobs", "entropies", "lengths")}
         return replace(self, **chosen, empty=None if self.empty is None else self.empty[rows])
+
+    def blocks(self) -> "Iterator[tuple[np.ndarray, Batch]]":
+        """This batch, and the places of its answers: as `Blocks.blocks`."""
+        yield np.arange(len(self.lengths)), self
 
     def head_means(self, layers: tuple[int, ...]) -> np.ndarray:
         """Mean weight of each head of these layers on the previous token: (A, Lw, H), nan for one token.
@@ -75,6 +85,58 @@ class Batch:
                 weights = self.attention[i, first : last + 1, :, :num_weights]
                 means[i] = np.einsum("lht->lh", weights, dtype=np.float64) / num_weights
         return means[:, rows - first]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Blocks(_OfOneModel):
+    """A answers of one model in batches of similar length, so that one long answer does not pad all others.
+
+    `places` are those of each batch's answers among all A.
+    """
+
+    batches: tuple[Batch, ...]
+    places: tuple[np.ndarray, ...]
+
+    def __repr__(self) -> str:
+        """One line: how many answers, in how many batches."""
+        return f"Blocks({len(self.lengths)} answers in {len(self.batches)} batches)"
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each answer (A,)."""
+        return self.in_order([one.lengths for one in self.batches])
+
+    def in_order(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """Rows of every batch (a, ...) in the order of all answers: (A, ...)."""
+        joined = np.concatenate(parts)
+        return joined[np.argsort(np.concatenate(self.places))]
+
+    def head_means(self, layers: tuple[int, ...]) -> np.ndarray:
+        """As `Batch.head_means`: (A, Lw, H)."""
+        return self.in_order([one.head_means(layers) for one in self.batches])
+
+    def take(self, rows: np.ndarray | slice) -> "Blocks":
+        """The answers at these places alone; a batch that is taken whole is not copied."""
+        chosen = np.arange(len(self.lengths))[rows]
+        block_of = self.in_order([np.full(len(own), block) for block, own in enumerate(self.places)])[chosen]
+        row_of = self.in_order([np.arange(len(own)) for own in self.places])[chosen]
+        places = [np.flatnonzero(block_of == block) for block in range(len(self.batches))]
+        batches = [_taken(one, row_of[own]) for one, own in zip(self.batches, places, strict=True)]
+        kept = [block for block, own in enumerate(places) if own.size] or [0]
+        return replace(
+            self, batches=tuple(batches[block] for block in kept), places=tuple(places[block] for block in kept)
+        )
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, Batch]]:
+        """The places (a,) of the answers of each batch among all, and the batch."""
+        return zip(self.places, self.batches, strict=True)
+
+
+Answers = Batch | Blocks
+
+
+def _taken(one: Batch, rows: np.ndarray) -> Batch:
+    return one if np.array_equal(rows, np.arange(len(one.lengths))) else one.take(rows)
 
 
 def batch(traces: Iterable[Trace], alignment: Alignment = "predicting", part: Part = "answer") -> Batch:

@@ -15,7 +15,7 @@ from rauq.algorithm import (
     pick_heads,
     signal_of,
 )
-from rauq.batch import Batch
+from rauq.batch import Answers, Batch
 from rauq.errors import InvalidInput
 from rauq.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Signal, resolve, signal_and_alpha, window
 
@@ -56,7 +56,7 @@ class _Task(NamedTuple):
     alpha: float
 
 
-def score_grid(answers: Batch, settings: Sequence[Settings], *, on_progress: Progress | None = None) -> np.ndarray:
+def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: Progress | None = None) -> np.ndarray:
     """Uncertainty (S, A) of every answer under each of S settings: that of `score_many`, faster where they are many.
 
     `on_progress` hears of every block of answers.
@@ -68,14 +68,14 @@ def score_grid(answers: Batch, settings: Sequence[Settings], *, on_progress: Pro
     tasks.sort(key=lambda task: task.layers)  # a batch keeps the head means of the latest layers
     count = len(answers.lengths)
     uncertainty = np.empty((len(tasks), count))
-    for start in range(0, count, _BLOCK):
-        block = slice(start, min(start + _BLOCK, count))
-        part = answers.take(block)
-        for row, steps in _steps(part, tasks, _all_tokens(part)):
-            uncertainty[row, block] = steps.uncertainty
+    done = 0
+    for places, block in _small_blocks(answers):
+        for row, steps in _steps(block, tasks, _all_tokens(block)):
+            uncertainty[row, places] = steps.uncertainty
             del steps  # its confidence would push the next one out of the cache
+        done += len(places)
         if on_progress is not None:
-            on_progress(block.stop, count)
+            on_progress(done, count)
     return uncertainty
 
 
@@ -100,7 +100,14 @@ def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None =
     return steps
 
 
-def _task(answers: Batch, row: int, settings: Settings) -> _Task:
+def _small_blocks(answers: Answers) -> Iterator[tuple[np.ndarray, Batch]]:
+    for places, block in answers.blocks():
+        for start in range(0, len(places), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            yield places[rows], block.take(rows)
+
+
+def _task(answers: Answers, row: int, settings: Settings) -> _Task:
     for name, held, asked in (
         ("part", answers.part, settings.part),
         ("alignment", answers.alignment, settings.alignment),

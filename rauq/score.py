@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import UnionType
+from typing import Any
 
 import numpy as np
 
 from rauq.algorithm import contributions_of, signal_of
-from rauq.batch import Batch, batch, batch_of_arrays
+from rauq.batch import Answers, Batch, Blocks, batch, batch_of_arrays
 from rauq.collapse import Reasons, collapse_of, margins, why_uncertainty, why_undefined
 from rauq.errors import InvalidInput
 from rauq.grid import Steps, steps_of
@@ -131,7 +133,7 @@ def score_arrays(
     return _score_only(single, settings)
 
 
-def score_many(answers: Batch, settings: Settings | None = None) -> Scores:
+def score_many(answers: Answers, settings: Settings | None = None) -> Scores:
     """Score every answer of a batch at once. None are the paper's settings for the kind of its model.
 
     The batch keeps its head means, so another call, with another alpha for example, reads only the picked heads.
@@ -139,7 +141,9 @@ def score_many(answers: Batch, settings: Settings | None = None) -> Scores:
     Raises:
         InvalidInput: not a batch, or settings that do not fit the batch, its alignment and part included.
     """
-    _require(answers, Batch, "give a batch: score_many(batch(traces)). For one trace: score(trace).")
+    _require(answers, Answers, "give a batch: score_many(batch(traces)). For one trace: score(trace).")
+    if isinstance(answers, Blocks):
+        return _in_order(answers, [score_many(one, settings) for one in answers.batches])
     steps = steps_of(answers, _checked(settings))
     return Scores(
         uncertainty=steps.uncertainty,
@@ -152,6 +156,13 @@ def score_many(answers: Batch, settings: Settings | None = None) -> Scores:
     )
 
 
+def _in_order(answers: Blocks, found: Sequence[Scores]) -> Scores:
+    """The scores of every batch in the order of all answers."""
+    names = ("uncertainty", "layer", "heads", "layer_scores", "reasons")
+    arrays: Any = {name: answers.in_order([getattr(one, name) for one in found]) for name in names}
+    return replace(found[0], **arrays)
+
+
 def _checked(settings: Settings | None) -> Settings:
     if settings is None:
         return Settings()
@@ -159,7 +170,7 @@ def _checked(settings: Settings | None) -> Settings:
     return settings
 
 
-def _require(given: object, wanted: type, todo: str) -> None:
+def _require(given: object, wanted: type | UnionType, todo: str) -> None:
     if not isinstance(given, wanted):
         message = f"Got {type(given).__name__}; {todo}"
         raise InvalidInput(message)

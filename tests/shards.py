@@ -12,6 +12,17 @@ def without_checksums(content):
     return save(load(content))
 
 
+def change_arrays(folder, shard, change):
+    """Write what `change` makes of a shard's arrays, by their names."""
+    path = traces_path(folder, shard)
+    path.write_bytes(save(change(load(path.read_bytes()))))
+
+
+def without_picks(folder, shard=0):
+    """A shard as it was written before picks were stored."""
+    change_arrays(folder, shard, lambda arrays: {name: own for name, own in arrays.items() if name != "picks"})
+
+
 def rewrite(folder, shard, change):
     """Write what `change` makes of each row of a shard's table."""
     path, traces = answers_path(folder, shard), traces_path(folder, shard)

@@ -5,6 +5,8 @@ They are made of our own words and numbers alone: nothing in them has to be quot
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.correlations import Correlations
 from analysis.answer_sets.gaps import Gaps, HeadGaps
@@ -89,6 +91,17 @@ def picked_heads_caption(picked: PickedHeads) -> str:
     """What a share is of."""
     most = int(picked.counts.max(initial=0))
     return f"In how many of {most:,} answers, those of two tokens or more, a head has the highest mean of its layer."
+
+
+def picks_note(stored: np.ndarray) -> str:
+    """How many answers have no stored picks, given which have (A,); empty where all have."""
+    lacking = int((~stored).sum())
+    return (
+        f"This run was made before the heads that scoring picks were stored: for {lacking:,} answers they are picked "
+        "here from mean attention in half precision, and may differ where two heads are nearly equal."
+        if lacking
+        else ""
+    )
 
 
 def agreement_caption(found: Agreement) -> str:

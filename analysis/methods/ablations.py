@@ -11,7 +11,7 @@ from analysis.methods.groups import Group
 from analysis.methods.held_out import held_out, score_single_head
 from analysis.methods.ranking import Metric
 from analysis.quality.judgement import Thresholds
-from rauq.batch import Batch
+from rauq.batch import Answers
 from rauq.grid import score_grid
 from rauq.methods.table import METHODS
 from rauq.settings import Settings, window
@@ -97,7 +97,7 @@ def ablations(layers: Sequence[int]) -> tuple[Ablation, ...]:
 
 def ablate(
     ablation: Ablation,
-    answers: Batch,
+    answers: Answers,
     quality: np.ndarray,
     names: Sequence[str],
     groups: Sequence[Group],
@@ -135,14 +135,14 @@ def _variant(method: str) -> Variant:
     return Variant(id=method, settings=METHODS[method].settings or Settings())
 
 
-def _is_kept(variant: Variant, answers: Batch, layers: Sequence[int]) -> bool:
+def _is_kept(variant: Variant, answers: Answers, layers: Sequence[int]) -> bool:
     """Whether the batch has every layer that the variant looks at in the model."""
     wanted = window(variant.settings, captured=layers, num_layers=answers.num_layers)
     return set(wanted) <= set(answers.layers)
 
 
 def _uncertainties(
-    variants: Sequence[Variant], answers: Batch, names: Sequence[str], chosen: np.ndarray
+    variants: Sequence[Variant], answers: Answers, names: Sequence[str], chosen: np.ndarray
 ) -> dict[str, np.ndarray]:
     """The uncertainty (A,) of each variant by its id."""
     settings = [replace(variant.settings, alignment=answers.alignment) for variant in variants]

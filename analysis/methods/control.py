@@ -1,15 +1,19 @@
 """Does attention matter here? RAUQ computed again with the picked heads' attention exchanged, all else unchanged."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analysis.metrics import divided
-from rauq.batch import Batch
+from rauq.algorithm import head_weights
+from rauq.batch import Answers, Batch
 from rauq.errors import InvalidInput
 from rauq.grid import steps_of
+from rauq.score import score_many
 from rauq.settings import Settings
+
+_Block = tuple[np.ndarray, Batch]  # places of some answers among all, and these answers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,7 +33,7 @@ class Control:
 
 
 def control(
-    answers: Batch,
+    answers: Answers,
     settings: Settings,
     *,
     tokens: np.ndarray | None = None,
@@ -47,26 +51,26 @@ def control(
     if settings.heads != "max":
         message = f"heads is {settings.heads!r}: the control exchanges the attention of the picked head, heads='max'."
         raise InvalidInput(message)
-    real = steps_of(answers, settings, counted=tokens)
-    rng = np.random.default_rng(seed)
-    weights = _weights(answers, real.layers, real.picked[..., 0])
-    drawn = rng.integers(answers.attention.shape[2], size=weights.shape[:2])
+    blocks, rng = tuple(answers.blocks()), np.random.default_rng(seed)
+    found, num_heads = score_many(answers, settings), blocks[0][1].attention.shape[2]
+    layers, count = found.layers, len(found.heads)
+    weights = _weights(blocks, layers, found.heads)
+    drawn = rng.integers(num_heads, size=found.heads.shape)
 
-    def rescored(exchanged: np.ndarray) -> np.ndarray:
-        single = replace(answers, attention=exchanged[:, :, None, :], layers=real.layers)
-        return steps_of(single, replace(settings, layers=real.layers), counted=tokens).uncertainty
+    def rescored(exchanged: Sequence[np.ndarray]) -> np.ndarray:
+        return _scored(_exchanged(blocks, layers, exchanged), replace(settings, layers=layers), tokens, count)
 
     return Control(
-        real=real.uncertainty,
+        real=_scored(blocks, settings, tokens, count),
         shuffled=np.stack([rescored(_shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
         constant=rescored(_constant(weights)),
-        random_head=rescored(_weights(answers, real.layers, drawn)),
-        mean_of_heads=steps_of(answers, replace(settings, heads="mean"), counted=tokens).uncertainty,
+        random_head=rescored(_weights(blocks, layers, drawn)),
+        mean_of_heads=_scored(blocks, replace(settings, heads="mean"), tokens, count),
     )
 
 
 def control_of_groups(
-    answers: Batch,
+    answers: Answers,
     settings: Settings,
     names: Sequence[str],
     *,
@@ -92,19 +96,45 @@ def control_of_groups(
     )
 
 
-def _weights(answers: Batch, layers: tuple[int, ...], heads: np.ndarray) -> np.ndarray:
-    """Return the weights of one head for each answer and layer: (A, Lw, N - 1); `heads` (A, Lw)."""
-    number = np.arange(len(answers.attention))[:, None]
-    return answers.attention[number, answers.rows(layers)[None, :], heads].astype(np.float64)  # runs keep halves
+def _scored(blocks: Iterable[_Block], settings: Settings, tokens: np.ndarray | None, count: int) -> np.ndarray:
+    """Uncertainty (A,) of `count` answers."""
+    uncertainty = np.empty(count)
+    for places, block in blocks:
+        chosen = None if tokens is None else tokens[places, : block.logprobs.shape[1]]
+        uncertainty[places] = steps_of(block, settings, counted=chosen).uncertainty
+    return uncertainty
 
 
-def _shuffled(weights: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _weights(blocks: Sequence[_Block], layers: tuple[int, ...], heads: np.ndarray) -> list[np.ndarray]:
+    """Each answer's weights of one head a layer, (Lw, N - 1); `heads` (A, Lw)."""
+    weights = [np.empty(0)] * len(heads)
+    for places, block in blocks:
+        found = head_weights(block.attention, block.rows(layers), heads[places][..., None])[:, :, 0]
+        for number, own, length in zip(places, found, block.lengths, strict=True):
+            weights[number] = own[:, : length - 1].astype(np.float64)  # runs keep halves
+    return weights
+
+
+def _exchanged(blocks: Sequence[_Block], layers: tuple[int, ...], weights: Sequence[np.ndarray]) -> Iterator[_Block]:
+    """The blocks with these weights of each answer, (Lw, N - 1), as those of an only head."""
+    for places, block in blocks:
+        attention = np.full((len(block.lengths), len(layers), 1, block.attention.shape[-1]), np.nan)
+        for row, number in enumerate(places):
+            attention[row, :, 0, : weights[number].shape[1]] = weights[number]
+        yield places, replace(block, attention=attention, layers=layers)
+
+
+def _shuffled(weights: Sequence[np.ndarray], lengths: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Give each answer the weights of another of nearest length, cut or repeated to its own; nan if there is none."""
-    donors, columns = _donors(lengths, rng), np.arange(weights.shape[-1])
-    repeated = columns % np.maximum(lengths[donors] - 1, 1)[:, None]
-    there = (columns < lengths[:, None] - 1) & (donors >= 0)[:, None]
-    given = np.take_along_axis(weights[donors], repeated[:, None], axis=-1)
-    return np.where(there[:, None], given, np.nan)
+    return [
+        np.full_like(own, np.nan) if donor < 0 else _repeated(weights[donor], own.shape[1])
+        for own, donor in zip(weights, _donors(lengths, rng), strict=True)
+    ]
+
+
+def _repeated(weights: np.ndarray, length: int) -> np.ndarray:
+    times = -(-length // weights.shape[1])
+    return (weights if times < 2 else np.tile(weights, times))[:, :length]
 
 
 def _donors(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -123,7 +153,9 @@ def _donors(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return donors
 
 
-def _constant(weights: np.ndarray) -> np.ndarray:
-    known = np.isfinite(weights)
-    means = divided(np.where(known, weights, 0.0).sum(axis=(0, 2)), known.sum(axis=(0, 2)))
-    return np.where(np.isnan(weights), np.nan, means[:, None])
+def _constant(weights: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Give every token the mean weight of its layer over all answers."""
+    together = np.concatenate(weights, axis=1)
+    known = np.isfinite(together)
+    means = divided(np.where(known, together, 0.0).sum(axis=1), known.sum(axis=1))
+    return [np.where(np.isnan(own), np.nan, means[:, None]) for own in weights]

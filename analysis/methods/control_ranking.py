@@ -13,7 +13,7 @@ from analysis.methods.groups import Group
 from analysis.methods.ranking import Judged, Metric, judged, ranking
 from analysis.metrics import interval
 from analysis.quality.judgement import Thresholds
-from rauq.batch import Batch
+from rauq.batch import Answers
 from rauq.settings import Settings
 from rauq.trace import Alignment
 
@@ -60,7 +60,7 @@ class GroupControl:
 
 
 def control_groups(
-    answers: Batch,
+    answers: Answers,
     quality: np.ndarray,
     names: Sequence[str],
     groups: Sequence[Group],

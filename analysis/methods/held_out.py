@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rauq.batch import Batch
+from rauq.batch import Answers
 from rauq.grid import score_grid
 from rauq.settings import Settings, window
 
@@ -23,7 +23,7 @@ def held_out(names: Sequence[str], *, seed: int = 0) -> np.ndarray:
     return chosen
 
 
-def fixed_heads(answers: Batch, settings: Settings) -> tuple[tuple[int, int], ...]:
+def fixed_heads(answers: Answers, settings: Settings) -> tuple[tuple[int, int], ...]:
     """The (layer, head) of largest mean weight over the tokens of all these answers; none if no answer has two tokens.
 
     An answer weighs as much as it has tokens, as in the reference.
@@ -36,7 +36,7 @@ def fixed_heads(answers: Batch, settings: Settings) -> tuple[tuple[int, int], ..
     return tuple(zip(layers, (int(head) for head in means.argmax(axis=-1)), strict=True))
 
 
-def score_single_head(answers: Batch, settings: Settings, names: Sequence[str], chosen: np.ndarray) -> np.ndarray:
+def score_single_head(answers: Answers, settings: Settings, names: Sequence[str], chosen: np.ndarray) -> np.ndarray:
     """Uncertainty (A,) of the answers that are not `chosen` (A,), with the heads of the chosen ones of their group.
 
     nan for the chosen answers themselves, and in groups where no head could be chosen.

@@ -9,7 +9,7 @@ from analysis.estimate import Estimate
 from analysis.methods.groups import Group
 from analysis.methods.ranking import Metric, judged, ranking
 from analysis.quality.judgement import Thresholds
-from rauq.batch import Batch
+from rauq.batch import Answers
 from rauq.grid import score_grid
 from rauq.settings import Settings, Signal, signal_and_alpha
 from rauq.trace import Alignment
@@ -47,7 +47,7 @@ class Sweep:
 
 
 def sweep(
-    answers: Batch,
+    answers: Answers,
     quality: np.ndarray,
     groups: Sequence[Group],
     *,

@@ -77,7 +77,11 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "picked-heads",
             "Picked heads",
-            f"{captions.picked_heads_caption(found.picked)} {captions.agreement_caption(found.agreement)}",
+            captions.joined(
+                captions.picked_heads_caption(found.picked),
+                captions.agreement_caption(found.agreement),
+                found.picks_note,
+            ),
             picked_heads_map(found.picked),
         ),
         Drawing(

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
+from analysis.answer_sets.captions import picks_note
 from analysis.answer_sets.correlations import Correlations, correlations
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.picked_heads import Agreement, PickedHeads, agreement, picked_heads
-from analysis.answer_sets.picking import of_picked, pick
+from analysis.answer_sets.picking import of_picked
 from analysis.answer_sets.quality_bins import QualityBins, quality_bins
 from analysis.answer_sets.separation import Separation, separation
 from analysis.answer_sets.sides import sides
@@ -17,6 +18,7 @@ from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.report.method_results import MethodResults, method_results
 from analysis.runs.arrays import TokenChoice, means
+from analysis.runs.arrays import picks as picks_of
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
 from rauq.errors import InvalidInput
@@ -53,6 +55,7 @@ class Results:
     offset_gaps: HeadGaps
     bins: QualityBins
     correlations: Correlations
+    picks_note: str
     picked: PickedHeads
     agreement: Agreement
     separation: Separation
@@ -77,7 +80,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
     quality = run.answers["quality"].to_numpy(dtype=float)
     thresholds = settings.thresholds or measure(run.manifest.request.quality).thresholds
     outcome = sides(quality, thresholds)
-    picks = pick(means(run, settings.alignment))
+    picks, stored = picks_of(run, settings.alignment)
     looked_at = means(run, settings.alignment, tokens=settings.tokens)
     of_layer = of_picked(looked_at[:, row], picks[:, row])
     correct = np.where(np.isnan(quality), np.nan, quality > thresholds.roc)
@@ -94,6 +97,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         ),
         bins=quality_bins(of_layer, quality, **drawn),
         correlations=correlations(of_layer, quality, **drawn),
+        picks_note=picks_note(stored),
         picked=picked_heads(picks, layers, run.answerer.num_heads),
         agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
         separation=separation(looked_at, outcome, seed=seed),

@@ -1,18 +1,21 @@
 """The attention of a run as arrays over all of its answers: what figures and scores are made of."""
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from safetensors import safe_open
 
+from analysis.answer_sets.picking import pick
 from analysis.runs.opened import UNREADABLE, Run, Shard
 from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS, traces_path
-from rauq.batch import Batch
+from rauq.batch import Batch, Blocks
 from rauq.errors import InvalidInput, RunError
 from rauq.trace import Alignment
 
 TokenChoice = Literal["all", "fact", "other"]
+
+_MOST_PADDED, _MOST_TOKENS = 1.25, 2**17
 
 
 class Arrays(NamedTuple):
@@ -21,6 +24,32 @@ class Arrays(NamedTuple):
     bands: np.ndarray
     logprobs: np.ndarray
     entropies: np.ndarray
+
+
+class Picks(NamedTuple):
+    """The head that each answer picks in each layer (A, L), -1 where it picks none, and which were `stored` (A,).
+
+    Runs written before picks were stored have means in half precision alone: picks from these may differ in near-ties.
+    """
+
+    heads: np.ndarray
+    stored: np.ndarray
+
+
+def picks(run: Run, alignment: Alignment = "predicting") -> Picks:
+    """The heads that scoring picked, from weights in full precision; where they were not stored, from the means.
+
+    Raises:
+        InvalidInput: an unknown alignment.
+        RunError: a shard can no longer be read.
+    """
+    heads, stored = pick(means(run, alignment)), np.zeros(len(run.answers), dtype=bool)
+    for shard in run.shards:
+        found = _read(run, shard, "picks", (ALIGNMENTS.index(alignment),))
+        if found.size:
+            rows = slice(shard.start, shard.start + shard.size)
+            heads[rows], stored[rows] = found, True
+    return Picks(heads, stored)
 
 
 def means(run: Run, alignment: Alignment = "predicting", *, tokens: TokenChoice = "all", offset: int = 1) -> np.ndarray:
@@ -46,41 +75,63 @@ def means(run: Run, alignment: Alignment = "predicting", *, tokens: TokenChoice 
     return np.where(num_all > num_fact, np.clip(rest, 0, 1), np.nan).astype(np.float32)
 
 
-def batch(run: Run, alignment: Alignment = "predicting") -> Batch:
-    """Everything that scoring the answer parts needs, at once; the weights (A, L', H, N - 1) stay in half precision.
+def batch(run: Run, alignment: Alignment = "predicting") -> Blocks:
+    """Everything that scoring the answer parts needs, in batches of similar length; weights stay in half precision.
 
     Raises:
-        RunError: there is no answer yet.
+        RunError: there is no answer yet, or a shard can no longer be read.
     """
     if run.answers.empty:
         message = f"{run.folder} has no answers yet. Resume the run."
         raise RunError(message)
-    starts, stored = run.part_starts, run.stored_layers
+    starts = run.part_starts
     empty, lengths = starts == run.lengths, np.maximum(run.lengths - starts, 1)
-    longest = int(lengths.max())
-    attention = np.full((len(run.answers), len(stored), run.answerer.num_heads, longest - 1), np.nan, np.float16)
-    logprobs, entropies = np.full((2, len(run.answers), longest), np.nan)
-    first_row, band = (1, 0) if alignment == "predicting" else (2, 1)
-    for row, (bands, logprob, entropy) in enumerate(answers_of(run, run.shards)):
-        if empty[row]:
-            continue
-        start, length = starts[row], lengths[row]
-        first = first_row + start
-        attention[row, ..., : length - 1] = bands[band, :, :, first : first + length - 1]
-        logprobs[row, :length] = logprob[start:]
-        entropies[row, :length] = entropy[start:]
-    return Batch(
-        attention=attention,
-        logprobs=logprobs,
-        entropies=entropies,
-        lengths=lengths,
-        alignment=alignment,
-        kind=run.answerer.kind,
-        vocab_size=run.answerer.vocab_size,
-        layers=stored,
-        num_layers=run.answerer.num_layers,
-        empty=empty,
-    )
+    about: Any = {
+        "alignment": alignment,
+        "kind": run.answerer.kind,
+        "vocab_size": run.answerer.vocab_size,
+        "layers": run.stored_layers,
+        "num_layers": run.answerer.num_layers,
+    }
+    places = similar_lengths(lengths)
+    batches = tuple(_blank(run.answerer.num_heads, lengths[own], empty[own], about) for own in places)
+    place_of = {place: (one, row) for own, one in zip(places, batches, strict=True) for row, place in enumerate(own)}
+    for place, arrays in enumerate(answers_of(run, run.shards)):
+        if not empty[place]:
+            _fill(*place_of[place], arrays, starts[place])
+    return Blocks(batches=batches, places=places, **about)
+
+
+def similar_lengths(lengths: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Places of answers with these lengths (A,) in blocks, the shortest first.
+
+    The longest of a block has at most a quarter more tokens than its shortest, and padded to it, they all have at most
+    131,072: what is computed in between stays small.
+    """
+    blocks: list[list[int]] = []
+    for place in np.argsort(lengths, kind="stable").tolist():
+        length = lengths[place]
+        if not blocks or length > _MOST_PADDED * lengths[blocks[-1][0]] or length * len(blocks[-1]) >= _MOST_TOKENS:
+            blocks.append([])
+        blocks[-1].append(place)
+    return tuple(map(np.array, blocks))
+
+
+def _blank(num_heads: int, lengths: np.ndarray, empty: np.ndarray, about: Any) -> Batch:  # noqa: ANN401 - keywords
+    """A batch of nan, to be filled."""
+    count, longest = len(lengths), int(lengths.max())
+    logprobs, entropies = np.full((2, count, longest), np.nan)
+    attention = np.full((count, len(about["layers"]), num_heads, longest - 1), np.nan, np.float16)
+    return Batch(attention=attention, logprobs=logprobs, entropies=entropies, lengths=lengths, empty=empty, **about)
+
+
+def _fill(one: Batch, row: int, arrays: Arrays, start: int) -> None:
+    """Write the part of an answer that begins at token `start` into a row of a batch."""
+    length = one.lengths[row]
+    band, first = (0, start + 1) if one.alignment == "predicting" else (1, start + 2)
+    one.attention[row, ..., : length - 1] = arrays.bands[band, :, :, first : first + length - 1]
+    one.logprobs[row, :length] = arrays.logprobs[start:]
+    one.entropies[row, :length] = arrays.entropies[start:]
 
 
 def answers_of(run: Run, shards: tuple[Shard, ...]) -> Iterator[Arrays]:

@@ -188,6 +188,7 @@ def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], ans
         "logprobs": ("F32", [num_tokens]),
         "entropies": ("F32", [num_tokens]),
         "means": ("F16", means),
+        "picks": ("I16", [len(ALIGNMENTS), len(lengths), len(answerer.layers)]),
         "fact_means": ("F16", means),
         "fact_counts": ("I32", [len(OFFSETS), len(lengths)]),
     }

@@ -7,6 +7,8 @@ is nan. `traces-00000.safetensors` has arrays over the n answered ones:
 
 - `bands`, flat: for each answer in turn (2, L', H, N + 1), the weights 0 and 1 keys back, of the stored layers;
 - `means` (2, 6, n, L, H): by alignment and offset, the mean over the answer part, of all layers that have attention;
+- `picks` (2, n, L): by alignment, the head that scoring picks in each layer, from weights in full precision, -1 where
+  an answer has no two tokens; runs written before these were stored have none;
 - `fact_means` (2, 6, n, L, H), `fact_counts` (6, n): the same over the tokens that carry the fact, and how many;
 - `logprobs` and `entropies`, flat, float32, in nats.
 
@@ -23,8 +25,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.answer_sets.picking import pick
 from analysis.runs.checksums import with_checksums
 from analysis.runs.manifest import write_whole
+from rauq.batch import batch
 from rauq.methods.method import Uncertainty
 from rauq.parts import answer_text, part_of, span_of
 from rauq.trace import Alignment, Trace
@@ -145,6 +149,9 @@ def _arrays(answered: Sequence[Answered], stored: tuple[int, ...]) -> dict[str, 
     facts = [outcome.fact[slice(*span_of(outcome.trace.thinking, len(outcome.fact), "answer"))] for outcome in answered]
     if traces:
         arrays["means"] = _means(traces, parts, [np.ones(len(fact), dtype=bool) for fact in facts])
+        arrays["picks"] = np.array(
+            [[_picks(trace, alignment) for trace in traces] for alignment in ALIGNMENTS], np.int16
+        )
     if any(fact.any() for fact in facts):
         arrays["fact_means"] = _means(traces, parts, facts)
         arrays["fact_counts"] = np.array([[fact[offset:].sum() for fact in facts] for offset in OFFSETS], np.int32)
@@ -155,6 +162,11 @@ def _bands(trace: Trace, stored: tuple[int, ...]) -> np.ndarray:
     """(2, L', H, N + 1)."""
     rows = [trace.layers.index(layer) for layer in stored]
     return np.moveaxis(trace.attention[rows, :, :, :NUM_BANDS], -1, 0)
+
+
+def _picks(trace: Trace, alignment: Alignment) -> np.ndarray:
+    """The head that scoring picks in each layer (L,), -1 where there is none."""
+    return pick(batch([trace], alignment).head_means(trace.layers)[0])
 
 
 def _means(traces: Sequence[Trace], parts: Sequence[Trace | None], chosen: Sequence[np.ndarray]) -> np.ndarray:

@@ -13,4 +13,5 @@ def bytes_per_answer(num_tokens: int, *, num_layers: int, num_heads: int, stored
     stored = window(Settings(layers=stored_layers), captured=tuple(range(num_layers)), num_layers=num_layers)
     bands = NUM_BANDS * len(stored) * num_heads * (num_tokens + 1) * _HALF
     means = 2 * len(ALIGNMENTS) * len(OFFSETS) * num_layers * num_heads * _HALF  # of all tokens, and of the fact's
-    return bands + means + num_tokens * (2 * _SINGLE + _TABLE)
+    picks = len(ALIGNMENTS) * num_layers * _HALF
+    return bands + means + picks + num_tokens * (2 * _SINGLE + _TABLE)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from analysis.runs.arrays import TokenChoice, means
+from analysis.answer_sets.picking import NO_HEAD
+from analysis.runs.arrays import TokenChoice, means, picks
 from analysis.runs.examples import EXAMPLES, check_examples, read_examples
 from analysis.runs.files import TIMINGS
 from analysis.runs.manifest import LONGEST_REASON, read_manifest
@@ -50,6 +51,7 @@ def validate(folder: Path) -> None:
         _refuse(fault for shard in run.shards for fault in _shard_faults(run, shard))
         _refuse(_uncertainty_faults(run))
         _refuse(_mean_faults(run))
+        _refuse(_pick_faults(run))
 
 
 def _refuse(faults_found: Iterator[str]) -> None:
@@ -102,3 +104,10 @@ def _mean_faults(run: Run) -> Iterator[str]:
         found = means(run, alignment, tokens=tokens, offset=offset)
         if np.any((found < -_ROUNDING) | (found > 1 + _ROUNDING)):
             yield f"a mean of attention lies outside of 0 and 1 (alignment {alignment}, offset {offset})"
+
+
+def _pick_faults(run: Run) -> Iterator[str]:
+    for alignment in ALIGNMENTS:
+        heads = picks(run, alignment).heads
+        if np.any((heads < NO_HEAD) | (heads >= run.answerer.num_heads)):
+            yield f"a picked head is none of the {run.answerer.num_heads} of its layer (alignment {alignment})"

@@ -17,14 +17,12 @@ import rauq
 from pages.ui import hosting, turns
 from pages.ui.hosting import ModelChoice
 from pages.ui.run_identity import BY_ARRAYS, BY_VERDICTS
-from rauq.batch import Batch
+from rauq.batch import Blocks
 from rauq.memory import give_back
 from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from analysis.calibration import Calibration
     from analysis.methods.ablations import Ablated
     from analysis.methods.comparison import Comparison
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from analysis.methods.ranking import Metric
     from analysis.methods.sweep import Sweep
     from analysis.quality.judgement import Thresholds
-    from analysis.runs.arrays import TokenChoice
+    from analysis.runs.arrays import Picks, TokenChoice
     from analysis.runs.costs import Cost
     from analysis.runs.opened import Run
     from rauq.cancellation import Cancel
@@ -141,6 +139,14 @@ def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) 
     return arrays.means(run, alignment, tokens=tokens, offset=offset)
 
 
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
+def picks(run: "Run", alignment: Alignment) -> "Picks":
+    """The heads that the answers of a run pick; not to be written into."""
+    from analysis.runs import arrays
+
+    return arrays.picks(run, alignment)
+
+
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def scores(run: "Run", settings: Settings) -> np.ndarray:
     """Uncertainty of every answer of a run (A,) under these settings; not to be written into.
@@ -180,7 +186,8 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     from analysis.methods.comparison import compare
 
     asked: Any = {"metric": metric, "thresholds": _thresholds(run), "resamples": _RESAMPLES}
-    return compare(_rows(run, rows), run.methods, _groups(run, rows), **asked)
+    answers = run.answers.iloc[rows].reset_index(drop=True)
+    return compare(answers, run.methods, _groups(run, rows), **asked)
 
 
 @st.cache_resource(
@@ -261,14 +268,10 @@ def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
 
 
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
-def _batch(run: "Run", alignment: Alignment) -> Batch:
+def _batch(run: "Run", alignment: Alignment) -> Blocks:
     from analysis.runs import arrays
 
     return arrays.batch(run, alignment)
-
-
-def _rows(run: "Run", rows: np.ndarray) -> "pd.DataFrame":
-    return run.answers.iloc[rows].reset_index(drop=True)
 
 
 def _quality(run: "Run", rows: np.ndarray) -> np.ndarray:

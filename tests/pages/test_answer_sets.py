@@ -2,10 +2,12 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 from analysis.runs import library
 from tests.pages.sets import VIEWS, clicked, drawn, make, open_sets, said, seeded, undefined
+from tests.shards import change_arrays, without_picks
 
 CHARTS = {
     "best": {"best_and_worst"},
@@ -60,6 +62,22 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
     assert len(page.header) == 1
     assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
     assert page.query_params == {"run": "small", "view": view}
+
+
+@pytest.mark.parametrize(("view", "picks"), [("picked", True), ("gap", True), ("separation", False)])
+def test_a_view_of_picked_heads_says_where_these_were_not_stored(runs, view, picks):
+    make(runs)
+    without_picks(make(runs, "older").folder)
+    note = "for 45 answers they are picked here"
+    assert note not in said(open_sets(run="small", view=view))
+    assert (note in said(open_sets(run="older", view=view))) is picks
+
+
+def test_heads_are_counted_as_they_were_stored(runs):
+    folder = make(runs).folder
+    change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 3)})
+    assert "100 % of 45 answers pick head 3" in said(open_sets(run="small", view="picked"))
+    assert "pick head 3" not in said(open_sets(run="small", view="picked", tokens="fact")).partition("n = ")[0]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """What a link asks for is read or left out, never half believed; filters let through what they say."""
 
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from analysis.quality.judgement import Thresholds
+from analysis.runs.opened import open_run
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets.asked import Asked, fitted, read_asked, thresholds
 from pages.ui.answer_sets.chosen import choose
@@ -14,6 +16,7 @@ from pages.ui.of_run.chosen import counts
 from pages.ui.of_run.filters import Filters, Span, passing, written_span
 from rauq import Settings
 from tests.pages.sets import make
+from tests.shards import change_arrays, without_picks
 
 USUAL = Thresholds()
 
@@ -115,6 +118,23 @@ def test_thresholds_are_not_passed_by_what_stands_on_them(run):
     chosen = choose("small", run, Asked(above=0.95, below=0.05), Settings(), USUAL)
     assert (counts(chosen).correct, counts(chosen).incorrect, counts(chosen).between) == (2, 2, 3)
     assert np.flatnonzero(chosen.sides.correct).tolist() == [0, 6]
+
+
+def test_picks_are_the_stored_ones(run, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 3)})
+    chosen = choose("small", open_run(folder), Asked(tokens="fact", layer=4), Settings(), USUAL)
+    np.testing.assert_array_equal(chosen.picks(), np.full((len(run.answers), 6), 3))
+    np.testing.assert_array_equal(chosen.picked_attention(), chosen.means()[:, 4, 3])
+    assert chosen.about_picks == ""
+
+
+def test_picks_that_were_not_stored_are_said(run, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    without_picks(folder)
+    filters = Filters(quality=Span(0.9, 1.0))
+    chosen = choose("small", open_run(folder), Asked(filters=filters), Settings(), USUAL)
+    assert f"for {len(chosen.rows)} answers they are picked here" in chosen.about_picks
 
 
 def test_picks_are_those_of_the_whole_answer(run):

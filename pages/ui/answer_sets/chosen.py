@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.answer_sets.picking import of_picked, pick
+from analysis.answer_sets.captions import picks_note
+from analysis.answer_sets.picking import of_picked
 from analysis.quality.judgement import Thresholds
-from analysis.runs.arrays import TokenChoice
+from analysis.runs.arrays import Picks, TokenChoice
 from analysis.runs.opened import Run
 from pages.ui import cache
 from pages.ui.answer_sets.asked import Asked, thresholds
@@ -52,11 +53,19 @@ class Chosen(ChosenAnswers):
 
     def picks(self) -> np.ndarray:
         """The head that each answer picks in each layer (n, L), over the whole answer, as RAUQ does."""
-        return pick(self.means(tokens="all", offset=1))
+        return np.asarray(self._all_picks().heads[self.rows])
+
+    @property
+    def about_picks(self) -> str:
+        """Where picks come from, if they were not stored when the answers were scored."""
+        return picks_note(self._all_picks().stored[self.rows])
 
     def picked_attention(self) -> np.ndarray:
         """Attention (n,) of the picked head in the layer that is looked at."""
         return of_picked(self.means()[:, self.column], self.picks()[:, self.column])
+
+    def _all_picks(self) -> Picks:
+        return cache.picks(self.run, self.settings.alignment)
 
 
 def choose(name: str, run: Run, asked: Asked, settings: Settings, usual: Thresholds) -> Chosen:

@@ -26,7 +26,7 @@ _HEAD, _ROW, _MOST_ROWS = 38, 35, 12  # pixels, pixels, layers
 
 def picked(chosen: Chosen) -> None:
     """How often each head is picked, the three most frequent of each layer, and whether groups agree on them."""
-    picks = pick(chosen.means())
+    picks = chosen.picks() if _as_scored(chosen) else pick(chosen.means())
     num_heads = chosen.run.answerer.num_heads
     found = picked_heads(picks, chosen.layers, num_heads)
     sentence(sentences.about_picked(found, chosen.layer), chosen)
@@ -59,8 +59,13 @@ def separating(chosen: Chosen) -> None:
     st.caption(separation_caption(found, chosen.layers))
 
 
+def _as_scored(chosen: Chosen) -> bool:
+    """Whether the tokens that are looked at are those that scoring picks heads by."""
+    return chosen.asked.tokens == "all" and chosen.asked.offset == 1
+
+
 def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
-    own = "" if chosen.asked.tokens == "all" and chosen.asked.offset == 1 else (
+    own = "" if _as_scored(chosen) else (
         " Picked here by other tokens than RAUQ does: it takes the whole answer, and the token right before."
     )  # fmt: skip
     return (

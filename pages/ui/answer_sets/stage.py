@@ -26,15 +26,16 @@ class _Sight:
     rows: bool = False
     score: bool = False
     figure: bool = True
+    picks: bool = False
 
 
 _SIGHTS = MappingProxyType[View, _Sight](
     {
-        "best": _Sight(name="Best and worst", draw=attention_views.best, rows=True),
-        "gap": _Sight(name="Correct against incorrect", draw=attention_views.gap, sides=True),
-        "bins": _Sight(name="Quality by attention", draw=attention_views.bins),
-        "further": _Sight(name="Further back", draw=attention_views.further, sides=True, offset=False),
-        "picked": _Sight(name="Picked heads", draw=head_views.picked),
+        "best": _Sight(name="Best and worst", draw=attention_views.best, rows=True, picks=True),
+        "gap": _Sight(name="Correct against incorrect", draw=attention_views.gap, sides=True, picks=True),
+        "bins": _Sight(name="Quality by attention", draw=attention_views.bins, picks=True),
+        "further": _Sight(name="Further back", draw=attention_views.further, sides=True, offset=False, picks=True),
+        "picked": _Sight(name="Picked heads", draw=head_views.picked, picks=True),
         "separation": _Sight(name="Which heads separate", draw=head_views.separating, sides=True, layer=False),
         "meaning": _Sight(
             name="What a score means", draw=score_views.meaning, tokens=False, layer=False, offset=False, score=True
@@ -73,7 +74,13 @@ def show_run(name: str) -> None:
     sight = _SIGHTS[chosen.asked.view]
     _controls(columns[1:], chosen, sight)
     view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view, usual=Asked().view)
-    draw_view(lambda: sight.draw(chosen), chosen, figure=sight.figure)
+    draw_view(lambda: _draw(chosen, sight), chosen, figure=sight.figure)
+
+
+def _draw(chosen: Chosen, sight: _Sight) -> None:
+    sight.draw(chosen)
+    if sight.picks and (note := chosen.about_picks):
+        st.caption(note)
 
 
 def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, sight: _Sight) -> None:

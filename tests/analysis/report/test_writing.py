@@ -21,9 +21,11 @@ from analysis.report.method_tables import method_tables
 from analysis.report.report_tables import report_tables
 from analysis.report.results import ReportSettings, results
 from analysis.report.writing import write_report
+from analysis.runs.opened import open_run
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import number
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run
+from tests.shards import change_arrays, without_picks
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
 FIGURES = 20
@@ -189,6 +191,17 @@ def test_settings_decide_what_is_looked_at(run, found):
     np.testing.assert_array_equal(other.picked.shares, found.picked.shares)  # heads are picked on the whole answer
     with pytest.raises(InvalidInput, match="Layer 9 has no attention in this run; choose one of 0, 1, 2, 3, 4, 5"):
         results(run, ReportSettings(layer=9))
+
+
+def test_heads_are_counted_as_they_were_stored_and_it_is_said_where_they_were_not(tmp_path):
+    folder = made_run(tmp_path / "run", quality=[1.0, 0.0] * 4).folder
+    change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 2)})
+    found = results(open_run(folder), QUICK)
+    np.testing.assert_array_equal(found.picked.shares, np.tile([0.0, 0.0, 1.0, 0.0], (LAYERS, 1)))
+    without_picks(folder)
+    older = results(open_run(folder), QUICK)
+    said = [one.caption for each in (found, older) for one in drawings(each) if one.name == "picked-heads"]
+    assert ["for 8 answers they are picked here" in caption for caption in said] == [False, True]
 
 
 def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_path, run, found, monkeypatch):

@@ -219,6 +219,9 @@ def put(value):
         ("entropies", put(1e9), "entropies must lie"),
         ("means", put(np.inf), "mean of attention"),
         ("means", lambda array: array[:1], "shard 0 is broken"),
+        ("picks", put(4), "picked head is none of the 4"),
+        ("picks", put(-2), "picked head is none of the 4"),
+        ("picks", lambda array: array[:, :, :1], "shard 0 is broken"),
         ("fact_means", lambda _array: np.zeros(3, np.float16), "shard 0 is broken"),
     ],
 )

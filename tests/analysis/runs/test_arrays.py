@@ -1,20 +1,26 @@
 """What figures and scores are made of is what the model put out: as floats of half precision, in every alignment."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from analysis.runs.arrays import batch, means
+from analysis.answer_sets.picking import pick
+from analysis.methods.control import control_of_groups
+from analysis.runs.arrays import batch, means, picks, similar_lengths
 from analysis.runs.opened import open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard
 from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
 from rauq.batch import batch as batch_of
 from rauq.errors import InvalidInput, RunError
+from rauq.grid import score_grid
 from rauq.methods.method import Uncertainty
-from rauq.score import score_many
+from rauq.score import score, score_many
 from rauq.settings import Settings
+from tests.analysis.report.made_run import made_run
 from tests.analysis.runs.conftest import METHODS
+from tests.shards import without_picks
 from tests.traces import make_trace
 
 HALF = 1e-3  # half precision has three digits
@@ -99,3 +105,148 @@ def test_a_run_without_any_answer_is_said(finished):
     assert fact_masks(run).shape == (0, 0)
     with pytest.raises(RunError, match="no answers yet"):
         batch(run)
+
+
+LENGTHS = (3, 600, 1, 7, 2, 40, 3, 1, 45, 12, 5, 5)
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory):
+    """A run with one long answer among short ones."""
+    return made_run(tmp_path_factory.mktemp("runs") / "run", quality=np.arange(len(LENGTHS)) % 2, lengths=LENGTHS)
+
+
+def padded(run, alignment="predicting"):
+    return batch_of([own for shard in run.shards for own in traces_in(run, shard)], alignment)
+
+
+def test_one_long_answer_does_not_pad_the_others(uneven):
+    stored, heads, half = len(uneven.stored_layers), uneven.answerer.num_heads, 2
+    weights = stored * heads * half * sum(length - 1 for length in LENGTHS)
+    batches = [own for _, own in batch(uneven).blocks()]
+    assert weights <= sum(own.attention.nbytes for own in batches) <= 1.25 * weights
+    assert sum(own.logprobs.size for own in batches) <= 1.25 * sum(LENGTHS)
+
+
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_blocks_are_scored_as_one_padded_batch(alignment, uneven):
+    blocks, whole = batch(uneven, alignment), padded(uneven, alignment)
+    np.testing.assert_array_equal(blocks.lengths, LENGTHS)
+    settings = [
+        Settings(alignment=alignment, **changes)
+        for changes in (
+            {},
+            {"heads": "mean"},
+            {"heads": "top5"},
+            {"token_aggregation": "median"},
+            {"update": "mean_sum"},
+        )
+    ]
+    for one in settings:
+        found, expected = score_many(blocks, one), score_many(whole, one)
+        for name in ("uncertainty", "layer_scores"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
+        for name in ("heads", "layer", "reasons"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(score_grid(blocks, settings), score_grid(whole, settings), rtol=1e-12)
+    np.testing.assert_array_equal(blocks.head_means((2, 4)), whole.head_means((2, 4)))
+
+
+def test_attention_is_exchanged_in_blocks_as_in_one_padded_batch(uneven):
+    names, tokens = ["a", "b", "b"] * 4, fact_masks(uneven)
+    for chosen in (None, tokens):
+        found = control_of_groups(batch(uneven), Settings(), names, tokens=chosen, derangements=3)
+        expected = control_of_groups(padded(uneven), Settings(), names, tokens=chosen, derangements=3)
+        for name in ("real", "shuffled", "constant", "random_head", "mean_of_heads"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(3, 9), np.array([8, 1, 1, 0]), np.array([4])])
+def test_answers_are_taken_from_blocks_in_the_order_that_is_asked_for(rows, uneven):
+    taken = batch(uneven).take(rows)
+    np.testing.assert_array_equal(taken.lengths, np.array(LENGTHS)[rows])
+    expected = score_many(padded(uneven)).uncertainty[rows]
+    np.testing.assert_allclose(score_many(taken).uncertainty, expected, rtol=1e-12)
+
+
+def test_taking_all_answers_or_none_copies_nothing(uneven):
+    blocks = batch(uneven)
+    everything, nothing = blocks.take(np.arange(len(LENGTHS))), blocks.take(np.array([], dtype=int))
+    assert [own for _, own in everything.blocks()] == [own for _, own in blocks.blocks()]
+    assert score_many(nothing).uncertainty.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sizes"),
+    [
+        ([60] * 2000, [2000]),
+        ([60] * 1999 + [1024], [1999, 1]),
+        ([1024] * 300, [128, 128, 44]),
+        ([10, 12, 13, 8], [2, 2]),
+        ([1, 2, 3], [1, 1, 1]),
+    ],
+)
+def test_blocks_hold_answers_of_similar_length_and_not_too_many(lengths, sizes):
+    blocks = similar_lengths(np.array(lengths))
+    assert [len(own) for own in blocks] == sizes
+    assert sorted(np.concatenate(blocks)) == list(range(len(lengths)))
+
+
+def nearly_tied(seed, num_tokens, *, thinking=None):
+    """An answer in which heads 1 and 3 differ by less than half precision can tell, and 3 is ahead."""
+    made = make_trace((b" w",) * num_tokens, num_layers=3, seed=seed, thinking=thinking)
+    attention = made.attention.copy()
+    attention[:, 1] = attention[:, 1] / 2 + 0.6
+    attention[:, 3] = attention[:, 1] + np.float32(1e-6)
+    return replace(made, attention=attention)
+
+
+@pytest.fixture
+def tied(finished):
+    """A finished run whose first four answers have two heads nearly tied, and the traces of these."""
+    made = [
+        nearly_tied(0, 5),
+        nearly_tied(1, 1),
+        nearly_tied(2, 6, thinking=(0, 2)),
+        nearly_tied(3, 3, thinking=(0, 3)),
+    ]
+    outcomes = [
+        Answered(
+            number=number,
+            trace=own,
+            fact=np.zeros(len(own.answer_ids), dtype=bool),
+            quality=0.0,
+            quality_reason="",
+            uncertainties=(Uncertainty(0),) * len(METHODS),
+        )
+        for number, own in enumerate(made)
+    ]
+    write_shard(finished, 0, outcomes, stored=open_run(finished).stored_layers)
+    return finished, made
+
+
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_picks_are_those_of_scoring_in_full_precision(alignment, tied):
+    folder, made = tied
+    run = open_run(folder)
+    found = picks(run, alignment)
+    settings = Settings(alignment=alignment, layers="all")
+    for row in (0, 2):
+        np.testing.assert_array_equal(found.heads[row], score(made[row], settings).heads)
+    np.testing.assert_array_equal(found.heads[[0, 2]], np.full((2, 3), 3))
+    np.testing.assert_array_equal(found.heads[[1, 3]], np.full((2, 3), -1))
+    np.testing.assert_array_equal(pick(means(run, alignment))[[0, 2]], np.full((2, 3), 1))
+    assert found.stored.all()
+
+
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_a_run_from_before_picks_were_stored_picks_by_its_means(alignment, tied):
+    folder, _ = tied
+    without_picks(folder)
+    run = open_run(folder)
+    assert not run.faults
+    found = picks(run, alignment)
+    np.testing.assert_array_equal(found.heads[:4], pick(means(run, alignment))[:4])
+    assert found.stored.tolist() == [False] * 4 + [True] * (len(run.answers) - 4)
+    with pytest.raises(InvalidInput, match="alignment"):
+        picks(run, "sideways")

@@ -20,6 +20,6 @@ def test_the_arrays_take_what_was_told(length, tmp_path):
 def test_the_shape_of_a_large_model():
     size = {"num_layers": 32, "num_heads": 32}
     middle = bytes_per_answer(60, **size, stored_layers="middle")
-    assert middle == 2 * 13 * 32 * 61 * 2 + 2 * 2 * 6 * 32 * 32 * 2 + 60 * 168
+    assert middle == 2 * 13 * 32 * 61 * 2 + 2 * 2 * 6 * 32 * 32 * 2 + 2 * 32 * 2 + 60 * 168
     every = bytes_per_answer(60, **size, stored_layers="all")
     assert every - middle == 2 * (32 - 13) * 32 * 61 * 2

@@ -79,7 +79,7 @@ def test_answers_are_scored_without_their_thinking(thought, alignment: Alignment
 def test_facts_are_those_of_the_answer_part(thought):
     run = open_run(thought[0])
     masks = fact_masks(run)
-    assert masks.shape[1] == batch(run).logprobs.shape[1]
+    assert masks.shape[1] == batch(run).lengths.max()
     assert [row.nonzero()[0].tolist() for row in masks[:4]] == [[1], [1, 4], [], []]
     other = means(run, tokens="other")
     assert np.isfinite(other[0]).all()
