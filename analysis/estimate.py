@@ -9,6 +9,7 @@ import numpy as np
 from analysis.metrics import Metric, bootstrap, interval, is_constant, prr, resamples, roc_auc
 from analysis.rejection import defined
 from analysis.resampled import counts_of, resampled_prr, resampled_roc_auc
+from rauq.labels import number
 
 _Resampled = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 _AT_ONCE: dict[Metric, _Resampled] = {prr: resampled_prr, roc_auc: resampled_roc_auc}  # faster than one by one
@@ -71,3 +72,10 @@ def why_undefined(uncertainty: np.ndarray, quality: np.ndarray) -> str:
     if is_constant(uncertainty):
         return f"all {n} answers have the same uncertainty, {uncertainty[0]:.3g}: it ranks nothing"
     return f"only {n} answers: too few for one to be rejected"
+
+
+def in_words(found: Estimate) -> str:
+    """A number with its interval, or why there is none."""
+    if found.reason:
+        return f"undefined ({found.reason})"
+    return f"{number(found.value, places=2)} [{number(found.low, places=2)}, {number(found.high, places=2)}]"

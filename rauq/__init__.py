@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rauq.batch import Batch, batch
-from rauq.batches import Failure
 from rauq.errors import (
+    Failure,
     InvalidInput,
     ModelNotFound,
     NonFiniteLogits,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rauq.batches import Failure
-from rauq.errors import InvalidInput
+from rauq.errors import Failure, InvalidInput
 from rauq.parts import part_of
 from rauq.trace import Alignment, Kind, Part, Trace
 

@@ -1,25 +1,16 @@
 """Work through many items in batches, where one bad item costs nothing but itself."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
 from rauq.cancellation import Cancel
-from rauq.errors import InvalidInput, OutOfMemory, RauqError
+from rauq.errors import Failure, InvalidInput, OutOfMemory, RauqError
 from rauq.numbers import is_whole
 from rauq.trace import Trace
 
 Item = TypeVar("Item")
 Encoded = TypeVar("Encoded")
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What `generate_batch` and `read_batch` yield in place of a trace: which item, counted from 0, and why."""
-
-    index: int
-    error: RauqError
 
 
 def in_batches(

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rauq.chat_template import option_names
 from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.errors import InvalidInput, OutOfMemory
 from rauq.kinds import KindAndReason, check_kind, kind_of
-from rauq.labels import size
+from rauq.labels import FLOATS, size
 from rauq.loading import dtype_name, find_checkpoint, find_device, free_memory
+from rauq.messages import option_names
 from rauq.presets import BFLOAT16, BYTES_PER_PARAMETER, DTYPES
 from rauq.trace import Kind
 
@@ -18,6 +18,7 @@ EMBEDDED = "atlas"
 ATLAS = Path(__file__).parent / "atlas"
 
 _BILLION = 10**9
+_MILLION = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,3 +179,43 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
         message = f"The embedded model has one revision, its weights' digest; got revision={revision!r}. Leave it out."
         raise InvalidInput(message)
     check_kind(kind)
+
+
+def model_facts(candidate: Candidate) -> str:
+    """What is known about a model before it is loaded, in one line of numbers."""
+    parameters = f", {candidate.parameters / _MILLION:,.1f} million parameters"
+    if candidate.bytes_in_file is not None:
+        parameters += f", {size(candidate.bytes_in_file)} in the file ({candidate.quantisation})"
+    dequantised = " dequantised" if candidate.quantisation else ""
+    needs = "" if candidate.bytes_needed is None else f", {size(candidate.bytes_needed)}{dequantised}"
+    place = f" in {candidate.dtype} on {candidate.device}"
+    free = "" if candidate.bytes_free is None else f" ({size(candidate.bytes_free)} free)"
+    return f"{candidate.architecture}{parameters}{needs}{place}{free}"
+
+
+def candidate_lines(candidate: Candidate, *, tokens: int, beside: bool) -> tuple[str, ...]:
+    """What a check says of a model, a line each; `tokens` were asked for; `beside`: jobs use another model."""
+    heads = f"{candidate.architecture}: {candidate.num_layers} layers of {candidate.num_heads} heads"
+    file = "" if candidate.bytes_in_file is None else f"{size(candidate.bytes_in_file)} in the file"
+    quantised = f", quantised as {candidate.quantisation}" if candidate.quantisation not in (None, *FLOATS) else ""
+    memory = "" if candidate.bytes_needed is None else f"{size(candidate.bytes_needed)} in memory, "
+    cached = f"{size(candidate.bytes_cache)} more for {tokens:,} tokens" if candidate.bytes_cache else ""
+    found = (
+        f"{heads}, {candidate.parameters / _MILLION:,.1f} million parameters",
+        f"{file}{quantised}",
+        f"{memory}{candidate.dtype} on {candidate.device}",
+        cached,
+        _fit(candidate, beside=beside),
+        f"{candidate.kind}: {candidate.why_kind}",
+    )
+    return tuple(filter(None, found))
+
+
+def _fit(candidate: Candidate, *, beside: bool) -> str:
+    """Whether a model fits, where that is known."""
+    if candidate.fits is None or candidate.bytes_free is None:
+        return ""
+    if candidate.fits:
+        return f"It fits: {size(candidate.bytes_free)} are free."
+    other = " beside the model that is at work" if beside else ""
+    return f"It does not fit{other}: choose a smaller model, or bfloat16 as its precision."

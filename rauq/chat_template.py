@@ -1,19 +1,14 @@
 """The chat template of a tokenizer: apply it to messages, and recognise a text to which it was applied already."""
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Sequence
 
-from jinja2 import Environment, TemplateError, meta, nodes
+from jinja2 import TemplateError
 
 from rauq.errors import InvalidInput
-from rauq.messages import RESERVED_OPTIONS, Message, TemplateOptions
+from rauq.messages import Message, TemplateOptions, option_names
 from rauq.tokens import Tokens
 
 _FAILURES = (TemplateError, TypeError, ValueError)
-_TESTS = ("defined", "undefined", "default", "d")
-_FUNCTIONS = frozenset({"raise_exception", "strftime_now"})  # which transformers gives to every template
-_GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")  # a tag of transformers; it changes no variable
 _SYSTEM, _USER, _ANSWER = "RAUQ-PROBE-SYSTEM", "RAUQ-PROBE-USER", "RAUQ-PROBE-ANSWER"
 
 
@@ -31,15 +26,6 @@ def encode_chat(tokens: Tokens, messages: Sequence[Message], options: TemplateOp
     _check_complete(messages, rendered)
     ids: list[int] = tokens.tokenizer(rendered, add_special_tokens=False, verbose=False)["input_ids"]
     return ids
-
-
-def option_names(template: str | Mapping[str, str] | None) -> tuple[str, ...]:
-    """Variables that a chat template takes as options, in alphabetical order; none where it cannot be parsed.
-
-    Of several named templates, the default one is applied.
-    """
-    source = template.get("default") if isinstance(template, Mapping) else template
-    return _option_names(source) if source else ()
 
 
 def end_of_answer(tokens: Tokens, end_ids: Collection[int]) -> int | None:
@@ -78,24 +64,6 @@ def is_templated(tokens: Tokens, text: str) -> bool:
         text.lstrip().startswith((opening, begin + opening)) and (is_whole or _names_role(tokens, opening))
         for opening in _openings(tokens)
     )
-
-
-@lru_cache(maxsize=8)
-def _option_names(template: str) -> tuple[str, ...]:
-    """A variable that the template sets itself counts only if it has a default or is tested for being defined."""
-    try:
-        environment = Environment(extensions=["jinja2.ext.loopcontrols"])  # noqa: S701 - it renders nothing
-        tree = environment.parse(_GENERATION.sub("", template))
-        names = meta.find_undeclared_variables(tree) - RESERVED_OPTIONS - _FUNCTIONS - set(environment.globals)
-    except _FAILURES:
-        return ()
-    own = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
-    tested = {
-        found.node.name
-        for found in tree.find_all((nodes.Test, nodes.Filter))
-        if found.name in _TESTS and isinstance(found.node, nodes.Name)
-    }
-    return tuple(sorted(names - (own - tested)))
 
 
 def _check_template(tokens: Tokens, options: TemplateOptions) -> None:

@@ -8,9 +8,9 @@ from rauq.cancellation import Cancel
 from rauq.chat_template import end_of_answer
 from rauq.errors import InvalidInput
 from rauq.messages import TemplateOptions
-from rauq.numbers import is_whole
+from rauq.numbers import check_unicode, is_whole
 from rauq.prompts import Prompt, PromptLike, TokensOrText, encode_answer, encode_prompt, two_of
-from rauq.tokens import Tokens, check_unicode
+from rauq.tokens import Tokens
 from rauq.trace import Kind
 
 

@@ -1,5 +1,7 @@
 """Every error that this package raises on purpose: each message says what was got, what is allowed, what to do."""
 
+from dataclasses import dataclass
+
 
 class RauqError(Exception):
     """Base of all errors of this package."""
@@ -51,3 +53,11 @@ class CacheError(RauqError):
 
 class Stopped(RauqError):
     """The user stopped the work before there was a result to keep."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What `generate_batch` and `read_batch` yield in place of a trace: which item, counted from 0, and why."""
+
+    index: int
+    error: RauqError

@@ -11,20 +11,19 @@ from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
 from rauq import generation
-from rauq.batches import Failure, in_batches
+from rauq.batches import in_batches
 from rauq.cancellation import Cancel
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout
 from rauq.capture.feed import Feed, StepwiseFeed, TappedFeed
 from rauq.capture.tap import middle_block
-from rauq.chat_template import option_names
 from rauq.context import ModelDescription, encode, encode_pair, encode_prefix, limits_of, within_context
-from rauq.errors import InvalidInput, NonFiniteLogits
+from rauq.errors import Failure, InvalidInput, NonFiniteLogits
 from rauq.extras import EXTRAS, Wanted, wanted
 from rauq.generation import OnToken
 from rauq.kinds import check_kind
 from rauq.loading import memory_errors, running_takes_less
-from rauq.messages import TemplateOptions
+from rauq.messages import TemplateOptions, option_names
 from rauq.numbers import is_whole
 from rauq.prompts import Prompt, PromptLike, TokensOrText
 from rauq.sampling import Sampling

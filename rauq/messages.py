@@ -2,12 +2,16 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeGuard, get_args
 
+from jinja2 import Environment, TemplateError, meta, nodes
+
 from rauq.errors import InvalidInput
-from rauq.tokens import check_unicode
+from rauq.numbers import check_unicode
 
 Role = Literal["system", "user", "assistant"]
 PromptForm = Literal["text", "templated", "ids", "messages"]  # "templated": text that has its chat template already
@@ -23,6 +27,10 @@ RESERVED_OPTIONS = frozenset(
         *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
     }
 )
+_TESTS = ("defined", "undefined", "default", "d")
+_FUNCTIONS = frozenset({"raise_exception", "strftime_now"})  # which transformers gives to every template
+_GENERATION = re.compile(r"{%[-+]?\s*(end)?generation\s*[-+]?%}")  # a tag of transformers; it changes no variable
+_FAILURES = (TemplateError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,3 +156,30 @@ def _is_text(value: object) -> bool:
 def _short(value: object, longest: int = 80) -> str:
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def option_names(template: str | Mapping[str, str] | None) -> tuple[str, ...]:
+    """Variables that a chat template takes as options, in alphabetical order; none where it cannot be parsed.
+
+    Of several named templates, the default one is applied.
+    """
+    source = template.get("default") if isinstance(template, Mapping) else template
+    return _option_names(source) if source else ()
+
+
+@lru_cache(maxsize=8)
+def _option_names(template: str) -> tuple[str, ...]:
+    """A variable that the template sets itself counts only if it has a default or is tested for being defined."""
+    try:
+        environment = Environment(extensions=["jinja2.ext.loopcontrols"])  # noqa: S701 - it renders nothing
+        tree = environment.parse(_GENERATION.sub("", template))
+        names = meta.find_undeclared_variables(tree) - RESERVED_OPTIONS - _FUNCTIONS - set(environment.globals)
+    except _FAILURES:
+        return ()
+    own = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
+    tested = {
+        found.node.name
+        for found in tree.find_all((nodes.Test, nodes.Filter))
+        if found.name in _TESTS and isinstance(found.node, nodes.Name)
+    }
+    return tuple(sorted(names - (own - tested)))

@@ -1,6 +1,8 @@
-"""What counts as a number where a caller may give anything."""
+"""What counts as a number or a text where a caller may give anything."""
 
 from numbers import Real
+
+from rauq.errors import InvalidInput
 
 
 def is_number(given: object) -> bool:
@@ -11,3 +13,16 @@ def is_number(given: object) -> bool:
 def is_whole(given: object) -> bool:
     """Whether something is a whole number, of whatever type."""
     return isinstance(given, Real) and given % 1 == 0
+
+
+def check_unicode(text: str) -> None:
+    """Refuse lone surrogates, which no tokenizer can encode.
+
+    Raises:
+        InvalidInput: the text holds one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        message = f"The text is not valid Unicode at character {error.start} (a lone surrogate). Remove that character."
+        raise InvalidInput(message) from error

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from rauq.chat_template import encode_chat, encode_templated, is_templated
 from rauq.errors import InvalidInput
 from rauq.messages import Message, PromptForm, TemplateOptions, checked_options, is_conversation, messages_of
-from rauq.tokens import Tokens, check_unicode
+from rauq.numbers import check_unicode
+from rauq.tokens import Tokens
 
 TokensOrText = str | Sequence[int]
 PromptLike = TokensOrText | Sequence[Message | Mapping[str, str]]

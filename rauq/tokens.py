@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from rauq.errors import InvalidInput
+from rauq.numbers import check_unicode
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _WORD_START = "\u2581"  # how sentencepiece writes a space
@@ -104,19 +104,6 @@ class TextStream:
         """What this token adds: nothing while a character is incomplete, a replacement if it stays so at the `last`."""
         piece = b"" if token in self.silent else self.tokens.piece(token)
         return self.decoder.decode(piece, final=last)
-
-
-def check_unicode(text: str) -> None:
-    """Refuse lone surrogates, which no tokenizer can encode.
-
-    Raises:
-        InvalidInput: the text holds one.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        message = f"The text is not valid Unicode at character {error.start} (a lone surrogate). Remove that character."
-        raise InvalidInput(message) from error
 
 
 def _is_mark(name: str) -> bool:

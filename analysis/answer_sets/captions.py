@@ -14,7 +14,7 @@ from analysis.answer_sets.picked_heads import Agreement, PickedHeads
 from analysis.answer_sets.quality_bins import QualityBins
 from analysis.answer_sets.separation import Separation
 from analysis.calibration import Calibration
-from analysis.estimate import Estimate
+from analysis.estimate import in_words
 from analysis.quality.judgement import Thresholds
 from rauq.labels import number
 
@@ -124,13 +124,6 @@ def calibration_caption(found: Calibration) -> str:
         "band: an observation on this set, and not a probability elsewhere.",
         left_out(found.excluded, lacking="a score"),
     )
-
-
-def in_words(found: Estimate) -> str:
-    """A number with its interval, or why there is none."""
-    if found.reason:
-        return f"undefined ({found.reason})"
-    return f"{number(found.value, places=2)} [{number(found.low, places=2)}, {number(found.high, places=2)}]"
 
 
 def signed(value: float, *, places: int = 3) -> str:

@@ -6,8 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.answer_sets.captions import in_words
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, in_words
 from analysis.figures.labels import plotly_text
 from analysis.figures.outcome import words_instead
 from analysis.figures.style import ATTENTION, QUIET, UNCERTAINTY, VEIL, finish, text_colour

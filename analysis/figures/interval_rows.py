@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from analysis.answer_sets.captions import in_words
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, in_words
 from analysis.figures.labels import plotly_text
 from analysis.figures.outcome import words_instead
 from analysis.figures.style import QUIET, SPACE, finish

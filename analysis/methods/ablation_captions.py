@@ -3,8 +3,8 @@
 They are made of our own words and numbers alone: nothing in them has to be quoted.
 """
 
-from analysis.answer_sets.captions import in_words, joined, signed
-from analysis.estimate import Estimate
+from analysis.answer_sets.captions import joined, signed
+from analysis.estimate import Estimate, in_words
 from analysis.methods.ablations import Ablated
 from analysis.methods.control_ranking import EXCHANGES, GroupControl
 from analysis.methods.names import name_of

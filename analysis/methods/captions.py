@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis.answer_sets.captions import in_words, joined, left_out
-from analysis.estimate import Estimate
+from analysis.answer_sets.captions import joined, left_out
+from analysis.estimate import Estimate, in_words
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.comparison import RAUQ, Comparison
 from analysis.methods.disagreement import Disagreement

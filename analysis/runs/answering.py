@@ -18,8 +18,8 @@ from rauq.spans import tokens_in
 from rauq.trace import Trace
 
 if TYPE_CHECKING:
-    from rauq.batches import Failure
     from rauq.cancellation import Cancel
+    from rauq.errors import Failure
 
 OnDone = Callable[[int, int], None]
 """Told of how many examples more are done, and how many tokens were put out for them."""

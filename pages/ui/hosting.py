@@ -8,12 +8,12 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pages.ui.links import MOST_TOKENS
 from rauq.errors import InvalidInput
 from rauq.labels import running
 from rauq.trace import Kind
 
 HOSTED_VARIABLE, MODELS_VARIABLE = "RAUQ_HOSTED", "RAUQ_MODELS"
+MOST_TOKENS = 1024  # of an answer
 
 
 @dataclass(frozen=True, kw_only=True)

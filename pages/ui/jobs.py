@@ -15,7 +15,7 @@ import streamlit as st
 from pages.ui import cache, hosting
 from pages.ui.hosting import ModelChoice
 from pages.ui.turns import LOOK, raise_if_stopped, turn
-from pages.ui.words import model_facts
+from rauq.candidate import model_facts
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
 from rauq.messages import Message, TemplateOptions

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
+from pages.ui.hosting import MOST_TOKENS
 from rauq.errors import InvalidInput
 from rauq.messages import Message, TemplateOptions, checked_options, messages_of
 from rauq.sampling import Sampling
@@ -28,7 +29,6 @@ LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
 SELECTED = (LAYER, HEAD, TOKEN)
 
 LONGEST = 4000  # characters; what every browser and most places to paste a link into take
-MOST_TOKENS = 1024
 USUAL_TOKENS = 128
 TEMPERATURES = (0.05, 2.0)
 LEAST_TOP_P = 0.05

@@ -7,10 +7,8 @@ import streamlit as st
 import rauq
 from pages.ui import cache, hosting, state
 from pages.ui.errors import show_error
-from pages.ui.hosting import ModelChoice
-from pages.ui.links import MOST_TOKENS
+from pages.ui.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
-from pages.ui.words import candidate_lines
 from rauq.labels import running
 from rauq.presets import DEVICES, DTYPES, KINDS, PRESETS
 from rauq.trace import Trace
@@ -62,7 +60,10 @@ def model_form() -> None:
     if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
         _check(choice)
     if (candidate := checked(choice)) is not None:
-        st.text("\n".join(running(line) for line in candidate_lines(candidate, beside=cache.in_use())))
+        from rauq.candidate import candidate_lines
+
+        found = candidate_lines(candidate, tokens=MOST_TOKENS, beside=cache.in_use())
+        st.text("\n".join(map(running, found)))
 
 
 def chosen_model() -> ModelChoice:

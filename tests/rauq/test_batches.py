@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import rauq
-from rauq.batches import Failure, in_batches
-from rauq.errors import InvalidInput, NonFiniteLogits, OutOfMemory
+from rauq.batches import in_batches
+from rauq.errors import Failure, InvalidInput, NonFiniteLogits, OutOfMemory
 from rauq.models import wrap
 from rauq.trace import Trace
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rauq.chat_template import encode_chat, is_templated, option_names
+from rauq.chat_template import encode_chat, is_templated
 from rauq.errors import InvalidInput
-from rauq.messages import Message
+from rauq.messages import Message, option_names
 from rauq.prompts import encode_prompt
 from rauq.tokens import Tokens
 from tests.architectures import VOCABULARY, byte_tokenizer

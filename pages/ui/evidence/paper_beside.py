@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.answer_sets.captions import in_words
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, in_words
 from analysis.methods.ablations import ablations
 from analysis.methods.comparison import Comparison
 from analysis.paper import Published
