@@ -15,7 +15,6 @@ import streamlit as st
 from pages.ui import cache, hosting
 from pages.ui.hosting import ModelChoice
 from pages.ui.turns import LOOK, raise_if_stopped, turn
-from rauq.candidate import model_facts
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
 from rauq.messages import Message, TemplateOptions
@@ -243,6 +242,8 @@ def _model(job: Job) -> "Iterator[LanguageModel]":
         pass  # one that loads cannot be cut short, but who waits for it can
     raise_if_stopped(job.cancel)
     if cache.if_loaded(choice) is None:
+        from rauq.candidate import model_facts
+
         job.stage = f"Loading {model_facts(cache.examine(choice))}"
     raise_if_stopped(job.cancel)
     lm = cache.model(choice, on_progress=partial(_show_progress, job), cancel=job.cancel)

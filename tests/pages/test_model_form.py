@@ -9,8 +9,7 @@ import pytest
 
 import rauq
 from pages.ui import cache, state, turns
-from pages.ui.hosting import ModelChoice
-from pages.ui.links import MOST_TOKENS
+from pages.ui.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.model_form import DEVICES, DTYPES, KINDS
 from rauq.errors import ModelNotFound
 from rauq.presets import PRESETS

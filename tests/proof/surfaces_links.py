@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from analysis.quality.measures import measure
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
-from pages.ui import links, settings_link
+from pages.ui import hosting, links, settings_link
 from pages.ui.answer_sets import asked as of_sets
 from pages.ui.methods import asked as of_methods
 from pages.ui.of_run.filters import passing
@@ -56,7 +56,7 @@ def links_read(_folder: Path) -> Surface:
         again = {name: text for name, text in settings_link.written_settings(found, trace.kind).items() if text}
         assert settings_link.fitted(settings_link.read_settings(again).settings, trace).wrong == ()
         asked = links.read_asked(query)
-        assert asked is None or 1 <= asked.max_new_tokens <= links.MOST_TOKENS
+        assert asked is None or 1 <= asked.max_new_tokens <= hosting.MOST_TOKENS
         links.read_wrong(query.get(links.WRONG, ""), len(trace.pieces))
         of_methods.fitted(of_methods.read_asked(query).asked, run)
         passing(run, of_sets.read_asked(query).asked.filters)
