@@ -2,7 +2,7 @@
 
 import sys
 
-from analysis.cli import main
+from analysis.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
-from analysis.metrics import METRICS
+from analysis.stats import METRICS
 from rauq.errors import InvalidInput
 
 Kind = Literal["methods", "ablation", "supervised"]

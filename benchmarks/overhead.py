@@ -25,13 +25,11 @@ from transformers import logging as transformers_logging
 
 from analysis.datasets.example import Example
 from analysis.evidence.record import Bound, Cell, Record
-from analysis.methods.names import name_of
-from analysis.pipeline import evaluation_of
-from analysis.runs.costs import costs
-from analysis.runs.evaluating import Evaluation
+from analysis.methods.comparison import name_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
-from analysis.runs.timings import Timing, add_timings
+from analysis.runs.timings import Timing, add_timings, costs
+from analysis.runs.work import Evaluation, evaluation_of
 from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.recording import at_most, finish, measured, parser, tell
 from rauq import LanguageModel

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from analysis.evidence.captions import origin
-from analysis.evidence.record import Bound, Cell, Record, records, shown
-from analysis.evidence.topics import SUBJECTS, of_subjects
+from analysis.evidence.record import SUBJECTS, Bound, Cell, Record, of_subjects, records, shown
+from analysis.evidence.sentences import origin
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADLINES = ("capture", "overhead", "memory", "peers_time", "peers_memory", "scoring", "fuzz")

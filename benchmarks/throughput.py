@@ -28,15 +28,14 @@ from transformers import PreTrainedTokenizerFast
 from transformers import logging as transformers_logging
 
 import rauq
-from analysis.datasets.embedded import embedded_set
 from analysis.datasets.example import DataSet, Example
+from analysis.datasets.names import embedded_set
 from analysis.evidence.record import Record
 from analysis.quality.measures import load_judge
-from analysis.runs.answering import answer_shard, batches_of
-from analysis.runs.evaluating import Evaluation
+from analysis.runs.create import request_for
 from analysis.runs.manifest import Request
-from analysis.runs.preparing import request_for
 from analysis.runs.shard import Answered, write_shard
+from analysis.runs.work import Evaluation, answer_shard, batches_of
 from benchmarks.capture import build, prompt_of
 from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.recording import at_least, finish, interval, measured, parser, tell

@@ -11,7 +11,7 @@ Sources = Mapping[str, str]
 CEILING = 500
 
 _OF_APP = {"streamlit", "pages", "analysis", "rauq"}  # app.py is in no package, so that no contract sees it
-_CONVERTER = "analysis/convert.py"
+_CONVERTER = "analysis/quality/convert.py"
 
 
 def forbidden(sources: Sources) -> list[str]:

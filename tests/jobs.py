@@ -2,7 +2,7 @@
 
 import time
 
-from analysis.runs.status import WORKING, read_status
+from analysis.runs.job import WORKING, read_status
 
 PATIENCE = 120.0  # seconds
 LOOK = 0.05

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import cli as analysis_cli
-from analysis.datasets.embedded import EMBEDDED_SETS
+from analysis.cli import main as analysis_cli
+from analysis.datasets.names import EMBEDDED_SETS
 from analysis.datasets.paper.twelve import PAPER_SETS
 from rauq import cli, report, score
 from tests.traces import make_trace

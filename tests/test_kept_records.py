@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.evidence.record import records
-from analysis.evidence.topics import SUBJECTS
+from analysis.evidence.record import SUBJECTS, records
 from rauq.presets import PRESETS
 from tests import agreement, exactness, golden_rauq
 from tests.architectures import ARCHITECTURES, named

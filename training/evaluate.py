@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 
 import rauq
-from analysis.methods.control_ranking import GroupControl, control_groups
-from analysis.methods.groups import groups_of
-from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc
+from analysis.methods.attention_permutation import GroupControl, control_groups
+from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
+from analysis.stats import bootstrap, interval, prr, resamples, roc_auc
 from rauq.atlas.evaluation import FAMILIES, Example, Family, judge, load_examples
 from rauq.language_model import LanguageModel
 from rauq.settings import Settings

@@ -3,11 +3,10 @@
 import shutil
 from pathlib import Path
 
-from analysis.datasets.embedded import embedded_set
-from analysis.pipeline import work
-from analysis.runs.choosing import without_download
+from analysis.datasets.names import embedded_set
+from analysis.runs.create import prepare, request_for, without_download
 from analysis.runs.files import goes_along
-from analysis.runs.preparing import prepare, request_for
+from analysis.runs.work import work
 
 NAME = "atlas"
 PER_FAMILY = 300

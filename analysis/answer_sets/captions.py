@@ -8,14 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
-from analysis.answer_sets.correlations import Correlations
+from analysis.answer_sets.calibration import Calibration
 from analysis.answer_sets.gaps import Gaps, HeadGaps
-from analysis.answer_sets.picked_heads import Agreement, PickedHeads
-from analysis.answer_sets.quality_bins import QualityBins
-from analysis.answer_sets.separation import Separation
-from analysis.calibration import Calibration
-from analysis.estimate import in_words
+from analysis.answer_sets.heads import Agreement, PickedHeads, Separation
+from analysis.answer_sets.quality_bins import Correlations, QualityBins
 from analysis.quality.judgement import Thresholds
+from analysis.stats import in_words
 from rauq.labels import number
 
 TOKENS = {"all": "the whole answer", "fact": "the tokens that carry the fact", "other": "the other tokens"}

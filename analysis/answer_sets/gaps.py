@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.answer_sets.picking import of_picked
-from analysis.answer_sets.resampling import Intervals, draw_counts, resampled_means, with_interval
+from analysis.answer_sets.heads import of_picked
 from analysis.answer_sets.sides import Sides
-from analysis.metrics import divided
+from analysis.stats import Intervals, divided, draw_counts, resampled_means, with_interval
 from rauq.errors import InvalidInput
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -1,5 +1,7 @@
-"""Which answers count as correct and which as incorrect; those between the thresholds are neither."""
+"""Which answers count as correct and which as incorrect, and which groups of a run have results of their own."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,3 +32,18 @@ def sides(quality: np.ndarray, thresholds: Thresholds) -> Sides:
         raise InvalidInput(message)
     quality = np.asarray(quality, dtype=float)
     return Sides(correct=quality > thresholds.correct, incorrect=quality < thresholds.incorrect)
+
+
+MOST_GROUPS = 20
+
+
+def shown_groups(groups: Iterable[str]) -> list[str]:
+    """The names of the largest groups, given the group of each answer; in their order, none where all are of one."""
+    sizes = Counter(groups)
+    return sorted(name for name, _ in sizes.most_common(MOST_GROUPS)) if len(sizes) > 1 else []
+
+
+def groups_note(groups: Iterable[str]) -> str:
+    """A sentence about groups that are not shown; "" where all are."""
+    count = len(set(groups))
+    return f"Of {count:,} groups the {MOST_GROUPS} largest are shown." if count > MOST_GROUPS else ""

@@ -1,15 +1,35 @@
-"""Tables of the user as data sets: which column means what, and one example a row that can be used."""
+"""Tables of the user as data sets: which column means what, and one example for each row that can be used."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from analysis.datasets import cells
-from analysis.datasets.default_quality import default_quality
+from analysis.datasets import table as dataset_table
 from analysis.datasets.example import DataSet, Example, Rejected
 from analysis.datasets.table import Table
+from analysis.normalisation import num_words
 from rauq.errors import InvalidInput
+
+LONGEST_NAME = 5  # words: answers repeat a short reference, and paraphrase a longer one
+_SHARE = 0.9  # of the rows: a few long titles among names change nothing
+
+
+def default_quality(examples: Iterable[Example]) -> tuple[str, str]:
+    """The id of a measure, and the reason as a sentence; "none" without a reference.
+
+    Where nearly all references are a name or a number, an answer is correct if it names the reference, in a sentence or
+    alone: "contains". An answer cannot repeat long references word for word, so its overlap counts: "token_f1".
+    """
+    lengths = [min(map(num_words, example.references)) for example in examples if example.references]
+    if not lengths:
+        return "none", ""
+    short = sum(length <= LONGEST_NAME for length in lengths)
+    rows = f"{short:,} of {len(lengths):,} rows have a reference of at most {LONGEST_NAME} words"
+    if short >= _SHARE * len(lengths):
+        return "contains", f"{rows}, so an answer is correct if it names its reference, alone or in a sentence."
+    return "token_f1", f"Only {rows}, so the words that answer and reference share are counted."
+
 
 _USUAL: Mapping[str, str] = MappingProxyType(
     {
@@ -164,14 +184,14 @@ def _check_new(name: str, examples: Mapping[str, Example]) -> None:
 
 
 def _example(number: int, row: Mapping[str, Any], columns: Columns) -> Example:
-    prompt = cells.filled(row[columns.prompt], columns.prompt)
+    prompt = dataset_table.filled(row[columns.prompt], columns.prompt)
     return Example(
-        id=str(number) if columns.id is None else cells.filled(row[columns.id], columns.id),
+        id=str(number) if columns.id is None else dataset_table.filled(row[columns.id], columns.id),
         prompt=prompt,
         references=_texts(row, columns.references),
         source=_text(row, columns.source),
         question=_text(row, columns.question) or prompt,
-        answer=None if columns.answer is None else cells.filled(row[columns.answer], columns.answer),
+        answer=None if columns.answer is None else dataset_table.filled(row[columns.answer], columns.answer),
         quality=_quality(row, columns),
         group=_text(row, columns.group),
         stratum=_text(row, columns.stratum),
@@ -181,17 +201,17 @@ def _example(number: int, row: Mapping[str, Any], columns: Columns) -> Example:
 
 
 def _text(row: Mapping[str, Any], column: str | None) -> str:
-    return "" if column is None else cells.text(row[column], column)
+    return "" if column is None else dataset_table.text(row[column], column)
 
 
 def _texts(row: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for column in columns for one in cells.texts(row[column], column)))
+    return tuple(dict.fromkeys(one for column in columns for one in dataset_table.texts(row[column], column)))
 
 
 def _quality(row: Mapping[str, Any], columns: Columns) -> float | None:
     if columns.quality:
-        return cells.number(row[columns.quality], columns.quality)
-    return cells.right_or_wrong(row[columns.correct], columns.correct) if columns.correct else None
+        return dataset_table.number(row[columns.quality], columns.quality)
+    return dataset_table.right_or_wrong(row[columns.correct], columns.correct) if columns.correct else None
 
 
 def _measure(columns: Columns, examples: tuple[Example, ...]) -> tuple[str, str]:

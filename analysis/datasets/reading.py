@@ -1,15 +1,232 @@
 """A table from a file or an upload: CSV, JSONL, JSON or Parquet, told by the name and checked by the content."""
 
-from collections.abc import Callable
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analysis.datasets.csv_file import read_csv
-from analysis.datasets.json_file import read_json, read_jsonl
-from analysis.datasets.parquet_file import read_parquet
-from analysis.datasets.table import Table
+from analysis.datasets.example import Rejected
+from analysis.datasets.table import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    Table,
+    cut_note,
+    encoding_of,
+    lines_of,
+    make_table,
+    start_of,
+)
 from rauq.errors import InvalidInput
 from rauq.labels import size
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+
+_DELIMITERS = (",", ";", "\t")
+_LOOK = 20
+
+
+class _Broken(NamedTuple):
+    """Why a record cannot be divided into cells; `last`: it cannot be told where the next one starts."""
+
+    reason: str
+    last: bool
+
+
+def read_csv(content: bytes, name: str) -> Table:
+    """The rows below the header; a row with more or fewer cells than the header is rejected.
+
+    Raises:
+        InvalidInput: no header, no row, or an encoding that is not known.
+    """
+    encoding, notes = encoding_of(content, name)
+    records = _records(content, encoding, _delimiter(content, encoding))
+    header = next(records, None)
+    if not isinstance(header, list):
+        message = f"{name} has no header: {header.reason if header else 'it is empty'}. Give the columns' names there."
+        raise InvalidInput(message)
+    rows: dict[int, list[str]] = {}
+    rejected = []
+    for number, record in enumerate(islice(records, MOST_ROWS), 1):
+        if reason := _reason(record, len(header)):
+            rejected.append(Rejected(number, reason))
+        elif isinstance(record, list):
+            rows[number] = record
+    left_out = cut_note(sum(1 for _ in records))
+    return make_table(name, header, rows, rejected=rejected, notes=(*notes, *left_out))
+
+
+def _records(content: bytes, encoding: str, delimiter: str) -> Iterator[list[str] | _Broken]:
+    """Every record that is no empty line; the last one is broken where a quote is never closed."""
+    reader = csv.reader(lines_of(content, encoding), delimiter=delimiter, strict=True)
+    while True:
+        start = reader.line_num + 1
+        try:
+            if record := next(reader):
+                yield record
+        except StopIteration:
+            return
+        except csv.Error as error:
+            broken = _broken(error, start, reader.line_num)
+            yield broken
+            if broken.last:
+                return
+
+
+def _broken(error: csv.Error, start: int, end: int) -> _Broken:
+    if start == end and "end of data" not in str(error):
+        what = "has too long a cell" if "limit" in str(error) else "is no CSV. Double the quotes inside quotes"
+        return _Broken(f"line {start} {what} ({error}).", last=False)
+    return _Broken(
+        f"a quote opened in line {start} is not closed where the cell ends ({error}), "
+        f"so nothing from line {start} on can be divided into rows. Double the quotes inside quotes.",
+        last=True,
+    )
+
+
+def _reason(record: list[str] | _Broken, width: int) -> str:
+    if isinstance(record, _Broken):
+        return record.reason
+    if len(record) == width:
+        return ""
+    cells = f"{len(record)} cell{'' if len(record) == 1 else 's'}"
+    return f"it has {cells}, and the header has {width}. Quote cells that hold the delimiter."
+
+
+def _delimiter(content: bytes, encoding: str) -> str:
+    return max(_DELIMITERS, key=lambda delimiter: _fit(list(islice(_records(content, encoding, delimiter), _LOOK))))
+
+
+def _fit(records: list[list[str] | _Broken]) -> tuple[bool, int, int]:
+    """How well records are divided: into several columns, in as many records as can be, into as many as can be."""
+    widths = [len(record) for record in records if isinstance(record, list)]
+    width = widths[0] if widths else 0
+    return width > 1, widths[1:].count(width), width
+
+
+LARGEST_LIST = 64 * 2**20  # bytes: unlike lines, a list is parsed as a whole
+
+
+def read_jsonl(content: bytes, name: str) -> Table:
+    """One row a line that holds an object; the columns are the keys of all of them, in order of first use.
+
+    Raises:
+        InvalidInput: no line holds an object, or an encoding that is not known.
+    """
+    encoding, notes = encoding_of(content, name)
+    lines = ((number, line) for number, line in enumerate(lines_of(content, encoding), 1) if line.strip())
+    first = ((number, _parsed(line)) for number, line in islice(lines, MOST_ROWS))
+    objects, rejected = _sorted_out(first)
+    return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(sum(1 for _ in lines))))
+
+
+def read_json(content: bytes, name: str) -> Table:
+    """One row an object of the list; a file without a list is read as JSONL.
+
+    Raises:
+        InvalidInput: no list of objects, or one of more than 64 MiB.
+    """
+    encoding, notes = encoding_of(content, name)
+    if not start_of(content, encoding).lstrip().startswith("["):
+        return read_jsonl(content, name)
+    if len(content) > LARGEST_LIST:
+        message = f"{name} holds {size(len(content))} in one list; at most {size(LARGEST_LIST)}. Save it as JSONL."
+        raise InvalidInput(message)
+    values = _parsed(content.decode(encoding))
+    if isinstance(values, str):
+        message = f"{name} is no list of objects: {values}"
+        raise InvalidInput(message)
+    objects, rejected = _sorted_out(enumerate(values[:MOST_ROWS], 1))
+    return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(len(values[MOST_ROWS:]))))
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever the text holds
+    """The value of a JSON text; a string stands for the reason why there is none, since no text is a row."""
+    try:
+        value = json.loads(text, object_pairs_hook=_once)
+    except RecursionError:
+        return "its values are nested too deeply."
+    except ValueError as error:  # no JSON, a key that stands twice, a number too long
+        return f"it is no JSON ({error})."
+    return "it is a text, not an object." if isinstance(value, str) else value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(values := dict(pairs)) < len(pairs):
+        message = "a key stands twice in one object"
+        raise ValueError(message)
+    return values
+
+
+def _sorted_out(values: Iterable[tuple[int, Any]]) -> tuple[dict[int, dict[str, Any]], list[Rejected]]:
+    objects, rejected = {}, []
+    for number, value in values:
+        if isinstance(value, dict):
+            objects[number] = value
+        else:
+            reason = value if isinstance(value, str) else "it is no object of names and values."
+            rejected.append(Rejected(number, reason))
+    return objects, rejected
+
+
+def _table(
+    name: str, objects: Mapping[int, Mapping[str, Any]], *, rejected: list[Rejected], notes: tuple[str, ...]
+) -> Table:
+    columns: dict[str, None] = {}
+    for value in objects.values():
+        columns.update(dict.fromkeys(value))
+        if len(columns) > MOST_COLUMNS:
+            break  # the table refuses them; rows of that width would only fill memory first
+    width = () if len(columns) > MOST_COLUMNS else tuple(columns)
+    rows = {number: [value.get(column) for column in width] for number, value in objects.items()}
+    return make_table(name, tuple(columns), rows, rejected=rejected, notes=notes)
+
+
+MOST_BYTES = 512 * 2**20  # of unpacked values
+
+_BATCH = 32
+
+
+def read_parquet(content: bytes, name: str) -> Table:
+    """The first rows of a Parquet file.
+
+    Raises:
+        InvalidInput: no Parquet, damaged, no row, or more than 512 MiB of values.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        rows = _rows(file, name)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # no UTF-8, dates out of range
+        if isinstance(error, InvalidInput):
+            raise
+        message = f"{name} is no readable Parquet file ({' '.join(str(error).split())[:200]}). Write it again."
+        raise InvalidInput(message) from error
+    left_out = max(0, file.metadata.num_rows - MOST_ROWS)
+    return make_table(name, file.schema_arrow.names, dict(enumerate(rows, 1)), notes=cut_note(left_out))
+
+
+def _rows(file: "ParquetFile", name: str) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    unpacked = 0
+    for batch in file.iter_batches(batch_size=_BATCH):
+        columns = [column.to_pylist() for column in batch.columns]
+        # Not the batch's own size: a text that stands in every row may be in it once.
+        unpacked += sum(len(str(value)) for column in columns for value in column)
+        if unpacked > MOST_BYTES:
+            message = f"{name} unpacks to more than {size(MOST_BYTES)}. Split it, or leave out columns."
+            raise InvalidInput(message)
+        rows += zip(*columns, strict=True)
+        if len(rows) >= MOST_ROWS:
+            break
+    return rows[:MOST_ROWS]
+
 
 LARGEST_UPLOAD = 64 * 2**20  # bytes
 LARGEST_FILE = 200 * 2**20

@@ -1,13 +1,17 @@
-"""A file's rows as they were read, before anything is made of them."""
+"""A file's rows as they were read: their encoding, their cells, and what was left out."""
 
+import codecs
+import io
+import json
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 
-from analysis.datasets import cells
 from analysis.datasets.example import Rejected
 from rauq.errors import InvalidInput
 
@@ -67,7 +71,7 @@ def cut_note(left_out: int) -> tuple[str, ...]:
 def _checked(name: str, columns: Sequence[str]) -> list[str]:
     # A header without a name is what tables written with their index have.
     named = [
-        cells.text(column, f"header of column {place}").strip() or f"column {place}"
+        text(column, f"header of column {place}").strip() or f"column {place}"
         for place, column in enumerate(columns, 1)
     ]
     if len(named) > MOST_COLUMNS:
@@ -84,3 +88,135 @@ def _why_empty(name: str, rejected: Sequence[Rejected]) -> str:
         first = rejected[0]
         return f"No row of {name} can be read. Row {first.row}: {first.reason}"
     return f"{name} has no rows. Give a file with a header and at least one row below it."
+
+
+_BLOCK = 1 << 20
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_WINDOWS = "cp1252"
+
+
+def encoding_of(content: bytes, name: str) -> tuple[str, tuple[str, ...]]:
+    """Python's name of the encoding, and a note where it was guessed.
+
+    A byte order mark decides; else UTF-8, and where that fails Windows-1252, which Excel writes.
+
+    Raises:
+        InvalidInput: none of them, or zero bytes, which no table has.
+    """
+    marked = next((encoding for mark, encoding in _BOMS if content.startswith(mark)), None)
+    encodings = (marked,) if marked else ("utf-8", _WINDOWS)
+    found = next((encoding for encoding in encodings if _decodes(content, encoding)), None)
+    if found is None or (not marked and b"\0" in content[:_BLOCK]):
+        message = (
+            f"{name} is no text in UTF-8, UTF-16 with a byte order mark, or Windows-1252. "
+            "Save it again as UTF-8, or give Parquet."
+        )
+        raise InvalidInput(message)
+    if found == _WINDOWS:
+        return found, ("The file is not UTF-8; it was read as Windows-1252. Check letters such as é in the preview.",)
+    return found, ()
+
+
+def lines_of(content: bytes, encoding: str) -> Iterator[str]:
+    """The lines of a text file, with the line breaks that they end in."""
+    return io.TextIOWrapper(io.BytesIO(content), encoding=encoding, newline="")
+
+
+def start_of(content: bytes, encoding: str) -> str:
+    """The first characters of a text file, without the one that may be cut in two."""
+    return codecs.getincrementaldecoder(encoding)().decode(content[:4096])
+
+
+def _decodes(content: bytes, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for start in range(0, len(content), _BLOCK):
+            decoder.decode(content[start : start + _BLOCK])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+LONGEST_TEXT = 100_000  # characters
+
+_RIGHT = {"true", "1", "1.0", "yes", "right", "correct"}
+_WRONG = {"false", "0", "0.0", "no", "wrong", "incorrect"}
+_SCALARS = str | bool | int | float | Decimal
+
+
+def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a stranger's file
+    """The cell as text, numbers as they are written; "" where there is none."""
+    if cell is None:
+        return ""
+    if not isinstance(cell, _SCALARS) or cell != cell:  # noqa: PLR0124 - nan is no number, and "nan" no answer
+        message = f"{column!r} holds {_kind(cell)}; a text or a number is needed."
+        raise InvalidInput(message)
+    words = str(cell)
+    if len(words) > LONGEST_TEXT:
+        message = f"{column!r} has {len(words):,} characters; at most {LONGEST_TEXT:,} are taken."
+        raise InvalidInput(message)
+    if "\0" in words:
+        message = f"{column!r} holds a zero byte, which is no text."
+        raise InvalidInput(message)
+    if not words.isascii() and any("\ud800" <= letter <= "\udfff" for letter in words):
+        message = f"{column!r} is not valid Unicode: it holds a lone surrogate."
+        raise InvalidInput(message)
+    return words
+
+
+def filled(cell: Any, column: str) -> str:  # noqa: ANN401
+    """The cell as text that is more than spaces."""
+    words = text(cell, column)
+    if not words.strip():
+        message = f"{column!r} is empty."
+        raise InvalidInput(message)
+    return words
+
+
+def texts(cell: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401
+    """Every text of a list, of a JSON list of texts in the cell, or the one text of it; none empty, none twice."""
+    values = cell if isinstance(cell, list | tuple) else _json_list(cell)
+    each = (text(value, column) for value in ([cell] if values is None else values))
+    return tuple(dict.fromkeys(words for words in each if words.strip()))
+
+
+def number(cell: Any, column: str) -> float | None:  # noqa: ANN401
+    """A finite number; None where the cell is empty."""
+    words = text(cell, column).strip()
+    if not words:
+        return None
+    try:
+        value = float(cell) if isinstance(cell, bool) else float(words.replace("_", "?"))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        message = f"{column!r} is {words[:40]!r}; a finite number is needed, with a point before decimals."
+        raise InvalidInput(message)
+    return value
+
+
+def right_or_wrong(cell: Any, column: str) -> float | None:  # noqa: ANN401
+    """1 for true, 1, yes, right or correct, 0 for their opposites, in any case; None where the cell is empty."""
+    words = text(cell, column).strip().lower()
+    if not words:
+        return None
+    if words not in _RIGHT | _WRONG:
+        message = f"{column!r} is {words[:40]!r}; true or false, 1 or 0, yes or no, right or wrong is needed."
+        raise InvalidInput(message)
+    return float(words in _RIGHT)
+
+
+def _json_list(cell: Any) -> list[Any] | None:  # noqa: ANN401
+    if not isinstance(cell, str) or not cell.lstrip().startswith("["):
+        return None
+    try:
+        values = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None  # a text that begins with a bracket
+    return values if isinstance(values, list) and all(isinstance(value, str) for value in values) else None
+
+
+def _kind(cell: object) -> str:
+    kinds = ((dict, "an object"), (list, "a list"), (bytes, "raw bytes"), (float, "nan"))
+    return next((name for kind, name in kinds if isinstance(cell, kind)), f"a {type(cell).__name__}")

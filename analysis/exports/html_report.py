@@ -1,20 +1,91 @@
 """One scored answer as a single HTML file that opens offline: the answer, the figures, the numbers and the code."""
 
+import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
-from analysis.exports.charts import charts
 from analysis.exports.numbers import token_numbers
-from analysis.exports.page import own, policy, template
+from analysis.exports.page import charts, own, policy, template
 from analysis.exports.python_code import python_code
-from analysis.exports.settings_table import settings_table
-from analysis.exports.strip import LONG, SWATCHES, level, strip
 from rauq import report
-from rauq.labels import about_weights, lines, number, running
+from rauq.labels import Part, about_weights, lines, number, parts, running
 from rauq.messages import conversation_text
 from rauq.score import Score
-from rauq.settings import is_paper_setting
+from rauq.settings import Settings, is_paper_setting, resolve
 from rauq.trace import Trace
+
+_NAMES = (
+    ("signal", "signal"),
+    ("alpha", "alpha"),
+    ("layers", "layers"),
+    ("alignment", "alignment"),
+    ("heads", "heads"),
+    ("update", "update rule"),
+    ("token_aggregation", "over tokens"),
+    ("layer_aggregation", "over layers"),
+    ("part", "part of the answer"),
+)
+
+
+class SettingRow(NamedTuple):
+    """One setting in words: what was used, what the paper uses with this signal, and whether they differ."""
+
+    name: str
+    value: str
+    paper: str
+    changed: bool
+
+
+def settings_table(trace: Trace, score: Score) -> tuple[SettingRow, ...]:
+    """Every setting of a score; the paper has a number for alpha with either signal."""
+    paper = resolve(Settings(signal=score.settings.signal), trace.kind)
+    rows = ((words, getattr(score.settings, name), getattr(paper, name)) for name, words in _NAMES)
+    return tuple(SettingRow(words, _in_words(used), _in_words(papers), used != papers) for words, used, papers in rows)
+
+
+def _in_words(value: object) -> str:
+    if not isinstance(value, tuple):
+        return str(value)
+    return ", ".join("layer {} head {}".format(*item) if isinstance(item, tuple) else str(item) for item in value)
+
+
+SWATCHES = (0.0, 0.25, 0.75, 1.5, 3.0)  # nats
+LONG = 60  # tokens, from which on they are set smaller
+
+
+class StripToken(NamedTuple):
+    """One token to draw: its parts, the strength of its colour from 0 to 1, and what is marked at it."""
+
+    parts: tuple[Part, ...]
+    level: float
+    number: str
+    collapse: bool
+    wrong: bool
+    ends_line: bool
+
+
+def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
+    """The tokens of an answer in the colours of its score; a line break is drawn, save after the last token."""
+    found = report.collapse(score)
+    last = len(trace.pieces) - 1
+    return tuple(
+        StripToken(
+            parts=parts(piece),
+            level=level(value),
+            number=number(value, places=2),
+            collapse=found is not None and index == found.token,
+            wrong=index in trace.wrong,
+            ends_line=piece.endswith(b"\n") and index < last,
+        )
+        for index, (piece, value) in enumerate(zip(trace.pieces, score.collapse.tolist(), strict=True))
+    )
+
+
+def level(collapse: float) -> float:
+    """Strength of the colour: the share of a sure model's confidence that is lost; 0 where it is undefined."""
+    return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
+
 
 _PAGE = Path(__file__).parent / "report.html"
 

@@ -1,4 +1,4 @@
-"""The paper's ablations on a run: what RAUQ loses when one of its parts is another, table by table."""
+"""RAUQ with another alpha, fixed heads, or one of its parts exchanged (paper, figure 4 and ablation tables)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,15 +6,124 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from analysis.methods.comparison import RAUQ, Comparison, compare
-from analysis.methods.groups import Group
-from analysis.methods.held_out import held_out, score_single_head
-from analysis.methods.ranking import Metric
+from analysis.methods.comparison import RAUQ, Comparison, Group, Metric, compare, judged, ranking
 from analysis.quality.judgement import Thresholds
+from analysis.stats import Estimate
 from rauq.batch import Answers
 from rauq.grid import score_grid
 from rauq.methods.table import METHODS
-from rauq.settings import Settings, window
+from rauq.settings import Settings, Signal, signal_and_alpha, window
+from rauq.trace import Alignment
+
+ALPHAS = tuple(step / 10 for step in range(11))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sweep:
+    """PRR or ROC-AUC of RAUQ with one signal, in G groups: `estimates` (G, 11) at `alphas` from 0 to 1.
+
+    `paper_alpha` is the paper's for this signal and the model's kind. At 1 the probability signal is perplexity.
+    """
+
+    alignment: Alignment
+    signal: Signal
+    metric: Metric
+    alphas: tuple[float, ...]
+    paper_alpha: float
+    groups: tuple[str, ...]
+    estimates: tuple[tuple[Estimate, ...], ...]
+
+    def of_group(self, group: str) -> tuple[Estimate, ...]:
+        """The estimates (11,) of one group."""
+        return self.estimates[self.groups.index(group)]
+
+    def at_paper(self, group: str) -> Estimate:
+        """The estimate of a group at the paper's alpha."""
+        return self.of_group(group)[self.alphas.index(self.paper_alpha)]
+
+    def best(self, group: str) -> float | None:
+        """The alpha of the highest value in a group, the lowest of equals; None where all are undefined."""
+        values = np.array([found.value for found in self.of_group(group)])
+        return None if np.isnan(values).all() else self.alphas[int(np.nanargmax(values))]
+
+
+def sweep(
+    answers: Answers,
+    quality: np.ndarray,
+    groups: Sequence[Group],
+    *,
+    signal: Signal,
+    metric: Metric,
+    thresholds: Thresholds,
+    resamples: int = 500,
+    seed: int = 0,
+) -> Sweep:
+    """Score A answers at every alpha under the alignment of the batch, and rank them by their quality (A,).
+
+    Within a group one set of bootstrap resamples serves every alpha.
+
+    Raises:
+        InvalidInput: a batch without the kind of its model, or without the middle layers.
+    """
+    settings = [Settings(alpha=alpha, signal=signal, alignment=answers.alignment) for alpha in ALPHAS]
+    uncertainties = score_grid(answers, settings)
+    parts = [
+        judged(group, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed) for group in groups
+    ]
+    return Sweep(
+        alignment=answers.alignment,
+        signal=signal,
+        metric=metric,
+        alphas=ALPHAS,
+        paper_alpha=signal_and_alpha(Settings(signal=signal), answers.kind)[1],
+        groups=tuple(part.name for part in parts),
+        estimates=tuple(tuple(ranking(row[part.rows], part).estimate for row in uncertainties) for part in parts),
+    )
+
+
+MOST = 100  # answers of a group that heads are chosen on (paper)
+_SHARE = 3  # and never more than a third of it
+
+
+def held_out(names: Sequence[str], *, seed: int = 0) -> np.ndarray:
+    """Draw the part of each group that heads are chosen on: (A,), True there, given the group of each answer."""
+    rng, given = np.random.default_rng(seed), np.asarray(names)
+    chosen = np.zeros(len(given), dtype=bool)
+    for name in np.unique(given):
+        rows = np.flatnonzero(given == name)
+        chosen[rng.permutation(rows)[: min(MOST, len(rows) // _SHARE)]] = True
+    return chosen
+
+
+def fixed_heads(answers: Answers, settings: Settings) -> tuple[tuple[int, int], ...]:
+    """The (layer, head) of largest mean weight over the tokens of all these answers; none if no answer has two tokens.
+
+    An answer weighs as much as it has tokens, as in the reference.
+    """
+    layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
+    weights = answers.lengths - 1
+    if not weights.any():
+        return ()
+    means = np.average(answers.head_means(layers)[weights > 0], axis=0, weights=weights[weights > 0])
+    return tuple(zip(layers, (int(head) for head in means.argmax(axis=-1)), strict=True))
+
+
+def score_single_head(answers: Answers, settings: Settings, names: Sequence[str], chosen: np.ndarray) -> np.ndarray:
+    """Uncertainty (A,) of the answers that are not `chosen` (A,), with the heads of the chosen ones of their group.
+
+    nan for the chosen answers themselves, and in groups where no head could be chosen.
+
+    Raises:
+        InvalidInput: settings that do not fit the batch.
+    """
+    uncertainty, given = np.full(len(chosen), np.nan), np.asarray(names)
+    for name in np.unique(given):
+        heads = fixed_heads(answers.take(np.flatnonzero((given == name) & chosen)), settings)
+        rest = np.flatnonzero((given == name) & ~chosen)
+        if heads and len(rest):
+            uncertainty[rest] = score_grid(answers.take(rest), [replace(settings, heads=heads)])[0]
+    return uncertainty
+
 
 LAYERS, SINGLE_HEAD = "layers", "single_head"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.answer_sets.best_and_worst import cuts_a_tie
 from analysis.quality.judgement import Thresholds
-from analysis.rejection import is_defined
+from analysis.stats import is_defined
 from rauq.errors import InvalidInput
 
 

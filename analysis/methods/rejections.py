@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.rejection import RejectionCurve, is_defined, rejection_curve
+from analysis.stats import RejectionCurve, is_defined, rejection_curve
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,19 +1,17 @@
-"""Methods compared, as tidy tables: one row a finding, numbers in full, nan where undefined."""
+"""Methods and ablations as tidy tables: one row a finding, numbers in full, nan where undefined."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.estimate import Estimate
-from analysis.methods.agreement import MethodAgreement
-from analysis.methods.comparison import Comparison
-from analysis.methods.disagreement import Disagreement, Distrusted
+from analysis.methods.ablations import Ablated, Sweep
+from analysis.methods.agreement import Disagreement, Distrusted, MethodAgreement
+from analysis.methods.attention_permutation import EXCHANGES, GroupControl
+from analysis.methods.comparison import Comparison, Paired, name_of
 from analysis.methods.errors import End, ErrorAnalysis
-from analysis.methods.names import name_of
-from analysis.methods.paired import Paired
 from analysis.methods.rejections import Rejections
-from analysis.metrics import METRICS
-from analysis.runs.costs import Cost
+from analysis.runs.timings import Cost
+from analysis.stats import METRICS, Estimate
 from rauq.methods.table import METHODS
 
 MEAN = "mean of groups"
@@ -23,7 +21,7 @@ def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame
     """As the paper lays it out: a row for each method; its metric in each group, their mean, its mean rank, its cost.
 
     Cost: forward passes beyond the generation in words, and as measured the overhead in percent of the generation, one
-    prompt at a time with its interval and in batches, and seconds an answer in batches (`analysis.runs.costs.Cost`).
+    prompt at a time with its interval and in batches, and seconds an answer in batches (`analysis.runs.timings.Cost`).
     """
     metric = METRICS[found.metric]
     measured = {cost.method: cost for cost in costs}
@@ -143,3 +141,48 @@ def _shares(end: End, kinds: Sequence[str]) -> dict[str, object]:
         f"percent erroneous, {kind}": 100 * counts.get(kind, 0) / end.n if end.n else float("nan") for kind in kinds
     }
     return {"answers": end.n, "erroneous": end.erroneous, "percent erroneous": 100 * end.share, **shares}
+
+
+def ablation_table(found: Ablated) -> pd.DataFrame:
+    """As the paper lays it out: a row for each variant; its metric in each group, and their mean."""
+    compared = found.comparison
+    metric = METRICS[compared.metric]
+    return pd.DataFrame(
+        [
+            {found.ablation.title.lower(): name_of(method)}
+            | {f"{metric} of {group}": one.value for group, one in zip(compared.groups, row, strict=True)}
+            | {f"mean {metric}": mean.value}
+            for method, row, mean in zip(compared.methods, compared.estimates, compared.means, strict=True)
+        ]
+    )
+
+
+def sweep_table(found: Sweep) -> pd.DataFrame:
+    """A row for each alpha in each group."""
+    start = {"alignment": found.alignment, "signal": found.signal}
+    return pd.DataFrame(
+        [
+            start | {"group": group, "alpha": alpha, "paper": alpha == found.paper_alpha} | _cells(found.metric, one)
+            for group, row in zip(found.groups, found.estimates, strict=True)
+            for alpha, one in zip(found.alphas, row, strict=True)
+        ]
+    )
+
+
+def control_table(controls: Sequence[GroupControl]) -> pd.DataFrame:
+    """A row for each exchange in each group: the metric with other attention put in, and the real one minus it."""
+    return pd.DataFrame(
+        [
+            {"alignment": control.alignment, "group": control.group, "tokens": control.tokens}
+            | {"attention put in": EXCHANGES[one.exchange]}
+            | {control.metric: one.estimate.value}
+            | _cells("real minus it", one.difference)
+            for control in controls
+            for one in control.exchanged
+        ]
+    )
+
+
+def _cells(name: str, one: Estimate) -> dict[str, object]:
+    interval = {name: one.value, "low": one.low, "high": one.high}
+    return interval | {"answers": one.n, "excluded": one.excluded, "undefined": one.reason}

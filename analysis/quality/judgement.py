@@ -1,7 +1,12 @@
-"""How good one answer is."""
+"""How good one answer is, where in it its facts stand, and the exact truth of the embedded prompts."""
 
 import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from analysis.datasets.example import Example
+from rauq.atlas.evaluation import FAMILIES, judge, load_examples
 
 
 @dataclass(frozen=True)
@@ -32,3 +37,44 @@ class Thresholds:
     correct: float = 0.9
     incorrect: float = 0.1
     roc: float = 0.5
+
+
+def fact_spans(answer: str, texts: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Characters (start, end) of every occurrence of every text in the answer, in order; case does not matter.
+
+    An occurrence inside a longer word or number is none: 5 does not occur in 50. Scripts that write without spaces
+    have no such limits.
+    """
+    found = {
+        match.span()
+        for text in texts
+        if text.strip()
+        for match in re.finditer(re.escape(text.strip()), answer, re.IGNORECASE)
+        if not _cut(answer, match.start()) and not _cut(answer, match.end())
+    }
+    return tuple(sorted(found))
+
+
+def _cut(answer: str, place: int) -> bool:
+    """Whether the place lies inside a word or a number."""
+    return 0 < place < len(answer) and all(_spaced(letter) for letter in answer[place - 1 : place + 1])
+
+
+def _spaced(letter: str) -> bool:
+    return letter.isdigit() or letter.lower() != letter.upper()
+
+
+def load_truth() -> Callable[[Example, str], Judgement]:
+    """The judge of answers to the embedded prompts, which are known by the id of the example.
+
+    Quality is 1 where the answer is right, else 0; the facts are all that it states, right or not.
+    """
+    known = {prompt.id: prompt for family in FAMILIES for prompt in load_examples(family)}
+
+    def exact_truth(example: Example, answer: str) -> Judgement:
+        if example.id not in known:
+            return undefined(f"no embedded prompt has the id {example.id!r}")
+        verdict = judge(known[example.id], answer)
+        return Judgement(float(verdict.correct), facts=tuple((fact.start, fact.end) for fact in verdict.statements))
+
+    return exact_truth

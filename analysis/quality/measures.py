@@ -8,11 +8,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from analysis.datasets.example import Example
-from analysis.quality.accuracy import accuracy
-from analysis.quality.contains import names_reference
-from analysis.quality.facts import fact_spans
-from analysis.quality.judgement import Judgement, Thresholds, undefined
-from analysis.quality.overlap import exact_match, load_rouge_l, token_f1
+from analysis.quality.judgement import Judgement, Thresholds, fact_spans, undefined
+from analysis.quality.matching import accuracy, exact_match, load_rouge_l, names_reference, token_f1
 from rauq.errors import InvalidInput
 
 Need = Literal["references", "source", "quality", "weights"]
@@ -98,7 +95,7 @@ def _given(_weights: Path | None) -> Judge:
 
 
 def _exact_truth(_weights: Path | None) -> Judge:
-    from analysis.quality.truth import load_truth
+    from analysis.quality.judgement import load_truth
 
     truth = load_truth()
     return lambda examples, answers: [truth(*pair) for pair in zip(examples, answers, strict=True)]
@@ -126,7 +123,7 @@ def _rouge_l(_weights: Path | None) -> Judge:
 
 
 def _alignscore(weights: Path | None) -> Judge:
-    from analysis.quality.alignscore import load_alignscore
+    from analysis.quality.learned import load_alignscore
 
     scores = load_alignscore(weights)
 
@@ -140,7 +137,7 @@ def _alignscore(weights: Path | None) -> Judge:
 
 
 def _alignscore_source(weights: Path | None) -> Judge:
-    from analysis.quality.alignscore import load_alignscore
+    from analysis.quality.learned import load_alignscore
 
     scores = load_alignscore(weights)
     return lambda examples, answers: [
@@ -150,7 +147,7 @@ def _alignscore_source(weights: Path | None) -> Judge:
 
 
 def _comet(weights: Path | None) -> Judge:
-    from analysis.quality.comet import load_comet
+    from analysis.quality.learned import load_comet
 
     scores = load_comet(weights)
 

@@ -6,16 +6,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.exports.charts import Chart, chart
-from analysis.exports.page import own, policy, template
-from analysis.report.cells import columns_of_text, headings, rows_of_cells
-from analysis.report.drawings import drawings
-from analysis.report.latex import latex_table
-from analysis.report.method_tables import method_tables
-from analysis.report.pictures import write_pictures
-from analysis.report.report_tables import Table, answers_frame, csv_table, report_tables
+from analysis.exports.page import Chart, chart, own, policy, template
+from analysis.report.figures import drawings, write_pictures
 from analysis.report.results import ReportSettings, Results, results
-from analysis.runs.choosing import about_unknown_methods
+from analysis.report.tables import (
+    Table,
+    answers_frame,
+    columns_of_text,
+    csv_table,
+    headings,
+    latex_table,
+    method_tables,
+    report_tables,
+    rows_of_cells,
+)
+from analysis.runs.create import about_unknown_methods
 from analysis.runs.opened import Run
 from analysis.runs.verdicts import about_corrections
 from rauq.errors import RunError

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from safetensors import safe_open
 
-from analysis.answer_sets.picking import pick
+from analysis.answer_sets.heads import pick
 from analysis.runs.opened import UNREADABLE, Run, Shard
 from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS, traces_path
 from rauq.batch import Batch, Blocks

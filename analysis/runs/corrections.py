@@ -11,8 +11,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from analysis.runs.files import CORRECTIONS, CORRECTIONS_LOCK
-from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, write_whole
-from analysis.runs.typed import typed
+from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, typed, write_whole
 from rauq.errors import RunError
 
 SCHEMA = 1

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import rauq.atlas
 from analysis.runs.files import foreign, is_of_run, size_of
-from analysis.runs.lock import is_held, only_job
+from analysis.runs.job import Status, is_held, only_job, read_status
 from analysis.runs.manifest import Manifest, read_manifest
-from analysis.runs.status import Status, read_status
 from rauq.errors import InvalidInput, RunError
 
 BUNDLED = "atlas"

@@ -10,9 +10,9 @@ import pyarrow as pa
 from safetensors import SafetensorError, safe_open
 
 from analysis.datasets.example import Example
-from analysis.runs.checksums import check_bytes
 from analysis.runs.corrections import Correction, fits, read_corrections
-from analysis.runs.examples import read_examples
+from analysis.runs.create import read_examples
+from analysis.runs.files import check_bytes
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, read_columns, traces_path
 from rauq.errors import RunError

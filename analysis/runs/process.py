@@ -7,10 +7,8 @@ import threading
 import time
 from pathlib import Path
 
-from analysis.runs.job import STOP
-from analysis.runs.lock import is_held
+from analysis.runs.job import STOP, is_held, read_status
 from analysis.runs.manifest import cannot_write, read_manifest
-from analysis.runs.status import read_status
 from rauq.errors import RunError
 
 LOG = "log.txt"

@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.answer_sets.picking import pick
-from analysis.runs.checksums import with_checksums
+from analysis.answer_sets.heads import pick
+from analysis.runs.files import with_checksums
 from analysis.runs.manifest import write_whole
 from rauq.batch import batch
 from rauq.methods.method import Uncertainty

@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from analysis.datasets.embedded import embedded_set
+from analysis.datasets.names import embedded_set
 from benchmarks.capture import build, prompt_of
 from rauq import atlas
 

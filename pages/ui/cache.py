@@ -23,17 +23,14 @@ from rauq.settings import Settings, Signal
 from rauq.trace import Alignment, Trace
 
 if TYPE_CHECKING:
-    from analysis.calibration import Calibration
-    from analysis.methods.ablations import Ablated
-    from analysis.methods.comparison import Comparison
-    from analysis.methods.control_ranking import GroupControl, TokensScored
-    from analysis.methods.groups import Group
-    from analysis.methods.ranking import Metric
-    from analysis.methods.sweep import Sweep
+    from analysis.answer_sets.calibration import Calibration
+    from analysis.methods.ablations import Ablated, Sweep
+    from analysis.methods.attention_permutation import GroupControl, TokensScored
+    from analysis.methods.comparison import Comparison, Group, Metric
     from analysis.quality.judgement import Thresholds
     from analysis.runs.arrays import Picks, TokenChoice
-    from analysis.runs.costs import Cost
     from analysis.runs.opened import Run
+    from analysis.runs.timings import Cost
     from rauq.cancellation import Cancel
     from rauq.candidate import Candidate
     from rauq.checkpoints.gguf.weights import OnProgress
@@ -164,7 +161,7 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
     Raises:
         InvalidInput: settings that do not suit the layers that the run keeps.
     """
-    from analysis.calibration import calibrate
+    from analysis.answer_sets.calibration import calibrate
 
     quality = run.answers["quality"].to_numpy(dtype=float)[rows]
     return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
@@ -173,7 +170,7 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def costs(run: "Run") -> "tuple[Cost, ...]":
     """What each method of a run cost."""
-    from analysis.runs.costs import costs as measured
+    from analysis.runs.timings import costs as measured
 
     return measured(run)
 
@@ -199,7 +196,7 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     Raises:
         InvalidInput: the run does not keep the layers of the paper's window.
     """
-    from analysis.methods.sweep import sweep as swept
+    from analysis.methods.ablations import sweep as swept
 
     asked: Any = {"signal": signal, "metric": metric, "thresholds": _thresholds(run)}
     return swept(_batch(run, alignment).take(rows), _quality(run, rows), _groups(run, rows), **asked)
@@ -226,7 +223,7 @@ def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Abla
 @st.cache_resource(max_entries=8, show_spinner="Exchanging attention", show_time=False, hash_funcs=dict(BY_VERDICTS))
 def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
     """RAUQ with its attention exchanged, on the answers `rows` (n,) of a run."""
-    from analysis.methods.control_ranking import control_groups
+    from analysis.methods.attention_permutation import control_groups
     from analysis.runs.traces import fact_masks
 
     return control_groups(
@@ -283,7 +280,7 @@ def _group_names(run: "Run", rows: np.ndarray) -> list[str]:
 
 
 def _groups(run: "Run", rows: np.ndarray) -> "tuple[Group, ...]":
-    from analysis.methods.groups import groups_of
+    from analysis.methods.comparison import groups_of
 
     return groups_of(_group_names(run, rows))
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from analysis.figures.answer import View, drawings
+from analysis.one_answer.figures import View, drawings
 from pages.ui import selection
 from pages.ui.camera import buttons, format_picker, is_dark
 from rauq.score import Score

@@ -18,7 +18,7 @@ from rauq.settings import window
 from rauq.trace import Trace
 
 if TYPE_CHECKING:
-    from analysis.calibration import Calibration
+    from analysis.answer_sets.calibration import Calibration
     from analysis.runs.opened import Run
 
 _NONE = (
@@ -60,8 +60,8 @@ def _of_the_same_model(trace: Trace) -> list[str]:
 def _compare(name: str, trace: Trace, score: Score) -> None:
     import numpy as np
 
-    from analysis.calibration import percentile_of
-    from analysis.figures.calibration import calibration_chart
+    from analysis.answer_sets.calibration import percentile_of
+    from analysis.answer_sets.figures import calibration_chart
     from analysis.quality.measures import measure
 
     folder = runs_at_hand.folder(name)
@@ -99,7 +99,7 @@ def _check_layers(run: "Run", score: Score) -> None:
 
 
 def _share(found: "Calibration", uncertainty: float, correct_above: float) -> str:
-    from analysis.calibration import share_at
+    from analysis.answer_sets.calibration import share_at
 
     if found.reason:
         return f"The share of correct answers is not known, because {found.reason}."

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from analysis.runs.files import size_of
-from analysis.runs.lock import is_held
+from analysis.runs.job import is_held
 from pages.ui import cache, hosting
 from pages.ui.hosting import ModelChoice
 from rauq.errors import InvalidInput
@@ -90,7 +90,7 @@ def check_begin(folder: Path) -> None:
         InvalidInput: the run is none that a host allows, or too many jobs are at work.
         RunError: the folder is no run.
     """
-    from analysis.runs.examples import read_examples
+    from analysis.runs.create import read_examples
     from analysis.runs.manifest import read_manifest
 
     if not hosting.is_hosted():
@@ -105,7 +105,7 @@ def check_begin(folder: Path) -> None:
 
 def _check_commit(manifest: "Manifest") -> None:
     """A run from elsewhere would have a host load whatever commit its manifest names."""
-    from analysis.runs.loaded import begun_commit
+    from analysis.runs.work import begun_commit
     from rauq.whereabouts import cached_commit
 
     model, commit = manifest.request.model, begun_commit(manifest)

@@ -12,12 +12,7 @@ from rauq.errors import NonFiniteLogits, UnsupportedModel
 from rauq.judges.conversions import with_safetensors
 from rauq.judges.judges import Texts
 from rauq.load_errors import plain_errors
-from rauq.loading import (
-    context_length,
-    find_device,
-    memory_errors,
-    unmapped,
-)
+from rauq.loading import context_length, find_device, memory_errors, unmapped
 from rauq.whereabouts import whereabouts
 
 _BATCH = 32

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from analysis.figures.alpha_sweep import alpha_sweep
-from analysis.figures.control_differences import control_differences
-from analysis.figures.style import UNCERTAINTY, text_colour
-from analysis.methods.control_ranking import control_groups
-from analysis.methods.groups import groups_of
-from analysis.methods.sweep import ALPHAS, sweep
+from analysis.figures import UNCERTAINTY, text_colour
+from analysis.methods.ablations import ALPHAS, sweep
+from analysis.methods.attention_permutation import control_groups
+from analysis.methods.comparison import groups_of
+from analysis.methods.figures import alpha_sweep, control_differences
 from analysis.quality.judgement import Thresholds
 from tests.analysis.methods.batches import telling_batch
 

@@ -6,22 +6,20 @@ import numpy as np
 import pytest
 
 from analysis.answer_sets.best_and_worst import best_and_worst
+from analysis.answer_sets.calibration import calibrate, share_at
+from analysis.answer_sets.figures import (
+    best_and_worst_map,
+    calibration_chart,
+    picked_heads_map,
+    quality_bins_chart,
+    separation_map,
+)
+from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.picked_heads import picked_heads
-from analysis.answer_sets.picking import of_picked, pick
+from analysis.answer_sets.heads import of_picked, pick, picked_heads, separation
 from analysis.answer_sets.quality_bins import quality_bins
-from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import sides
-from analysis.calibration import calibrate, share_at
-from analysis.figures.best_and_worst import best_and_worst_map
-from analysis.figures.calibration import calibration_chart
-from analysis.figures.gap_columns import gap_lines
-from analysis.figures.gap_distributions import gap_distributions
-from analysis.figures.gap_grid import gap_grid
-from analysis.figures.outcome import outcomes, series
-from analysis.figures.picked_heads_map import picked_heads_map
-from analysis.figures.quality_bins import quality_bins_chart
-from analysis.figures.separation_map import separation_map
+from analysis.figures import outcomes, series
 from analysis.quality.judgement import Thresholds
 from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from analysis.calibration import LEAST, calibrate, percentile_of, share_at
+from analysis.answer_sets.calibration import LEAST, calibrate, percentile_of, share_at
 from rauq.errors import InvalidInput
 
 

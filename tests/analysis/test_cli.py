@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis import cli
-from analysis.runs.loaded import load_for
+from analysis.cli import main
+from analysis.runs.job import read_status
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
-from analysis.runs.status import read_status
 from analysis.runs.traces import trace
+from analysis.runs.work import load_for
 from pages.ui.runs.words import asked as asked_of
 from rauq.errors import ModelNotFound
 from tests.architectures import save_tiny
@@ -37,7 +37,7 @@ COLUMNS = ["--columns", "prompt=question,answer=answer,correct=right"]
 
 
 def test_help_is_quick_and_loads_neither_torch_nor_pandas():
-    code = "import sys\nfrom analysis.cli import main\ntry:\n    main(['score', '--help'])\nfinally:\n"
+    code = "import sys\nfrom analysis.cli.main import main\ntry:\n    main(['score', '--help'])\nfinally:\n"
     code += "    assert not {'torch', 'pandas', 'sklearn', 'plotly'} & set(sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
@@ -48,7 +48,7 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     out = tmp_path / "run"
     asked = ["score", "--model", model, "--data", table, *COLUMNS, "--out", str(out)]
     asked += ["--methods", "default", "eigen_score", "--samples", "2", "--seed", "7"]
-    assert cli.main(asked) == 0
+    assert main.main(asked) == 0
     said = capsys.readouterr()
     assert "Row 3 is left out" in said.err
     assert "finished: 2 of 2" in said.err
@@ -58,23 +58,23 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     assert open_run(out).answers["quality"].tolist() == [1.0, 0.0]
     request = open_run(out).manifest.request
     assert (request.methods[-1], request.samples, request.seed) == ("eigen_score", 2, 7)
-    assert cli.main(["score", "--out", str(out), "--resume"]) == 0
-    assert cli.main(asked) == 0
+    assert main.main(["score", "--out", str(out), "--resume"]) == 0
+    assert main.main(asked) == 0
 
 
 def test_two_files_are_right_and_wrong_answers(model, tmp_path):
     for name in ("right", "wrong"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"prompt": "Where?", "answer": name}))
     files = ["--correct", str(tmp_path / "right.jsonl"), "--incorrect", str(tmp_path / "wrong.jsonl")]
-    assert cli.main(["score", "--model", model, *files, "--out", str(tmp_path / "run")]) == 0
+    assert main.main(["score", "--model", model, *files, "--out", str(tmp_path / "run")]) == 0
     assert open_run(tmp_path / "run").answers["quality"].tolist() == [1.0, 0.0]
-    assert cli.main(["score", "--model", model, *files, "--limit", "1", "--out", str(tmp_path / "less")]) == 0
+    assert main.main(["score", "--model", model, *files, "--limit", "1", "--out", str(tmp_path / "less")]) == 0
     assert len(open_run(tmp_path / "less").answers) == 1
 
 
 @pytest.fixture
 def no_model(monkeypatch):
-    monkeypatch.setattr("analysis.pipeline.load_for", lambda _request: pytest.fail("a model was loaded"))
+    monkeypatch.setattr("analysis.runs.work.load_for", lambda _request: pytest.fail("a model was loaded"))
 
 
 @pytest.mark.usefixtures("no_model")
@@ -104,7 +104,7 @@ def no_model(monkeypatch):
 )
 def test_bad_input_is_one_line_before_a_model_loads(arguments, complaint, table, tmp_path, capsys):
     out = tmp_path / "run"
-    assert cli.main(["score", "--out", str(out), *(part.format(table=table) for part in arguments)]) == 2
+    assert main.main(["score", "--out", str(out), *(part.format(table=table) for part in arguments)]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert complaint in said.err.splitlines()[-1]
@@ -116,16 +116,16 @@ def test_a_revision_is_asked_for(table, tmp_path, monkeypatch):
         message = f"{request.model} in {request.revision}"
         raise ModelNotFound(message)
 
-    monkeypatch.setattr("analysis.pipeline.load_for", refuse)
+    monkeypatch.setattr("analysis.runs.work.load_for", refuse)
     asked = ["score", "--model", "org/name", "--revision", "v1", "--data", table, *COLUMNS]
-    assert cli.main([*asked, "--out", str(tmp_path / "run")]) == 1
+    assert main.main([*asked, "--out", str(tmp_path / "run")]) == 1
     assert read_status(tmp_path / "run").message == "org/name in v1"
 
 
 def test_device_precision_and_kind_reach_the_run(model, table, tmp_path):
     command = ["score", "--model", model, "--data", table, *COLUMNS]
     chosen = ["--device", "cpu", "--dtype", "bfloat16", "--kind", "auto"]
-    assert cli.main([*command, "--out", str(tmp_path / "run"), *chosen]) == 0
+    assert main.main([*command, "--out", str(tmp_path / "run"), *chosen]) == 0
     manifest = open_run(tmp_path / "run").manifest
     assert (manifest.request.device, manifest.request.dtype, manifest.request.kind) == ("cpu", "bfloat16", None)
     assert manifest.answerer.dtype == "bfloat16"
@@ -133,7 +133,7 @@ def test_device_precision_and_kind_reach_the_run(model, table, tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--resume"], ["--data", "no-such-set"]])
 def test_a_known_error_exits_with_1(arguments, tmp_path, capsys):
-    assert cli.main(["score", "--out", str(tmp_path / "run"), *arguments]) == 1
+    assert main.main(["score", "--out", str(tmp_path / "run"), *arguments]) == 1
     assert capsys.readouterr().err.startswith("analysis: ")
 
 
@@ -150,25 +150,25 @@ def test_a_signal_stops_between_tokens_and_says_how_to_go_on(number, code, asked
 
     before = signal.getsignal(number)
     with monkeypatch.context() as patched:
-        patched.setattr("analysis.pipeline.load_for", load_and_hear)
-        assert cli.main(asked) == code
+        patched.setattr("analysis.runs.work.load_for", load_and_hear)
+        assert main.main(asked) == code
     assert signal.getsignal(number) == before
     assert "--resume" in capsys.readouterr().err
     assert read_status(Path(asked[-1])).state == "stopped"
-    assert cli.main(asked) == 0
+    assert main.main(asked) == 0
 
 
 def test_a_report_is_written_into_the_run(asked, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("analysis.report.writing.write_pictures", lambda *_args: "No Chromium was found.")
     out = tmp_path / "run"
-    assert cli.main(asked) == 0
+    assert main.main(asked) == 0
     capsys.readouterr()
-    assert cli.main(["report", str(out)]) == 0
+    assert main.main(["report", str(out)]) == 0
     said = capsys.readouterr()
     assert said.out.strip() == str(out / "report" / "index.html")
     assert said.err == "No Chromium was found.\n"
     assert (out / "report" / "index.html").exists()
-    assert cli.main(["report", str(tmp_path / "none")]) == 1
+    assert main.main(["report", str(tmp_path / "none")]) == 1
 
 
 @pytest.mark.parametrize("name", ["models", "models/tiny.gguf", "link"])
@@ -178,11 +178,11 @@ def test_a_gguf_file_is_scored_and_gone_on_with_from_anywhere(name, table, tmp_p
     save_gguf(before / "tiny.gguf")
     (tmp_path / "link").symlink_to(before / "tiny.gguf")
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["score", "--model", name, "--data", table, *COLUMNS, "--out", str(out)]) == 0
+    assert main.main(["score", "--model", name, "--data", table, *COLUMNS, "--out", str(out)]) == 0
     monkeypatch.chdir("/")
     scores = open_run(out).answers["rauq"].tolist()
     answers_path(out, 0).unlink()
-    assert cli.main(["score", "--out", str(out), "--resume"]) == 0
+    assert main.main(["score", "--out", str(out), "--resume"]) == 0
     run = open_run(out)
     assert run.answers["rauq"].tolist() == scores
     assert run.manifest.request.model == str(tmp_path / name)

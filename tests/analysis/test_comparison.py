@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis import comparison
-from analysis.comparison import (
+from analysis.two_answers import comparison
+from analysis.two_answers.comparison import (
     aligned,
     aligned_answers,
     attention_difference,

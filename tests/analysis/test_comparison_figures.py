@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.comparison import aligned, find_first_difference
-from analysis.figures.difference_map import difference_map
-from analysis.figures.overlay import overlay
-from analysis.figures.pair import difference_scale, looks
+from analysis.figures import difference_scale, looks
+from analysis.two_answers.comparison import aligned, find_first_difference
+from analysis.two_answers.figures import difference_map, overlay
 from rauq import Settings
 from tests.answers import random_trace
 from tests.traces import make_trace

@@ -5,9 +5,8 @@ import os
 import pytest
 import torch
 
-from analysis.convert import convert
-from analysis.quality.alignscore import load_alignscore
-from analysis.quality.comet import load_comet
+from analysis.quality.convert import convert
+from analysis.quality.learned import load_alignscore, load_comet
 from rauq.errors import InvalidInput, ModelNotFound
 from tests.checkpoints import alignscore_checkpoint, comet_checkpoint, pair_tokenizer
 

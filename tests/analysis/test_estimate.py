@@ -6,8 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from analysis.estimate import estimate
-from analysis.metrics import bootstrap, interval, prr, resamples, roc_auc, spearman
+from analysis.stats import bootstrap, estimate, interval, prr, resamples, roc_auc, spearman
 
 METRICS = pytest.mark.parametrize("metric", [prr, roc_auc, spearman], ids=lambda metric: metric.__name__)
 

@@ -2,12 +2,9 @@
 
 import pytest
 
-from analysis.evidence.margins import margins
-from analysis.evidence.peers import computed_memory, memory_curves, time_curves
-from analysis.figures.check_differences import check_differences
-from analysis.figures.costs_by_length import Panel, costs_by_length
-from analysis.figures.differences import differences
-from analysis.figures.style import ATTENTION, UNCERTAINTY
+from analysis.evidence.figures import Panel, check_differences, costs_by_length, differences
+from analysis.evidence.record import computed_memory, margins, memory_curves, time_curves
+from analysis.figures import ATTENTION, UNCERTAINTY
 from rauq.capture.check import Check
 from tests.evidence import make_record, peers_memory, peers_time
 

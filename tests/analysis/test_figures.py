@@ -8,13 +8,8 @@ import plotly.graph_objects as go
 import pytest
 
 import rauq
-from analysis.figures.attention_cells import upper_end
-from analysis.figures.confidence import confidence
-from analysis.figures.labels import plotly_text
-from analysis.figures.layer_head_map import layer_head_map
-from analysis.figures.style import attention_scale
-from analysis.figures.token_axis import tick_positions
-from analysis.figures.token_head_map import token_head_map
+from analysis.figures import attention_scale, plotly_text, tick_positions, upper_end
+from analysis.one_answer.figures import confidence, layer_head_map, token_head_map
 from tests.answers import random_trace
 from tests.traces import make_trace
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from analysis import cli
+from analysis.cli import main
 from rauq.judges.idf import load_idf
 from tests.architectures import VOCABULARY, byte_tokenizer, save_tiny
 
@@ -27,7 +27,7 @@ def write(folder, ending):
 
 
 def counted(model, *arguments):
-    return cli.main(["idf", "--model", model, *arguments])
+    return main.main(["idf", "--model", model, *arguments])
 
 
 @pytest.mark.parametrize(("ending", "more"), [(".txt", ()), (".jsonl", ("--column", "words"))])
@@ -43,7 +43,7 @@ def test_documents_of_each_token_are_counted(ending, more, model, tmp_path, caps
 
 def test_the_embedded_models_tokenizer_is_the_default_and_counts_its_first_token(tmp_path):
     out = tmp_path / "idf.safetensors"
-    assert cli.main(["idf", "--documents", write(tmp_path, ".txt"), "--out", str(out)]) == 0
+    assert main.main(["idf", "--documents", write(tmp_path, ".txt"), "--out", str(out)]) == 0
     assert load_idf(out)[1] == pytest.approx(math.log(4 / 5))
 
 

@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
-from analysis.estimate import Estimate
-from analysis.figures.agreement_map import agreement_map
-from analysis.figures.interval_rows import Row, interval_rows
-from analysis.figures.method_intervals import method_intervals
-from analysis.figures.pair import looks
-from analysis.figures.paired_differences import paired_differences
-from analysis.figures.rejection_curves import rejection_curves
-from analysis.figures.style import QUIET, UNCERTAINTY, text_colour
+from analysis.figures import QUIET, UNCERTAINTY, Row, interval_rows, looks, text_colour
 from analysis.methods.agreement import method_agreement
+from analysis.methods.figures import agreement_map, method_intervals, paired_differences, rejection_curves
 from analysis.methods.rejections import rejections
+from analysis.stats import Estimate
 from tests.analysis.methods.made_up import SKILL, made_up
 
 METHODS = ("rauq", "msp", "perplexity")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from analysis.metrics import bootstrap, interval, prr, ranks, resamples, roc_auc, spearman
+from analysis.stats import bootstrap, interval, prr, ranks, resamples, roc_auc, spearman
 from rauq.errors import InvalidInput
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "golden.json").read_text(encoding="utf-8"))["prr_cases"]

@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.paper import (
-    PAPER_ROWS,
-    method_of,
-    published,
-    published_errors,
-    published_runtime,
-    published_tables,
-)
+from analysis.paper import PAPER_ROWS, method_of, published, published_errors, published_runtime, published_tables
 from rauq.errors import InvalidInput
 from rauq.methods.table import METHODS
 

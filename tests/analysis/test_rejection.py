@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.metrics import prr
-from analysis.rejection import rejection_curve
+from analysis.stats import prr, rejection_curve
 from rauq.errors import InvalidInput
 
 

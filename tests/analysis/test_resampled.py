@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.metrics import bootstrap, prr, resamples, roc_auc
-from analysis.resampled import bounds_of, counts_of, resampled_prr, resampled_roc_auc
+from analysis.stats import bootstrap, bounds_of, counts_of, prr, resampled_prr, resampled_roc_auc, resamples, roc_auc
 from rauq.errors import InvalidInput
 
 numbers = st.integers(-3, 3).map(float) | st.sampled_from([np.nan, np.inf, 0.125])

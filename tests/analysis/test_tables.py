@@ -6,13 +6,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.picked_heads import agreement, picked_heads
-from analysis.answer_sets.picking import pick
-from analysis.answer_sets.separation import separation
+from analysis.answer_sets.heads import agreement, pick, picked_heads, separation
 from analysis.answer_sets.sides import sides
-from analysis.metrics import prr
-from analysis.quality.judgement import Thresholds
-from analysis.tables import (
+from analysis.answer_sets.tables import (
     agreement_table,
     gap_table,
     picked_heads_table,
@@ -21,6 +17,8 @@ from analysis.tables import (
     strata_table,
     summary_table,
 )
+from analysis.quality.judgement import Thresholds
+from analysis.stats import prr
 from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
 
 METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy")

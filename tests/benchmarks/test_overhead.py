@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from analysis.datasets.example import DataSet, Example
-from analysis.runs.evaluating import Evaluation
+from analysis.runs.create import request_for
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
-from analysis.runs.preparing import request_for
 from analysis.runs.timings import add_timings, read_timings
+from analysis.runs.work import Evaluation
 from benchmarks import overhead
 from rauq.judges.judges import Judges
 from tests.architectures import named, tiny_language_model

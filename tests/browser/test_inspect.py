@@ -7,7 +7,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 import rauq
-from analysis.figures.style import attention_scale
+from analysis.figures import attention_scale
 from rauq.atlas.recorded import load_recorded
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
 

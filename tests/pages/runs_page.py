@@ -3,7 +3,7 @@
 from streamlit.testing.v1 import AppTest
 
 from analysis.datasets.example import DataSet, Example
-from analysis.runs.preparing import prepare, request_for
+from analysis.runs.create import prepare, request_for
 from tests.pages.conftest import APP
 from tests.pages.reading import interpreted
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from analysis.answer_sets.best_and_worst import best_and_worst
+from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.picked_heads import picked_heads
-from analysis.answer_sets.separation import separation
+from analysis.answer_sets.heads import picked_heads, separation
 from analysis.answer_sets.sides import Sides
-from analysis.calibration import calibrate
-from analysis.estimate import estimate
-from analysis.metrics import spearman
 from analysis.quality.judgement import Thresholds
+from analysis.stats import estimate, spearman
 from pages.ui.answer_sets import sentences
 from pages.ui.of_run.chosen import Counts, about_counts
 

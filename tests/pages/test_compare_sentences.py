@@ -3,7 +3,7 @@
 import pytest
 
 import rauq
-from analysis.comparison import different_scales, same_confidence
+from analysis.two_answers.comparison import different_scales, same_confidence
 from pages.ui.compare.sentences import about_curves, about_heads, layer_and_head
 from rauq import Settings
 from tests.answers import random_trace

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analysis.comparison import same_prompt
+from analysis.two_answers.comparison import same_prompt
 from pages.ui import cache, inputs, state
 from pages.ui.examples import EXAMPLES
 from pages.ui.hosting import ModelChoice

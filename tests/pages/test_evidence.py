@@ -6,8 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.evidence import record as module
-from analysis.evidence.record import save
-from analysis.evidence.topics import SUBJECTS
+from analysis.evidence.record import SUBJECTS, save
 from analysis.runs import library
 from pages.ui import cache, hosting
 from pages.ui.evidence import check_view

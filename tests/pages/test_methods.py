@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.runs import library
-from analysis.runs.costs import Alone, Cost
+from analysis.runs.timings import Alone, Cost
 from pages.ui.links import PUBLISHED
 from tests.analysis.report.made_run import rename_methods
 from tests.pages.sets import APP, clicked, drawn, make, said, undefined

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.calibration import percentile_of
+from analysis.answer_sets.calibration import percentile_of
 from analysis.runs import library
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace

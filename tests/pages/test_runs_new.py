@@ -3,8 +3,7 @@
 import pytest
 
 from analysis.runs import library
-from analysis.runs.choosing import ASKABLE, DEFAULT
-from analysis.runs.examples import read_examples
+from analysis.runs.create import ASKABLE, DEFAULT, read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
 from pages.ui import state

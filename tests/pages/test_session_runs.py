@@ -11,12 +11,11 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.runs import process
 from analysis.runs.archive import export_zip
+from analysis.runs.create import prepare, request_for
+from analysis.runs.job import Status, only_job, write_status
 from analysis.runs.library import FOLDER_VARIABLE
-from analysis.runs.lock import only_job
 from analysis.runs.manifest import Answerer, read_manifest, write_manifest
-from analysis.runs.preparing import prepare, request_for
 from analysis.runs.process import LOG
-from analysis.runs.status import Status, write_status
 from pages.ui import cache, hosting, session_runs
 from pages.ui.hosting import HOST
 from pages.ui.runs import actions

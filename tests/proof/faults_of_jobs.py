@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis.runs.job import STATUS, Status
 from analysis.runs.shard import answers_path, traces_path
-from analysis.runs.status import STATUS, Status
 from tests.proof.jobs_at_work import EXAMPLES, SHARD, SHARDS, Runs, losses, runs_at_hand, unlike_whole, worked
 from tests.proof.survived import Survived
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.datasets.example import Example
-from analysis.runs.examples import write_examples
+from analysis.runs.create import write_examples
+from analysis.runs.job import Status, write_status
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, Request, write_manifest
 from analysis.runs.process import LOG
 from analysis.runs.shard import Answered, Failed, write_shard
-from analysis.runs.status import Status, write_status
 from rauq.methods.method import Uncertainty
 from rauq.trace import Alternative
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run

@@ -13,12 +13,12 @@ from pathlib import Path
 from types import ModuleType
 
 from analysis.datasets.example import DataSet, Example
-from analysis.pipeline import work
+from analysis.runs.create import prepare, request_for
 from analysis.runs.files import is_of_run
+from analysis.runs.job import Status, read_status
 from analysis.runs.opened import open_run
-from analysis.runs.preparing import prepare, request_for
 from analysis.runs.shard import answers_path, traces_path
-from analysis.runs.status import Status, read_status
+from analysis.runs.work import work
 from rauq.errors import RauqError
 from tests.architectures import save_tiny
 

@@ -18,11 +18,10 @@ from zipfile import ZipFile
 from playwright.sync_api import expect
 
 from analysis.evidence.record import Bound
-from analysis.exports.charts import chart
-from analysis.report.drawings import drawings
-from analysis.report.method_tables import method_tables
-from analysis.report.report_tables import report_tables
+from analysis.exports.page import chart
+from analysis.report.figures import drawings
 from analysis.report.results import ReportSettings, results
+from analysis.report.tables import method_tables, report_tables
 from analysis.report.writing import report_page
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.opened import open_run

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 from safetensors.numpy import load, save
 
 from analysis.datasets.example import DataSet, Example
-from analysis.pipeline import work
 from analysis.runs import library
 from analysis.runs.archive import export_zip, import_zip
 from analysis.runs.arrays import batch, means
-from analysis.runs.costs import costs
+from analysis.runs.create import prepare, request_for
 from analysis.runs.opened import Run, open_run
-from analysis.runs.preparing import prepare, request_for
+from analysis.runs.timings import costs
 from analysis.runs.traces import fact_masks, traces_in
+from analysis.runs.work import work
 from pages.ui.runs import words
 from rauq.score import score_many
 from tests.proof.fuzz_engine import Surface

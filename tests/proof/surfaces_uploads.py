@@ -17,8 +17,7 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns
 from analysis.datasets.reading import read_table
 from analysis.datasets.table import Table
-from analysis.runs.examples import check_examples, read_examples
-from analysis.runs.preparing import prepare, request_for
+from analysis.runs.create import check_examples, prepare, read_examples, request_for
 from rauq.errors import RauqError
 from tests.proof.fuzz_engine import Surface
 from tests.proof.fuzz_mutators import hostile_text, spoilt_bytes, spoilt_json, spoilt_text

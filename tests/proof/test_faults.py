@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from analysis.runs.status import read_status
+from analysis.runs.job import read_status
 from tests.proof.faults_of_files import broken_shards
 from tests.proof.faults_of_jobs import full_disks, kills, vanished_models
 from tests.proof.faults_of_the_server import ended_servers

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.metrics import prr, roc_auc
+from analysis.stats import prr, roc_auc
 from rauq.atlas.evaluation import FAMILIES, load_examples
 from training import card, evaluate
 

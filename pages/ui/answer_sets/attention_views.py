@@ -5,14 +5,10 @@ import streamlit as st
 
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.captions import TOKENS, best_and_worst_caption, bins_caption, sides_sentence
-from analysis.answer_sets.correlations import correlations
+from analysis.answer_sets.figures import best_and_worst_map, quality_bins_chart
+from analysis.answer_sets.gap_figures import difference_words, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import Gaps, head_gaps
-from analysis.answer_sets.quality_bins import quality_bins
-from analysis.figures.best_and_worst import best_and_worst_map
-from analysis.figures.gap_columns import gap_lines
-from analysis.figures.gap_distributions import difference_words, gap_distributions
-from analysis.figures.gap_grid import gap_grid
-from analysis.figures.quality_bins import quality_bins_chart
+from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen

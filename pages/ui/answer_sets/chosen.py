@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.answer_sets.captions import picks_note
-from analysis.answer_sets.picking import of_picked
+from analysis.answer_sets.heads import of_picked
 from analysis.quality.judgement import Thresholds
 from analysis.runs.arrays import Picks, TokenChoice
 from analysis.runs.opened import Run

@@ -3,17 +3,10 @@
 import numpy as np
 import streamlit as st
 
-from analysis.answer_sets.captions import (
-    agreement_caption,
-    picked_heads_caption,
-    separation_caption,
-)
-from analysis.answer_sets.groups import groups_note
-from analysis.answer_sets.picked_heads import Agreement, PickedHeads, agreement, picked_heads
-from analysis.answer_sets.picking import pick
-from analysis.answer_sets.separation import separation
-from analysis.figures.picked_heads_map import picked_heads_map
-from analysis.figures.separation_map import separation_map
+from analysis.answer_sets.captions import agreement_caption, picked_heads_caption, separation_caption
+from analysis.answer_sets.figures import picked_heads_map, separation_map
+from analysis.answer_sets.heads import Agreement, PickedHeads, agreement, pick, picked_heads, separation
+from analysis.answer_sets.sides import groups_note
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen
 from pages.ui.camera import is_dark

@@ -4,12 +4,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from analysis.answer_sets.figures import calibration_chart, quality_bins_chart
 from analysis.answer_sets.quality_bins import quality_bins
-from analysis.estimate import estimate
-from analysis.figures.calibration import calibration_chart
-from analysis.figures.quality_bins import quality_bins_chart
-from analysis.figures.style import UNCERTAINTY
-from analysis.metrics import prr, roc_auc
+from analysis.figures import UNCERTAINTY
+from analysis.stats import estimate, prr, roc_auc
 from pages.ui import cache
 from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.chosen import Chosen

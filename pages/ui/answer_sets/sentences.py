@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
+from analysis.answer_sets.calibration import Calibration, share_at
 from analysis.answer_sets.captions import signed
 from analysis.answer_sets.gaps import Gaps, HeadGaps, gaps
-from analysis.answer_sets.picked_heads import PickedHeads
-from analysis.answer_sets.separation import Separation
+from analysis.answer_sets.heads import PickedHeads, Separation
 from analysis.answer_sets.sides import Sides
-from analysis.calibration import Calibration, share_at
-from analysis.estimate import Estimate, in_words
+from analysis.stats import Estimate, in_words
 from rauq.labels import number
 
 _TENTHS = (0.1, 0.5, 0.9)

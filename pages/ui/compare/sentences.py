@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from analysis.comparison import same_confidence
+from analysis.two_answers.comparison import same_confidence
 from rauq import report
 from rauq.report import front_layer
 from rauq.score import Score

@@ -3,7 +3,7 @@
 import streamlit as st
 
 import rauq
-from analysis.comparison import by_position
+from analysis.two_answers.comparison import by_position
 from pages.ui.compare import fields, making
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.compare.strips import growing_strips

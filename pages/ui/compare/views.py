@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 import rauq
-from analysis.comparison import (
+from analysis.two_answers.comparison import (
     Columns,
     UnderOneSetting,
     aligned_answers,
@@ -17,8 +17,7 @@ from analysis.comparison import (
     verdict,
     why_no_difference,
 )
-from analysis.figures.difference_map import difference_map
-from analysis.figures.overlay import overlay
+from analysis.two_answers.figures import difference_map, overlay
 from pages.ui.camera import buttons, format_picker, is_dark
 from pages.ui.compare import answers_at_hand, fields, making
 from pages.ui.compare.answers_at_hand import Answer

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import streamlit as st
 
-from analysis.evidence.topics import SUBJECTS
+from analysis.evidence.record import SUBJECTS
 from pages.ui import links, runs_at_hand
 from pages.ui.links import PUBLISHED, RUN, TABLE, VIEW
 from pages.ui.methods.asked import read_ref

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from analysis.evidence import captions
+from analysis.evidence import sentences
+from analysis.evidence.figures import check_differences
 from analysis.evidence.record import Record
-from analysis.figures.check_differences import check_differences
 from pages.ui import cache, hosting, jobs, state
 from pages.ui.camera import format_picker, is_dark
 from pages.ui.errors import printable, show_error
@@ -57,13 +57,13 @@ def self_check(asked: Asked, kept: Mapping[str, Record]) -> None:
 
 
 def _found(job: Job, check: "Check") -> None:
-    headline(captions.check_sentence(check))
+    headline(sentences.check_sentence(check))
     prompt = f" on “{running(job.request.prompt)}”" if job.request.prompt else " on random tokens"
     st.text(printable(f"{running(job.request.model.name)}{prompt}"))
     chart(check_differences(check, dark=is_dark()), "self_check", "Difference of each layer, log scale")
-    if beside := captions.eager_sentence(check, job.dtype):
+    if beside := sentences.eager_sentence(check, job.dtype):
         st.text(beside)
-    if passes := captions.passes_sentence(check):
+    if passes := sentences.passes_sentence(check):
         st.text(passes)
     st.caption(_CAPTION)
 

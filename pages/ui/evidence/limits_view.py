@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from analysis.evidence import captions
-from analysis.evidence.record import Record
-from analysis.evidence.topics import SUBJECTS, missing, of_subjects
+from analysis.evidence import sentences
+from analysis.evidence.record import SUBJECTS, Record, missing, of_subjects
 from pages.ui.errors import printable
 from pages.ui.evidence.asked import Asked
 from pages.ui.evidence.record_table import headline, not_measured
@@ -15,9 +14,9 @@ from pages.ui.evidence.record_table import headline, not_measured
 def limits(asked: Asked, kept: Mapping[str, Record]) -> None:
     """Say all of it; what was missed comes from the records of today."""
     del asked  # there is nothing to choose
-    missed = captions.missed_bounds(of_subjects(SUBJECTS, kept))
-    headline(captions.limits_sentence(len(missed)))
-    st.write("\n".join(f"- {text}" for text in captions.LIMITS))
+    missed = sentences.missed_bounds(of_subjects(SUBJECTS, kept))
+    headline(sentences.limits_sentence(len(missed)))
+    st.write("\n".join(f"- {text}" for text in sentences.LIMITS))
     if missed:
         headline("Bounds that are missed today")
         st.text(printable("\n".join(missed)))

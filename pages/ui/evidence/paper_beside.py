@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis.estimate import Estimate, in_words
 from analysis.methods.ablations import ablations
 from analysis.methods.comparison import Comparison
 from analysis.paper import Published
 from analysis.runs.opened import Run
+from analysis.stats import Estimate, in_words
 from pages.ui import cache
 from pages.ui.methods.tables import Column
 from pages.ui.of_run.stage import open_run

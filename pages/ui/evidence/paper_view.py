@@ -7,12 +7,12 @@ import streamlit as st
 
 from analysis import paper
 from analysis.answer_sets.captions import joined
-from analysis.evidence import captions
+from analysis.evidence import sentences
 from analysis.evidence.record import Record
-from analysis.methods.captions import COMPARABLE, published_overheads
-from analysis.metrics import METRICS
+from analysis.methods.sentences import COMPARABLE, published_overheads
 from analysis.paper import Published, published_tables
-from analysis.report.report_tables import Table
+from analysis.report.tables import Table
+from analysis.stats import METRICS
 from pages.ui import runs_at_hand
 from pages.ui.errors import printable
 from pages.ui.evidence.asked import PAGE, Asked
@@ -91,7 +91,7 @@ def _draw(one: Published, beside: Beside | None, overhead: Record | None) -> Non
     columns += [numbers(name, frame[name].tolist(), places=3) for name in values]
     show_table(columns, alt=one.title, ours=names.index("RAUQ") if "RAUQ" in names else None)
     costs = (published_overheads(), _measured(overhead)) if one.kind == "methods" else ()
-    caption = joined(captions.PUBLISHED, *costs)
+    caption = joined(sentences.PUBLISHED, *costs)
     st.caption(caption)
     take_along(Table(f"{one.table}_{one.metric}", one.title, caption, frame))
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 from analysis.answer_sets.captions import joined
-from analysis.evidence.peers import computed_memory, memory_curves, time_curves
-from analysis.evidence.record import Record
-from analysis.figures.costs_by_length import Panel, costs_by_length
+from analysis.evidence.figures import Panel, costs_by_length
+from analysis.evidence.record import Record, computed_memory, memory_curves, time_curves
 from pages.ui.camera import is_dark
 from pages.ui.evidence.record_table import headline
 from pages.ui.of_run.drawing import chart

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from analysis.evidence import captions
-from analysis.evidence.record import Cell, Record, shown
-from analysis.evidence.topics import Subject
-from analysis.report.report_tables import Table
+from analysis.evidence import sentences
+from analysis.evidence.record import Cell, Record, Subject, shown
+from analysis.report.tables import Table
 from pages.ui.errors import printable
 from pages.ui.methods.tables import Column, show_table, take_along
 
@@ -28,7 +27,7 @@ def show_record(record: Record) -> None:
     st.code(record.command, language="bash")
     show_table([_column(record, place) for place in range(len(record.columns))], alt=record.title)
     _lines(record.notes)
-    st.text(printable(f"Made {captions.origin(record)}"))
+    st.text(printable(f"Made {sentences.origin(record)}"))
     frame = pd.DataFrame(record.rows, columns=list(record.columns))
     take_along(Table(record.id, record.title, record.about, frame))
 

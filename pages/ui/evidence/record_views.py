@@ -4,11 +4,19 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from analysis.evidence import captions
-from analysis.evidence.margins import margins
-from analysis.evidence.record import Record
-from analysis.evidence.topics import MODELS, REFERENCE, ROBUSTNESS, SPEED, Subject, missing, of_subjects
-from analysis.figures.differences import differences
+from analysis.evidence import sentences
+from analysis.evidence.figures import differences
+from analysis.evidence.record import (
+    MODELS,
+    REFERENCE,
+    ROBUSTNESS,
+    SPEED,
+    Record,
+    Subject,
+    margins,
+    missing,
+    of_subjects,
+)
 from pages.ui.camera import is_dark
 from pages.ui.evidence.asked import Asked
 from pages.ui.evidence.peers_view import beside_peers
@@ -36,7 +44,7 @@ def reference(asked: Asked, kept: Mapping[str, Record]) -> None:
 def speed(asked: Asked, kept: Mapping[str, Record]) -> None:
     """What it costs, beside plain generation and beside the peers."""
     _overview(SPEED, kept)
-    st.caption(captions.WHEN_MISSED)
+    st.caption(sentences.WHEN_MISSED)
     beside_peers(kept)
     _one_of(asked, SPEED, kept)
 
@@ -51,7 +59,7 @@ def _only(asked: Asked, subject: Subject, kept: Mapping[str, Record], about: str
     del asked  # there is nothing to choose
     if subject.id in kept:
         record = kept[subject.id]
-        headline(captions.record_sentence(record))
+        headline(sentences.record_sentence(record))
         _picture(record)
         show_record(record)
     else:
@@ -67,7 +75,7 @@ def _picture(record: Record) -> None:
 
 
 def _overview(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
-    headline(captions.bounds_sentence(of_subjects(subjects, kept)))
+    headline(sentences.bounds_sentence(of_subjects(subjects, kept)))
 
 
 def _one_of(asked: Asked, subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
@@ -77,7 +85,7 @@ def _one_of(asked: Asked, subjects: Sequence[Subject], kept: Mapping[str, Record
         usual = next(iter(names))
         chosen = asked.table if asked.table in names else usual
         choice("Table", TABLE, names, chosen, usual=usual, label_visibility="collapsed")
-        headline(captions.record_sentence(kept[chosen]))
+        headline(sentences.record_sentence(kept[chosen]))
         show_record(kept[chosen])
     if absent := missing(subjects, kept):
         st.text("Not measured yet, and the commands that measure it:")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.figures.style import attention_scale
+from analysis.figures import attention_scale
 from pages.ui.words import Words
 from rauq import report
 from rauq.empty_answers import why_empty

@@ -3,19 +3,16 @@
 import numpy as np
 import streamlit as st
 
+from analysis.answer_sets.figures import quality_bins_chart
 from analysis.answer_sets.quality_bins import quality_bins
-from analysis.estimate import estimate
-from analysis.figures.agreement_map import agreement_map
-from analysis.figures.quality_bins import quality_bins_chart
-from analysis.figures.style import UNCERTAINTY
-from analysis.methods import captions, tables
-from analysis.methods.agreement import method_agreement
-from analysis.methods.comparison import RAUQ
-from analysis.methods.disagreement import disagreement
+from analysis.figures import UNCERTAINTY
+from analysis.methods import sentences, tables
+from analysis.methods.agreement import disagreement, method_agreement
+from analysis.methods.comparison import RAUQ, name_of
 from analysis.methods.errors import error_analysis
-from analysis.methods.names import name_of
-from analysis.metrics import prr, roc_auc
-from analysis.report.report_tables import Table
+from analysis.methods.figures import agreement_map
+from analysis.report.tables import Table
+from analysis.stats import estimate, prr, roc_auc
 from pages.ui.answer_sets.sentences import about_ranking
 from pages.ui.camera import is_dark
 from pages.ui.methods.chosen import Chosen
@@ -51,9 +48,9 @@ def agreement(chosen: Chosen) -> None:
     first, second = RAUQ, chosen.other
     apart = disagreement(*chosen.uncertainties((first, second)).values())
     sentence(
-        captions.agreement_sentence(found),
+        sentences.agreement_sentence(found),
         chosen,
-        captions.disagreement_sentence(apart, chosen.quality, first, second),
+        sentences.disagreement_sentence(apart, chosen.quality, first, second),
     )
     openable(
         tables.disagreement_table(apart, chosen.answers, first, second),
@@ -72,8 +69,8 @@ def errors(chosen: Chosen) -> None:
     uncertainty = chosen.uncertainties([chosen.method])[chosen.method]
     labels = chosen.column_of("error_label").tolist()
     found = error_analysis(uncertainty, chosen.quality, labels, thresholds=chosen.thresholds)
-    sentence(captions.errors_sentence(found, chosen.method), chosen, captions.errors_note(found))
+    sentence(sentences.errors_sentence(found, chosen.method), chosen, sentences.errors_note(found))
     frame = tables.errors_table(found, chosen.method)
     show_frame(frame, alt="Share of erroneous answers at both ends of the ranking")
-    st.caption(f"{_ERRORS} {captions.published_shares()}")
+    st.caption(f"{_ERRORS} {sentences.published_shares()}")
     take_along(Table("errors", "Error analysis", _ERRORS, frame))

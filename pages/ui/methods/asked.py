@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from analysis.methods.ablations import ablations
-from analysis.methods.control_ranking import TokensScored
-from analysis.methods.ranking import Metric
+from analysis.methods.attention_permutation import TokensScored
+from analysis.methods.comparison import Metric
 from analysis.paper import Published, published_tables
 from analysis.runs.opened import Run
 from pages.ui import links

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from analysis.figures.control_differences import control_differences
-from analysis.methods import ablation_captions, ablation_tables
-from analysis.report.report_tables import Table
+from analysis.methods import sentences, tables
+from analysis.methods.figures import control_differences
+from analysis.report.tables import Table
 from pages.ui import cache
 from pages.ui.camera import is_dark
 from pages.ui.methods.chosen import Chosen
@@ -17,10 +17,10 @@ _OF_ALL = ["alignment", "tokens"]  # chosen above, the same in every row
 def attention(chosen: Chosen) -> None:
     """What is lost when the picked heads' attention is exchanged, group by group."""
     found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
-    sentence(ablation_captions.control_sentence(found[0]), chosen)
+    sentence(sentences.control_sentence(found[0]), chosen)
     chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with other attention put in")
-    caption = ablation_captions.control_caption(found)
-    table = Table("control", "Does attention matter?", caption, ablation_tables.control_table(found))
+    caption = sentences.control_caption(found)
+    table = Table("control", "Does attention matter?", caption, tables.control_table(found))
     st.caption(caption)
     show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with other attention put in, group by group")
     take_along(table)

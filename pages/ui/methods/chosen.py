@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.methods.ablations import Ablation, ablations
-from analysis.methods.comparison import RAUQ
-from analysis.methods.groups import Group, groups_of
+from analysis.methods.comparison import RAUQ, Group, groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from pages.ui.methods.asked import Asked

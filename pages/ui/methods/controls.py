@@ -6,9 +6,8 @@ from typing import Any
 import streamlit as st
 
 from analysis.methods.ablations import ablations
-from analysis.methods.comparison import RAUQ
-from analysis.methods.names import name_of
-from analysis.metrics import METRICS
+from analysis.methods.comparison import RAUQ, name_of
+from analysis.stats import METRICS
 from pages.ui import links
 from pages.ui.methods.asked import written_methods
 from pages.ui.methods.chosen import Chosen

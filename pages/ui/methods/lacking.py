@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 import rauq
-from analysis.runs.choosing import about_unknown_methods, options_for
+from analysis.runs.create import about_unknown_methods, options_for
 from analysis.runs.opened import Run
 from rauq.methods.method import Method
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from analysis import paper
 from analysis.answer_sets.captions import joined
-from analysis.methods import captions
+from analysis.methods import sentences
 from analysis.paper import Published
 from pages.ui import links
 from pages.ui.methods.asked import ref
@@ -50,9 +50,9 @@ def _show(one: Published) -> None:
         alt=one.title,
         ours=rows.index(_OURS) if _OURS in rows else None,
     )
-    st.caption(joined(captions.published_note(), *_overheads(one)))
+    st.caption(joined(sentences.published_note(), *_overheads(one)))
 
 
 def _overheads(one: Published) -> tuple[str, ...]:
     """The published cost, which stands beside tables of methods alone."""
-    return (captions.published_overheads(), captions.COMPARABLE) if one.kind == "methods" else ()
+    return (sentences.published_overheads(), sentences.COMPARABLE) if one.kind == "methods" else ()

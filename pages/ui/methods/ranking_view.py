@@ -9,13 +9,12 @@ import streamlit as st
 import rauq
 from analysis import paper
 from analysis.answer_sets.captions import joined
-from analysis.answer_sets.groups import groups_note
-from analysis.figures.paired_differences import paired_differences
-from analysis.methods import captions, tables
-from analysis.methods.comparison import RAUQ, Comparison
-from analysis.methods.names import name_of
-from analysis.report.report_tables import Table
-from analysis.runs.costs import Cost
+from analysis.answer_sets.sides import groups_note
+from analysis.methods import sentences, tables
+from analysis.methods.comparison import RAUQ, Comparison, name_of
+from analysis.methods.figures import paired_differences
+from analysis.report.tables import Table
+from analysis.runs.timings import Cost
 from pages.ui import cache
 from pages.ui.camera import is_dark
 from pages.ui.methods.chosen import Chosen
@@ -43,9 +42,9 @@ def ranking(chosen: Chosen) -> None:
     found = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
     costs = cache.costs(chosen.run)
     best_first = np.argsort([-one.value for one in found.overall], kind="stable").tolist()
-    headline = captions.comparison_sentence(found.methods, found.overall, metric=found.metric)
-    undefined = captions.undefined_sentence(found.methods, found.overall)
-    sentence(headline, chosen, joined(captions.overall_note(found), captions.costs_sentence(costs), undefined))
+    headline = sentences.comparison_sentence(found.methods, found.overall, metric=found.metric)
+    undefined = sentences.undefined_sentence(found.methods, found.overall)
+    sentence(headline, chosen, joined(sentences.overall_note(found), sentences.costs_sentence(costs), undefined))
     methods = [found.methods[place] for place in best_first]
     columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
     show_table(
@@ -54,9 +53,9 @@ def ranking(chosen: Chosen) -> None:
         ours=methods.index(RAUQ) if RAUQ in methods else None,
     )
     caption = joined(
-        captions.intervals_caption(found),
-        captions.charges_note(costs),
-        captions.judges_note(methods),
+        sentences.intervals_caption(found),
+        sentences.charges_note(costs),
+        sentences.judges_note(methods),
         groups_note(chosen.answers["group"]),
     )
     st.caption(f"① best, ② second of a column. {caption}")
@@ -70,10 +69,10 @@ def _differences(found: Comparison) -> None:
     paired = found.paired
     if paired is None or all(one.reason for one in paired.overall):
         return
-    st.header(captions.paired_sentence(paired.overall, paired.base).removesuffix("."), anchor=False)
+    st.header(sentences.paired_sentence(paired.overall, paired.base).removesuffix("."), anchor=False)
     figure = paired_differences(paired.base, paired.methods, paired.overall, metric=found.metric, dark=is_dark())
     chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")
-    caption = captions.paired_caption(paired)
+    caption = sentences.paired_caption(paired)
     st.caption(caption)
     take_along(Table("paired", "RAUQ minus other methods", caption, tables.paired_table(paired)))
 

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from analysis.figures.rejection_curves import rejection_curves
-from analysis.methods import captions, tables
+from analysis.methods import sentences, tables
+from analysis.methods.figures import rejection_curves
 from analysis.methods.rejections import rejections
-from analysis.report.report_tables import csv_table
+from analysis.report.tables import csv_table
 from pages.ui.camera import is_dark
 from pages.ui.methods.chosen import Chosen
 from pages.ui.of_run.drawing import chart, save, sentence
@@ -19,7 +19,7 @@ _CAPTION = (
 def rejection(chosen: Chosen) -> None:
     """A curve for each of some methods, with the oracle and a random order."""
     found = rejections(chosen.uncertainties(chosen.some_methods), chosen.quality)
-    sentence(captions.rejections_caption(found), chosen)
+    sentence(sentences.rejections_caption(found), chosen)
     chart(rejection_curves(found, dark=is_dark()), "rejection", "Mean quality over the share of rejected answers")
     st.caption(_CAPTION)
     save("Curves as CSV", "rejection.csv", lambda: csv_table(tables.rejections_table(found)))

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import streamlit as st
 
-from analysis.runs.choosing import check_comparable
+from analysis.runs.create import check_comparable
 from analysis.runs.opened import Run
 from pages.ui.links import FILTERS, METHOD, METHODS, TOKENS
 from pages.ui.methods import ablation_views, answer_views, attention_view, controls, ranking_view, rejection_view

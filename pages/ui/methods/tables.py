@@ -8,12 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from analysis.estimate import Estimate
-from analysis.methods.comparison import Comparison, marks
-from analysis.methods.groups import ALL
-from analysis.report.cells import headings, rows_of_cells
-from analysis.report.latex import latex_table
-from analysis.report.report_tables import Table, csv_table
+from analysis.methods.comparison import ALL, Comparison, marks
+from analysis.report.tables import Table, csv_table, headings, latex_table, rows_of_cells
+from analysis.stats import Estimate
 from pages.ui.camera import is_dark
 from pages.ui.errors import printable
 from pages.ui.of_run.drawing import UNDEFINED, save

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from analysis.report.report_tables import csv_table
+from analysis.report.tables import csv_table
 from analysis.runs.verdicts import about_corrections
 from pages.ui import camera
 from pages.ui.links import FROM, NUMBER, RUN

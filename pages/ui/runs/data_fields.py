@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 import streamlit as st
 
-from analysis.datasets.embedded import EMBEDDED_SETS, embedded_set
 from analysis.datasets.example import DataSet
+from analysis.datasets.names import EMBEDDED_SETS, embedded_set
 from analysis.datasets.reading import ENDINGS, LARGEST_UPLOAD, read_table
 from analysis.datasets.table import Table
 from pages.ui import hosting

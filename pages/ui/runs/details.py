@@ -6,9 +6,9 @@ from pathlib import Path
 import streamlit as st
 
 from analysis.runs.archive import export_zip
+from analysis.runs.job import WORKING
 from analysis.runs.library import Listed
 from analysis.runs.process import last_lines
-from analysis.runs.status import WORKING
 from pages.ui import cache, hosting
 from pages.ui.errors import printable
 from pages.ui.runs import actions, words

@@ -6,10 +6,10 @@ from typing import Literal
 
 import streamlit as st
 
+from analysis.runs.job import WORKING, State, Status
 from analysis.runs.library import Listed
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.process import is_stopping
-from analysis.runs.status import WORKING, State, Status
 from pages.ui.errors import show_error
 from pages.ui.links import RUN
 from pages.ui.runs import actions, place, words

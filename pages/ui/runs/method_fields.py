@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from analysis.datasets.example import DataSet
-from analysis.runs.choosing import ASKABLE, DEFAULT, at_hand, lacking, without_download
+from analysis.runs.create import ASKABLE, DEFAULT, at_hand, lacking, without_download
 from pages.ui import hosting
 from pages.ui.model_form import chosen_model
 from rauq.methods.method import Need

@@ -9,8 +9,8 @@ import streamlit as st
 from analysis.datasets.example import DataSet, Example
 from analysis.datasets.sampling import spread
 from analysis.quality.measures import MEASURES, Measure
+from analysis.runs.create import request_for
 from analysis.runs.manifest import Request, StoredLayers
-from analysis.runs.preparing import request_for
 from pages.ui import hosting, state
 from pages.ui.model_form import chosen_model, model_form
 from pages.ui.runs.method_fields import asked, method_fields

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from analysis.runs.lock import is_held
-from analysis.runs.status import WORKING, Status, read_status
+from analysis.runs.job import WORKING, Status, is_held, read_status
 from pages.ui.runs.words import progress_in_words
 from rauq.errors import RunError
 

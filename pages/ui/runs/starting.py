@@ -7,9 +7,8 @@ from pathlib import Path
 import streamlit as st
 
 from analysis.datasets.example import DataSet
+from analysis.runs.create import bytes_per_answer, prepare
 from analysis.runs.library import folder_of, list_runs, slug
-from analysis.runs.preparing import prepare
-from analysis.runs.size import bytes_per_answer
 from pages.ui import cache, hosting
 from pages.ui.errors import show_error
 from pages.ui.model_form import checked, chosen_model

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from analysis.quality.measures import MEASURES
-from analysis.runs.choosing import about_unknown_methods
+from analysis.runs.create import about_unknown_methods
+from analysis.runs.job import WORKING, State, Status
 from analysis.runs.library import Listed
 from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
-from analysis.runs.status import WORKING, State, Status
 from rauq.labels import about_weights, lines, running, size
 from rauq.methods.table import METHODS
 

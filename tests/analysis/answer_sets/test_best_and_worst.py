@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.picking import pick
+from analysis.answer_sets.heads import pick
 from rauq.errors import InvalidInput
 
 

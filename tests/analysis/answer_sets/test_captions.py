@@ -7,14 +7,11 @@ import pytest
 
 from analysis.answer_sets import captions
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.correlations import correlations
+from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.picked_heads import agreement, picked_heads
-from analysis.answer_sets.picking import of_picked, pick
-from analysis.answer_sets.quality_bins import quality_bins
-from analysis.answer_sets.separation import separation
+from analysis.answer_sets.heads import agreement, of_picked, pick, picked_heads, separation
+from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sides import sides
-from analysis.calibration import calibrate
 from analysis.quality.judgement import Thresholds
 from rauq.labels import number
 from tests.analysis.answer_sets.made_up import HEADS, LAYERS, TELLING, made_up

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis.answer_sets.gaps import QUANTILES, gaps, head_gaps
-from analysis.answer_sets.picking import of_picked, pick
+from analysis.answer_sets.heads import of_picked, pick
 from analysis.answer_sets.sides import Sides, sides
 from analysis.quality.judgement import Thresholds
 from rauq.errors import InvalidInput

@@ -1,6 +1,6 @@
 """The largest groups are shown, and it is said where others are not."""
 
-from analysis.answer_sets.groups import MOST_GROUPS, groups_note, shown_groups
+from analysis.answer_sets.sides import MOST_GROUPS, groups_note, shown_groups
 
 
 def test_a_few_groups_are_all_shown_in_order():

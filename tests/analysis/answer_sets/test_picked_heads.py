@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.answer_sets.picked_heads import agreement, picked_heads
+from analysis.answer_sets.heads import agreement, picked_heads
 
 PICKS = np.array([[2, 0], [2, 1], [0, -1], [2, -1], [1, -1]])
 

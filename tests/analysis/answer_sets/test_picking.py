@@ -3,7 +3,7 @@
 import numpy as np
 
 import rauq
-from analysis.answer_sets.picking import NO_HEAD, of_picked, pick
+from analysis.answer_sets.heads import NO_HEAD, of_picked, pick
 from rauq import Settings
 from tests.answers import random_trace
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.answer_sets.correlations import correlations
-from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.quality_bins import correlations, quality_bins
 from rauq.errors import InvalidInput
 
 

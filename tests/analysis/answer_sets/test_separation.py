@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from analysis.answer_sets.separation import separation
+from analysis.answer_sets.heads import separation
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
 from tests.analysis.answer_sets.made_up import HEADS, LAYERS, TELLING, made_up

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from analysis.datasets.embedded import EMBEDDED_SETS, embedded_set
+from analysis.datasets.names import EMBEDDED_SETS, embedded_set
 from rauq.atlas.evaluation import FAMILIES, load_examples
 
 TRUTH = {example.id: example for family in FAMILIES for example in load_examples(family)}

@@ -9,9 +9,8 @@ import datasets
 import huggingface_hub
 import pytest
 
-from analysis.datasets.loading import load_paper_set
+from analysis.datasets.paper.loading import load_paper_set, raw_rows
 from analysis.datasets.paper.twelve import PAPER_SETS
-from analysis.datasets.raw_rows import raw_rows
 from rauq.errors import DataSetNotFound
 from tests.analysis.datasets.raw_data import COUNT, ROWS, split_of
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from datasets import Dataset, DatasetDict
 
-from analysis.datasets.loading import load_paper_set
+from analysis.datasets.paper.loading import load_paper_set
+from analysis.datasets.paper.paper_set import Asking
 from analysis.datasets.paper.twelve import PAPER_SETS
-from analysis.datasets.paper_set import Asking
 from rauq.errors import DataSetNotFound, InvalidInput
 from tests.analysis.datasets.raw_data import COUNT, ROWS, copy_of, split_of
 

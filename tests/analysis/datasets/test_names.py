@@ -2,8 +2,7 @@
 
 import pytest
 
-from analysis.datasets.embedded import EMBEDDED_SETS
-from analysis.datasets.names import load
+from analysis.datasets.names import EMBEDDED_SETS, load
 from analysis.datasets.own_files import Columns
 from analysis.datasets.paper.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput

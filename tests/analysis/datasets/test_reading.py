@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.datasets import json_file, parquet_file, reading
+from analysis.datasets import reading
 from analysis.datasets.reading import ENDINGS, read_file, read_table
 from rauq.errors import InvalidInput
 
@@ -239,12 +239,12 @@ def test_uploads_and_files_have_bounds(tmp_path, monkeypatch):
 
 
 def test_what_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(parquet_file, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(reading, "MOST_BYTES", 100_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet")
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet(pd.DataFrame({"a": pd.Categorical(["x" * 1000] * 1000)})), "a.parquet")
-    monkeypatch.setattr(json_file, "LARGEST_LIST", 10)
+    monkeypatch.setattr(reading, "LARGEST_LIST", 10)
     with pytest.raises(InvalidInput, match="Save it as JSONL"):
         read_table(WRITTEN["list.json"], "a.json")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.evidence import captions
-from analysis.evidence.topics import SUBJECTS, missing, of_subjects
+from analysis.evidence import sentences
+from analysis.evidence.record import SUBJECTS, missing, of_subjects
 from rauq.capture.check import Check
 from tests.evidence import KEPT, MISSED, make_record
 
@@ -19,19 +19,19 @@ from tests.evidence import KEPT, MISSED, make_record
     ],
 )
 def test_the_headline_says_what_was_missed(bounds, sentence):
-    assert captions.bounds_sentence([make_record(bounds=bounds)]) == sentence
+    assert sentences.bounds_sentence([make_record(bounds=bounds)]) == sentence
 
 
 def test_a_missed_bound_comes_before_what_was_found():
-    assert captions.record_sentence(make_record()) == "It is fast."
-    assert captions.record_sentence(make_record(finding="")) == "Scoring."
-    assert captions.record_sentence(make_record(bounds=(MISSED, KEPT))) == "1 bound missed. It is fast."
-    assert captions.missed_bounds([make_record(bounds=(KEPT, MISSED))]) == [f"Scoring: {MISSED.text}"]
+    assert sentences.record_sentence(make_record()) == "It is fast."
+    assert sentences.record_sentence(make_record(finding="")) == "Scoring."
+    assert sentences.record_sentence(make_record(bounds=(MISSED, KEPT))) == "1 bound missed. It is fast."
+    assert sentences.missed_bounds([make_record(bounds=(KEPT, MISSED))]) == [f"Scoring: {MISSED.text}"]
 
 
 def test_limits_count_what_is_missed():
-    assert "missed" not in captions.limits_sentence(0)
-    assert "and 2 bounds missed today" in captions.limits_sentence(2)
+    assert "missed" not in sentences.limits_sentence(0)
+    assert "and 2 bounds missed today" in sentences.limits_sentence(2)
 
 
 @pytest.mark.parametrize(
@@ -45,25 +45,25 @@ def test_limits_count_what_is_missed():
 )
 def test_a_check_is_one_sentence(layers, differences, words):
     bounds = (1e-5,) * len(layers)
-    assert words in captions.check_sentence(Check(layers, differences, bounds, bounds))
+    assert words in sentences.check_sentence(Check(layers, differences, bounds, bounds))
 
 
 def test_a_check_names_what_is_wrong_besides_the_differences():
     found = Check((0,), (1e-7,), (1e-5,), (0.0,), "it has a part that is not captured")
-    assert captions.check_sentence(found) == "Not exact: it has a part that is not captured."
+    assert sentences.check_sentence(found) == "Not exact: it has a part that is not captured."
 
 
 def test_a_difference_between_passes_is_shown_and_said_to_be_for_information():
     differing = Check((0, 1), (1e-7, 1e-7), (1e-5, 1e-5), (0.0, 0.0), pass_differences=(2e-2, 0.2))
     assert differing.exact
-    assert "differ by up to 2.0e-01" in captions.passes_sentence(differing)
-    assert captions.passes_sentence(Check((0,), (1e-7,), (1e-5,), (0.0,))) == ""
+    assert "differ by up to 2.0e-01" in sentences.passes_sentence(differing)
+    assert sentences.passes_sentence(Check((0,), (1e-7,), (1e-5,), (0.0,))) == ""
 
 
 def test_eager_attention_is_said_with_its_precision_where_it_is_known():
     found = Check((0, 1), (1e-7, 1e-7), (1e-5, 1e-5), (2e-3, 4.9e-2))
-    assert captions.eager_sentence(found, "bfloat16").endswith("attention in bfloat16 is up to 4.9e-02 from float64.")
-    assert captions.eager_sentence(Check((0,), (1e-7,), (1e-5,), (float("nan"),)), "float32") == ""
+    assert sentences.eager_sentence(found, "bfloat16").endswith("attention in bfloat16 is up to 4.9e-02 from float64.")
+    assert sentences.eager_sentence(Check((0,), (1e-7,), (1e-5,), (float("nan"),)), "float32") == ""
 
 
 def test_records_and_what_is_missing_of_them_are_all_there_is():

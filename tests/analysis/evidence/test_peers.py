@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.evidence.peers import computed_memory, memory_curves, time_curves
+from analysis.evidence.record import computed_memory, memory_curves, time_curves
 from benchmarks.peers import memory, times
 from rauq.errors import InvalidInput
 from tests.evidence import make_record, peers_memory, peers_time

@@ -11,10 +11,8 @@ import plotly.io
 import pytest
 
 import rauq
-from analysis.exports.html_report import html_report
+from analysis.exports.html_report import html_report, level, settings_table, strip
 from analysis.exports.python_code import python_code
-from analysis.exports.settings_table import settings_table
-from analysis.exports.strip import level, strip
 from rauq import report
 from rauq.labels import number
 from rauq.settings import Settings

@@ -5,19 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.estimate import Estimate
-from analysis.methods.ablation_captions import (
+from analysis.methods.ablations import ALPHAS, Sweep, ablate, ablations
+from analysis.methods.attention_permutation import NO_FACTS, Exchanged, GroupControl
+from analysis.methods.comparison import groups_of
+from analysis.methods.sentences import (
     ablation_note,
     best_alpha_sentence,
     control_caption,
     control_sentence,
     sweep_sentence,
 )
-from analysis.methods.ablations import ablate, ablations
-from analysis.methods.control_ranking import NO_FACTS, Exchanged, GroupControl
-from analysis.methods.groups import groups_of
-from analysis.methods.sweep import ALPHAS, Sweep
 from analysis.quality.judgement import Thresholds
+from analysis.stats import Estimate
 from tests.analysis.methods.batches import telling_batch
 
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from analysis.methods.ablation_tables import ablation_table, control_table, sweep_table
-from analysis.methods.ablations import ablate, ablations
-from analysis.methods.control_ranking import control_groups
-from analysis.methods.groups import groups_of
-from analysis.methods.sweep import sweep
+from analysis.methods.ablations import ablate, ablations, sweep
+from analysis.methods.attention_permutation import control_groups
+from analysis.methods.comparison import groups_of
+from analysis.methods.tables import ablation_table, control_table, sweep_table
 from analysis.quality.judgement import Thresholds
 from tests.analysis.methods.batches import telling_batch
 

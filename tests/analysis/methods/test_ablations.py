@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.methods.ablations import SINGLE_HEAD, ablate, ablations
-from analysis.methods.groups import groups_of
-from analysis.methods.held_out import held_out
-from analysis.methods.names import name_of
-from analysis.metrics import prr
+from analysis.methods.ablations import SINGLE_HEAD, ablate, ablations, held_out
+from analysis.methods.comparison import groups_of, name_of
 from analysis.paper import published_tables
 from analysis.quality.judgement import Thresholds
+from analysis.stats import prr
 from rauq.methods.table import METHODS
 from rauq.score import score_many
 from tests.analysis.methods.batches import NUM_LAYERS, telling_batch

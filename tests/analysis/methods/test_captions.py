@@ -2,16 +2,14 @@
 
 import numpy as np
 
-from analysis.estimate import Estimate
-from analysis.methods import captions
-from analysis.methods.agreement import method_agreement
-from analysis.methods.comparison import compare
-from analysis.methods.disagreement import disagreement
+from analysis.methods import sentences
+from analysis.methods.agreement import disagreement, method_agreement
+from analysis.methods.comparison import compare, groups_of
 from analysis.methods.errors import error_analysis
-from analysis.methods.groups import groups_of
 from analysis.methods.rejections import rejections
 from analysis.quality.judgement import Thresholds
-from analysis.runs.costs import Alone, Cost
+from analysis.runs.timings import Alone, Cost
+from analysis.stats import Estimate
 from tests.analysis.methods.made_up import SKILL, made_up
 
 
@@ -23,31 +21,31 @@ def estimates(*values):
 
 def test_raugs_place_is_said_first_or_not():
     methods = ("rauq", "msp", "perplexity")
-    best = captions.comparison_sentence(methods, estimates(0.5, 0.25, 0.1), metric="prr")
+    best = sentences.comparison_sentence(methods, estimates(0.5, 0.25, 0.1), metric="prr")
     assert best == "RAUQ ranks best of 3 methods by PRR, 0.50 [0.40, 0.60]."
-    second = captions.comparison_sentence(methods, estimates(0.25, 0.5, 0.1), metric="prr")
+    second = sentences.comparison_sentence(methods, estimates(0.25, 0.5, 0.1), metric="prr")
     assert second == "MSP ranks best of 3 methods by PRR, 0.50 [0.40, 0.60]; RAUQ is 2nd, 0.25 [0.15, 0.35]."
-    undefined = captions.comparison_sentence(methods, estimates(np.nan, 0.5, np.nan), metric="roc_auc")
+    undefined = sentences.comparison_sentence(methods, estimates(np.nan, 0.5, np.nan), metric="roc_auc")
     assert undefined == "MSP ranks best of 1 methods by ROC-AUC, 0.50 [0.40, 0.60]."
-    assert captions.comparison_sentence(methods, estimates(*[np.nan] * 3), metric="prr").endswith("PRR: no quality.")
-    assert captions.comparison_sentence((), (), metric="prr") == "No method has a PRR: none was chosen."
-    assert captions.undefined_sentence(methods, estimates(np.nan, 0.5, 0.1)).endswith("ranked: RAUQ: no quality.")
-    assert captions.undefined_sentence(methods, estimates(np.nan, 0.5, np.nan)).endswith(
+    assert sentences.comparison_sentence(methods, estimates(*[np.nan] * 3), metric="prr").endswith("PRR: no quality.")
+    assert sentences.comparison_sentence((), (), metric="prr") == "No method has a PRR: none was chosen."
+    assert sentences.undefined_sentence(methods, estimates(np.nan, 0.5, 0.1)).endswith("ranked: RAUQ: no quality.")
+    assert sentences.undefined_sentence(methods, estimates(np.nan, 0.5, np.nan)).endswith(
         "RAUQ, Perplexity: no quality."
     )
     for values in ((0, 0.5, 0.1), [np.nan] * 3):  # where there is no ranking the headline says why
-        assert captions.undefined_sentence(methods, estimates(*values)) == ""
+        assert sentences.undefined_sentence(methods, estimates(*values)) == ""
 
 
 def test_the_cost_of_rauq_stands_beside_that_of_samples_and_only_where_both_are_known():
     rauq, luq, sar = Cost("rauq", 0.01, 0.014), Cost("luq", 2.0, 7.89), Cost("sar", 2.0, 7.951)
     unknown = Cost("luq", np.nan, np.nan, "no times")
-    assert captions.costs_sentence([rauq, luq, sar, Cost("msp", 0, 0)]) == (
+    assert sentences.costs_sentence([rauq, luq, sar, Cost("msp", 0, 0)]) == (
         "Measured in batches, which does not compare with the paper's figures: RAUQ takes 1.4 % more time, methods "
         "that compare samples 789 to 795 %."
     )
-    assert captions.costs_sentence([rauq, luq]).endswith("samples 789 %.")
-    assert captions.costs_sentence([rauq, unknown]) == captions.costs_sentence([luq]) == ""
+    assert sentences.costs_sentence([rauq, luq]).endswith("samples 789 %.")
+    assert sentences.costs_sentence([rauq, unknown]) == sentences.costs_sentence([luq]) == ""
 
 
 def alone(method, overhead):
@@ -56,20 +54,20 @@ def alone(method, overhead):
 
 def test_the_cost_one_prompt_at_a_time_comes_before_that_in_batches_and_each_says_what_is_charged():
     costs = [alone("rauq", 0.031), alone("luq", 1.67), alone("sar", 2.03), alone("msp", 0.0)]
-    assert captions.costs_sentence(costs) == (
+    assert sentences.costs_sentence(costs) == (
         "Measured one prompt at a time, beyond plain generation without capture: RAUQ takes 3.1 % more time, methods "
         "that compare samples 167 to 203 %."
     )
-    both = captions.charges_note(costs)
+    both = sentences.charges_note(costs)
     assert "median of 30 prompts, each method charged with its capture, samples and computation." in both
     assert "in batches: the generation includes the capture, which no method is charged with" in both
-    assert captions.charges_note([Cost("rauq", 0.01, 0.014)]).startswith("Overhead in batches")
-    assert captions.charges_note([Cost("rauq", np.nan, np.nan, "no times")]) == ""
+    assert sentences.charges_note([Cost("rauq", 0.01, 0.014)]).startswith("Overhead in batches")
+    assert sentences.charges_note([Cost("rauq", np.nan, np.nan, "no times")]) == ""
 
 
 def test_a_judge_in_place_of_the_papers_is_named():
-    assert "in place of the paper's NLI model" in captions.judges_note(["rauq", "luq_facts"])
-    assert captions.judges_note(["rauq", "luq", "layer_3"]) == ""
+    assert "in place of the paper's NLI model" in sentences.judges_note(["rauq", "luq_facts"])
+    assert sentences.judges_note(["rauq", "luq", "layer_3"]) == ""
 
 
 def test_where_a_group_leaves_the_mean_undefined_all_answers_are_ranked():
@@ -77,28 +75,28 @@ def test_where_a_group_leaves_the_mean_undefined_all_answers_are_ranked():
     few = answers.assign(group=["alone", *["others"] * 39])
     for table, words in ((answers.assign(group="others"), ""), (few, "undefined in 1 of 2 groups.")):
         found = compare(table, list(SKILL), groups_of(list(table["group"])), metric="prr", thresholds=Thresholds())
-        note = captions.overall_note(found)
+        note = sentences.overall_note(found)
         assert (note.endswith(words), note == "") == (True, words == "")
         assert found.overall == found.of_group("all")
         assert found.paired.overall == found.paired.of_group("all")
         assert not any(one.reason for one in found.overall)
-        assert "Mean over groups" not in captions.paired_caption(found.paired)
+        assert "Mean over groups" not in sentences.paired_caption(found.paired)
 
 
 def test_places_are_ordinals():
     many = [f"method {place}" for place in range(22)]
     for place, words in ((10, "11th"), (20, "21st"), (21, "22nd"), (2, "3rd")):
         methods = [*many[:place], "rauq", *many[place:]]
-        assert f"RAUQ is {words}" in captions.comparison_sentence(methods, estimates(*range(23, 0, -1)), metric="prr")
+        assert f"RAUQ is {words}" in sentences.comparison_sentence(methods, estimates(*range(23, 0, -1)), metric="prr")
 
 
 def test_a_difference_counts_only_where_its_interval_leaves_out_zero():
     found = estimates(0.2, 0.05, -0.05, -0.2, -0.3, np.nan)
-    words = captions.paired_sentence(found, "rauq")
+    words = sentences.paired_sentence(found, "rauq")
     assert words.startswith("RAUQ ranks better than 1 of 5 other methods and worse than 2. From 2 it cannot be told")
-    nothing = captions.paired_sentence(estimates(np.nan), "rauq")
+    nothing = sentences.paired_sentence(estimates(np.nan), "rauq")
     assert nothing == "RAUQ cannot be compared with other methods: no quality."
-    assert captions.paired_sentence(estimates(0.2), "rauq").endswith("than 1 of 1 other methods and worse than 0.")
+    assert sentences.paired_sentence(estimates(0.2), "rauq").endswith("than 1 of 1 other methods and worse than 0.")
 
 
 def test_the_other_sentences_have_the_numbers_of_their_results():
@@ -106,40 +104,40 @@ def test_the_other_sentences_have_the_numbers_of_their_results():
     uncertainties = {method: answers[method].to_numpy() for method in SKILL}
     quality = answers["quality"].to_numpy()
     curves = rejections(uncertainties, quality)
-    words = captions.rejections_caption(curves)
+    words = sentences.rejections_caption(curves)
     assert words.startswith("Without the 20 % least sure of 100 answers")
     assert f"RAUQ {curves.curves[0].kept_quality[20]:.2f}" in words
     one = rejections({method: values[:1] for method, values in uncertainties.items()}, quality[:1])
-    assert captions.rejections_caption(one).startswith("Nothing to reject: only 1 answer has")
+    assert sentences.rejections_caption(one).startswith("Nothing to reject: only 1 answer has")
     found = method_agreement(uncertainties)
-    agreed = captions.agreement_sentence(found)
+    agreed = sentences.agreement_sentence(found)
     assert f"({found.correlations[0, 1]:.2f})" in agreed
-    assert captions.agreement_sentence(method_agreement({"rauq": quality})) == "There is nothing to correlate."
-    assert "not among" in captions.agreement_sentence(method_agreement({"msp": quality}))
+    assert sentences.agreement_sentence(method_agreement({"rauq": quality})) == "There is nothing to correlate."
+    assert "not among" in sentences.agreement_sentence(method_agreement({"msp": quality}))
     sides = disagreement(uncertainties["rauq"], uncertainties["msp"], most=7)
     low = quality[sides.first_less_sure.rows].mean()
     assert f"of the 7 that RAUQ distrusts most beyond the other the mean quality is {low:.2f}" in (
-        captions.disagreement_sentence(sides, quality, "rauq", "msp")
+        sentences.disagreement_sentence(sides, quality, "rauq", "msp")
     )
     same = disagreement(quality, quality)
-    assert captions.disagreement_sentence(same, quality, "rauq", "msp").endswith("order all 100 answers alike.")
-    unknown = captions.disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
+    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("order all 100 answers alike.")
+    unknown = sentences.disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
     assert unknown.endswith("cannot be told: no answer has a quality.")
 
 
 def test_erroneous_shares_are_said_with_their_counts():
     quality = np.array([1.0, 1, 0, 0, np.nan])
     found = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds(), most=2)
-    assert captions.errors_sentence(found, "rauq") == (
+    assert sentences.errors_sentence(found, "rauq") == (
         "Erroneous, ordered by RAUQ: 2 of 2 (100 %) of the least sure, 0 of 2 (0 %) of the surest, 2 of 4 (50 %) in "
         "all."
     )
-    assert captions.errors_note(found) == "1 answer is left out, for want of a quality or of an uncertainty."
+    assert sentences.errors_note(found) == "1 answer is left out, for want of a quality or of an uncertainty."
     few = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds())
-    assert captions.errors_note(few).startswith("Fewer at either end than the paper's 20: 4 answers with an")
+    assert sentences.errors_note(few).startswith("Fewer at either end than the paper's 20: 4 answers with an")
     nothing = error_analysis(np.full(2, np.nan), np.ones(2), ["", ""], thresholds=Thresholds())
-    assert captions.errors_sentence(nothing, "rauq").startswith("No ends to compare: 0 answers")
-    assert captions.errors_note(nothing) == ""
+    assert sentences.errors_sentence(nothing, "rauq").startswith("No ends to compare: 0 answers")
+    assert sentences.errors_note(nothing) == ""
 
 
 def test_captions_say_what_a_metric_means():
@@ -149,13 +147,13 @@ def test_captions_say_what_a_metric_means():
         compare(answers, tuple(SKILL), groups, metric=metric, thresholds=Thresholds(), resamples=9)
         for metric in ("prr", "roc_auc")
     )
-    assert "0 a random one" in captions.intervals_caption(by_prr)
-    assert "0.5 is a random ranking" in captions.intervals_caption(by_auc)
-    assert captions.paired_caption(by_prr.paired).startswith("RAUQ minus the other")
+    assert "0 a random one" in sentences.intervals_caption(by_prr)
+    assert "0.5 is a random ranking" in sentences.intervals_caption(by_auc)
+    assert sentences.paired_caption(by_prr.paired).startswith("RAUQ minus the other")
 
 
 def test_published_numbers_are_called_so():
-    overheads = captions.published_overheads()
+    overheads = sentences.published_overheads()
     assert overheads.startswith("Published overhead, Llama-3.1 8B: RAUQ 0.3 %, Lexical Similarity ROUGE-L 425 %, ")
     assert overheads.endswith(", SAR 820 %.")
-    assert captions.published_shares().startswith("Published, Llama-3.1 8B on TruthfulQA: 95 % of the 20 highest")
+    assert sentences.published_shares().startswith("Published, Llama-3.1 8B on TruthfulQA: 95 % of the 20 highest")

@@ -5,11 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from analysis.estimate import estimate
-from analysis.methods.comparison import compare, marks
-from analysis.methods.groups import groups_of
-from analysis.metrics import prr, roc_auc
+from analysis.methods.comparison import compare, groups_of, marks
 from analysis.quality.judgement import Thresholds
+from analysis.stats import estimate, prr, roc_auc
 from rauq.errors import InvalidInput
 from tests.analysis.methods.made_up import SKILL, made_up
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.methods.control import control, control_of_groups
+from analysis.methods.attention_permutation import control, control_of_groups
 from rauq.algorithm import combine_layers
 from rauq.errors import InvalidInput
 from rauq.grid import steps_of

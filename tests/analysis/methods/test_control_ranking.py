@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from analysis.methods.control import control_of_groups
-from analysis.methods.control_ranking import EXCHANGES, NO_FACTS, control_groups
-from analysis.methods.groups import groups_of
-from analysis.metrics import prr
+from analysis.methods.attention_permutation import EXCHANGES, NO_FACTS, control_groups, control_of_groups
+from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
+from analysis.stats import prr
 from rauq.settings import Settings
 from tests.analysis.methods.batches import LENGTH, telling_batch
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.methods.disagreement import disagreement
+from analysis.methods.agreement import disagreement
 
 
 def test_the_answers_of_the_largest_difference_come_first_on_their_side():

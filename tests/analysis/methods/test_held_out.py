@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.methods.held_out import MOST, fixed_heads, held_out, score_single_head
+from analysis.methods.ablations import MOST, fixed_heads, held_out, score_single_head
 from rauq.score import score_many
 from rauq.settings import Settings
 from tests.analysis.methods.batches import NUM_LAYERS, telling_batch

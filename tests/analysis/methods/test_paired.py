@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from analysis.methods.comparison import compare
-from analysis.methods.groups import groups_of
-from analysis.metrics import interval, prr, resamples
+from analysis.methods.comparison import compare, groups_of
 from analysis.quality.judgement import Thresholds
+from analysis.stats import interval, prr, resamples
 from tests.analysis.methods.made_up import SKILL, made_up
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from analysis.methods.rejections import rejections
-from analysis.rejection import rejection_curve
+from analysis.stats import rejection_curve
 from tests.analysis.methods.made_up import made_up
 
 

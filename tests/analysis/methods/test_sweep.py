@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.methods.groups import groups_of
-from analysis.methods.sweep import ALPHAS, sweep
-from analysis.metrics import prr
+from analysis.methods.ablations import ALPHAS, sweep
+from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
+from analysis.stats import prr
 from rauq.errors import InvalidInput
 from rauq.score import score_many
 from rauq.settings import Settings

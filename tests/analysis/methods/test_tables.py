@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from analysis.methods.agreement import method_agreement
-from analysis.methods.comparison import compare
-from analysis.methods.disagreement import disagreement
+from analysis.methods.agreement import disagreement, method_agreement
+from analysis.methods.comparison import compare, groups_of
 from analysis.methods.errors import error_analysis
-from analysis.methods.groups import groups_of
 from analysis.methods.rejections import rejections
 from analysis.methods.tables import (
     agreement_table,
@@ -19,9 +17,8 @@ from analysis.methods.tables import (
     rejections_table,
 )
 from analysis.quality.judgement import Thresholds
-from analysis.report.latex import latex_table
-from analysis.report.report_tables import csv_table
-from analysis.runs.costs import Alone, Cost
+from analysis.report.tables import csv_table, latex_table
+from analysis.runs.timings import Alone, Cost
 from tests.analysis.methods.made_up import SKILL, made_up
 
 HOSTILE = ("mean", "=1+1 \\ & _ <b>\n")

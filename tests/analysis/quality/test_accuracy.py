@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.quality.accuracy import accuracy
+from analysis.quality.matching import accuracy
 
 RIGHT = [
     *[

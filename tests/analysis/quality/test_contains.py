@@ -5,7 +5,7 @@ import math
 import pytest
 
 from analysis.datasets.example import Example
-from analysis.quality.contains import names_reference
+from analysis.quality.matching import names_reference
 from analysis.quality.measures import load_judge
 
 YES = [

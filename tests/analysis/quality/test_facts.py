@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.quality.facts import fact_spans
+from analysis.quality.judgement import fact_spans
 
 
 @pytest.mark.parametrize(

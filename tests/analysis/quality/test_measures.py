@@ -6,10 +6,10 @@ import re
 import pytest
 import torch
 
-from analysis.convert import convert
 from analysis.datasets.example import Example
-from analysis.quality.alignscore import load_alignscore
+from analysis.quality.convert import convert
 from analysis.quality.judgement import Thresholds
+from analysis.quality.learned import load_alignscore
 from analysis.quality.measures import MEASURES, load_judge, measure
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
 from rauq.errors import InvalidInput, ModelNotFound
@@ -130,7 +130,7 @@ def test_facts_of_the_example_are_found_whatever_the_quality(name):
 
 def test_models_are_loaded_once_for_many_answers(weights, monkeypatch):
     judged = load_judge("alignscore", weights=weights["alignscore"])
-    monkeypatch.setattr("analysis.quality.alignscore.open_weights", None)
+    monkeypatch.setattr("analysis.quality.learned.open_weights", None)
     assert judged([FULL], ["x"]) == judged([FULL], ["x"])
 
 

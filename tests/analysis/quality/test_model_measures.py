@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from analysis.convert import convert
-from analysis.quality.alignscore import load_alignscore, split_context
-from analysis.quality.comet import load_comet, sparsemax
+from analysis.quality.convert import convert
+from analysis.quality.learned import load_alignscore, load_comet, sparsemax, split_context
 from rauq.errors import ModelNotFound
 from tests.checkpoints import (
     aligned,

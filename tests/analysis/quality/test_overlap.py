@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.quality.overlap import exact_match, load_rouge_l, token_f1, words
+from analysis.quality.matching import exact_match, load_rouge_l, token_f1, words
 from rauq.errors import InvalidInput
 
 SCORES = pytest.mark.parametrize("score", [exact_match, token_f1, load_rouge_l()], ids=["exact", "f1", "rouge"])

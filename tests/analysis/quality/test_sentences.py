@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.quality.sentences import split_sentences
+from analysis.normalisation import split_sentences
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.datasets.example import Example
-from analysis.runs.examples import write_examples
+from analysis.runs.create import write_examples
 from analysis.runs.manifest import Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import Answered, Failed, write_shard

@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.report.cells import headings
-from analysis.report.latex import latex_table, latex_text
-from analysis.report.report_tables import csv_table
+from analysis.report.tables import csv_table, headings, latex_table, latex_text
 
 
 @pytest.mark.parametrize(

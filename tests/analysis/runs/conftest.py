@@ -3,9 +3,9 @@ import shutil
 import pytest
 
 from analysis.datasets.example import DataSet, Example
-from analysis.pipeline import work
+from analysis.runs.create import prepare, request_for
 from analysis.runs.opened import open_run
-from analysis.runs.preparing import prepare, request_for
+from analysis.runs.work import work
 from tests.architectures import save_tiny
 
 METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy", "attention_score", "degmat_jaccard", "eigen_score")

@@ -12,8 +12,8 @@ from safetensors.numpy import load_file, save_file
 from analysis.runs import archive
 from analysis.runs.archive import export_zip, import_zip
 from analysis.runs.files import goes_along
+from analysis.runs.job import read_status
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
-from analysis.runs.status import read_status
 from rauq.errors import InvalidInput, RunError
 from tests.shards import rewrite
 
@@ -194,7 +194,7 @@ def test_a_reason_is_short_and_so_are_the_times(finished, tmp_path, monkeypatch)
     rewrite(finished, 0, lambda row: row | {"values": [float("nan")] * 7, "reasons": ["x" * 10_000] * 7})
     with export_zip(finished) as file:
         refused(file, tmp_path / "runs", "more than 1,000 characters")
-    monkeypatch.setattr("analysis.runs.validation.LARGEST_TIMINGS", 10)
+    monkeypatch.setattr("analysis.runs.archive.LARGEST_TIMINGS", 10)
     with export_zip(finished) as file:
         refused(file, tmp_path / "runs", r"timings.jsonl has more than 10 bytes")
 

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analysis.answer_sets.picking import pick
-from analysis.methods.control import control_of_groups
+from analysis.answer_sets.heads import pick
+from analysis.methods.attention_permutation import control_of_groups
 from analysis.runs.arrays import batch, means, picks, similar_lengths
 from analysis.runs.opened import open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from analysis.datasets.embedded import embedded_set
-from analysis.runs.choosing import ASKABLE, DEFAULT, named, without_download
-from analysis.runs.preparing import request_for
+from analysis.datasets.names import embedded_set
+from analysis.runs.create import ASKABLE, DEFAULT, named, request_for, without_download
 from rauq.errors import InvalidInput
 from rauq.methods.table import METHODS
 

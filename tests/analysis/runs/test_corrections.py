@@ -13,9 +13,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.pipeline import work
-from analysis.report.report_tables import answers_frame, csv_table
 from analysis.report.results import ReportSettings, results
+from analysis.report.tables import answers_frame, csv_table
 from analysis.report.writing import report_page
 from analysis.runs import verdicts
 from analysis.runs.archive import export_zip, import_zip
@@ -29,6 +28,7 @@ from analysis.runs.corrections import (
 from analysis.runs.files import CORRECTIONS, foreign, state_of
 from analysis.runs.opened import open_run
 from analysis.runs.verdicts import about_corrections, correct_verdict, why_fixed
+from analysis.runs.work import work
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.report.made_run import made_run
 

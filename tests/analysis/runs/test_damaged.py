@@ -10,10 +10,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from analysis.runs.archive import import_zip
+from analysis.runs.job import STATUS, read_status
 from analysis.runs.library import list_runs
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.opened import open_run
-from analysis.runs.status import STATUS, read_status
 from analysis.runs.timings import TIMINGS, read_timings
 from analysis.runs.traces import fact_masks, trace
 from rauq.errors import RunError

@@ -7,15 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from analysis.pipeline import work
-from analysis.runs.choosing import DEFAULT
-from analysis.runs.costs import costs, generation_seconds
-from analysis.runs.evaluating import Evaluation
+from analysis.runs.create import DEFAULT, prepare, request_for
 from analysis.runs.files import TIMINGS
-from analysis.runs.loaded import load_for
 from analysis.runs.opened import open_run
-from analysis.runs.preparing import prepare, request_for
-from analysis.runs.timings import Timing, add_timings, read_timings
+from analysis.runs.timings import Timing, add_timings, costs, generation_seconds, read_timings
+from analysis.runs.work import Evaluation, load_for, work
 from rauq.errors import OutOfMemory
 from rauq.judges.judges import AskedOnce, Judges
 from rauq.language_model import LanguageModel
@@ -27,7 +23,7 @@ LOAD_ONCE = cache(load_for)
 
 @pytest.fixture(autouse=True)
 def one_model(monkeypatch):
-    monkeypatch.setattr("analysis.pipeline.load_for", LOAD_ONCE)
+    monkeypatch.setattr("analysis.runs.work.load_for", LOAD_ONCE)
 
 
 def scored(folder, data, **options):

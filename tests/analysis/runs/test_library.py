@@ -7,10 +7,9 @@ import pytest
 
 from analysis.runs import library, process
 from analysis.runs.files import size_of
+from analysis.runs.job import WORKING, only_job, read_status
 from analysis.runs.library import BUNDLED, delete_run, folder_of, list_runs, runs_folder, slug
-from analysis.runs.lock import only_job
 from analysis.runs.manifest import MANIFEST
-from analysis.runs.status import WORKING, read_status
 from rauq.errors import InvalidInput, RunError
 from tests.jobs import ended
 

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from analysis.datasets.example import DataSet, Example
-from analysis.runs.examples import read_examples
+from analysis.runs.create import prepare, read_examples, request_for
+from analysis.runs.job import read_status
 from analysis.runs.manifest import MANIFEST, read_manifest
-from analysis.runs.preparing import prepare, request_for
-from analysis.runs.status import read_status
 from rauq.errors import InvalidInput, RunError
 
 

@@ -7,12 +7,11 @@ import huggingface_hub
 import pytest
 import torch
 
-from analysis.pipeline import work
-from analysis.runs.loaded import as_begun
+from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.preparing import prepare, request_for
 from analysis.runs.shard import answers_path
+from analysis.runs.work import as_begun, work
 from rauq.errors import InvalidInput, RunError
 from tests.architectures import byte_tokenizer, named, tiny_model
 

@@ -8,16 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.datasets.example import DataSet, Example
-from analysis.pipeline import work
 from analysis.quality.judgement import Judgement
-from analysis.runs.answering import _rows
+from analysis.runs.archive import validate
 from analysis.runs.arrays import batch, means
-from analysis.runs.evaluating import Evaluated
+from analysis.runs.create import prepare, request_for
 from analysis.runs.opened import open_run
-from analysis.runs.preparing import prepare, request_for
 from analysis.runs.shard import Answered, write_shard
 from analysis.runs.traces import fact_masks, traces_in
-from analysis.runs.validation import validate
+from analysis.runs.work import Evaluated, _rows, work
 from rauq.batch import batch as batch_of
 from rauq.judges.judges import Judges
 from rauq.methods.method import Uncertainty
@@ -131,7 +129,7 @@ def test_no_thinking_reaches_a_verdict_a_judge_or_a_table(model, tmp_path, monke
         return tell
 
     judges = Judges(nli=told(same_letter), similarity=told(shared_words))
-    monkeypatch.setattr("analysis.pipeline.load_for", lambda _request: lm)
+    monkeypatch.setattr("analysis.runs.work.load_for", lambda _request: lm)
     monkeypatch.setattr("rauq.judges.loading.load_judges", lambda **_names: judges)
     examples = [Example(id=text, prompt="Say it?", question="Say it?", references=(text,)) for text in ("c", "ab")]
     methods = [name for name, row in ALL_METHODS.items() if row.needs and row.needs <= {"samples", "nli", "similarity"}]

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from analysis.commands.summary import print_summary
-from analysis.pipeline import work
+from analysis.cli.score import print_summary
 from analysis.report import writing
 from analysis.report.results import ReportSettings
 from analysis.report.writing import write_report
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.choosing import about_unknown_methods
-from analysis.runs.costs import costs
+from analysis.runs.create import about_unknown_methods
 from analysis.runs.library import list_runs
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
+from analysis.runs.timings import costs
+from analysis.runs.work import work
 from rauq.errors import RunError
 from tests.analysis.report.made_run import made_run, rename_methods
 

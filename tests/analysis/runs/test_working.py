@@ -11,18 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.pipeline import work
-from analysis.runs.examples import write_examples
+from analysis.runs.create import prepare, request_for, write_examples
 from analysis.runs.files import TIMINGS, is_of_run
-from analysis.runs.job import STOP
-from analysis.runs.loaded import load_for
-from analysis.runs.lock import only_job
+from analysis.runs.job import STOP, only_job, read_status
 from analysis.runs.manifest import read_manifest, write_manifest
 from analysis.runs.opened import open_run
-from analysis.runs.preparing import prepare, request_for
 from analysis.runs.shard import answers_path
-from analysis.runs.status import read_status
 from analysis.runs.traces import fact_tokens, trace
+from analysis.runs.work import load_for, work
 from rauq.errors import ModelNotFound, RunError
 from rauq.score import score
 from tests.architectures import save_tiny
@@ -41,7 +37,7 @@ LOAD_ONCE = cache(load_for)
 @pytest.fixture(autouse=True)
 def one_model(monkeypatch):
     """Each model is loaded once, except by processes of their own."""
-    monkeypatch.setattr("analysis.pipeline.load_for", LOAD_ONCE)
+    monkeypatch.setattr("analysis.runs.work.load_for", LOAD_ONCE)
 
 
 class Killed(BaseException):
@@ -126,7 +122,7 @@ def test_progress_counts_up_to_all(prepared):
 
 
 def test_a_finished_run_loads_no_model(finished, monkeypatch):
-    monkeypatch.setattr("analysis.pipeline.load_for", lambda _request: pytest.fail("a model was loaded"))
+    monkeypatch.setattr("analysis.runs.work.load_for", lambda _request: pytest.fail("a model was loaded"))
     before = contents(finished)
     assert work(finished).state == "finished"
     assert contents(finished) == before
@@ -254,7 +250,7 @@ def test_a_model_that_goes_as_soon_as_it_is_loaded_is_told_and_can_be_put_back(d
 
     prepare(tmp_path / "run", data, request_for(data, model=str(folder)))
     with monkeypatch.context() as patched:
-        patched.setattr("analysis.pipeline.load_for", load_and_lose)
+        patched.setattr("analysis.runs.work.load_for", load_and_lose)
         with pytest.raises(ModelNotFound, match="Put it back"):
             work(tmp_path / "run")
     elsewhere.rename(folder)
@@ -287,7 +283,7 @@ def test_an_unforeseen_error_is_told_and_raised(prepared, monkeypatch):
         message = "out of luck"
         raise RuntimeError(message)
 
-    monkeypatch.setattr("analysis.pipeline.answer_shard", fail)
+    monkeypatch.setattr("analysis.runs.work.answer_shard", fail)
     with pytest.raises(RuntimeError):
         work(prepared)
     assert read_status(prepared).message == "RuntimeError: out of luck"

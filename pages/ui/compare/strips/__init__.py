@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from analysis.comparison import Columns
-from analysis.figures.pair import looks
+from analysis.figures import looks
+from analysis.two_answers.comparison import Columns
 from pages.ui.camera import is_dark
 from pages.ui.compare.answers_at_hand import Answer
 from pages.ui.compare.sentences import layer_and_head

@@ -1,0 +1,250 @@
+"""Attention in correct and in incorrect answers, along layers, offsets and heads (paper, figures 3a and 3c)."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from analysis.answer_sets.captions import signed
+from analysis.answer_sets.gaps import Gaps, HeadGaps
+from analysis.figures import QUIET, Look, axis_look, finish, layout_look, outcomes, series, text_colour, words_instead
+from analysis.stats import Intervals
+
+_GAP_COLUMNS_HEIGHT = 440
+_SHIFT = 0.14  # of a column
+_MOST_NAMED = 16
+_AIR = 0.06  # of the whole axis
+
+
+def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool = False) -> go.Figure:
+    """Difference of the means with its interval in each column, absolute above and in percent below.
+
+    `columns` are the numbers of the layers or offsets, and `name` says which of the two they are.
+    """
+    if not np.isfinite(gaps.picked.absolute.value).any():
+        return words_instead(_reason(gaps.picked), height=_GAP_COLUMNS_HEIGHT, dark=dark)
+    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.08)
+    for own, look, shift in zip((gaps.picked, gaps.mean), series(), (-_SHIFT, _SHIFT), strict=True):
+        for row, difference in enumerate((own.absolute, own.percent), start=1):
+            line = _line(own, difference, look, columns, shift, name=name, percent=row == 2)
+            figure.add_trace(line, row=row, col=1)
+    absolute = _range(gaps.picked.absolute, gaps.mean.absolute)
+    percent = _range(gaps.picked.percent, gaps.mean.percent)
+    figure.update_yaxes(title="difference", tickformat="~g", range=absolute, row=1, col=1)
+    figure.update_yaxes(title="in percent", ticksuffix=" %", tickformat="~g", range=percent, row=2, col=1)
+    figure.add_hline(y=0, line={"color": QUIET, "width": 1})
+    _finish(figure, columns, name, dark=dark)
+    return figure
+
+
+def _reason(gaps: Gaps) -> str:
+    return next(filter(None, gaps.reasons), "there is no layer to look at")
+
+
+def _range(*differences: Intervals) -> list[float]:
+    """Every interval with some air: one that ends at the edge looks cut off."""
+    ends = np.concatenate([[0.0], *((own.value, own.low, own.high) for own in differences)], axis=None)
+    low, high = np.nanmin(ends).item(), np.nanmax(ends).item()
+    air = _AIR * ((high - low) or 1.0)
+    return [low - air, high + air]
+
+
+def _line(
+    gaps: Gaps, difference: Intervals, look: Look, columns: Sequence[int], shift: float, *, name: str, percent: bool
+) -> go.Scatter:
+    places, unit = (0, " %") if percent else (3, "")
+    hover = [
+        f"{name} {column} · {look.name}<br>{difference_words(difference, at, places=places, unit=unit)}<br>"
+        f"{gaps.correct.count[at]:,} correct, {gaps.incorrect.count[at]:,} incorrect"
+        for at, column in enumerate(columns)
+    ]
+    return go.Scatter(
+        x=np.asarray(columns) + shift,
+        y=difference.value,
+        error_y={
+            "array": difference.high - difference.value,
+            "arrayminus": difference.value - difference.low,
+            "thickness": 1.2,
+            "width": 0,
+        },
+        text=hover,
+        hovertemplate="%{text}<extra></extra>",
+        mode="lines+markers",
+        line={"color": look.colour, "dash": look.dash, "width": 1.5},
+        marker={"color": look.colour, "symbol": look.symbol, "size": 7},
+        name=look.name,
+        legendgroup=look.name,
+        showlegend=not percent,
+    )
+
+
+def _finish(figure: go.Figure, columns: Sequence[int], name: str, *, dark: bool) -> None:
+    step = 1 if len(columns) <= _MOST_NAMED else 4
+    figure.update_xaxes(tickvals=list(columns[::step]), range=[min(columns) - 0.6, max(columns) + 0.6])
+    figure.update_xaxes(title=name, row=2, col=1)
+    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"color": text_colour(dark=dark)}}
+    finish(figure, height=_GAP_COLUMNS_HEIGHT, dark=dark)
+    figure.update_layout(legend=legend, margin={"t": 30})
+
+
+_GAP_DISTRIBUTIONS_HEIGHT = 440  # as the lines beside it
+_MANY = 300  # points of a side: more are drawn small
+
+
+def gap_distributions(gaps: HeadGaps, column: int, *, dark: bool = False) -> go.Figure:
+    """Two panels, the picked head and the mean over heads: a box and a point for each answer of column `column`.
+
+    Each panel has its own scale, from 0, and tells its difference. `customdata` of a point is the answer's position.
+    """
+    if not (gaps.picked.correct.count[column] or gaps.picked.incorrect.count[column]):
+        return words_instead(gaps.picked.reasons[column], height=_GAP_DISTRIBUTIONS_HEIGHT, dark=dark)
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.12)
+    for panel, (own, look) in enumerate(zip((gaps.picked, gaps.mean), series(), strict=True), start=1):
+        figure.add_traces(_boxes(own, column, dark=dark), rows=1, cols=panel)
+        figure.add_annotation(_words(own, column, look.name, dark=dark), row=1, col=panel)
+    figure.update_yaxes(rangemode="tozero", nticks=6)
+    figure.update_yaxes(title="mean attention", col=1)
+    finish(figure, height=_GAP_DISTRIBUTIONS_HEIGHT, dark=dark)
+    figure.update_layout(margin={"t": 64}, showlegend=False, boxgap=0.25)
+    return figure
+
+
+def difference_words(difference: Intervals, column: int, *, places: int = 3, unit: str = "") -> str:
+    """A difference with its sign and, where it has one, its interval."""
+    ends = (difference.value, difference.low, difference.high)
+    value, low, high = (signed(end[column], places=places) for end in ends)
+    return f"{value}{unit}" if np.isnan(difference.low[column]) else f"{value}{unit} [{low}, {high}]"
+
+
+def _boxes(gaps: Gaps, column: int, *, dark: bool) -> list[go.Box]:
+    masks = (gaps.sides.correct, gaps.sides.incorrect)
+    size = 3 if max(gaps.correct.count[column], gaps.incorrect.count[column]) > _MANY else 6
+    return [
+        _box(gaps.values[:, column], mask, look, size) for mask, look in zip(masks, outcomes(dark=dark), strict=True)
+    ]
+
+
+def _box(values: np.ndarray, mask: np.ndarray, look: Look, size: int) -> go.Box:
+    rows = np.flatnonzero(mask & np.isfinite(values))
+    return go.Box(
+        y=values[rows].astype(np.float32),
+        x=np.full(len(rows), f"{look.name}<br>n = {len(rows):,}"),
+        customdata=rows,
+        name=look.name,
+        boxpoints="all",
+        boxmean=True,
+        jitter=0.7,
+        pointpos=0,
+        marker={"symbol": look.symbol, "size": size, "color": look.colour, "opacity": 0.5},
+        line={"color": look.colour, "width": 1.6},
+        fillcolor="rgba(0, 0, 0, 0)",
+        hoveron="points",
+        hovertemplate=f"{look.name}<br>attention %{{y:.3f}}<extra></extra>",
+    )
+
+
+def _words(gaps: Gaps, column: int, name: str, *, dark: bool) -> dict[str, Any]:
+    if np.isnan(gaps.absolute.value[column]):
+        below = gaps.reasons[column]
+    else:
+        absolute = difference_words(gaps.absolute, column)
+        below = f"{absolute}<br>{difference_words(gaps.percent, column, places=0, unit=' %')}"
+    place = {"x": 0.5, "y": 1, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}
+    return place | {"text": f"<b>{name}</b><br>{below}", "font": {"color": text_colour(dark=dark)}}
+
+
+_MOST_COLUMNS = 8
+_PANEL_HEIGHT, _TITLE_HEIGHT, _TOP = 96, 34, 64  # pixels
+_SPACE = 0.35  # between panels, in widths of a panel
+_PARTS = ("lowerfence", "q1", "median", "q3", "upperfence")
+
+
+class _Panel(NamedTuple):
+    """Where a layer is drawn: the suffix of its axes, and its place on the paper."""
+
+    axis: str
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+
+def gap_grid(gaps: Gaps, layers: Sequence[int], *, dark: bool = False) -> go.Figure:
+    """A panel for each layer, on a scale of its own, with a box of correct and one of incorrect answers.
+
+    Boxes hold the middle half of the answers, whiskers nine of ten, dashed is the mean. The title is the difference
+    of the means, absolute and in percent, bold where its interval leaves out 0.
+    """
+    if not (gaps.correct.count.any() or gaps.incorrect.count.any()):
+        return words_instead(next(filter(None, gaps.reasons), "there is no layer to look at"), height=200, dark=dark)
+    num_rows = -(-len(layers) // _MOST_COLUMNS)
+    height = num_rows * (_PANEL_HEIGHT + _TITLE_HEIGHT) - _TITLE_HEIGHT
+    panels = _panels(len(layers), num_rows, height)
+    titles = [_title(gaps, at, layer, panels[at], dark=dark) for at, layer in enumerate(layers)]
+    boxes = [box for at, panel in enumerate(panels) for box in _small_boxes(gaps, at, panel, dark=dark)]
+    layout = layout_look(height=height + _TOP) | _axes(panels, dark=dark) | {"annotations": titles}
+    figure = go.Figure({"data": boxes, "layout": layout})  # at once: so many axes are slow to change
+    text = {"color": text_colour(dark=dark)}
+    legend = {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "font": text}
+    figure.update_layout(legend=legend, margin={"t": _TOP - 8, "r": 16})
+    return figure
+
+
+def _panels(count: int, num_rows: int, height: int) -> list[_Panel]:
+    """Panels row by row, the rows as even as can be."""
+    num_columns = -(-count // num_rows)
+    width = 1 / (num_columns + (num_columns - 1) * _SPACE)
+    panels = []
+    for at in range(count):
+        row, column = divmod(at, num_columns)
+        left = column * width * (1 + _SPACE)
+        top = 1 - row * (_PANEL_HEIGHT + _TITLE_HEIGHT) / height
+        bottom = top - _PANEL_HEIGHT / height
+        panels.append(_Panel(str(at + 1) if at else "", (left, min(left + width, 1)), (max(bottom, 0), top)))
+    return panels
+
+
+def _axes(panels: Sequence[_Panel], *, dark: bool) -> dict[str, Any]:
+    look = axis_look(dark=dark)
+    small = look | {"nticks": 3, "tickfont": look["tickfont"] | {"size": 10}}
+    axes: dict[str, Any] = {}
+    for panel in panels:
+        axes[f"xaxis{panel.axis}"] = look | {"domain": panel.x, "anchor": f"y{panel.axis}", "visible": False}
+        axes[f"yaxis{panel.axis}"] = small | {"domain": panel.y, "anchor": f"x{panel.axis}"}
+    return axes
+
+
+def _title(gaps: Gaps, at: int, layer: int, panel: _Panel, *, dark: bool) -> dict[str, Any]:
+    difference, percent = gaps.absolute, gaps.percent
+    words = "–"
+    if not np.isnan(difference.value[at]):
+        words = f"{signed(difference.value[at])}, {signed(percent.value[at], places=0)} %"
+    if difference.low[at] > 0 or difference.high[at] < 0:
+        words = f"<b>{words}</b>"
+    place = {"x": sum(panel.x) / 2, "y": panel.y[1], "xref": "paper", "xanchor": "center"}
+    place |= {"yref": "paper", "yanchor": "bottom"}
+    font = {"size": 10, "color": text_colour(dark=dark)}
+    return place | {"text": f"layer {layer}<br>{words}", "showarrow": False, "font": font}
+
+
+def _small_boxes(gaps: Gaps, at: int, panel: _Panel, *, dark: bool) -> list[dict[str, Any]]:
+    sides = zip((gaps.correct, gaps.incorrect), outcomes(dark=dark), strict=True)
+    return [
+        {
+            **{part: [value] for part, value in zip(_PARTS, side.quantiles[:, at], strict=True)},
+            "type": "box",
+            "mean": [side.mean[at]],
+            "boxmean": True,
+            "x": [place],
+            "xaxis": f"x{panel.axis}",
+            "yaxis": f"y{panel.axis}",
+            "width": 0.6,
+            "yhoverformat": ".3f",
+            "line": {"color": look.colour, "width": 1.4},
+            "name": look.name,
+            "legendgroup": look.name,
+            "showlegend": bool(at == np.flatnonzero(side.count)[0]),
+        }
+        for place, (side, look) in enumerate(sides)
+        if side.count[at]  # a box of undefined numbers would be drawn at 0
+    ]

@@ -1,0 +1,162 @@
+"""Results of a set of answers as tidy tables: one row a finding, numbers in full, nan where undefined."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from analysis.answer_sets.gaps import Gaps, HeadGaps
+from analysis.answer_sets.heads import Agreement, PickedHeads, Separation
+from analysis.answer_sets.sides import shown_groups, sides
+from analysis.quality.judgement import Thresholds
+from analysis.stats import Estimate, estimate, prr, roc_auc
+from rauq.methods.table import METHODS
+
+ALL = "all"
+
+
+def summary_table(answers: pd.DataFrame, failed: Sequence[str], thresholds: Thresholds) -> pd.DataFrame:
+    """How many answers there are, in all and in each group; `failed` are the groups of examples without an answer."""
+    own = [
+        _counts(name, answers[answers["group"] == name], failed.count(name), thresholds)
+        for name in shown_groups([*answers["group"], *failed])
+    ]
+    return pd.DataFrame([_counts(ALL, answers, len(failed), thresholds), *own])
+
+
+def strata_table(answers: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
+    """A row for each stratum of each group: answers with a quality, the share above `thresholds.roc`, and mean MSP.
+
+    No rows where no stratum is known. A mean over no answer is nan.
+    """
+    judged = answers[answers["quality"].notna() & (answers["stratum"] != "")]
+    rows = []
+    for (group, stratum), part in judged.groupby(["group", "stratum"], sort=False):
+        correct = part["quality"] > thresholds.roc
+        cells = {"share correct": float(correct.mean())}
+        msp = part.get("msp", pd.Series(np.nan, part.index))
+        cells |= {"mean MSP of correct": msp[correct].mean(), "of incorrect": msp[~correct].mean()}
+        rows.append({"group": group, "stratum": stratum, "answers": len(part), **cells})
+    return pd.DataFrame(rows)
+
+
+def ranking_table(
+    answers: pd.DataFrame, methods: Sequence[str], thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """PRR and ROC-AUC with their intervals, of each method (column of `answers`) in all answers and in each group.
+
+    For ROC-AUC an answer is correct if its quality is above `thresholds.roc`. Methods that no answer has are left out.
+    """
+    rows = [
+        {
+            "group": name,
+            "method": METHODS[method].name,
+            **_ranking(part[method], part["quality"], thresholds, resamples, seed),
+        }
+        for name, part in _parts(answers)
+        for method in methods
+        if answers[method].notna().any()
+    ]
+    return pd.DataFrame(rows)
+
+
+def picked_heads_table(picked: PickedHeads, *, most: int = 3) -> pd.DataFrame:
+    """A row for each layer: its most frequent heads and the percent of answers that pick them (paper, head tables)."""
+    rows = []
+    for layer, count in zip(picked.layers, picked.counts, strict=True):
+        found = list(picked.most_frequent(layer, most=most))
+        padded = found + [(None, float("nan"))] * (most - len(found))
+        ranks = [
+            {f"top-{rank} head": head, f"top-{rank} percent": 100 * share}
+            for rank, (head, share) in enumerate(padded, 1)
+        ]
+        rows.append(dict(chain({"layer": layer, "answers": count}.items(), *(rank.items() for rank in ranks))))
+    table = pd.DataFrame(rows)
+    return table.astype({name: "Int64" for name in table if name.endswith("head")})
+
+
+def agreement_table(found: Agreement) -> pd.DataFrame:
+    """A row for each layer: its most frequent head, and the percent of each group's answers that pick it."""
+    shares = {f"percent of {name}": 100 * own for name, own in zip(found.groups, found.shares, strict=True)}
+    return pd.DataFrame({"layer": found.layers, "most frequent head": found.heads, **shares})
+
+
+def gap_table(gaps: HeadGaps, columns: Sequence[int], *, name: str) -> pd.DataFrame:
+    """A row for each layer, or offset, and head rule: the means of both sides and how far they are apart."""
+    rules = (("picked head", gaps.picked), ("mean over heads", gaps.mean))
+    return pd.DataFrame([row for rule, own in rules for row in _gap_rows(own, columns, {"heads": rule}, name)])
+
+
+def separation_table(found: Separation, layers: Sequence[int]) -> pd.DataFrame:
+    """A row for each head, the one that separates best on top."""
+    rows, heads = np.indices(found.auc.shape)
+    table = pd.DataFrame(
+        {"layer": np.asarray(layers)[rows.ravel()], "head": heads.ravel(), "roc_auc": found.auc.ravel()}
+    )
+    strength = (table["roc_auc"] - 0.5).abs()
+    return table.loc[strength.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+def _parts(answers: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    own = [(name, answers[answers["group"] == name]) for name in shown_groups(answers["group"])]
+    return [(ALL, answers), *own]
+
+
+def _counts(name: str, answers: pd.DataFrame, num_failed: int, thresholds: Thresholds) -> dict[str, object]:
+    quality = answers["quality"].to_numpy(dtype=float)
+    found = sides(quality, thresholds)
+    num_undefined = int(np.isnan(quality).sum())
+    num_correct, num_incorrect = int(found.correct.sum()), int(found.incorrect.sum())
+    return {
+        "group": name,
+        "answers": len(answers),
+        "correct": num_correct,
+        "incorrect": num_incorrect,
+        "neither": len(answers) - num_correct - num_incorrect - num_undefined,
+        "without quality": num_undefined,
+        "failed": num_failed,
+        "mean quality": float("nan") if num_undefined == len(answers) else float(np.nanmean(quality)),
+        "mean tokens": float(answers["num_tokens"].mean()),
+    }
+
+
+def _ranking(
+    uncertainty: pd.Series, quality: pd.Series, thresholds: Thresholds, resamples: int, seed: int
+) -> dict[str, object]:
+    scores, qualities = uncertainty.to_numpy(dtype=float), quality.to_numpy(dtype=float)
+    correct = np.where(np.isnan(qualities), np.nan, qualities > thresholds.roc)
+    by_quality, by_side = (
+        estimate(metric, scores, truth, count=resamples, seed=seed)
+        for metric, truth in ((prr, qualities), (roc_auc, correct))
+    )
+    return {
+        "answers": by_quality.n,
+        "excluded": by_quality.excluded,
+        **_estimate_cells("prr", by_quality),
+        **_estimate_cells("roc_auc", by_side),
+        "undefined": by_quality.reason or by_side.reason,
+    }
+
+
+def _estimate_cells(name: str, found: Estimate) -> dict[str, float]:
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def _gap_rows(gaps: Gaps, columns: Sequence[int], first: dict[str, object], name: str) -> Iterator[dict[str, object]]:
+    for at, column in enumerate(columns):
+        yield {
+            name: column,
+            **first,
+            "correct": int(gaps.correct.count[at]),
+            "incorrect": int(gaps.incorrect.count[at]),
+            "mean_correct": gaps.correct.mean[at],
+            "mean_incorrect": gaps.incorrect.mean[at],
+            "difference": gaps.absolute.value[at],
+            "difference_low": gaps.absolute.low[at],
+            "difference_high": gaps.absolute.high[at],
+            "percent": gaps.percent.value[at],
+            "percent_low": gaps.percent.low[at],
+            "percent_high": gaps.percent.high[at],
+            "undefined": gaps.reasons[at],
+        }

@@ -1,0 +1,322 @@
+"""`python -m analysis score`: prepare a run or resume one, show its progress, and print what came out."""
+
+import argparse
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from types import FrameType
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from analysis.answer_sets.sides import groups_note
+from analysis.answer_sets.tables import ranking_table, strata_table, summary_table
+from analysis.datasets.example import DataSet
+from analysis.datasets.names import PER_GROUP, load
+from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns
+from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.reading import read_file
+from analysis.datasets.sampling import spread
+from analysis.quality.judgement import Thresholds
+from analysis.quality.measures import measure
+from analysis.runs.create import EMBEDDED, about_unknown_methods, named, prepare, request_for
+from analysis.runs.job import Status
+from analysis.runs.manifest import Manifest
+from analysis.runs.opened import Run, open_run
+from analysis.runs.verdicts import about_corrections
+from analysis.runs.work import work
+from rauq.commands import model_options
+from rauq.errors import InvalidInput
+from rauq.labels import number, running
+from rauq.model_folders import looks_like_path
+from rauq.trace import Kind
+
+
+@contextmanager
+def shown(console: Console) -> Iterator[Callable[[Status], None]]:
+    """A function to call with every status; it draws a bar, or writes a line for each shard that is saved."""
+    if not console.is_terminal:
+        yield _lines(console)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rest]}"))
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("Loading", total=None, rest="")
+
+        def tell(status: Status) -> None:
+            description = status.state.capitalize()
+            progress.update(
+                task, total=status.total, completed=status.done, description=description, rest=_rest(status)
+            )
+            if status.message:
+                progress.console.print(Text(running(status.message)))
+
+        yield tell
+
+
+def _lines(console: Console) -> Callable[[Status], None]:
+    last: Status | None = None
+
+    def tell(status: Status) -> None:
+        nonlocal last
+        if last is None or (status.state, status.saved, status.message) != (last.state, last.saved, last.message):
+            last = status
+            said = (f"{status.state}: {status.done} of {status.total}", _rest(status), running(status.message))
+            console.print(Text(", ".join(filter(None, said))), soft_wrap=True)
+
+    return tell
+
+
+def _rest(status: Status) -> str:
+    """Speed, failures and the time left, as far as they are known."""
+    speed, left = status.tokens_per_second, status.seconds_left
+    said = (
+        f"{speed:,.0f} tokens/s" if speed else "",
+        f"{status.failed} failed" if status.failed else "",
+        f"{_duration(left)} left" if left is not None else "",
+    )
+    return ", ".join(filter(None, said))
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+_LEFT = ("method", "stratum")
+
+
+def print_summary(console: Console, run: Run) -> None:
+    """Print how many answers of each group are right, and how well each uncertainty ranks them, with 95 % intervals."""
+    thresholds = measure(run.manifest.request.quality).thresholds
+    failed = [run.examples[place].group for place in run.failures["number"]]
+    console.print(_answers(summary_table(run.answers, failed, thresholds), thresholds))
+    if len(strata := strata_table(run.answers, thresholds)):
+        console.print(_strata(strata, thresholds))
+    if run.answers["quality"].notna().any():
+        ranked = ranking_table(run.answers, run.methods, thresholds)
+        if len(ranked):
+            console.print(_ranking(ranked))
+    if unknown := about_unknown_methods(run.manifest.request):
+        console.print(unknown, soft_wrap=True)
+    if more := groups_note(run.answers["group"]):
+        console.print(more)
+    if corrected := about_corrections(run):
+        console.print(corrected)
+    for fault in run.faults:
+        console.print(Text(running(fault)), soft_wrap=True)
+
+
+def _answers(found: pd.DataFrame, thresholds: Thresholds) -> Table:
+    table = _table("Answers", "group", "answers", "failed", "unjudged", "correct", "share", "tokens each")
+    for row in found.to_dict("records"):
+        unjudged = row["without quality"]
+        judged = row["answers"] - unjudged
+        counts = (str(count) for count in (row["answers"], row["failed"], unjudged, row["correct"]))
+        share = row["correct"] / judged if judged else float("nan")
+        table.add_row(_text(row["group"]), *counts, number(share), number(row["mean tokens"], places=1))
+    table.caption = f"Correct: quality above {thresholds.correct:g}. Share: of the judged answers."
+    return table
+
+
+def _strata(found: pd.DataFrame, thresholds: Thresholds) -> Table:
+    table = _table("By stratum", *found.columns)
+    for group, stratum, answers, *cells in found.itertuples(index=False):
+        table.add_row(_text(group), _text(stratum), str(answers), *(number(cell, places=2) for cell in cells))
+    table.caption = f"Correct: quality above {thresholds.roc:g}. MSP in nats."
+    return table
+
+
+def _ranking(found: pd.DataFrame) -> Table:
+    table = _table("How well each uncertainty ranks them", "group", "method", "PRR", "ROC-AUC")
+    for row in found.to_dict("records"):
+        cells = (_estimate(row, name) for name in ("prr", "roc_auc"))
+        table.add_row(_text(row["group"]), _text(row["method"]), *cells)
+    excluded = f" Left out, for want of a number: {found['excluded'].max()}." if found["excluded"].any() else ""
+    reasons = dict.fromkeys(f" {reason}" for reason in found["undefined"] if reason)
+    table.caption = _text("".join(("Brackets: 95 % bootstrap interval.", excluded, *reasons)))
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", caption_justify="left", caption_style="", box=box.SIMPLE
+    )
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place == 0 or name in _LEFT else "right", no_wrap=True)
+    return table
+
+
+def _estimate(row: dict[str, float], name: str) -> Text:
+    value, low, high = (number(row[f"{name}{end}"], places=2) for end in ("", "_low", "_high"))
+    return Text(f"{value} [{low}, {high}]")
+
+
+def _text(value: str) -> Text:
+    return Text(running(str(value)))
+
+
+_ASKED = (
+    *("model", "revision", "device", "dtype", "kind"),
+    *("columns", "limit", "per_group", "batch_size", "max_new_tokens"),
+)
+_JUDGES = ("nli", "similarity", "tagger")
+_HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers")
+_MOST_REJECTED = 5
+
+
+class Signals:
+    """Which signal asked the job to end; 0 while none did. The first is obeyed in time, the second at once."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def is_set(self) -> bool:
+        """Whether one did."""
+        return self.number != 0
+
+    def heard(self, number: int, _frame: FrameType | None) -> None:
+        """Take note of a signal, and let another one of its kind end the process."""
+        self.number = number
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def score(options: argparse.Namespace) -> int:
+    """Run the command, and return its exit code."""
+    console = Console(stderr=True, highlight=False)
+    _prepare(options, console)
+    with _signals() as asked, shown(console) as tell:
+        status = work(options.out, on_progress=tell, cancel=asked)
+    if status.state == "stopped":
+        return 128 + (asked.number or signal.SIGINT)
+    print_summary(Console(highlight=False), open_run(options.out))
+    return 0
+
+
+def _prepare(options: argparse.Namespace, console: Console) -> None:
+    if options.data or options.correct or options.incorrect:
+        _prepare_new(options, console)
+    elif not options.resume:
+        message = "Name the data set with --data, or go on with the run in --out with --resume."
+        raise InvalidInput(message)
+    elif given := [name for name in (*_ASKED, *_HOW) if getattr(options, name) is not None]:
+        message = (
+            f"--resume goes on with what the run was asked for; leave out --{given[0].replace('_', '-')}, "
+            "or score into a new folder."
+        )
+        raise InvalidInput(message)
+
+
+def _prepare_new(options: argparse.Namespace, console: Console) -> None:
+    model = _whole_path(options.model or "atlas")
+    data = _data(options, model)
+    _tell_rejected(data, console)
+    request = request_for(
+        data,
+        model=model,
+        revision=options.revision,
+        **model_options(options),
+        quality=options.quality,
+        weights=str(options.weights.resolve()) if options.weights else None,
+        batch_size=options.batch_size,
+        max_new_tokens=options.max_new_tokens,
+        stored_layers=options.layers,
+        methods=named(options.methods, model=model, data=data) if options.methods else None,
+        samples=options.samples,
+        seed=options.seed,
+        **{name: _whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
+        idf=str(options.idf.resolve()) if options.idf else None,
+    )
+    _tell_quality(prepare(options.out, data, request), console)
+
+
+def _tell_quality(manifest: Manifest, console: Console) -> None:
+    if manifest.quality_reason:
+        chosen = f"Quality: {measure(manifest.request.quality).name} (--quality chooses another). "
+        console.print(running(chosen + manifest.quality_reason), soft_wrap=True, markup=False)
+
+
+def _whole_path(model: str) -> str:
+    """The full path of a folder or a file, so that the run can be gone on with from anywhere."""
+    path = os.path.expanduser(model)  # noqa: PTH111 - a Path raises where a name is no possible path
+    is_here = model != EMBEDDED and os.path.exists(path)  # noqa: PTH110 - the same
+    return os.path.abspath(path) if is_here or looks_like_path(model) else model  # noqa: PTH100 - links stay: they have the names
+
+
+def _data(options: argparse.Namespace, model: str) -> DataSet:
+    columns = _columns(options.columns) if options.columns else None
+    if options.data and not (options.correct or options.incorrect):
+        kind = _kind(options, model)
+        return load(
+            options.data,
+            kind=kind,
+            limit=options.limit,
+            per_group=options.per_group,
+            columns=columns,
+            seed=options.seed,
+        )
+    if options.data or not (options.correct and options.incorrect):
+        message = "Give either --data, or both --correct and --incorrect."
+        raise InvalidInput(message)
+    if options.per_group is not None:
+        raise InvalidInput(PER_GROUP)
+    correct, incorrect = read_file(options.correct), read_file(options.incorrect)
+    data = correct_and_incorrect(correct, incorrect, columns or _with_answer(guess_columns(correct)))
+    return replace(data, examples=spread(data.examples, options.limit, seed=options.seed))
+
+
+def _with_answer(guessed: Columns) -> Columns:
+    """A column that was taken for the reference holds the answer, where nothing else does."""
+    if guessed.answer or not guessed.references:
+        return guessed
+    return replace(guessed, answer=guessed.references[0], references=guessed.references[1:])
+
+
+def _kind(options: argparse.Namespace, model: str) -> Kind:
+    """The kind of the model, which only the prompts of the paper's sets depend on."""
+    chosen: Kind | None = model_options(options)["kind"]
+    if chosen or options.data.partition("=")[0] not in PAPER_SETS:
+        return chosen or "base"
+    from rauq.candidate import examine
+
+    return examine(model, revision=options.revision).kind
+
+
+def _columns(text: str) -> Columns:
+    known = [field.name for field in fields(Columns)]
+    pairs = [part.partition("=")[::2] for part in text.split(",")]
+    found = {name.strip(): column.strip() for name, column in pairs if name.strip() != "references"}
+    references = tuple(column.strip() for name, column in pairs if name.strip() == "references")
+    unknown = [name for name in found if name not in known]
+    if unknown or "prompt" not in found or not all((*found.values(), *references)):
+        message = (
+            f"--columns {text}: give NAME=COLUMN, separated by commas, prompt among them; the names are "
+            f"{', '.join(known)}, and references may be given several times."
+        )
+        raise InvalidInput(message)
+    return Columns(references=references, **found)
+
+
+def _tell_rejected(data: DataSet, console: Console) -> None:
+    for row in data.rejected[:_MOST_REJECTED]:
+        console.print(running(f"Row {row.row} is left out: {row.reason}"), soft_wrap=True, markup=False)
+    if (more := len(data.rejected) - _MOST_REJECTED) > 0:
+        console.print(f"{more} more rows are left out.", soft_wrap=True)
+
+
+@contextmanager
+def _signals() -> Iterator[Signals]:
+    """Turn Ctrl-C and a request to end into a wish that the job obeys after its token."""
+    asked = Signals()
+    before = {number: signal.signal(number, asked.heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,196 @@
+"""The figures of records: differences beside their tolerance, and costs by length of the prompt."""
+
+import math
+from collections.abc import Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, NamedTuple
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from analysis.evidence.record import NAMES, Curve, Margins, Series
+from analysis.figures import (
+    ATTENTION,
+    QUIET,
+    SPACE,
+    UNCERTAINTY,
+    finish,
+    looks,
+    plotly_text,
+    text_colour,
+    words_instead,
+)
+
+if TYPE_CHECKING:
+    from rauq.capture.check import Check
+
+
+_ROW_HEIGHT, _REST = 17, 90  # pixels
+_SYMBOLS = ("circle", "circle-open", "square", "square-open")
+
+
+def differences(found: Margins, *, dark: bool = False) -> go.Figure:
+    """A row for each name, the first on top: a symbol for each series, and a bar at what is tolerated.
+
+    A difference of 0 has no logarithm: it is drawn at the left edge. One beyond its bar has the colour of uncertainty.
+    """
+    known = [value for one in found.series for value in one.values if value > 0]
+    edge = min([*known, *found.tolerated]) / 10
+    rows = list(range(len(found.names)))
+    looks = zip(found.series, cycle(_SYMBOLS), strict=False)
+    figure = go.Figure([_points(one, found.tolerated, symbol, edge) for one, symbol in looks])
+    ink = text_colour(dark=dark)
+    bar = {"symbol": "line-ns", "size": 11, "line": {"width": 2, "color": ink}}
+    figure.add_scatter(x=found.tolerated, y=rows, mode="markers", marker=bar, name="tolerated", hoverinfo="skip")
+    figure.update_xaxes(title="largest difference", type="log", exponentformat="e", dtick=1)
+    ticks = {"tickvals": rows, "ticktext": list(map(plotly_text, found.names)), "title": SPACE}
+    figure.update_yaxes(ticks, range=[len(found.names) - 0.4, -0.6], showgrid=False)
+    finish(figure, height=_ROW_HEIGHT * len(found.names) + _REST, dark=dark)
+    figure.update_layout(
+        legend={"font": {"color": ink}, "orientation": "h", "y": 1, "yanchor": "bottom"}, margin={"t": 32}
+    )
+    return figure
+
+
+def _points(one: Series, tolerated: Sequence[float], symbol: str, edge: float) -> go.Scatter:
+    beyond = [not value <= limit for value, limit in zip(one.values, tolerated, strict=True)]
+    return go.Scatter(
+        x=[max(value, edge) for value in one.values],
+        y=list(range(len(one.values))),
+        text=[f"{value:.1e}" for value in one.values],
+        mode="markers",
+        marker={"size": 8, "symbol": symbol, "color": [UNCERTAINTY if off else ATTENTION for off in beyond]},
+        name=plotly_text(one.name),
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+_CHECK_DIFFERENCES_HEIGHT = 300
+_SMALLEST, _LARGEST = 1e-9, 1.0  # what is drawn: a difference of weights is at most 1, and 0 has no logarithm
+
+
+def check_differences(check: "Check", *, dark: bool = False) -> go.Figure:
+    """A dot for each layer, a cross where it is beyond its tolerance, and the model's own eager attention beside it."""
+    if not check.differences:
+        return words_instead("the model has no layer with attention", height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
+    beyond = [not found <= tolerated for found, tolerated in zip(check.differences, check.tolerances, strict=True)]
+    figure = go.Figure()
+    _add(figure, check, check.tolerances, name="tolerated", marker=_mark("line-ew-open", QUIET, size=16))
+    if not all(map(math.isnan, check.eager_differences)):
+        own = "eager attention, in the model's precision"
+        _add(figure, check, check.eager_differences, name=own, marker=_mark("diamond-open", QUIET, size=9))
+    colours = [UNCERTAINTY if off else ATTENTION for off in beyond]
+    captured = {"size": 11, "color": colours, "symbol": ["x" if off else "circle" for off in beyond]}
+    _add(figure, check, check.differences, name="captured", marker=captured)
+    figure.update_xaxes(title="layer", tickformat="d", showgrid=False)
+    figure.update_yaxes(title="difference from float64", type="log", range=[-9.4, 0.2], exponentformat="e")
+    finish(figure, height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
+    return figure
+
+
+def _add(figure: go.Figure, check: "Check", values: Sequence[float], *, name: str, marker: dict[str, object]) -> None:
+    figure.add_scatter(
+        x=list(check.layers),
+        y=[min(max(value, _SMALLEST), _LARGEST) for value in values],
+        text=[_hover(layer, value, name) for layer, value in zip(check.layers, values, strict=True)],
+        mode="markers",
+        name=name,
+        marker=marker,
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _mark(symbol: str, colour: str, *, size: int) -> dict[str, object]:
+    return {"symbol": symbol, "color": colour, "size": size, "line": {"width": 2}}
+
+
+def _hover(layer: int, difference: float, name: str) -> str:
+    if difference == float("inf"):
+        return f"layer {layer}<br>weights at other positions than the model's"
+    return f"layer {layer}<br>{name}: {difference:.1e}"
+
+
+_COSTS_BY_LENGTH_HEIGHT = 380
+_MARGIN = 0.15  # powers of ten left and right of the points
+
+
+class Panel(NamedTuple):
+    """One measure: its curves, those that were computed and not run, and the level that cannot be undercut, if any."""
+
+    title: str
+    unit: str
+    curves: Sequence[Curve]
+    computed: Sequence[Curve] = ()
+    limit: float | None = None
+    logarithmic: bool = False
+
+
+def costs_by_length(panels: Sequence[Panel], *, dark: bool = False) -> go.Figure:
+    """A panel for each measure over one axis of prompt lengths; computed points are open."""
+    drawn = [panel for panel in panels if panel.curves]
+    if not drawn:
+        return words_instead(
+            "neither time nor memory of a peer was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark
+        )
+    titles = [panel.title for panel in drawn]
+    figure = make_subplots(rows=1, cols=len(drawn), subplot_titles=titles, horizontal_spacing=0.09)
+    for column, panel in enumerate(drawn, start=1):
+        for trace in _traces(panel, dark=dark):
+            trace.showlegend = trace.showlegend is not False and trace.name not in {one.name for one in figure.data}
+            figure.add_trace(trace, row=1, col=column)
+        if panel.limit is not None:
+            figure.add_hline(y=panel.limit, line={"color": QUIET, "width": 1.2, "dash": "dot"}, row=1, col=column)
+        scale = {"type": "log", "dtick": 1} if panel.logarithmic else {"rangemode": "tozero"}
+        figure.update_yaxes(scale, row=1, col=column)
+    lengths = sorted({length for panel in drawn for one in (*panel.curves, *panel.computed) for length in one.lengths})
+    ends = [math.log10(lengths[0]) - _MARGIN, math.log10(lengths[-1]) + _MARGIN]
+    figure.update_xaxes(title="tokens of the prompt", type="log", range=ends, tickvals=lengths, showgrid=False)
+    figure.update_xaxes(ticktext=[f"{length:,.0f}" for length in lengths])
+    finish(figure, height=_COSTS_BY_LENGTH_HEIGHT, dark=dark)
+    ink = {"color": text_colour(dark=dark)}
+    figure.update_annotations(font=ink | {"size": 14})
+    legend = {"font": ink, "orientation": "h", "y": -0.22, "x": 0.5, "xanchor": "center"}
+    figure.update_layout(legend=legend, margin={"t": 40})
+    return figure
+
+
+def _traces(panel: Panel, *, dark: bool) -> list[go.Scatter]:
+    return [
+        *(_line(curve, panel.unit, dark=dark) for curve in panel.curves),
+        *(_open(curve, panel.unit, dark=dark) for curve in panel.computed),
+    ]
+
+
+def _line(curve: Curve, unit: str, *, dark: bool) -> go.Scatter:
+    colour, symbol, width = _look(curve.tool, dark=dark)
+    above = [high - value for value, high in zip(curve.values, curve.high, strict=True)]
+    below = [value - low for value, low in zip(curve.values, curve.low, strict=True)]
+    return go.Scatter(
+        x=curve.lengths,
+        y=curve.values,
+        error_y={"array": above, "arrayminus": below, "thickness": 1.5, "width": 3, "color": colour},
+        mode="lines+markers",
+        line={"color": colour, "width": width},
+        marker={"size": 9, "symbol": symbol},
+        name=NAMES[curve.tool],
+        hovertemplate=f"%{{x:,}} tokens: %{{y:,.3~g}} {unit}<extra>{NAMES[curve.tool]}</extra>",
+    )
+
+
+def _open(curve: Curve, unit: str, *, dark: bool) -> go.Scatter:
+    colour, symbol, _ = _look(curve.tool, dark=dark)
+    return go.Scatter(
+        x=curve.lengths,
+        y=curve.values,
+        mode="markers",
+        marker={"size": 11, "symbol": f"{symbol}-open", "color": colour, "line": {"width": 2}},
+        name=f"{NAMES[curve.tool]}, computed",
+        hovertemplate=f"%{{x:,}} tokens: %{{y:,.3~g}} {unit}, computed, not run<extra></extra>",
+    )
+
+
+def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
+    """Colour, symbol and width of the line: ours as RAUQ is drawn everywhere, plain generation stands back."""
+    if tool == "rauq":
+        return UNCERTAINTY, "circle", 3.0
+    return (QUIET, "square", 1.5) if tool == "plain" else (looks(dark=dark)[1].colour, "diamond", 2.0)

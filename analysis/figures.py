@@ -1,0 +1,261 @@
+"""What every figure shares: colours and sizes, text that Plotly draws as it is, axes, cells, and rows of intervals."""
+
+import html
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from analysis.stats import Estimate, in_words
+from rauq.labels import label, running
+
+# Attention: blue, from the page's colour away: none is pale on a light page and dark on a dark one. The lightness
+# runs steadily, so that the scale reads without telling hues apart.
+_BLUES = ["#f3f7fb", "#c9dff0", "#8fbfe0", "#4c92c9", "#1d62a5", "#08306b"]
+_NIGHT = ["#1a222d", "#1d4166", "#24699d", "#3f97c6", "#86c5dd", "#e6f6f0"]
+ATTENTION = "#3f8fcc"
+UNCERTAINTY = "#e8650a"
+QUIET = "#8b95a1"
+VEIL = "rgba(139, 149, 161, 0.28)"
+SPACE = "\N{NO-BREAK SPACE}"  # title of an axis whose names are long: a saved figure has another font, which is wider
+_MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}  # pixels; axis labels make their own room
+
+
+def finish(figure: "go.Figure", *, height: int, dark: bool) -> None:
+    """Give a figure its size and the texts of its axes their colour; nothing is zoomed by dragging."""
+    figure.update_layout(layout_look(height=height))
+    figure.update_xaxes(axis_look(dark=dark))
+    figure.update_yaxes(axis_look(dark=dark))
+
+
+def layout_look(*, height: int) -> dict[str, Any]:
+    """Layout of a figure of this height, in pixels."""
+    return {"height": height, "margin": _MARGIN, "dragmode": False, "hovermode": "closest"}
+
+
+def axis_look(*, dark: bool) -> dict[str, Any]:
+    """Layout of an axis."""
+    text = {"color": text_colour(dark=dark)}
+    return {"tickfont": text, "title": {"font": text}, "fixedrange": True, "zeroline": False}
+
+
+def text_colour(*, dark: bool) -> str:
+    """Colour of axis texts, with a contrast of at least 4.5 to 1 on a dark or a light page."""
+    return "#d5d9de" if dark else "#4a5058"
+
+
+def attention_scale(*, dark: bool) -> list[list[object]]:
+    """Plotly colour scale for attention weights, for a dark or a light page."""
+    colours = _NIGHT if dark else _BLUES
+    return [[position / (len(colours) - 1), colour] for position, colour in enumerate(colours)]
+
+
+def plotly_text(text: str) -> str:
+    """Plotly reads tags and entities in labels, and dollar signs as mathematics: write them so that it does not.
+
+    Characters that nobody sees are drawn: a picture that holds a control character is no SVG.
+    """
+    return html.escape(running(text), quote=False).replace("$", "&#36;")
+
+
+_TEAL, _VIOLET, _PAGE = "#0b7a75", "#7a3db8", "#f4f5f7"
+_TEAL_AT_NIGHT, _VIOLET_AT_NIGHT, _PAGE_AT_NIGHT = "#3fc9b8", "#c58bf2", "#20252c"
+
+
+class Look(NamedTuple):
+    """How one of the two answers is drawn."""
+
+    name: str
+    colour: str
+    dash: str
+    symbol: str
+
+
+def looks(*, dark: bool) -> tuple[Look, Look]:
+    """The looks of A and of B, for a dark or a light page."""
+    teal, violet = (_TEAL_AT_NIGHT, _VIOLET_AT_NIGHT) if dark else (_TEAL, _VIOLET)
+    return Look("A", teal, "solid", "circle"), Look("B", violet, "dash", "diamond")
+
+
+def difference_scale(*, dark: bool) -> list[list[object]]:
+    """Plotly colour scale for A minus B: the colour of B, through the page's, to the colour of A."""
+    a, b = looks(dark=dark)
+    return [[0.0, b.colour], [0.5, _PAGE_AT_NIGHT if dark else _PAGE], [1.0, a.colour]]
+
+
+def outcomes(*, dark: bool) -> tuple[Look, Look]:
+    """The looks of correct and of incorrect answers, for a dark or a light page."""
+    one, other = looks(dark=dark)
+    return one._replace(name="correct"), other._replace(name="incorrect")
+
+
+def series() -> tuple[Look, Look]:
+    """The looks of the picked head's attention and of the mean over all heads."""
+    return Look("picked head", ATTENTION, "solid", "circle"), Look("mean over heads", QUIET, "dash", "square")
+
+
+def words_instead(reason: str, *, height: int, dark: bool) -> go.Figure:
+    """A figure without data that says why there is none."""
+    figure = go.Figure()
+    text = {"text": plotly_text(f"Nothing to draw: {reason}."), "font": {"size": 14, "color": text_colour(dark=dark)}}
+    place = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
+    figure.update_layout(annotations=[text | place])
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    finish(figure, height=height, dark=dark)
+    return figure
+
+
+_PLAIN = {"showgrid": False, "showline": False, "ticks": ""}
+_MOST_NAMED = 16
+
+
+def head_axis(figure: go.Figure, num_heads: int) -> None:
+    """One column for each head."""
+    figure.update_xaxes(_PLAIN, title="head", dtick=_step(num_heads), range=[-0.5, num_heads - 0.5])
+
+
+def layer_axis(figure: go.Figure, layers: Sequence[int]) -> None:
+    """One row for each layer, the lowest on top, named by its absolute index."""
+    rows = list(range(0, len(layers), _step(len(layers))))
+    figure.update_yaxes(_PLAIN, title="layer", tickvals=rows, ticktext=[str(layers[row]) for row in rows])
+    figure.update_yaxes(range=[len(layers) - 0.5, -0.5])
+
+
+def _step(count: int) -> int:
+    return 1 if count <= _MOST_NAMED else 4
+
+
+_MOST_WITH_GAPS = 32  # rows or columns: more of them are too small for a gap between them
+
+
+def attention_cells(weights: np.ndarray, *, dark: bool) -> go.Heatmap:
+    """Heatmap of `weights`, from 0 to the largest of them rounded up to a tenth; nan stays empty."""
+    return cells(
+        weights, title="attention", low=0, high=upper_end(weights), scale=attention_scale(dark=dark), dark=dark
+    )
+
+
+def cells(values: np.ndarray, *, title: str, low: float, high: float, scale: Any, dark: bool) -> go.Heatmap:  # noqa: ANN401 - as Plotly has it
+    """Heatmap of `values` from `low` to `high`, its colour bar beside it; nan stays empty."""
+    rows, columns = values.shape
+    text = {"color": text_colour(dark=dark)}
+    return go.Heatmap(
+        z=values.astype(np.float32),
+        zmin=low,
+        zmax=high,
+        colorscale=scale,
+        xgap=int(columns < _MOST_WITH_GAPS),
+        ygap=int(rows < _MOST_WITH_GAPS),
+        hoverongaps=False,
+        colorbar={
+            "title": {"text": title, "side": "right", "font": text},
+            "tickfont": text,
+            "thickness": 10,
+            "outlinewidth": 0,
+            "len": 0.9,  # leaves the chart's own buttons free
+            "y": 0,
+            "yanchor": "bottom",
+        },
+    )
+
+
+def upper_end(values: np.ndarray, *, parts: int = 10) -> float:
+    """Upper end of a colour scale: the largest value, rounded up to a part of 1; 1 where none is above 0."""
+    finite = values[np.isfinite(values)]
+    return float(np.ceil(finite.max() * parts - 1e-6) / parts) if finite.size and finite.max() > 0 else 1.0
+
+
+_ROW_HEIGHT, _REST, _BUTTONS = 24, 70, 28  # pixels; the buttons of a figure lie over its upper edge
+
+
+class Row(NamedTuple):
+    """What one row draws, and in which colour; a row in bold is the one to look at."""
+
+    name: str
+    estimate: Estimate
+    colour: str
+    symbol: str = "circle"
+    bold: bool = False
+
+
+def interval_rows(rows: Sequence[Row], *, title: str, reference: float, reason: str, dark: bool) -> go.Figure:
+    """One row below the other, in the order given, over an axis named `title`; a line marks `reference`.
+
+    Where there is no row the figure gives the `reason`.
+    """
+    if not rows:
+        return words_instead(reason, height=160, dark=dark)
+    figure = go.Figure([_dot(place, row) for place, row in enumerate(rows)])
+    figure.add_vline(x=reference, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
+    figure.update_xaxes(title=title, nticks=8)
+    names = [f"<b>{plotly_text(row.name)}</b>" if row.bold else plotly_text(row.name) for row in rows]
+    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False)
+    figure.update_yaxes(title=SPACE)
+    finish(figure, height=_ROW_HEIGHT * len(rows) + _REST + _BUTTONS, dark=dark)
+    figure.update_layout(margin={"t": _BUTTONS})
+    return figure
+
+
+def _dot(place: int, row: Row) -> go.Scatter:
+    found = row.estimate
+    interval = {
+        "array": [found.high - found.value],
+        "arrayminus": [found.value - found.low],
+        "thickness": 2,
+        "width": 4,
+    }
+    return go.Scatter(
+        x=[found.value],
+        y=[place],
+        error_x=interval | {"color": row.colour},
+        mode="markers",
+        marker={"size": 10, "symbol": row.symbol, "color": row.colour},
+        text=[f"{plotly_text(row.name)}<br>{in_words(found)}<br>n = {found.n:,}"],
+        hovertemplate="%{text}<extra></extra>",
+        name=plotly_text(row.name),
+        showlegend=False,
+    )
+
+
+_LONGEST_TICK, _LONGEST_HOVER = 12, 40
+_MOST_TICKS = 24
+
+
+def token_axis(pieces: Sequence[bytes]) -> dict[str, Any]:
+    """Layout of an x axis with the tokens' texts as tick labels."""
+    ticks = tick_positions(len(pieces))
+    return {
+        "tickvals": ticks,
+        "ticktext": [plotly_text(label(pieces[i], longest=_LONGEST_TICK)) for i in ticks],
+        "tickangle": -50 if len(pieces) > 6 else 0,
+        "range": [-0.5, len(pieces) - 0.5],
+        "automargin": True,
+        "showgrid": False,
+    }
+
+
+def tick_positions(num_tokens: int) -> list[int]:
+    """Tokens that get a tick: all of them, or an even choice where labels would run into each other."""
+    return list(range(0, num_tokens, -(-num_tokens // _MOST_TICKS)))
+
+
+def hover_labels(pieces: Sequence[bytes]) -> list[str]:
+    """Position and text of each token, for hover boxes."""
+    return [f"token {i} {plotly_text(label(piece, longest=_LONGEST_HOVER))}" for i, piece in enumerate(pieces)]
+
+
+def token_marks(collapse: int | None, selected: int | None) -> list[dict[str, Any]]:
+    """Shapes over the full height: a band at the collapse, a frame around the selected token."""
+    marks = []
+    if collapse is not None:
+        look = {"fillcolor": UNCERTAINTY, "opacity": 0.14, "line": {"width": 0}, "layer": "below"}
+        marks.append(_band(collapse) | look)
+    if selected is not None:
+        marks.append(_band(selected) | {"line": {"color": QUIET, "width": 1.5, "dash": "dot"}})
+    return marks
+
+
+def _band(token: int) -> dict[str, Any]:
+    return {"type": "rect", "x0": token - 0.5, "x1": token + 0.5, "y0": 0, "y1": 1, "yref": "paper"}

@@ -1,0 +1,308 @@
+"""The figures of one scored answer: maps of layers, heads and tokens, and confidence along the answer."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from analysis.figures import (
+    ATTENTION,
+    QUIET,
+    UNCERTAINTY,
+    VEIL,
+    attention_cells,
+    finish,
+    head_axis,
+    hover_labels,
+    layer_axis,
+    token_axis,
+    token_marks,
+)
+from rauq import report
+from rauq.score import Score
+from rauq.trace import Trace
+
+_LAYER_HEAD_MAP_HEIGHT = 430
+_NUMBERS_WIDTH = 26  # pixels, of the layer numbers beside the cells
+_PLOT_HEIGHT, _PLOT_WIDTH = 360, 420  # about what is left for cells; the width is only known in the browser
+
+
+def layer_head_map(
+    weights: np.ndarray,
+    layers: Sequence[int],
+    *,
+    picked: Sequence[tuple[int, int]],
+    marked: tuple[int, int] | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Heatmap of `weights` (L, H), one row for each absolute layer id of `layers`.
+
+    `picked` are the (layer, head) pairs of the RAUQ window: the window is shaded, its heads are ringed (head -1 is
+    none). The cell of `marked` is framed.
+    """
+    num_layers, num_heads = weights.shape
+    row_of = {layer: row for row, layer in enumerate(layers)}
+    size = 0.62 * min(_PLOT_HEIGHT / num_layers, _PLOT_WIDTH / num_heads, 40)
+    cells = attention_cells(weights, dark=dark)
+    cells.update(
+        customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], weights.shape),
+        hovertemplate="layer %{customdata} · head %{x}<br>attention %{z:.3f}<extra></extra>",
+    )
+    figure = go.Figure(cells)
+    _shade_window(figure, [row_of[layer] for layer, _ in picked])
+    _ring(figure, [(row_of[layer], head) for layer, head in picked if head >= 0], size)
+    if marked:
+        _frame(figure, row_of[marked[0]], marked[1])
+    head_axis(figure, num_heads)
+    layer_axis(figure, layers)
+    finish(figure, height=_LAYER_HEAD_MAP_HEIGHT, dark=dark)
+    return figure
+
+
+def _shade_window(figure: go.Figure, rows: list[int]) -> None:
+    """Shade the window's layer numbers and the gaps between its cells, and leave the colours of the cells alone."""
+    if not rows:
+        return
+    band = {"type": "rect", "xref": "paper", "y0": min(rows) - 0.5, "y1": max(rows) + 0.5, "layer": "below"}
+    band |= {"fillcolor": VEIL, "line": {"width": 0}}
+    figure.add_shape(band | {"x0": 0, "x1": 1})
+    figure.add_shape(band | {"xsizemode": "pixel", "xanchor": 0, "x0": -_NUMBERS_WIDTH, "x1": 0})
+
+
+def _ring(figure: go.Figure, cells: list[tuple[int, int]], size: float) -> None:
+    """Two circles around each cell, dark outside and light inside: one of them contrasts with any cell."""
+    for colour, width, name in (("#10233f", 4.5, "edge"), ("#ffffff", 2.2, "picked head")):
+        figure.add_scatter(
+            x=[head for _, head in cells],
+            y=[row for row, _ in cells],
+            mode="markers",
+            name=name,
+            marker={"symbol": "circle-open", "size": size, "color": colour, "line": {"width": width}},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+
+
+def _frame(figure: go.Figure, row: int, head: int) -> None:
+    corners = {"x0": head - 0.5, "x1": head + 0.5, "y0": row - 0.5, "y1": row + 0.5}
+    figure.add_shape(type="rect", **corners, line={"color": UNCERTAINTY, "width": 3})
+
+
+_TOKEN_HEAD_MAP_HEIGHT = 300
+
+
+def token_head_map(
+    weights: np.ndarray,
+    pieces: Sequence[bytes],
+    *,
+    head: int,
+    collapse: int | None = None,
+    selected: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Heatmap of `weights` (H, N - 1), drawn over all N tokens of `pieces`: the first has no previous answer token.
+
+    The row of `head` is framed; `collapse` and `selected` are answer tokens.
+    """
+    num_heads, num_tokens = len(weights), len(pieces)
+    padded = np.full((num_heads, num_tokens), np.nan, dtype=np.float32)
+    padded[:, 1:] = weights
+    cells = attention_cells(padded, dark=dark)
+    cells.update(
+        text=np.broadcast_to(np.array(hover_labels(pieces), dtype=object), padded.shape),
+        hovertemplate="head %{y} · %{text}<br>attention %{z:.3f}<extra></extra>",
+    )
+    frame = {"type": "rect", "x0": -0.5, "x1": num_tokens - 0.5, "y0": head - 0.5, "y1": head + 0.5}
+    frame |= {"line": {"color": UNCERTAINTY, "width": 2}}
+    figure = go.Figure(cells)
+    figure.update_layout(shapes=(*token_marks(collapse, selected), frame))
+    figure.update_xaxes(token_axis(pieces))
+    figure.update_yaxes(title="head", dtick=1 if num_heads <= 16 else 4, range=[num_heads - 0.5, -0.5])
+    figure.update_yaxes(showgrid=False)
+    finish(figure, height=_TOKEN_HEAD_MAP_HEIGHT, dark=dark)
+    return figure
+
+
+_CONFIDENCE_HEIGHT = 430
+_MANY = 60  # tokens: more leave no room for markers, nor for gaps between bars
+
+
+def confidence(
+    score: Score,
+    pieces: Sequence[bytes],
+    *,
+    layer: int,
+    collapse: int | None = None,
+    selected: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Three rows over one token axis: confidence c of each layer, `layer` in front; its signal; its attention.
+
+    Confidence is on a logarithmic scale, so that the gap between r (a sure model) and c is the collapse. It is not
+    bounded by 1: the entropy signal is not a probability. Values that have no logarithm leave a gap.
+    """
+    front = score.layers.index(layer)
+    hover = hover_labels(pieces)
+    figure = make_subplots(rows=3, shared_xaxes=True, row_heights=[0.56, 0.22, 0.22], vertical_spacing=0.05)
+    figure.add_traces(_confidences(score, front, hover), rows=1, cols=1)
+    figure.add_trace(_bars(score.signal, 0, hover, name="signal", colour=UNCERTAINTY), row=2, col=1)
+    attention = _bars(score.attention[front], 1, hover, name=_attention_name(score, front), colour=ATTENTION)
+    figure.add_trace(attention, row=3, col=1)
+
+    figure.update_layout(shapes=token_marks(collapse, selected), bargap=0 if len(pieces) > _MANY else 0.35)
+    figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
+    figure.update_xaxes(token_axis(pieces) | {"showticklabels": False})
+    figure.update_xaxes(showticklabels=True, row=3, col=1)
+    ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.sure_confidence[front]]))
+    figure.update_yaxes(title="confidence", type="log", tickvals=ticks, tickformat=".3~g", row=1, col=1)
+    figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
+    figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)
+    finish(figure, height=_CONFIDENCE_HEIGHT, dark=dark)
+    return figure
+
+
+def _confidences(score: Score, front: int, hover: list[str]) -> list[go.Scatter]:
+    """The other layers behind, then r of the front layer, then its c."""
+    behind = {"line": {"color": QUIET, "width": 1}, "opacity": 0.45, "showlegend": False}
+    others = [
+        _line(score.confidence[row], hover, name=f"layer {layer}", **behind)
+        for row, layer in enumerate(score.layers)
+        if row != front
+    ]
+    dotted = {"color": QUIET, "width": 1.5, "dash": "dot"}
+    sure = _line(score.sure_confidence[front], hover, name="r, a sure model", line=dotted)
+    bold = {"line": {"color": UNCERTAINTY, "width": 3}, "marker": {"size": 6}}
+    bold["mode"] = "lines" if len(hover) > _MANY else "lines+markers"
+    return [*others, sure, _line(score.confidence[front], hover, name=f"c, layer {score.layers[front]}", **bold)]
+
+
+def _line(values: np.ndarray, hover: list[str], **look: object) -> go.Scatter:
+    drawable = np.where(values > 0, values, np.nan).astype(np.float32)
+    template = "%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>"
+    return go.Scatter(y=drawable, text=hover, hovertemplate=template, **({"mode": "lines"} | look))
+
+
+def _bars(values: np.ndarray, first: int, hover: list[str], *, name: str, colour: str) -> go.Bar:
+    """Bars from the token `first` on."""
+    return go.Bar(
+        x=np.arange(first, len(hover), dtype=np.int32),
+        y=values.astype(np.float32),
+        text=hover[first:],
+        textposition="none",
+        name=name,
+        marker={"color": colour, "line": {"width": 0}},
+        opacity=0.8,
+        showlegend=False,
+        hovertemplate="%{text}<br>%{fullData.name}: %{y:.3f}<extra></extra>",
+    )
+
+
+def _attention_name(score: Score, row: int) -> str:
+    head = int(score.heads[row])
+    return f"attention, head {head}" if head >= 0 else "attention, mean of heads"
+
+
+def _log_ticks(values: np.ndarray) -> list[float]:
+    """1, 2, 5 of each power of ten that the values span; powers alone, ever fewer, where that would be too many.
+
+    Where no such number lies between the smallest and the largest value, these two.
+    """
+    drawn = values[np.isfinite(values) & (values > 0)]
+    if not drawn.size:
+        return []
+    low, high = float(drawn.min()), float(drawn.max())
+    ticks = _round_numbers(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    return ticks if any(low <= tick <= high for tick in ticks) else sorted({low, high})
+
+
+def _round_numbers(low: int, high: int) -> list[float]:
+    if high - low <= 2:
+        return [digit * 10.0**power for power in range(low, high + 1) for digit in (1, 2, 5)]
+    return [10.0**power for power in range(low, high + 1, -(-(high - low) // 6))]
+
+
+class Drawing(NamedTuple):
+    """A figure and its words; `name` can be that of a file."""
+
+    name: str
+    heading: str
+    caption: str
+    figure: go.Figure
+
+
+class View(NamedTuple):
+    """What the figures show: the layer, its head that is framed, and a token, or None for the whole answer."""
+
+    layer: int
+    head: int
+    token: int | None = None
+
+
+def usual_view(trace: Trace, score: Score) -> View:
+    """The deciding layer, or the window's first, with its picked head, or of averaged ones the strongest."""
+    layer = report.front_layer(score)
+    head = int(score.heads[score.layers.index(layer)])
+    if head < 0:
+        head = int(report.mean_weights(trace, score.settings)[trace.layers.index(layer)].argmax())
+    return View(layer, head)
+
+
+def drawings(trace: Trace, score: Score, view: View, *, dark: bool) -> tuple[Drawing, ...]:
+    """Layer x head map, confidence, token x head map; an answer of one token has no maps of attention."""
+    curves = _confidence(trace, score, view, dark=dark)
+    if len(trace.pieces) == 1:
+        return (curves,)
+    return (
+        _layer_head_map(trace, score, view, dark=dark),
+        curves,
+        _token_head_map(trace, score, view, dark=dark),
+    )
+
+
+def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
+    if view.token:  # the first token has no weight
+        at_token = trace.previous_token_attention(score.settings.alignment)[:, :, view.token - 1]
+    else:
+        at_token = report.mean_weights(trace, score.settings)
+    picked = list(zip(score.layers, map(int, score.heads), strict=True))
+    return Drawing(
+        "layer-head-map",
+        "Previous-token attention",
+        f"{f'The weight at token {view.token} alone' if view.token else 'Mean over the answer'}. Shaded rows: the "
+        "layers that RAUQ looks at. Ringed: the head picked in each. Framed: the head shown below, token by token.",
+        layer_head_map(at_token, trace.layers, picked=picked, marked=(view.layer, view.head), dark=dark),
+    )
+
+
+def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
+    layer = report.front_layer(score, view.layer)
+    bold = "the layer that decided" if score.layer is not None else f"layer {layer}, since no single layer decided"
+    marks = {"collapse": _collapse(score), "selected": view.token}
+    return Drawing(
+        "confidence",
+        f"Confidence, layer {layer}",
+        f"Bold: {bold}; thin: the others. Dotted: r, the same recurrence of a model that is sure of every token. The "
+        "scale is logarithmic, so the gap from r down to c is the collapse.",
+        confidence(score, trace.pieces, layer=layer, dark=dark, **marks),
+    )
+
+
+def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
+    averaged = " The score took the mean of all heads." if score.settings.heads == "mean" else ""
+    weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(view.layer)]
+    marks = {"collapse": _collapse(score), "selected": view.token}
+    return Drawing(
+        "token-head-map",
+        f"Heads of layer {view.layer}, token by token",
+        "Attention to the previous token at each answer token; the first has none. "
+        f"Framed: head {view.head}.{averaged}",
+        token_head_map(weights, trace.pieces, head=view.head, dark=dark, **marks),
+    )
+
+
+def _collapse(score: Score) -> int | None:
+    found = report.collapse(score)
+    return found.token if found else None

@@ -1,0 +1,226 @@
+"""The figures of a run's report with the words around them, and their SVG and PNG files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.answer_sets import captions
+from analysis.answer_sets.captions import joined
+from analysis.answer_sets.figures import (
+    best_and_worst_map,
+    calibration_chart,
+    picked_heads_map,
+    quality_bins_chart,
+    separation_map,
+)
+from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
+from analysis.figures import UNCERTAINTY
+from analysis.methods import sentences
+from analysis.methods.comparison import name_of
+from analysis.methods.figures import (
+    agreement_map,
+    alpha_sweep,
+    control_differences,
+    method_intervals,
+    paired_differences,
+    rejection_curves,
+)
+from analysis.one_answer.figures import Drawing
+from analysis.report.results import MethodResults, Results
+from analysis.runs.shard import OFFSETS
+from analysis.stats import METRICS
+
+_WIDTH = 760  # pixels
+_SCALES = {"svg": 1, "png": 3}  # drawn in pixels, a figure is to be sharp in print
+
+
+def write_pictures(drawings: Sequence[Drawing], folder: Path) -> str:
+    """Write an SVG and a PNG file for each drawing into `folder`; without the means to, return a line that says why."""
+    try:
+        import kaleido
+        from kaleido.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError
+    except ImportError:
+        return "No SVG and PNG files: kaleido is missing. `pip install -r requirements-extra.txt` adds it."
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = [
+        {
+            "fig": drawing.figure,
+            "path": folder / f"{drawing.name}.{form}",
+            "opts": {"format": form, "width": _WIDTH, "height": drawing.figure.layout.height, "scale": scale},
+        }
+        for drawing in drawings
+        for form, scale in _SCALES.items()
+    ]
+    try:  # without MathJax nothing is asked of the network
+        kaleido.write_fig_from_object_sync(wanted, kopts={"mathjax": False}, cancel_on_error=True)
+    except ChromeNotFoundError:
+        return "No SVG and PNG files: there is no Chromium or Chrome. Install one, or save each figure from index.html."
+    except (BrowserFailedError, BrowserClosedError) as error:
+        return f"No SVG and PNG files: the browser did not start ({error}). Save each figure from index.html."
+    return ""
+
+
+def method_drawings(found: MethodResults) -> tuple[Drawing, ...]:
+    """All of them, on a light page."""
+    return (*_rankings(found), *_changed(found), *_answers(found))
+
+
+def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
+    return (
+        *(
+            Drawing(
+                f"methods-{one.metric.replace('_', '-')}",
+                f"Methods by {METRICS[one.metric]}",
+                joined(
+                    sentences.comparison_sentence(one.methods, one.overall, metric=one.metric),
+                    sentences.overall_note(one),
+                    sentences.undefined_sentence(one.methods, one.overall),
+                    sentences.intervals_caption(one),
+                ),
+                method_intervals(one.methods, one.overall, metric=one.metric),
+            )
+            for one in found.comparisons
+        ),
+        *(
+            Drawing(
+                f"paired-{one.metric.replace('_', '-')}",
+                f"{name_of(one.paired.base)} minus other methods, {METRICS[one.metric]}",
+                joined(
+                    sentences.paired_sentence(one.paired.overall, one.paired.base), sentences.paired_caption(one.paired)
+                ),
+                paired_differences(one.paired.base, one.paired.methods, one.paired.overall, metric=one.metric),
+            )
+            for one in found.comparisons
+            if one.paired is not None
+        ),
+        Drawing(
+            "rejection", "Rejection", sentences.rejections_caption(found.rejections), rejection_curves(found.rejections)
+        ),
+    )
+
+
+def _changed(found: MethodResults) -> tuple[Drawing, ...]:
+    return (
+        *(
+            Drawing(
+                f"alpha-{one.signal}",
+                f"RAUQ over alpha: {one.signal}",
+                joined(
+                    sentences.sweep_sentence(one, one.groups[0]),
+                    sentences.best_alpha_sentence(one, one.groups[0]),
+                ),
+                alpha_sweep(one),
+            )
+            for one in found.sweeps
+            if one.alignment == "predicting"  # the table has the others
+        ),
+        *(
+            Drawing(
+                f"control-{own[0].tokens}",
+                "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact's tokens?",
+                f"{sentences.control_sentence(own[0])} {sentences.control_caption(own)}",
+                control_differences(own),
+            )
+            for own in found.controls
+        ),
+    )
+
+
+def _answers(found: MethodResults) -> tuple[Drawing, ...]:
+    return (
+        Drawing(
+            "score-and-quality",
+            f"Score and quality: {name_of(found.method)}",
+            "Each answer, and the mean quality in tenths of the uncertainty.",
+            quality_bins_chart(found.bins, title="uncertainty", colour=UNCERTAINTY),
+        ),
+        Drawing(
+            "agreement-of-methods",
+            "Agreement of methods",
+            sentences.agreement_sentence(found.agreement, base=found.method),
+            agreement_map(found.agreement),
+        ),
+    )
+
+
+def drawings(found: Results) -> tuple[Drawing, ...]:
+    """All figures, the paper's first, on a light page."""
+    return (*_papers(found), *_over_layers(found), *_beyond(found), *method_drawings(found.methods))
+
+
+def _papers(found: Results) -> tuple[Drawing, ...]:
+    layer, tokens = found.layer, found.settings.tokens
+    texts = list(found.run.answers["answer"].iloc[found.shown.rows])
+    return (
+        Drawing(
+            "best-and-worst",
+            f"Best and worst answers, layer {layer}",
+            captions.best_and_worst_caption(found.shown, layer, tokens=tokens),
+            best_and_worst_map(found.shown, texts),
+        ),
+        Drawing(
+            "correct-and-incorrect",
+            f"Correct and incorrect answers, layer {layer}",
+            captions.gap_caption(found.gaps, found.row, found.thresholds, tokens=tokens),
+            gap_distributions(found.gaps, found.row),
+        ),
+        Drawing(
+            "quality-by-attention",
+            f"Quality and attention, layer {layer}",
+            captions.bins_caption(found.bins, found.correlations),
+            quality_bins_chart(found.bins, title="attention of the picked head"),
+        ),
+        Drawing(
+            "preceding-tokens",
+            f"More preceding tokens, layer {layer}",
+            "Attention to the 1st to 6th preceding token, correct minus incorrect, with 95 % bootstrap intervals. The "
+            "head is the one that is picked by its attention to the 1st.",
+            gap_lines(found.offset_gaps, OFFSETS, name="preceding token"),
+        ),
+    )
+
+
+def _over_layers(found: Results) -> tuple[Drawing, ...]:
+    layers = found.run.answerer.layers
+    return (
+        Drawing(
+            "every-layer",
+            "Correct and incorrect answers, every layer",
+            "The picked head of each layer, on a scale of its own. Boxes hold the middle half of the answers, whiskers "
+            "nine of ten; dashed is the mean. The difference of the means is bold where its interval leaves out 0.",
+            gap_grid(found.gaps.picked, layers),
+        ),
+        Drawing(
+            "layer-gaps",
+            "Correct minus incorrect, every layer",
+            captions.sides_sentence(found.gaps.picked, found.row, found.thresholds),
+            gap_lines(found.gaps, layers, name="layer"),
+        ),
+    )
+
+
+def _beyond(found: Results) -> tuple[Drawing, ...]:
+    layers = found.run.answerer.layers
+    return (
+        Drawing(
+            "picked-heads",
+            "Picked heads",
+            captions.joined(
+                captions.picked_heads_caption(found.picked),
+                captions.agreement_caption(found.agreement),
+                found.picks_note,
+            ),
+            picked_heads_map(found.picked),
+        ),
+        Drawing(
+            "separation",
+            "Heads that separate correct from incorrect",
+            captions.separation_caption(found.separation, layers),
+            separation_map(found.separation, layers),
+        ),
+        Drawing(
+            "score-meaning",
+            "What a score means",
+            captions.calibration_caption(found.calibration),
+            calibration_chart(found.calibration),
+        ),
+    )

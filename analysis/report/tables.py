@@ -1,0 +1,311 @@
+"""The tables of a run's report, for files (CSV, LaTeX) and for its page."""
+
+import math
+from typing import NamedTuple
+
+import pandas as pd
+
+from analysis import paper
+from analysis.answer_sets import tables as answer_set_tables
+from analysis.answer_sets.captions import joined
+from analysis.answer_sets.sides import groups_note
+from analysis.exports.numbers import as_text
+from analysis.methods import sentences
+from analysis.methods import tables as methods_tables
+from analysis.methods.comparison import name_of
+from analysis.report.results import MethodResults, Results
+from analysis.runs.opened import Run
+from analysis.runs.shard import OFFSETS
+from analysis.stats import METRICS
+from rauq.labels import number, running
+
+_NAMES = {"prr": "PRR", "roc_auc": "ROC-AUC"}
+_COARSE = ("percent", "tokens")  # one place is enough
+
+
+def headings(table: pd.DataFrame) -> list[str]:
+    """The names of the columns in words."""
+    return [_heading(str(name)) for name in table]
+
+
+def rows_of_cells(table: pd.DataFrame) -> list[list[str]]:
+    """Every cell as text; a dash stands for what is undefined, and unseen characters are drawn."""
+    places = [1 if any(word in str(name) for word in _COARSE) else 3 for name in table]
+    return [
+        [_cell(value, digits) for value, digits in zip(row, places, strict=True)]
+        for row in table.itertuples(index=False)
+    ]
+
+
+def columns_of_text(table: pd.DataFrame) -> list[bool]:
+    """Which columns hold texts, to be set from the left; numbers are set from the right."""
+    return [table[name].map(lambda value: isinstance(value, str)).any() for name in table]
+
+
+def _heading(name: str) -> str:
+    for known, words in _NAMES.items():
+        if name.startswith(known):
+            return f"{words}{name.removeprefix(known).replace('_', ' ')}"
+    return name.replace("_", " ") if name.isidentifier() else running(name)  # it may hold the name of a group
+
+
+def _cell(value: object, places: int) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return number(value, places=places) if isinstance(value, float) else running(str(value))
+
+
+_SPECIAL = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "−": "$-$",
+        "∞": r"$\infty$",
+        "[": "{[}",  # at the start of a row these two would be read as an option of the line break above
+        "*": "{*}",
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+    }
+)
+
+
+def latex_table(table: pd.DataFrame, *, caption: str, label: str) -> str:
+    """A table environment; floats have three places, and a dash stands for what is undefined. Texts are escaped."""
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_text(caption)}}}",
+        rf"\label{{tab:{label}}}",
+        rf"\begin{{tabular}}{{{''.join('l' if text else 'r' for text in columns_of_text(table))}}}",
+        r"\toprule",
+        _line(headings(table)),
+        r"\midrule",
+        *map(_line, rows_of_cells(table)),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def latex_text(text: str) -> str:
+    """Any text as LaTeX that prints it; unseen characters are drawn."""
+    return running(text).translate(_SPECIAL)
+
+
+def _line(cells: list[str]) -> str:
+    return " & ".join(map(latex_text, cells)) + r" \\"
+
+
+_MOST_SHOWN = 10
+_OF_ANSWERS = [
+    *("number", "id", "group", "stratum", "error_label", "prompt", "answer", "quality", "quality_reason"),
+    *("measured_quality", "corrected"),
+    *("num_tokens", "num_fact_tokens", "stop_reason"),
+]
+
+
+class Table(NamedTuple):
+    """A table and its words; `name` is that of its files. The page shows the first `rows` rows."""
+
+    name: str
+    heading: str
+    caption: str
+    frame: pd.DataFrame
+    rows: int | None = None
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """What the page and LaTeX show of it; where all is defined, no column says why not."""
+        shown = self.frame.head(self.rows) if self.rows else self.frame
+        return shown if shown.get("undefined", pd.Series(["-"])).any() else shown.drop(columns="undefined")
+
+
+def report_tables(found: Results) -> tuple[Table, ...]:
+    """All tables of a report that are shown."""
+    run, layers = found.run, found.run.answerer.layers
+    failed = [run.examples[number].group for number in run.failures["number"]]
+    limits, brackets = found.thresholds, "Low and high are the ends of 95 % bootstrap intervals."
+    return (
+        Table(
+            "summary",
+            "Answers",
+            f"Correct: quality above {limits.correct:g}; incorrect: below {limits.incorrect:g}. "
+            f"{groups_note(run.answers['group'])}".rstrip(),
+            answer_set_tables.summary_table(run.answers, failed, limits),
+        ),
+        Table(
+            "picked_heads",
+            "Picked heads",
+            "The most frequent heads of each layer, and the percent of answers that pick them.",
+            answer_set_tables.picked_heads_table(found.picked),
+        ),
+        Table(
+            "agreement",
+            "Picked heads across groups",
+            "The most frequent head of all answers, and the percent of each group that picks it.",
+            answer_set_tables.agreement_table(found.agreement),
+        ),
+        Table(
+            "gaps",
+            "Correct and incorrect, every layer",
+            f"Percent is of the mean of incorrect answers. {brackets}",
+            answer_set_tables.gap_table(found.gaps, layers, name="layer"),
+        ),
+        Table(
+            "offsets",
+            f"More preceding tokens, layer {found.layer}",
+            f"The 1st to 6th preceding token. {brackets}",
+            answer_set_tables.gap_table(found.offset_gaps, OFFSETS, name="preceding token"),
+        ),
+        Table(
+            "separation",
+            "Heads that separate best",
+            f"The first {_MOST_SHOWN} of all heads.",
+            answer_set_tables.separation_table(found.separation, layers),
+            rows=_MOST_SHOWN,
+        ),
+    )
+
+
+def answers_frame(found: Results) -> pd.DataFrame:
+    """A row for each answer, with its texts, and with what methods gave that this version does not have."""
+    return found.run.answers[[*_OF_ANSWERS, *found.run.reasons]]
+
+
+def csv_table(frame: pd.DataFrame) -> str:
+    """A frame as CSV, numbers in full; no text is taken for a formula."""
+    harmless = frame.map(_result_cell).astype(frame.dtypes)
+    # Lines end in both characters, since only what ends a line is quoted where it stands in a cell.
+    written: str = harmless.rename(columns=_result_cell).to_csv(index=False, lineterminator="\r\n")
+    return written
+
+
+def _result_cell(value: object) -> object:
+    return as_text(value) if isinstance(value, str) else value
+
+
+_MOST_METHODS = 20
+
+
+def method_tables(run: Run, found: MethodResults) -> tuple[Table, ...]:
+    """All of them; those of hundreds of rows are shown in part."""
+    return (*_rankings(found), *_changed(found), *_answers(run, found), _published())
+
+
+def _rankings(found: MethodResults) -> tuple[Table, ...]:
+    return tuple(
+        table
+        for one in found.comparisons
+        for table in (
+            Table(
+                f"methods_{one.metric}",
+                f"Methods by {METRICS[one.metric]}",
+                f"{sentences.intervals_caption(one)} {sentences.charges_note(found.costs)}".rstrip(),
+                methods_tables.methods_table(one, found.costs),
+            ),
+            Table(
+                f"methods_{one.metric}_intervals",
+                f"Methods by {METRICS[one.metric]}, with intervals",
+                sentences.intervals_caption(one),
+                methods_tables.comparison_table(one),
+                rows=_MOST_METHODS,
+            ),
+            *(
+                [
+                    Table(
+                        f"paired_{one.metric}",
+                        f"{name_of(one.paired.base)} minus other methods, {METRICS[one.metric]}",
+                        sentences.paired_caption(one.paired),
+                        methods_tables.paired_table(one.paired),
+                        rows=_MOST_METHODS,
+                    )
+                ]
+                if one.paired is not None
+                else []
+            ),
+        )
+    )
+
+
+def _changed(found: MethodResults) -> tuple[Table, ...]:
+    return (
+        Table(
+            "alpha",
+            "RAUQ over alpha",
+            "Both signals under both alignments.",
+            pd.concat([methods_tables.sweep_table(one) for one in found.sweeps], ignore_index=True),
+            rows=_MOST_METHODS,
+        ),
+        *(
+            Table(
+                f"ablation_{one.ablation.id}",
+                f"Ablation: {one.ablation.title.lower()}",
+                joined(sentences.intervals_caption(one.comparison), sentences.ablation_note(one)),
+                methods_tables.ablation_table(one),
+            )
+            for one in found.ablated
+        ),
+        *(
+            Table(
+                f"control_{own[0].tokens}",
+                "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact's tokens?",
+                sentences.control_sentence(own[0]),
+                methods_tables.control_table(own),
+            )
+            for own in found.controls
+        ),
+    )
+
+
+def _answers(run: Run, found: MethodResults) -> tuple[Table, ...]:
+    quality = run.answers["quality"].to_numpy(dtype=float)
+    return (
+        Table(
+            "agreement_of_methods",
+            "Agreement of methods",
+            sentences.agreement_sentence(found.agreement, base=found.method),
+            methods_tables.agreement_table(found.agreement),
+            rows=_MOST_METHODS,
+        ),
+        Table(
+            "disagreement",
+            f"Where {name_of(found.method)} and {name_of(found.other)} disagree most",
+            sentences.disagreement_sentence(found.apart, quality, found.method, found.other),
+            methods_tables.disagreement_table(found.apart, run.answers, found.method, found.other),
+            rows=_MOST_METHODS,
+        ),
+        Table(
+            "errors",
+            "Error analysis",
+            joined(
+                sentences.errors_sentence(found.errors[found.method], found.method),
+                sentences.errors_note(found.errors[found.method]),
+            ),
+            pd.concat(
+                [methods_tables.errors_table(one, method) for method, one in found.errors.items()], ignore_index=True
+            ),
+        ),
+    )
+
+
+def _published() -> Table:
+    """The paper's methods by task, of each of its models."""
+    shown = [one for one in paper.published_tables() if one.topic == "methods by task"]
+    frames = [
+        paper.published(one.table, one.model)
+        .drop(columns="method")
+        .rename(columns={"published": "method"})
+        .assign(model=one.model, metric=METRICS[one.metric])
+        .set_index(["model", "metric"])
+        for one in shown
+    ]
+    return Table(
+        "published",
+        "Published numbers",
+        sentences.published_note(),
+        pd.concat(frames).reset_index(),
+        rows=_MOST_METHODS,
+    )

@@ -1,0 +1,348 @@
+"""A run before its first answer: what is asked, checked and written down, so that a job needs nothing else."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analysis.datasets.example import DataSet, Example
+from analysis.quality.measures import measure
+from analysis.runs.job import LOCK, only_job
+from analysis.runs.manifest import (
+    MANIFEST,
+    MOST_EXAMPLES,
+    MOST_IN_A_BATCH,
+    MOST_SAMPLES,
+    Manifest,
+    Request,
+    StoredLayers,
+    read_manifest,
+    typed,
+    write_manifest,
+    write_whole,
+)
+from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS
+from rauq.atlas.oracles import facts_for_prompt
+from rauq.errors import InvalidInput, RunError
+from rauq.methods.method import Need
+from rauq.methods.table import METHODS
+from rauq.settings import Settings, window
+from rauq.trace_limits import MOST_ANSWER_TOKENS
+
+EXAMPLES = "examples.parquet"
+
+_TEXT, _TEXTS = pa.string(), pa.list_(pa.string())
+_SCHEMA = pa.schema(
+    [
+        *[
+            (name, _TEXT)
+            for name in ("id", "prompt", "source", "question", "answer", "group", "stratum", "error_label")
+        ],
+        *[(name, _TEXTS) for name in ("references", "facts")],
+        ("quality", pa.float64()),
+    ]
+)
+
+
+def write_examples(folder: Path, examples: tuple[Example, ...]) -> None:
+    """Write the examples of a run, whole or not at all.
+
+    Raises:
+        InvalidInput: a text that is not valid Unicode.
+        RunError: they cannot be written.
+    """
+    try:
+        table = pa.Table.from_pylist([asdict(example) for example in examples], schema=_SCHEMA)
+    except UnicodeEncodeError as error:
+        message = f"An example is not valid Unicode ({error.reason}). Leave out its row."
+        raise InvalidInput(message) from error
+    write_whole(
+        folder / EXAMPLES, lambda path: pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+    )
+
+
+def read_examples(folder: Path) -> tuple[Example, ...]:
+    """Read the examples of a run.
+
+    Raises:
+        RunError: they are missing or damaged.
+    """
+    path = folder / EXAMPLES
+    try:
+        table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
+        return tuple(typed(Example, row) for row in table.to_pylist())
+    except (OSError, pa.ArrowException, TypeError, ValueError) as error:
+        message = f"{path} cannot be read ({error}). Take it from a copy of the run."
+        raise RunError(message) from error
+
+
+def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:
+    """See that the examples in a run's folder are those that it was asked to answer.
+
+    Raises:
+        RunError: they are not.
+    """
+    request = manifest.request
+    if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
+        message = f"The examples in {folder} are not those of its manifest. Take them from a copy of the run."
+        raise RunError(message)
+
+
+DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
+ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "ablation")
+"""Ablations are other settings of RAUQ: a run is scored under any of them at any time."""
+
+EMBEDDED = "atlas"
+_WORDS = ("default", "no-download")
+_FROM_ELSEWHERE: Mapping[Need, tuple[str, str]] = MappingProxyType(
+    {
+        "nli": ("a model for natural-language inference", "--nli microsoft/deberta-large-mnli"),
+        "similarity": ("a model of sentence similarity", "--similarity cross-encoder/stsb-roberta-large"),
+        "keywords": ("a spaCy model that finds keywords", "--tagger en_core_web_sm"),
+        "idf": ("document frequencies of the model's tokens", "--idf FILE, made with python -m analysis idf"),
+    }
+)
+"""What has to be named, in words, and how to name it on the command line."""
+
+
+def named(words: Sequence[str], *, model: str, data: DataSet) -> tuple[str, ...]:
+    """The methods that ids and the words `default` and `no-download` stand for, each once.
+
+    Raises:
+        InvalidInput: a word that is neither.
+    """
+    meant = {"default": DEFAULT, "no-download": without_download(model, data)}
+    chosen = tuple(dict.fromkeys(method for word in words for method in meant.get(word, (word,))))
+    check_methods(chosen)
+    return chosen
+
+
+def check_methods(methods: Sequence[str]) -> None:
+    """See that a run may be asked for all of them.
+
+    Raises:
+        InvalidInput: one that is unknown or an ablation, one that is named twice, or none at all.
+    """
+    if unknown := [method for method in methods if method not in ASKABLE]:
+        message = f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}."
+        raise InvalidInput(message)
+    if not methods or len(set(methods)) < len(methods):
+        message = f"Got the methods {', '.join(methods) or '(none)'}; name one or more, each once."
+        raise InvalidInput(message)
+
+
+def without_download(model: str, data: DataSet) -> tuple[str, ...]:
+    """The methods that ask no model or file from elsewhere, and look at what is known of some prompt."""
+    return tuple(method for method in ASKABLE if METHODS[method].needs <= at_hand(model, data))
+
+
+def at_hand(model: str, data: DataSet) -> frozenset[Need]:
+    """What methods may need and is there: for any run, for one of the embedded model, for prompts of known truth."""
+    known = any(facts_for_prompt(example.prompt) is not None for example in data.examples)
+    there: dict[Need, bool] = {"samples": True, "facts": known, "idf": model == EMBEDDED}
+    return frozenset(need for need, is_there in there.items() if is_there)
+
+
+def own_idf(request: Request) -> str:
+    """The document frequencies that come with the embedded model, where a method weighs its tokens by them."""
+    weighed = any("idf" in METHODS[method].needs for method in request.methods)
+    return EMBEDDED if weighed and request.model == EMBEDDED else ""
+
+
+def named_in(request: Request) -> frozenset[Need]:
+    """The judges that a request names."""
+    given: dict[Need, str] = {
+        "nli": request.nli,
+        "similarity": request.similarity,
+        "keywords": request.tagger,
+        "idf": request.idf or own_idf(request),
+    }
+    return frozenset(need for need, name in given.items() if name)
+
+
+def lacking(method: str, given: Collection[Need]) -> str:
+    """What a method asks from elsewhere that is not given, in words; empty where nothing is lacking."""
+    return " and ".join(_FROM_ELSEWHERE[need][0] for need in _wanted(method, given))
+
+
+def about_unknown_methods(request: Request) -> str:
+    """What becomes of a run's methods that this version does not have, as a sentence; empty where it has all."""
+    if not request.unknown_methods:
+        return ""
+    names = ", ".join(request.unknown_methods)
+    return f"Methods that this version does not have, kept in the run's table and not ranked: {names}."
+
+
+def check_known_methods(request: Request) -> None:
+    """See that this version has all methods of a run that is to be gone on with.
+
+    Raises:
+        RunError: it does not; what is answered can still be looked at.
+    """
+    if request.unknown_methods:
+        message = (
+            f"This run asks for {', '.join(request.unknown_methods)}, which this version does not have. What is "
+            "answered can be opened; go on with the version that it was begun with, or score into a new folder."
+        )
+        raise RunError(message)
+
+
+def check_comparable(request: Request) -> None:
+    """See that this version has some method of a run whose methods are to be compared.
+
+    Raises:
+        RunError: it has none.
+    """
+    if not request.known_methods:
+        message = f"There is nothing to compare. {about_unknown_methods(request)} Score the data set again."
+        raise RunError(message)
+
+
+def options_for(method: str, given: Collection[Need] = ()) -> str:
+    """How what it asks from elsewhere is named on the command line; empty where nothing is lacking."""
+    return " ".join(_FROM_ELSEWHERE[need][1] for need in _wanted(method, given))
+
+
+def check_judges(request: Request) -> None:
+    """See that every method is given the judges that it asks, before an answer is.
+
+    Raises:
+        InvalidInput: one is not named; it says how to.
+    """
+    given = named_in(request)
+    for method in request.methods:
+        if words := lacking(method, given):
+            add = options_for(method, given)
+            message = f"{METHODS[method].name} needs {words}. Add {add}, or leave {method} out."
+            raise InvalidInput(message)
+
+
+def _wanted(method: str, given: Collection[Need]) -> list[Need]:
+    return [need for need in _FROM_ELSEWHERE if need in METHODS[method].needs and need not in given]
+
+
+def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noqa: ANN401 - the fields of a request
+    """Ask a model for answers to a data set, in the way the data set is meant; a change that is None changes nothing.
+
+    Shards hold whole batches.
+
+    Raises:
+        InvalidInput: no example at all, or an option that no run can have.
+    """
+    meant = Request(
+        model=model,
+        data=data.name,
+        data_sha256=data.fingerprint,
+        count=len(data.examples),
+        quality=data.quality,
+        max_new_tokens=data.max_new_tokens,
+        stop=data.stop,
+    )
+    request = replace(meant, **{name: value for name, value in changes.items() if value is not None})
+    _check(request)
+    request = replace(request, idf=request.idf or own_idf(request))
+    batches = max(1, round(request.shard_size / request.batch_size))
+    return replace(request, shard_size=batches * request.batch_size)
+
+
+def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") -> Manifest:
+    """Write down a run in a new or empty folder, or over one that was never begun; the same run stays as it is.
+
+    `name`: for people; the folder's if none is given.
+
+    Raises:
+        InvalidInput: a request for another data set.
+        RunError: the folder holds something else, or cannot be written to.
+    """
+    if request.data_sha256 != data.fingerprint:
+        message = f"The request is for {request.data}, and not for the examples that came with it. Make it of these."
+        raise InvalidInput(message)
+    if (folder / MANIFEST).exists():
+        found = read_manifest(folder)
+        if found.request == request:
+            return found
+        _refuse_begun(folder, found, request)
+    else:
+        _make_room(folder)
+    with only_job(folder):
+        return _write(folder, data, request, name or folder.resolve().name)
+
+
+def _write(folder: Path, data: DataSet, request: Request, name: str) -> Manifest:
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    reason = data.quality_reason if request.quality == data.quality else ""
+    manifest = Manifest(name=name, created=created, request=request, quality_reason=reason)
+    write_examples(folder, data.examples)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def _check(request: Request) -> None:
+    measure(request.quality)  # says which there are
+    check_methods(request.methods)
+    check_judges(request)
+    _check_revision(request)
+    if request.stored_layers not in get_args(StoredLayers):
+        message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
+        raise InvalidInput(message)
+    sizes = (
+        ("examples", request.count, MOST_EXAMPLES),
+        ("examples in a batch", request.batch_size, MOST_IN_A_BATCH),
+        ("examples in a shard", request.shard_size, MOST_EXAMPLES),
+        ("new tokens", request.max_new_tokens, MOST_ANSWER_TOKENS),
+        ("samples of an answer", request.samples, MOST_SAMPLES),
+    )
+    for what, number, most in sizes:
+        if not 1 <= number <= most:
+            message = f"Got {number:,} {what}; a run may have 1 to {most:,}."
+            raise InvalidInput(message)
+
+
+def _check_revision(request: Request) -> None:
+    if request.revision is not None and (request.model == EMBEDDED or Path(request.model).expanduser().is_dir()):
+        message = (
+            f"Got the revision {request.revision!r} of {request.model}, which is on this machine and has none: a "
+            "revision is a branch, tag or commit of a model on the hub. Leave it out."
+        )
+        raise InvalidInput(message)
+
+
+def _refuse_begun(folder: Path, found: Manifest, request: Request) -> None:
+    if found.answerer is not None:
+        names = [name for name, value in vars(request).items() if getattr(found.request, name) != value]
+        message = (
+            f"{folder} holds another run ({found.request.data} on {found.request.model}; they differ in "
+            f"{', '.join(names)}). Resume that one, or give a new folder."
+        )
+        raise RunError(message)
+
+
+def _make_room(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        message = f"{folder} cannot be a run's folder ({error.strerror or error}). Give a new folder."
+        raise RunError(message) from error
+    # A process that was killed before it wrote the manifest left the examples and its lock at most.
+    if others := [name for name in found if name not in (EXAMPLES, LOCK) and not name.endswith(".tmp")]:
+        message = f"{folder} holds something else, such as {others[0]}. Give a new folder, or an empty one."
+        raise RunError(message)
+
+
+_HALF, _SINGLE = 2, 4  # bytes of a number
+_TABLE = 160  # bytes a token, packed: its text, ids and alternatives; measured on the embedded model
+
+
+def bytes_per_answer(num_tokens: int, *, num_layers: int, num_heads: int, stored_layers: StoredLayers) -> int:
+    """About how many bytes an answer takes on disk, if all layers have attention and some token carries a fact."""
+    stored = window(Settings(layers=stored_layers), captured=tuple(range(num_layers)), num_layers=num_layers)
+    bands = NUM_BANDS * len(stored) * num_heads * (num_tokens + 1) * _HALF
+    means = 2 * len(ALIGNMENTS) * len(OFFSETS) * num_layers * num_heads * _HALF  # of all tokens, and of the fact's
+    picks = len(ALIGNMENTS) * num_layers * _HALF
+    return bands + means + picks + num_tokens * (2 * _SINGLE + _TABLE)

@@ -1,0 +1,485 @@
+"""Work on a run, shard by shard: answer the examples, evaluate and judge them. Killed at any time, it can resume."""
+
+import hashlib
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.datasets.example import Example
+from analysis.quality.judgement import Judgement
+from analysis.quality.measures import Judge, load_judge
+from analysis.runs.create import check_examples, check_known_methods, read_examples
+from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, new_job, only_job
+from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, write_manifest
+from analysis.runs.opened import layers_to_store, read_table
+from analysis.runs.shard import Answered, Failed, answers_path, write_shard
+from analysis.runs.timings import Timing, add_timings
+from rauq.atlas.oracles import facts_for_prompt
+from rauq.errors import ModelNotFound, RauqError, RunError
+from rauq.judges.judges import AskedOnce, Judges
+from rauq.methods.evaluate import evaluate
+from rauq.methods.method import Uncertainty
+from rauq.methods.table import METHODS
+from rauq.parts import answer_text, span_of
+from rauq.spans import tokens_in
+from rauq.trace import Extra, Trace
+
+if TYPE_CHECKING:
+    from rauq.cancellation import Cancel
+    from rauq.errors import Failure
+    from rauq.language_model import LanguageModel
+
+
+_PACKAGES = ("numpy", "torch", "transformers")
+_DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def load_for(request: Request) -> "LanguageModel":
+    """Load the model that a run asks for.
+
+    Raises:
+        ModelNotFound, UnsupportedModel, OutOfMemory, InvalidInput: as `rauq.load_model`.
+    """
+    from rauq.models import load_model
+
+    return load_model(
+        request.model, device=request.device, dtype=request.dtype, revision=request.revision, kind=request.kind
+    )
+
+
+def begun_commit(manifest: Manifest) -> str | None:
+    """The commit of the hub that a run was begun with; None before that, and for a model that has no commit."""
+    revision = manifest.answerer.revision if manifest.answerer else ""
+    return revision if _COMMIT.fullmatch(revision) else None
+
+
+def as_begun(manifest: Manifest) -> Request:
+    """What `load_for` has to load for a run: the commit that it was begun with, for a branch may have moved since."""
+    return replace(manifest.request, revision=begun_commit(manifest) or manifest.request.revision)
+
+
+def with_answerer(folder: Path, manifest: Manifest, lm: "LanguageModel") -> Answerer:
+    """The model as the manifest has it: written there with the packages at the first time, compared at every other.
+
+    Raises:
+        RunError: the run was begun with another model or other packages, or the manifest cannot be written.
+        ModelNotFound: the model's folder has gone since it was loaded.
+    """
+    answerer = _answerer(lm, manifest.request)
+    packages = tuple((name, version(name)) for name in _PACKAGES)
+    found = replace(manifest, answerer=answerer, packages=packages)
+    if manifest.answerer is None:
+        write_manifest(folder, found)
+    elif found != manifest:
+        message = (
+            f"{folder} was begun with {_differences(manifest, found)}. "
+            "Go on with what it was begun with, or score into a new folder."
+        )
+        raise RunError(message)
+    return answerer
+
+
+def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
+    return Answerer(
+        name=lm.name,
+        revision=lm.revision,
+        kind=lm.kind,
+        dtype=lm.dtype,
+        quantisation=lm.quantisation,
+        layers=lm.layers,
+        num_layers=lm.num_layers,
+        num_heads=lm.num_heads,
+        vocab_size=lm.vocab_size,
+        weights_sha256=_sha256(Path(request.model).expanduser()) if lm.revision == "local" else "",
+    )
+
+
+def _sha256(folder: Path) -> str:
+    """What tells the files of a model from others.
+
+    Raises:
+        ModelNotFound: they have gone since they were loaded.
+    """
+    digest = hashlib.sha256()
+    paths = sorted(path for pattern in _DECISIVE for path in folder.glob(pattern))
+    try:
+        for path in paths:
+            with path.open("rb") as file:
+                digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    except FileNotFoundError:
+        paths = []
+    if not paths:
+        message = f"{folder} has gone since its model was loaded. Put it back, and resume the run."
+        raise ModelNotFound(message)
+    return digest.hexdigest()
+
+
+def _differences(before: Manifest, now: Manifest) -> str:
+    sides = [{**vars(side.answerer), **dict(side.packages)} for side in (before, now)]
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value}, not {sides[1][name]}"
+        for name, value in sides[0].items()
+        if value != sides[1].get(name)
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluated:
+    """An answer with its uncertainties in the order of the methods, how long they took, and the tokens put out for it.
+
+    The trace has no extras any more; `tokens` are those of the answer and of its samples.
+    """
+
+    trace: Trace
+    uncertainties: tuple[Uncertainty, ...]
+    timings: tuple[Timing, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation:
+    """How answers are evaluated: by which model, for which request, with which judges."""
+
+    lm: "LanguageModel"
+    request: Request
+    judges: Judges
+
+    @property
+    def draws_samples(self) -> bool:
+        """Whether any method compares samples."""
+        return any("samples" in METHODS[method].needs for method in self.request.methods)
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """What answers have to capture: no more than the methods look at, and no more than the model can give."""
+        return self._at_hand([extra for method in self.request.methods for extra in METHODS[method].extras])
+
+    @property
+    def sample_extras(self) -> tuple[Extra, ...]:
+        """What samples have to capture."""
+        return self._at_hand([extra for method in self.request.methods for extra in METHODS[method].sample_extras])
+
+    def _at_hand(self, asked: Sequence[Extra]) -> tuple[Extra, ...]:
+        there = [extra for extra in self.lm.extras if extra != "focus" or self.judges.idf is not None]
+        return tuple(extra for extra in there if extra in asked)
+
+
+def evaluated(evaluation: Evaluation, number: int, example: Example, trace: Trace, *, cancel: "Cancel") -> Evaluated:
+    """Draw the samples of an example, if a method compares any, and apply every method.
+
+    Once `cancel` is set the samples are cut short, and what is returned is worth nothing.
+    """
+    samples, timings, failure = _drawn(evaluation, number, example, cancel)
+    judges = _for_prompt(evaluation.judges, example.prompt)
+    found = [
+        _timed(method, trace, samples, judges, question=example.question, failure=failure)
+        for method in evaluation.request.methods
+        if not cancel.is_set()
+    ]
+    return Evaluated(
+        trace=replace(trace, extras={}),
+        uncertainties=tuple(uncertainty for uncertainty, _ in found),
+        timings=(*timings, *(timing for _, timing in found)),
+        tokens=sum(len(each.answer_ids) for each in (trace, *samples)),
+    )
+
+
+def _drawn(
+    evaluation: Evaluation, number: int, example: Example, cancel: "Cancel"
+) -> tuple[tuple[Trace, ...], tuple[Timing, ...], str]:
+    """Samples, how long they took, and why there are none although they were asked for."""
+    if not evaluation.draws_samples:
+        return (), (), ""
+    begun = time.perf_counter()
+    try:
+        samples, failure = _samples(evaluation, number, example, cancel), ""
+    except RauqError as error:
+        samples, failure = (), f"Its samples could not be drawn. {error}"[:LONGEST_REASON]
+    tokens, seconds = sum(len(sample.answer_ids) for sample in samples), time.perf_counter() - begun
+    return samples, (Timing(stage="sample", examples=1, seconds=seconds, tokens=tokens),), failure
+
+
+def _samples(evaluation: Evaluation, number: int, example: Example, cancel: "Cancel") -> tuple[Trace, ...]:
+    """The same ones in whatever batch and after whatever stop: their seed is of the run and the example."""
+    request = evaluation.request
+    seed = int(np.random.SeedSequence((request.seed, number)).generate_state(1)[0])
+    drawn = evaluation.lm.sample(
+        example.prompt,
+        k=request.samples,
+        seed=seed,
+        max_new_tokens=request.max_new_tokens,
+        stop=request.stop,
+        chat=request.chat,
+        extras=evaluation.sample_extras,
+        idf=evaluation.judges.idf,
+        cancel=cancel,
+    )
+    return tuple(drawn)
+
+
+def _for_prompt(judges: Judges, prompt: str) -> Judges:
+    """The judges as they are asked about one answer: what is known of its prompt, and no pair of texts twice."""
+    nli = None if judges.nli is None else AskedOnce(judges.nli)
+    return replace(judges, nli=nli, facts=facts_for_prompt(prompt))
+
+
+def _timed(
+    method: str, trace: Trace, samples: tuple[Trace, ...], judges: Judges, *, question: str, failure: str
+) -> tuple[Uncertainty, Timing]:
+    spared = judges.nli.spared if isinstance(judges.nli, AskedOnce) else 0.0
+    begun = time.perf_counter()
+    if failure and "samples" in METHODS[method].needs:
+        found = Uncertainty(math.nan, failure)
+    else:
+        found = _evaluate(method, trace, samples, judges, question)
+    seconds = time.perf_counter() - begun
+    if isinstance(judges.nli, AskedOnce):
+        seconds += judges.nli.spared - spared
+    return found, Timing(stage="method", examples=1, seconds=seconds, method=method)
+
+
+def _evaluate(method: str, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str) -> Uncertainty:
+    """A number that is infinite would rank above all others, and says no more than that it is none."""
+    found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method]
+    if math.isinf(found):
+        return Uncertainty(math.nan, "it is infinite")
+    return Uncertainty(found, found.reason[:LONGEST_REASON])
+
+
+OnDone = Callable[[int, int], None]
+"""Told of how many examples more are done, and how many tokens were put out for them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcomes:
+    """What became of each example of a shard, in order, and how long that took."""
+
+    rows: tuple[Answered | Failed, ...]
+    timings: tuple[Timing, ...]
+
+
+def batches_of(examples: Sequence[Example], size: int) -> list[list[int]]:
+    """Places of a shard's examples, batch by batch: answers to generate, then answers to read.
+
+    Within a batch prompts are alike in group and length, since a batch is as slow as the longest in it. Batches depend
+    on the shard's examples alone, so that a resumed run has those of one that was never stopped.
+    """
+
+    def likeness(place: int) -> tuple[str, int]:
+        return examples[place].group, len(examples[place].prompt) + len(examples[place].answer or "")
+
+    asked = [place for place, example in enumerate(examples) if example.answer is None]
+    given = [place for place, example in enumerate(examples) if example.answer is not None]
+    ordered = [sorted(places, key=likeness) for places in (asked, given)]
+    return [places[start : start + size] for places in ordered for start in range(0, len(places), size)]
+
+
+def answer_shard(
+    evaluation: Evaluation,
+    numbers: range,
+    examples: Sequence[Example],
+    *,
+    judge: Judge,
+    cancel: "Cancel",
+    on_done: OnDone,
+) -> Outcomes | None:
+    """Answer the examples of these numbers, or read the answers they have, one outcome each; None once cancelled."""
+    chosen = examples[numbers.start : numbers.stop]
+    results: dict[int, Evaluated | Failure] = {}
+    timings: list[Timing] = []
+    for places in batches_of(chosen, evaluation.request.batch_size):
+        begun = time.perf_counter()
+        found = [] if cancel.is_set() else _run(evaluation, [chosen[place] for place in places], cancel)
+        if cancel.is_set():
+            return None
+        timings.append(_generating(found, time.perf_counter() - begun))
+        batch = dict(zip(places, found, strict=True))
+        for part in _parts(places, evaluation):
+            own = {place: _evaluated(evaluation, numbers[place], chosen[place], batch[place], cancel) for place in part}
+            if cancel.is_set():
+                return None
+            results |= own
+            on_done(len(part), sum(each.tokens for each in own.values() if isinstance(each, Evaluated)))
+    ordered = [results[place] for place in range(len(chosen))]
+    timings += [timing for each in ordered if isinstance(each, Evaluated) for timing in each.timings]
+    return Outcomes(rows=_rows(numbers, chosen, ordered, judge), timings=tuple(timings))
+
+
+def _parts(places: Sequence[int], evaluation: Evaluation) -> list[Sequence[int]]:
+    """What is told as done at once: a batch, or where samples are drawn, which takes longest, each of its examples."""
+    return [[place] for place in places] if evaluation.draws_samples else [places]
+
+
+def _evaluated(
+    evaluation: Evaluation, number: int, example: Example, result: "Trace | Failure", cancel: "Cancel"
+) -> "Evaluated | Failure":
+    return evaluated(evaluation, number, example, result, cancel=cancel) if isinstance(result, Trace) else result
+
+
+def _generating(found: "Sequence[Trace | Failure]", seconds: float) -> Timing:
+    tokens = sum(len(result.answer_ids) for result in found if isinstance(result, Trace))
+    return Timing(stage="generate", examples=len(found), seconds=seconds, tokens=tokens)
+
+
+def _rows(
+    numbers: range, examples: Sequence[Example], results: "Sequence[Evaluated | Failure]", judge: Judge
+) -> tuple[Answered | Failed, ...]:
+    """What is kept of each: with quality, and the tokens that carry the fact."""
+    answered = [example for example, result in zip(examples, results, strict=True) if isinstance(result, Evaluated)]
+    answers = [answer_text(result.trace) for result in results if isinstance(result, Evaluated)]
+    judgements = iter(judge(answered, answers))
+    return tuple(
+        _answered(number, result, next(judgements))
+        if isinstance(result, Evaluated)
+        else Failed(number=number, error=str(result.error))
+        for number, result in zip(numbers, results, strict=True)
+    )
+
+
+def _answered(number: int, result: Evaluated, judgement: Judgement) -> Answered:
+    return Answered(
+        number=number,
+        trace=result.trace,
+        fact=_fact(result.trace, judgement),
+        quality=judgement.quality,
+        quality_reason=judgement.reason,
+        uncertainties=result.uncertainties,
+    )
+
+
+def _fact(trace: Trace, judgement: Judgement) -> np.ndarray:
+    """Which tokens (N,) carry the fact; characters are counted in the text that was judged, the answer part."""
+    start, stop = span_of(trace.thinking, len(trace.answer_ids), "answer")
+    fact = np.zeros(len(trace.answer_ids), dtype=bool)
+    fact[start:stop] = tokens_in(trace.answer_tokens[start:stop], judgement.facts)
+    return fact
+
+
+def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":
+    """One batch, of examples that all have an answer or all have none."""
+    lm, request, idf = evaluation.lm, evaluation.request, evaluation.judges.idf
+    prompts = [example.prompt for example in examples]
+    answers = [example.answer for example in examples if example.answer is not None]
+    if answers:
+        pairs = list(zip(prompts, answers, strict=True))
+        found = lm.read_batch(pairs, batch_size=len(pairs), chat=request.chat, extras=evaluation.extras, idf=idf)
+        return list(found)
+    return list(
+        lm.generate_batch(
+            prompts,
+            batch_size=len(prompts),
+            max_new_tokens=request.max_new_tokens,
+            stop=request.stop,
+            chat=request.chat,
+            last_row=True,
+            extras=evaluation.extras,
+            idf=idf,
+            cancel=cancel,
+        )
+    )
+
+
+def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None) -> Status:
+    """Answer what a run still lacks, and return how far it came: "finished", or "stopped" by `cancel`.
+
+    A file named `stop` in the folder stops it too. Shards that are whole stay; broken ones are answered again.
+
+    Raises:
+        RunError: another job is at it, it was begun with another model or other packages, this version lacks one of
+            its methods, or it cannot be written.
+        RauqError: the model cannot be loaded, or quality cannot be measured.
+    """
+    with only_job(folder):
+        manifest, examples = read_manifest(folder), read_examples(folder)
+        check_examples(folder, manifest, examples)
+        _tidy(folder)
+        job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
+        try:
+            _answer_all(job, manifest, examples, Stop(folder, cancel))
+        except KeyboardInterrupt:
+            job.end("stopped", how_to_resume(folder))
+            raise
+        except Exception as error:
+            job.end("failed", str(error) if isinstance(error, RauqError) else f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            (folder / STOP).unlink(missing_ok=True)
+        return job.status
+
+
+def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
+    still_open = _still_open(job, manifest)
+    if still_open:
+        check_known_methods(manifest.request)
+        judge, evaluation = _judge(manifest.request), evaluation_of(manifest)
+        answerer = with_answerer(job.folder, manifest, evaluation.lm)
+        stored = layers_to_store(manifest, answerer)
+        job.begin_answering()
+        for shard in still_open:
+            outcomes = answer_shard(
+                evaluation, manifest.numbers(shard), examples, judge=judge, cancel=stop, on_done=job.count
+            )
+            if outcomes is None:
+                job.end("stopped", how_to_resume(job.folder))
+                return
+            write_shard(job.folder, shard, outcomes.rows, stored=stored)
+            add_timings(job.folder, shard, outcomes.timings)
+            job.save(examples=len(outcomes.rows), failed=sum(isinstance(row, Failed) for row in outcomes.rows))
+    job.tell(state="finished", message="")
+
+
+def _still_open(job: Job, manifest: Manifest) -> list[int]:
+    """The shards to answer; what is whole is counted, what is broken is said."""
+    if manifest.answerer is None:
+        job.tell()
+        return list(range(manifest.num_shards))
+    saved, failed = 0, 0
+    still_open: list[int] = []
+    faults: list[str] = []
+    for shard in range(manifest.num_shards):
+        try:
+            errors = read_table(job.folder, manifest, manifest.answerer, shard)["error"]
+            saved, failed = saved + len(errors), failed + int((errors != "").sum())
+        except RunError as error:
+            still_open.append(shard)
+            faults += [str(error)] if answers_path(job.folder, shard).exists() else []
+    job.tell(saved=saved, failed=failed, message=" ".join(faults))
+    return still_open
+
+
+def _judge(request: Request) -> Judge:
+    """Loaded before the model, since it tells at once what it lacks."""
+    return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
+
+
+def evaluation_of(manifest: Manifest) -> Evaluation:
+    """The model and the judges of a run, loaded.
+
+    The judges come first: they are smaller than the model, as a rule, and may be missing.
+    """
+    from rauq.judges.loading import load_judges
+
+    request = manifest.request
+    judges = load_judges(
+        nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
+    )
+    return Evaluation(lm=load_for(as_begun(manifest)), request=request, judges=judges)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what a killed job left half-written, and a wish to stop that came after its end."""
+    for path in (*folder.glob(".*.tmp"), folder / STOP):
+        path.unlink(missing_ok=True)
+
+
+def how_to_resume(folder: Path) -> str:
+    """The command that goes on with a run."""
+    return f"To go on: python -m analysis score --out {folder} --resume"
