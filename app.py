@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.shell import GOTO, SHELL, configure
+from pages.ui.shared.entrypoint import GOTO, SHELL, configure
 
 PAGES = {
     "inspect": st.Page("pages/inspect.py", title="Inspect", url_path="inspect"),

@@ -1,24 +1,23 @@
 """Compare: two answers side by side, or one answer and how else it could have gone on."""
 
-from pages.ui import state
-from pages.ui.compare import answers_at_hand, making
-from pages.ui.compare.answers_at_hand import Answer
-from pages.ui.compare.pickers import pickers
+from pages.ui.compare import answers
+from pages.ui.compare.answers import Answer
+from pages.ui.compare.form import pickers
+from pages.ui.compare.layout import empty_stage, follow, views
 from pages.ui.compare.settings import settings_of_both
-from pages.ui.compare.stage import empty_stage, follow
-from pages.ui.compare.views import views
-from pages.ui.errors import show_error
-from pages.ui.shell import require_shell
+from pages.ui.shared import state
+from pages.ui.shared.entrypoint import require_shell
+from pages.ui.shared.errors import show_error
 from rauq.errors import RauqError
 
 
 def compare(a: Answer, b: Answer) -> None:
     """The two answers, or, while another is being made, A and how that one grows."""
     pickers(a, b)
-    if error := making.problem():
+    if error := answers.problem():
         show_error(error)
     settings = settings_of_both(a.trace, b.trace)
-    job = making.job()
+    job = answers.job()
     if job is not None:
         follow(job, a, settings[0])
     else:
@@ -26,10 +25,10 @@ def compare(a: Answer, b: Answer) -> None:
 
 
 require_shell("compare")
-answers_at_hand.bring_back_url()
-making.collect()
+answers.bring_back_url()
+answers.collect()
 try:
-    pair = answers_at_hand.pair()
+    pair = answers.pair()
     if pair is None:
         empty_stage()
     else:
@@ -37,4 +36,4 @@ try:
 except RauqError as error:
     show_error(error)
 state.tell_notices()
-answers_at_hand.remember_url()
+answers.remember_url()

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pages.ui import inputs, state
-from pages.ui.errors import show_error
-from pages.ui.scoring import settings_form
-from pages.ui.shell import require_shell
-from pages.ui.stage import asking_stage, empty_stage, follow
-from pages.ui.views import show_answer
+from pages.ui.inspect import form as inspect_form
+from pages.ui.inspect.layout import asking_stage, empty_stage, follow, show_answer
+from pages.ui.shared import state
+from pages.ui.shared.entrypoint import require_shell
+from pages.ui.shared.errors import show_error
+from pages.ui.shared.settings_form import settings_form
 from rauq.errors import RauqError
 
 require_shell("inspect")
@@ -20,7 +20,7 @@ try:
 except RauqError as error:
     damage = error
 trace = shown.trace if shown else None
-request = inputs.current_request()
+request = inspect_form.current_request()
 refusal = job.error if job is not None and job.request == request else None  # not one that was mended since
 
 form = st.sidebar.container()  # the answer is drawn before the form is: it is what one looks for
@@ -37,15 +37,15 @@ else:
         empty_stage()
 
 with form:
-    inputs.request_form()
+    inspect_form.request_form()
     count = st.empty()
     with count:
-        inputs.last_count()
-    inputs.run_buttons(request, live=at_work is not None)
+        inspect_form.last_count()
+    inspect_form.run_buttons(request, live=at_work is not None)
     settings_form(trace)
-    inputs.open_form()
+    inspect_form.open_form()
 state.tell_notices()
 state.remember_url()
 if not at_work:
     with count:  # last, since it may load the model
-        inputs.token_count(request, trace, told=refusal, may_load=shown is not None)
+        inspect_form.token_count(request, trace, told=refusal, may_load=shown is not None)

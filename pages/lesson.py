@@ -1,9 +1,9 @@
 """Lesson: RAUQ in eight steps on recorded generations, and a game."""
 
-from pages.ui.errors import show_error
 from pages.ui.lesson import no_recordings, show_lesson
 from pages.ui.lesson.content import content
-from pages.ui.shell import require_shell
+from pages.ui.shared.entrypoint import require_shell
+from pages.ui.shared.errors import show_error
 from rauq import RauqError
 
 require_shell("lesson")

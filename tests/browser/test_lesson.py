@@ -8,8 +8,7 @@ from playwright.sync_api import expect
 
 import rauq
 from analysis.lesson import BY_HAND, puzzle
-from pages.ui.lesson.content import WRONG, content
-from pages.ui.lesson.steps import steps
+from pages.ui.lesson.content import WRONG, content, steps
 from rauq.atlas.recorded import find_recorded, load_game
 from tests.browser.inspecting import go_to, rested
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import answers, cache
+from pages.ui.host import cache
+from pages.ui.shared import answers
 from rauq.atlas.recorded import load_recorded
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.runs.library import FOLDER_VARIABLE
-from pages.ui import cache, hosting, links
+from pages.ui.host import cache, hosting
+from pages.ui.shared import url_state
 from rauq.atlas import recorded
 from tests.chat_templates import CHATML, chat_model
 
@@ -36,7 +37,7 @@ def open_app(monkeypatch, tmp_path):
             page.query_params[name] = value
         if trace is not None:
             cache.answers().traces[NAME] = trace
-            page.query_params[links.KEPT] = NAME
+            page.query_params[url_state.KEPT] = NAME
         return page.run()
 
     return run

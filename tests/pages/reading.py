@@ -5,8 +5,9 @@ from base64 import b64decode
 
 import numpy as np
 
-from pages.ui import answers, jobs, links, state
-from pages.ui.linked_views.payload import MOST_STEPS
+from pages.ui.host import jobs
+from pages.ui.inspect.linked_views.payload import MOST_STEPS
+from pages.ui.shared import answers, state, url_state
 
 
 def views(page):
@@ -21,12 +22,12 @@ def views(page):
 
 def shown_trace(page):
     """The answer that the page shows, from the store that its URL leads to."""
-    return answers.find(page.query_params[links.KEPT])
+    return answers.find(page.query_params[url_state.KEPT])
 
 
 def settings_of(page):
     """The URL without what names the answer."""
-    return {name: value for name, value in page.query_params.items() if name not in (links.KEPT, links.EXAMPLE)}
+    return {name: value for name, value in page.query_params.items() if name not in (url_state.KEPT, url_state.EXAMPLE)}
 
 
 def charts(page):

@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from pages.ui import links, state
-from pages.ui.links import Asked, asking, read_asked
+from pages.ui.shared import state, url_state
+from pages.ui.shared.url_state import Asked, asking, read_asked
 from rauq.sampling import Sampling
 from rauq.trace import Alternative
 from tests.architectures import save_tiny
@@ -21,7 +21,7 @@ UNLIKELY = ((Alternative(99, "a", -0.1),),) * 3
 
 def brought(trace):
     """What a link to an answer asks for where it is opened."""
-    return read_asked(dict(parse_qsl(urlsplit(links.link("http://here/inspect", {}, trace)).query)))
+    return read_asked(dict(parse_qsl(urlsplit(url_state.link("http://here/inspect", {}, trace)).query)))
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def brought(trace):
     [
         {"sampling": DRAWN},
         {"sampling": Sampling(temperature=0.05, top_p=0.05, seed=0)},
-        {"sampling": Sampling(temperature=2, seed=links.LARGEST_SEED), "stop_reason": "length"},
-        {"sampling": Sampling(seed=links.LARGEST_SEED + 1)},
+        {"sampling": Sampling(temperature=2, seed=url_state.LARGEST_SEED), "stop_reason": "length"},
+        {"sampling": Sampling(seed=url_state.LARGEST_SEED + 1)},
         {"sampling": None, "kind": "instruct", "stop_reason": "given"},
         {"sampling": None, "kind": "base", "stop_reason": "eos"},
     ],

@@ -10,10 +10,10 @@ import pytest
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import open_run
 from analysis.runs.shard import OFFSETS
-from pages.ui.answer_sets.asked import Asked, fitted, read_asked, thresholds
-from pages.ui.answer_sets.chosen import choose
-from pages.ui.of_run.chosen import counts
-from pages.ui.of_run.filters import Filters, Span, passing, written_span
+from pages.ui.answer_sets.controls import choose
+from pages.ui.answer_sets.query import Asked, fitted, read_asked, thresholds
+from pages.ui.shared.run_filters import Filters, Span, passing, written_span
+from pages.ui.shared.run_page import counts
 from rauq import Settings
 from tests.pages.sets import make
 from tests.shards import change_arrays, without_picks

@@ -13,7 +13,7 @@ from analysis.answer_sets.sides import Sides
 from analysis.quality.judgement import Thresholds
 from analysis.stats import estimate, spearman
 from pages.ui.answer_sets import sentences
-from pages.ui.of_run.chosen import Counts, about_counts
+from pages.ui.shared.run_page import Counts, about_counts
 
 NUM = 60
 CORRECT = np.arange(NUM) < NUM // 2

@@ -2,10 +2,12 @@
 
 import pytest
 
-from pages.ui import cache, inputs, state
-from pages.ui.examples import EXAMPLES
-from pages.ui.hosting import ModelChoice
-from pages.ui.jobs import Request
+from pages.ui.host import cache
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.jobs import Request
+from pages.ui.inspect import form
+from pages.ui.inspect.form import EXAMPLES
+from pages.ui.shared import state
 from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, views, written
 from tests.traces import make_trace
@@ -160,7 +162,7 @@ def test_after_a_chat_template_no_space_is_offered(open_app, chat_folder):
 
 def test_a_refused_request_shows_no_count_of_another_prompt_or_model(open_app):
     page = written(open_app(), prompt="Where is Lima?").run()
-    page.session_state["_count"] = (inputs._counted_for(Request(model=ModelChoice(name="other"), prompt="a b")), "OLD")
+    page.session_state["_count"] = (form._counted_for(Request(model=ModelChoice(name="other"), prompt="a b")), "OLD")
     page = finished(written(page, prompt="word " * 5000).button(key="run").click().run())
     assert page.error
     said = interpreted(page)
@@ -170,9 +172,9 @@ def test_a_refused_request_shows_no_count_of_another_prompt_or_model(open_app):
 
 def test_the_count_of_one_model_is_not_that_of_another():
     one, other = (Request(model=ModelChoice(name=name), prompt="a") for name in ("one", "other"))
-    assert inputs._counted_for(one) != inputs._counted_for(other)
+    assert form._counted_for(one) != form._counted_for(other)
     precise = Request(model=ModelChoice(name="one", dtype="float32"), prompt="a")
-    assert inputs._counted_for(precise) == inputs._counted_for(one)
+    assert form._counted_for(precise) == form._counted_for(one)
 
 
 @pytest.mark.parametrize(("stop_reason", "offered"), [("given", True), ("eos", True), ("stop", False)])

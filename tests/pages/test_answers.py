@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from pages.ui import answers, cache
+from pages.ui.host import cache
+from pages.ui.shared import answers
 from tests.traces import make_trace
 
 SIZE = make_trace().attention.nbytes

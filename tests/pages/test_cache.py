@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 import rauq
-from pages.ui import cache, turns
-from pages.ui.hosting import ModelChoice
-from pages.ui.jobs import Request
+from pages.ui.host import cache, model_queue
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.jobs import Request
 from rauq.errors import InvalidInput, OutOfMemory
 from tests.architectures import save_tiny
 from tests.pages.reading import started
@@ -170,10 +170,10 @@ def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
     base, instruct = (cache.model(replace(choice, kind=kind)) for kind in ("base", "instruct"))
     assert (base.kind, instruct.kind) == ("base", "instruct")
     assert base.model is instruct.model
-    assert turns.queue(base) is turns.queue(instruct)
-    with turns.turn(base, threading.Event()):
-        assert turns.is_in_use(instruct)
-    assert not turns.is_in_use(instruct)
+    assert model_queue.queue(base) is model_queue.queue(instruct)
+    with model_queue.turn(base, threading.Event()):
+        assert model_queue.is_in_use(instruct)
+    assert not model_queue.is_in_use(instruct)
     with pytest.raises(InvalidInput, match="Unknown kind 'odd'; choose one of base, instruct"):
         cache.model(replace(choice, kind="odd"))
 
@@ -190,7 +190,7 @@ def test_what_is_free_includes_the_model_that_leaves_unless_a_job_uses_it(tmp_pa
     assert found.bytes_free == 1000 + found.bytes_needed
     assert found.fits
     assert not cache.in_use()
-    with turns.turn(model, threading.Event()):
+    with model_queue.turn(model, threading.Event()):
         assert cache.in_use()
         assert cache.examine(second).bytes_free == 1000
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui import cache
+from pages.ui.host import cache
 from rauq import Settings
 from rauq.trace import Alternative
 from tests.answers import random_trace

@@ -7,8 +7,9 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 import rauq
-from pages.ui import cache, jobs, state, told
-from pages.ui.model_form import model_of
+from pages.ui.host import cache, jobs
+from pages.ui.shared import state, url_state
+from pages.ui.shared.model_form import model_of
 from rauq.atlas import recorded
 from rauq.errors import InvalidInput
 from rauq.trace import Alternative
@@ -236,7 +237,7 @@ def test_a_branch_outlasts_a_run_that_is_cut_short_while_it_becomes_b(slow, monk
     job.cancel.set()
     assert job.done.wait(30)
     with monkeypatch.context() as patched:
-        patched.setattr(told, "write", cut_short)
+        patched.setattr(url_state, "write", cut_short)
         page.run()
     assert shown(page.run(), "b") is job.trace
     assert JOB not in page.session_state

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui import cache
+from pages.ui.host import cache
 from rauq import Settings
 from tests.pages.comparing import BESIDE, FIRST, charts, choose, interpreted, kept, of, open_compare, strips, unfold
 from tests.traces import make_trace

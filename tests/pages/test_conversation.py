@@ -5,11 +5,13 @@ import json
 import pytest
 
 from analysis.two_answers.comparison import same_prompt
-from pages.ui import cache, inputs, state
-from pages.ui.examples import EXAMPLES
-from pages.ui.hosting import ModelChoice
-from pages.ui.jobs import Branch, Request, check_answer
-from pages.ui.links import Asked, asking, link, read_asked, read_context, read_options
+from pages.ui.host import cache
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.jobs import Branch, Request, check_answer
+from pages.ui.inspect import form
+from pages.ui.inspect.form import EXAMPLES
+from pages.ui.shared import state
+from pages.ui.shared.url_state import Asked, asking, link, read_asked, read_context, read_options
 from rauq.errors import InvalidInput
 from rauq.messages import Message
 from tests.chat_templates import CHATML
@@ -196,7 +198,7 @@ def test_a_conversation_goes_on_under_the_answer(open_app, chat_folder):
 
 
 def test_an_example_taken_beside_a_conversation_begins_anew(open_app, monkeypatch):
-    monkeypatch.setattr(inputs, "begin", lambda job: job.done.set())
+    monkeypatch.setattr(form, "begin", lambda job: job.done.set())
     page = open_app(conversation_trace())
     page.selectbox(key="_example").select_index(0).run()
     assert fields(page) == (EXAMPLES[0].prompt, "")

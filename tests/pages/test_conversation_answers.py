@@ -3,8 +3,10 @@
 import pytest
 
 import rauq
-from pages.ui import cache, conversation, state
-from pages.ui.hosting import ModelChoice
+from pages.ui.host import cache
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.inspect import form
+from pages.ui.shared import state
 from rauq.messages import Message
 from tests.analysis.exports.test_python_code import loaded
 from tests.analysis.exports.test_python_code import written as saved_script
@@ -15,7 +17,7 @@ from tests.real_models import SMOLLM2
 
 
 def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_folder):
-    field = f"{conversation._OPTION}enable_thinking"
+    field = f"{form._OPTION}enable_thinking"
     cache.model(ModelChoice(name=chat_folder))
     page = open_app()
     assert field not in {box.key for box in page.selectbox}  # which is of another model
@@ -45,7 +47,7 @@ def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_fo
 def test_an_option_that_the_model_does_not_know_can_be_left_out(open_app):
     page = open_app(conversation_trace(template_options={"today": HOSTILE, "day": "3"}))
     assert not page.exception
-    page.selectbox(key=f"{conversation._OPTION}today").set_value(None).run()
+    page.selectbox(key=f"{form._OPTION}today").set_value(None).run()
     assert page.session_state[state.OPTIONS] == {"day": "3"}
     assert "evil" not in interpreted(page)
 

@@ -8,8 +8,8 @@ import rauq
 from analysis.evidence import record as module
 from analysis.evidence.record import SUBJECTS, save
 from analysis.runs import library
-from pages.ui import cache, hosting
-from pages.ui.evidence import check_view
+from pages.ui.evidence import layout
+from pages.ui.host import cache, hosting
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
 from tests.evidence import KEPT, MISSED, make_record, peers_memory, peers_time
@@ -173,8 +173,8 @@ def tiny():
 def checked(page):
     """The page once its check is done; the polling is the browser's part."""
     page.button(key="check_now").click().run()
-    if check_view.JOB in page.session_state:
-        assert page.session_state[check_view.JOB].done.wait(60)
+    if layout.JOB in page.session_state:
+        assert page.session_state[layout.JOB].done.wait(60)
     return page.run()
 
 
@@ -182,7 +182,7 @@ def test_a_model_is_checked_when_it_is_asked_for(monkeypatch, tiny):
     monkeypatch.setattr(cache, "model", lambda _choice, **_options: tiny)
     monkeypatch.setattr(cache, "if_loaded", lambda _choice: tiny)
     page = open_evidence(view="check")
-    page.text_area(key=check_view.PROMPT).set_value(HOSTILE).run()
+    page.text_area(key=layout.PROMPT).set_value(HOSTILE).run()
     checked(page)
     assert not page.exception
     assert "The captured attention is the model's own" in page.header[0].value
@@ -215,7 +215,7 @@ def test_a_host_checks_its_own_models_and_takes_no_longer_prompts_than_elsewhere
     monkeypatch.setenv(hosting.MODELS_VARIABLE, "first,second")
     page = open_evidence(view="check")
     assert chosen(page, "Model").options == ["first", "second"]
-    page.text_area(key=check_view.PROMPT).set_value("x" * (hosting.HOST.characters + 1)).run()
+    page.text_area(key=layout.PROMPT).set_value("x" * (hosting.HOST.characters + 1)).run()
     checked(page)
     assert not page.exception
     assert page.error[0].value == "This input cannot be used"

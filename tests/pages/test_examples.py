@@ -3,7 +3,7 @@
 import pytest
 
 import rauq
-from pages.ui.examples import EXAMPLES
+from pages.ui.inspect.form import EXAMPLES
 from rauq import report
 
 SHOWN = {

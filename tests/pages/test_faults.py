@@ -6,9 +6,11 @@ import threading
 import pytest
 import torch
 
-from pages.ui import cache, inputs, jobs, state
-from pages.ui.examples import EXAMPLES
-from pages.ui.hosting import ModelChoice
+from pages.ui.host import cache, jobs
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.inspect import form
+from pages.ui.inspect.form import EXAMPLES
+from pages.ui.shared import state
 from rauq.atlas import recorded
 from tests.architectures import save_tiny
 from tests.pages.reading import choose, finished, interpreted, shown_trace, views, written
@@ -130,7 +132,7 @@ BAD_FILES = {
     "a pickle": b"\x80\x04\x95\x17\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94.",
     "no trace": b"GIF89a",
     "a huge header": (2**62).to_bytes(8, "little") + GOOD[8:],
-    "huge": bytes(inputs.MOST_MEGABYTES * 2**20 + 1),
+    "huge": bytes(form.MOST_MEGABYTES * 2**20 + 1),
     "hostile words": GOOD.replace(b'kind\\": \\"base', b'kind\\": \\"![]('),
 }
 

@@ -9,9 +9,11 @@ import pytest
 import rauq
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import MOST_EXAMPLES, MOST_SAMPLES
-from pages.ui import cache, hosting, inputs, jobs, session_runs, state
-from pages.ui.hosting import HOST, OWN, Limits, ModelChoice
-from pages.ui.jobs import Branch, Request
+from pages.ui.host import cache, hosting, jobs, session_runs
+from pages.ui.host.hosting import HOST, OWN, Limits, ModelChoice
+from pages.ui.host.jobs import Branch, Request
+from pages.ui.inspect import form
+from pages.ui.shared import state
 from rauq.errors import InvalidInput
 from tests.pages.comparing import open_compare
 from tests.pages.reading import interpreted, started, written
@@ -132,7 +134,7 @@ def test_a_request_that_oversteps_a_limit_is_refused_at_once(asked, says):
 
 @pytest.mark.usefixtures("nothing_is_read")
 def test_the_tokens_of_a_prompt_that_is_too_long_are_not_counted():
-    assert "8,001 characters of prompt" in str(inputs._counted(Request(model=ATLAS, prompt=LONG)))
+    assert "8,001 characters of prompt" in str(form._counted(Request(model=ATLAS, prompt=LONG)))
 
 
 def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui import state
-from pages.ui.examples import EXAMPLES
+from pages.ui.inspect.form import EXAMPLES
+from pages.ui.shared import state
 from rauq.atlas import recorded
 from tests.answers import random_trace
 from tests.pages.reading import charts, choose, interpreted, settings_of, views

@@ -11,11 +11,13 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 import rauq
-from pages.ui import cache, hosting, inputs, jobs, state, told, turns
-from pages.ui.compare import making
-from pages.ui.evidence import check_view
-from pages.ui.hosting import ModelChoice
-from pages.ui.jobs import Job, Request
+from pages.ui.compare import answers
+from pages.ui.evidence import layout
+from pages.ui.host import cache, hosting, jobs, model_queue
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.jobs import Job, Request
+from pages.ui.inspect import form
+from pages.ui.shared import state, url_state
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.errors import InvalidInput
 from tests.gguf_files import save_gguf
@@ -128,7 +130,7 @@ def test_jobs_on_one_model_take_turns(slow):
 
 def in_line(slow, count):
     """That many jobs, each begun once the one before it stood in the line."""
-    line = turns.queue(slow)
+    line = model_queue.queue(slow)
     several = []
     for number in range(count):
         several.append(started(replace(REQUEST, prompt=f"Number {number}?")))
@@ -188,7 +190,7 @@ def test_what_is_counted_in_is_counted_in_one_step(monkeypatch):
 def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
     first, second, third = in_line(slow, 3)
     second.cancel.set()
-    assert isinstance(ended(second).error, turns.Stopped)
+    assert isinstance(ended(second).error, model_queue.Stopped)
     assert first.live
     assert third.live
     slow.go_on.set()
@@ -201,7 +203,7 @@ def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
     with cache._loaded().lock:
         job = started(REQUEST)
         job.cancel.set()
-        assert isinstance(ended(job).error, turns.Stopped)
+        assert isinstance(ended(job).error, model_queue.Stopped)
     assert slow.calls == 0
 
 
@@ -222,7 +224,7 @@ def test_dequantising_is_told_and_can_be_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(rauq, "load_model", loaded, raising=False)
     job = jobs.prepare(replace(REQUEST, model=ModelChoice(name=str(tmp_path / "tiny.gguf"))))
     jobs.begin(job)
-    assert isinstance(ended(job).error, turns.Stopped)
+    assert isinstance(ended(job).error, model_queue.Stopped)
     assert len(told) == 1
     assert re.fullmatch(r"Dequantising the weights, once for this file: [\d.]+ kB of 178\.0 kB", told[0])
     monkeypatch.setattr(rauq, "load_model", load, raising=False)
@@ -246,7 +248,7 @@ def test_five_clicks_are_one_generation(slow, open_app):
     assert slow.calls == 1
 
 
-@pytest.mark.parametrize("click", [inputs.run, lambda: making.start(REQUEST), check_view._start])
+@pytest.mark.parametrize("click", [form.run, lambda: answers.start(REQUEST), layout._start])
 def test_a_click_that_the_next_one_cuts_short_begins_nothing(click, monkeypatch):
     monkeypatch.setattr(st, "session_state", Overtaken(prompt="Where?"))
     begun = []
@@ -266,7 +268,7 @@ def test_an_answer_outlasts_a_run_that_is_cut_short_while_it_takes_it_over(slow,
     slow.go_on.set()
     assert page.session_state[state.JOB].done.wait(30)
     with monkeypatch.context() as patched:
-        patched.setattr(told, "write", cut_short)
+        patched.setattr(url_state, "write", cut_short)
         page.run()
     assert shown_trace(page.run()).answer == " Lima"
 

@@ -11,8 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.lesson import place
-from pages.ui.lesson.content import content
-from pages.ui.lesson.steps import LONGEST, deciding, steps
+from pages.ui.lesson.content import LONGEST, content, deciding, steps
 from rauq.atlas import recorded
 from rauq.errors import TraceFileError
 from rauq.report import SMALLEST_COLLAPSE

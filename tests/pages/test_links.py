@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, unquote_plus, urlsplit
 import numpy as np
 import pytest
 
-from pages.ui import links
-from pages.ui.links import (
+from pages.ui.shared import url_state
+from pages.ui.shared.url_state import (
     LONGEST,
     MOST_TOKENS,
     USUAL_TOKENS,
@@ -219,7 +219,7 @@ def test_marks_are_told_once_each_and_in_order():
     [("0", 0), ("007", 7), ("999999999", 999_999_999), *((bad, None) for bad in ("1" * 10, "", "-1", "1.0", "٣", "²"))],
 )
 def test_a_number_of_a_link_is_from_0_up_or_none(text, value):
-    assert links.number(text) == value
+    assert url_state.number(text) == value
 
 
 def test_the_prompt_of_a_link_is_escaped_whole():

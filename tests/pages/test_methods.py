@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.runs import library
 from analysis.runs.timings import Alone, Cost
-from pages.ui.links import PUBLISHED
+from pages.ui.shared.url_state import PUBLISHED
 from tests.analysis.report.made_run import rename_methods
 from tests.pages.sets import APP, clicked, drawn, make, said, undefined
 
@@ -165,7 +165,7 @@ def test_the_best_of_a_column_is_bold_and_the_best_two_carry_a_sign():
 def test_rauq_is_found_at_a_glance_and_costs_stand_before_the_groups(monkeypatch):
     alone = Alone(overhead=0.02, low=-0.01, high=0.05, pairs=30)
     known = [Cost("rauq", 0.5, 0.25, alone=alone), *(Cost(method, 0.5, 0.25) for method in OTHERS)]
-    monkeypatch.setattr("pages.ui.cache.costs", lambda _run: known)
+    monkeypatch.setattr("pages.ui.host.cache.costs", lambda _run: known)
     table = open_methods(run="small").dataframe[0]
     own = table.value["0"].tolist().index("RAUQ")
     tinted = re.findall(r"row(\d+)_col\d+[^}]*background-color", table.proto.arrow_data.styler.styles)

@@ -8,9 +8,10 @@ from contextlib import nullcontext
 import pytest
 
 import rauq
-from pages.ui import cache, state, turns
-from pages.ui.hosting import MOST_TOKENS, ModelChoice
-from pages.ui.model_form import DEVICES, DTYPES, KINDS
+from pages.ui.host import cache, model_queue
+from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
+from pages.ui.shared import state
+from pages.ui.shared.model_form import DEVICES, DTYPES, KINDS
 from rauq.errors import ModelNotFound
 from rauq.presets import PRESETS
 from tests.architectures import named, save_tiny, tiny_language_model
@@ -131,7 +132,7 @@ def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monke
     memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)
     monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
-    with turns.turn(memory.model, threading.Event()) if works else nullcontext():
+    with model_queue.turn(memory.model, threading.Event()) if works else nullcontext():
         page = checked(other_model(open_app(), saved))
     assert not page.error
     assert f"It does not fit{beside}: choose a smaller model" in said(page)

@@ -5,8 +5,8 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
-from pages.ui.linked_views.payload import MOST_STEPS, payload
-from pages.ui.words import words
+from pages.ui.inspect.linked_views.payload import MOST_STEPS, payload
+from pages.ui.shared.words import words
 from rauq.score import score
 from tests.traces import make_trace
 

@@ -8,7 +8,7 @@ from analysis.answer_sets.calibration import percentile_of
 from analysis.runs import library
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
-from pages.ui import run_answers
+from pages.ui.shared import answers
 from rauq import Settings
 from tests.pages.comparing import open_compare, strips, unfold
 from tests.pages.reading import charts, interpreted, views
@@ -70,7 +70,7 @@ def test_a_broken_run_is_an_error_and_the_form_stays(open_app, monkeypatch, tmp_
 
 def test_the_way_back_keeps_the_view_and_leaves_what_was_selected():
     query = {"run": "small", "number": "4", "view": "best", "layer": "3", "head": "1", "token": "2", "alpha": "0.4"}
-    assert run_answers.way_back(query) == {"run": "small", "view": "best", "layer": "3", "alpha": "0.4"}
+    assert answers.way_back(query) == {"run": "small", "view": "best", "layer": "3", "alpha": "0.4"}
 
 
 def test_another_answer_takes_its_place_in_the_url(open_app):

@@ -6,9 +6,9 @@ from analysis.runs import library
 from analysis.runs.create import ASKABLE, DEFAULT, read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
-from pages.ui import state
-from pages.ui.runs.method_fields import METHOD
+from pages.ui.runs.new_run import METHOD
 from pages.ui.runs.words import asked
+from pages.ui.shared import state
 from rauq.methods.table import METHODS
 from tests.jobs import ended
 from tests.pages.reading import choose, written

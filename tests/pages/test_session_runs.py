@@ -16,8 +16,8 @@ from analysis.runs.job import Status, only_job, write_status
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import Answerer, read_manifest, write_manifest
 from analysis.runs.process import LOG
-from pages.ui import cache, hosting, session_runs
-from pages.ui.hosting import HOST
+from pages.ui.host import cache, hosting, session_runs
+from pages.ui.host.hosting import HOST
 from pages.ui.runs import actions
 from rauq.errors import InvalidInput
 from tests.pages.reading import interpreted

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui import cache
-from pages.ui.examples import EXAMPLES
-from pages.ui.hosting import ModelChoice
+from pages.ui.host import cache
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.inspect.form import EXAMPLES
 from rauq import Settings
 from rauq.settings import HeadRule, LayerAggregation, TokenAggregation, Update, is_paper_setting, resolve, window
 from tests.answers import random_trace

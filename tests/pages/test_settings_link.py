@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui.settings_link import fitted, read_settings, written_settings
+from pages.ui.shared.url_state import fitted, read_settings, written_settings
 from rauq import Settings
 from rauq.settings import HeadRule, LayerAggregation, Signal, TokenAggregation, Update, resolve
 from rauq.trace import Alignment, Kind, Part

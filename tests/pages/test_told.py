@@ -12,11 +12,11 @@ def page_of(body):
     def script():
         import streamlit as st
 
-        from pages.ui import told
+        from pages.ui.shared import url_state
 
-        told.hold(("a", "b"))
+        url_state.hold(("a", "b"))
         if (wanted := st.session_state.pop("do", None)) is not None:
-            told.write(wanted)
+            url_state.write(wanted)
 
     page = AppTest.from_function(script)
     for name, value in body.items():
@@ -75,11 +75,11 @@ def test_a_part_that_runs_alone_brings_old_values_and_changes_nothing(parts, hea
         import streamlit as st
         from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-        from pages.ui import told
+        from pages.ui.shared import url_state
 
         context = get_script_run_ctx()
         whole, context.fragment_ids_this_run = context.fragment_ids_this_run, st.session_state.parts
-        told.by_the_user(st.session_state.heard.append)("by the user")
+        url_state.by_the_user(st.session_state.heard.append)("by the user")
         context.fragment_ids_this_run = whole
 
     page = AppTest.from_function(script)

@@ -5,7 +5,7 @@ import pytest
 from analysis.runs import library
 from analysis.runs.corrections import read_corrections
 from analysis.runs.files import CORRECTIONS
-from pages.ui import verdicts
+from pages.ui.shared import verdicts
 from tests.pages.reading import interpreted, views
 from tests.pages.runs_page import open_runs
 from tests.pages.runs_page import told as told_of_runs

@@ -19,9 +19,9 @@ from rich.console import Console
 from analysis.exports.html_report import html_report
 from analysis.exports.numbers import numbers_csv, picked_heads_csv
 from analysis.exports.python_code import python_code
-from pages.ui import links
-from pages.ui.linked_views.payload import payload
-from pages.ui.words import words
+from pages.ui.inspect.linked_views.payload import payload
+from pages.ui.shared import url_state
+from pages.ui.shared.words import words
 from rauq import labels, report, terminal
 from rauq.score import Score, score
 from rauq.settings import Settings, Update
@@ -78,7 +78,7 @@ def _check_exports(trace: Trace, scored: Score) -> None:
     json.dumps(report.as_json(trace, scored), allow_nan=False)
     assert _constants(python_code(trace, scored))["PROMPT"] == trace.prompt
     terminal.draw(Console(file=io.StringIO(), width=100), trace, scored)
-    address = links.link("http://127.0.0.1/inspect", {}, trace)
+    address = url_state.link("http://127.0.0.1/inspect", {}, trace)
     assert address is None or address.isascii()
     assert labels.visible(trace.prompt).isprintable()
 

@@ -10,10 +10,11 @@ from streamlit.testing.v1 import AppTest
 from analysis.quality.measures import measure
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
-from pages.ui import hosting, links, settings_link
-from pages.ui.answer_sets import asked as of_sets
-from pages.ui.methods import asked as of_methods
-from pages.ui.of_run.filters import passing
+from pages.ui.answer_sets import query as of_sets
+from pages.ui.host import hosting
+from pages.ui.methods import query as of_methods
+from pages.ui.shared import url_state
+from pages.ui.shared.run_filters import passing
 from rauq.score import score
 from tests.proof.fuzz_engine import Surface
 from tests.proof.fuzz_mutators import hostile_text, spoilt_text
@@ -52,17 +53,17 @@ def links_read(_folder: Path) -> Surface:
     run, trace = open_run(bundled_folder()), make_trace()
 
     def read(query: Query) -> None:
-        found = settings_link.fitted(settings_link.read_settings(query).settings, trace).settings
-        again = {name: text for name, text in settings_link.written_settings(found, trace.kind).items() if text}
-        assert settings_link.fitted(settings_link.read_settings(again).settings, trace).wrong == ()
-        asked = links.read_asked(query)
+        found = url_state.fitted(url_state.read_settings(query).settings, trace).settings
+        again = {name: text for name, text in url_state.written_settings(found, trace.kind).items() if text}
+        assert url_state.fitted(url_state.read_settings(again).settings, trace).wrong == ()
+        asked = url_state.read_asked(query)
         assert asked is None or 1 <= asked.max_new_tokens <= hosting.MOST_TOKENS
-        links.read_wrong(query.get(links.WRONG, ""), len(trace.pieces))
+        url_state.read_wrong(query.get(url_state.WRONG, ""), len(trace.pieces))
         of_methods.fitted(of_methods.read_asked(query).asked, run)
         passing(run, of_sets.read_asked(query).asked.filters)
         of_sets.fitted(of_sets.read_asked(query).asked, run, measure("given").thresholds)
-        address = links.link("http://127.0.0.1/inspect", query, trace)
-        assert address is None or len(address) <= links.LONGEST
+        address = url_state.link("http://127.0.0.1/inspect", query, trace)
+        assert address is None or len(address) <= url_state.LONGEST
         score(trace, found)
 
     return Surface(name="deep links", seeds=[_USUAL | _ASKING], mutate=_spoilt, target=read)

@@ -8,8 +8,9 @@ import streamlit as st
 
 from analysis.runs.library import delete_run
 from analysis.runs.process import request_stop, start_job
-from pages.ui import session_runs, state
-from pages.ui.runs import place
+from pages.ui.host import session_runs
+from pages.ui.runs import query
+from pages.ui.shared import state
 from rauq.errors import RauqError
 
 _PROBLEM, _DELETING = "_runs_problem", "_runs_deleting"
@@ -63,7 +64,7 @@ def delete(name: str) -> None:
     """Delete a run, after the user was asked."""
     ask_to_delete(None)
     if attempt(lambda: delete_run(name, session_runs.runs_folder()), name):
-        place.choose(None)
+        query.choose(None)
         state.notify("The run is deleted.")
 
 

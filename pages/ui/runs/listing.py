@@ -1,25 +1,225 @@
-"""The list of runs, the newest first: one line each, with how far it is; the chosen one is unfolded."""
+"""The list of runs, the newest first; the chosen one is unfolded, with what can be done to it."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import IO, Literal
 
 import streamlit as st
 
-from analysis.runs.job import WORKING, State, Status
-from analysis.runs.library import Listed
+from analysis.runs.archive import LARGEST_ARCHIVE, export_zip, import_zip
+from analysis.runs.corrections import read_corrections, remove_corrections
+from analysis.runs.job import WORKING, State, Status, is_held, read_status
+from analysis.runs.library import Listed, slug
 from analysis.runs.manifest import MANIFEST
-from analysis.runs.process import is_stopping
-from pages.ui.errors import show_error
-from pages.ui.links import RUN
-from pages.ui.runs import actions, place, words
-from pages.ui.runs.details import details
-from pages.ui.runs.progress import progress
+from analysis.runs.process import is_stopping, last_lines
+from pages.ui.host import cache, hosting
+from pages.ui.host.session_runs import make_room, runs_folder
+from pages.ui.runs import actions, new_run, query, words
+from pages.ui.runs.new_run import free_name
+from pages.ui.runs.words import progress_in_words
+from pages.ui.shared import state as shared_state
+from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.url_state import RUN
+from rauq.errors import RunError
+from rauq.labels import lines, size
+
+
+def corrected_verdicts(run: Listed) -> None:
+    """Say how many verdicts were corrected, or that the corrections are damaged; ask before all are undone."""
+    try:
+        count = len(read_corrections(run.folder))
+        said = f"{count:,} verdict{'' if count == 1 else 's'} corrected by hand"
+    except RunError as error:
+        count, said = None, lines(str(error))
+    if count == 0:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.text(said, width="content")
+        with st.popover("Undo all corrections"):
+            st.text("The verdicts of the measure count again. This cannot be undone.")
+            st.button("Undo them", key="undo_corrections", type="primary", on_click=_undo, args=(run,))
+
+
+def _undo(run: Listed) -> None:
+    if actions.attempt(lambda: remove_corrections(run.folder), run.name):
+        shared_state.notify("All corrections are undone.")
+
+
+_OFTEN = 1.0  # seconds
+
+
+def progress(folder: Path, status: Status) -> None:
+    """Show how far a run is; the whole page runs again once its job begins, goes on to another state, or ends."""
+    live = _is_live(folder, status)
+    st.fragment(_show, run_every=_OFTEN if live else None)(folder, status.state, live=live)
+
+
+def _show(folder: Path, before: str, *, live: bool) -> None:
+    try:
+        status = read_status(folder)
+    except RunError:  # it was deleted meanwhile
+        st.rerun()
+    if status.state != before or _is_live(folder, status) != live:
+        st.rerun()
+    st.progress(min(1.0, status.done / max(status.total, 1)))
+    st.text(progress_in_words(status))
+
+
+def _is_live(folder: Path, status: Status) -> bool:
+    """Whether a job works; one that has just begun has the lock before it says a word."""
+    return status.state in WORKING or is_held(folder)
+
+
+_HELP = "A larger archive is unpacked by hand, into a folder of its own beside the other runs."
+_OPEN, _UPLOAD, _UPLOADS = "import_run", "import_run_", "_import_runs"
+
+
+def field() -> None:
+    """A button that opens a place for the zip; it is checked before anything of it appears in the list."""
+    popover = st.popover("Import", key=_OPEN, width="stretch", on_change="rerun")
+    if not popover.open:
+        return
+    key = f"{_UPLOAD}{st.session_state.get(_UPLOADS, 0)}"
+    popover.file_uploader(
+        "A run that was exported here or elsewhere",
+        "zip",
+        key=key,
+        help=None if hosting.is_hosted() else _HELP,
+        on_change=_import,
+        args=(key,),
+    )
+
+
+def _import(key: str) -> None:
+    """Take the run in under the file's name; the field empties itself."""
+    file = st.session_state[key]
+    if file is None:
+        return
+    st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
+    name = free_name(slug(file.name.removesuffix(".zip")))
+    if actions.attempt(lambda: _take_in(file, name)):
+        st.session_state[_OPEN] = False
+        query.choose(name)
+
+
+def _take_in(file: IO[bytes], name: str) -> None:
+    make_room()
+    import_zip(file, runs_folder(), name, largest=min(LARGEST_ARCHIVE, hosting.limits().archive))
+
+
+_LAST_LINES = 12
+
+
+def details(run: Listed) -> None:
+    """Draw what is known of a run, and the buttons."""
+    if run.manifest is not None:
+        st.text(words.asked(run.manifest))
+    corrected_verdicts(run)
+    if run.status is not None and run.status.state in words.WRONG:
+        _log(run)
+    if run.status is not None and run.status.failed and run.status.state not in WORKING:
+        _failures(run)
+    if actions.is_asked_to_delete(run.name):
+        _question(run)
+    else:
+        _buttons(run)
+
+
+def _log(run: Listed) -> None:
+    """What a job's process said, which would tell strangers about this machine."""
+    if not hosting.is_hosted() and (log := last_lines(run.folder, _LAST_LINES)):
+        with st.expander("The last lines of its log"):
+            st.code(lines(log), language=None, wrap_lines=True)
+
+
+def _failures(run: Listed) -> None:
+    try:
+        failures = cache.run(run.folder).failures
+    except RunError as error:
+        st.text(lines(str(error)))
+        return
+    st.caption("Examples without an answer, by their number in the data set, and why")
+    st.dataframe(
+        failures[["number", "prompt", "error"]].map(lambda cell: printable(cell) if isinstance(cell, str) else cell),
+        key="failures",
+        hide_index=True,
+        column_config={"number": st.column_config.NumberColumn(width="small")},
+        alt="The examples that failed, and why",
+    )
+
+
+def _buttons(run: Listed) -> None:
+    if run.read_only:
+        st.caption("It came with the app, and stays.")
+    state = run.status.state if run.status else None
+    with st.container(horizontal=True):
+        if run.manifest is not None:
+            st.download_button(
+                "Export as zip",
+                partial(_zipped, run.folder),
+                f"{run.name}.zip",
+                "application/zip",
+                key="export",
+                on_click="ignore",
+            )
+        if not run.read_only:
+            st.button(
+                "Delete",
+                key="delete",
+                on_click=actions.ask_to_delete,
+                args=(run.name,),
+                disabled=state in WORKING,
+            )
+
+
+def _zipped(folder: Path) -> bytes:
+    with export_zip(folder) as archive:
+        return archive.read()
+
+
+def _question(run: Listed) -> None:
+    st.text(f"Delete {run.name} and its {size(run.num_bytes)} for good?")
+    with st.container(horizontal=True):
+        st.button("Delete it", key="delete_for_good", type="primary", on_click=actions.delete, args=(run.name,))
+        st.button("Keep it", key="keep", on_click=actions.ask_to_delete, args=(None,))
+
+
+_WHAT = (
+    "A run is the answers of a model to a data set, each with its attention and its uncertainty, kept on this machine. "
+    "Answer sets draws the paper's figures from it, Methods compares how well uncertainties rank it."
+)
+_HOSTED = (
+    "Here your runs are your own: nobody else sees them, and they go with this page. Export what you want to keep."
+)
+
+
+def head() -> None:
+    """The title, and the two ways to a run."""
+    with st.container(key="runs_head"):
+        title, import_it, new = st.columns([8, 2, 2], vertical_alignment="center", gap="small")
+        title.title("Runs", anchor=False)
+        with import_it:
+            field()
+        new.button("New run", key="new_run", type="primary", width="stretch", on_click=new_run.open_form)
+    st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT)
+
+
+def empty_stage() -> None:
+    """Say how the first run comes about."""
+    with st.container(border=True):
+        st.header("There is no run yet", anchor=False)
+        st.write(
+            "New run takes a file of prompts, a set that came with the app, or one of the paper's, and puts it to a "
+            "model. It works on while this page is closed. Import takes in a run that was exported elsewhere."
+        )
+
 
 Colour = Literal["blue", "gray", "orange"]
 
 _BROKEN, _STOPPING = "broken", "stopping"
-_OPEN: tuple[State, ...] = ("new", "stopped", *words.WRONG)
+_UNFOLDED: tuple[State, ...] = ("new", "stopped", *words.WRONG)
 _STOP_HELP = "It ends after the current token. Answers that are not saved yet are asked for again by Resume."
 _COLOURS: Mapping[str, Colour] = MappingProxyType(
     {
@@ -73,7 +273,7 @@ def _ways(run: Listed, *, unfolded: bool) -> None:
     st.button(
         "Close" if unfolded else "Details",
         key=f"details_{run.name}",
-        on_click=place.choose,
+        on_click=query.choose,
         args=(None if unfolded else run.name,),
     )
 
@@ -91,7 +291,7 @@ def _ways_of(run: Listed, status: Status) -> None:
             disabled=is_stopping(run.folder),
             help=_STOP_HELP,
         )
-    elif status.state in _OPEN and not run.read_only:
+    elif status.state in _UNFOLDED and not run.read_only:
         name = "Start" if status.state == "new" else "Resume"
         st.button(name, key=f"resume_{run.name}", on_click=actions.begin, args=(run.name, run.folder))
 

@@ -1,17 +1,350 @@
-"""The form of a new run, in four steps: data, what was read of it, model, start."""
+"""The form of a new run: data, model, methods, start."""
+
+import math
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import streamlit as st
 
-from analysis.datasets.example import DataSet
-from pages.ui import cache
-from pages.ui.errors import show_error
-from pages.ui.runs import place
-from pages.ui.runs.data_fields import data_fields
-from pages.ui.runs.model_fields import model_step
-from pages.ui.runs.preview import preview
-from pages.ui.runs.starting import room, start_step
-from rauq.errors import RauqError
-from rauq.labels import lines
+from analysis.datasets.example import DataSet, Example
+from analysis.datasets.sampling import spread
+from analysis.quality.measures import MEASURES, Measure
+from analysis.runs.create import (
+    ASKABLE,
+    DEFAULT,
+    at_hand,
+    bytes_per_answer,
+    lacking,
+    prepare,
+    request_for,
+    without_download,
+)
+from analysis.runs.library import folder_of, list_runs, slug
+from analysis.runs.manifest import Request, StoredLayers
+from pages.ui.host import cache, hosting
+from pages.ui.host.session_runs import check_run, make_room, runs_folder
+from pages.ui.runs import actions, query
+from pages.ui.runs.data import data_fields, preview
+from pages.ui.shared import state
+from pages.ui.shared.errors import show_error
+from pages.ui.shared.model_form import checked, chosen_model, model_form
+from rauq.errors import InvalidInput, RauqError
+from rauq.labels import lines, size
+from rauq.methods.method import Need
+from rauq.methods.table import METHODS
+
+METHOD, SAMPLES, JUDGE = "new_run_method_", "new_run_samples", "new_run_judge_"
+_USUAL_SAMPLES = 5
+_ASKED: dict[Need, tuple[str, str, str]] = {
+    "nli": ("nli", "Natural-language inference", "microsoft/deberta-large-mnli, or a folder"),
+    "similarity": ("similarity", "Sentence similarity", "cross-encoder/stsb-roberta-large, or a folder"),
+    "keywords": ("tagger", "Keywords, by spaCy", "en_core_web_sm, or a folder"),
+    "idf": ("idf", "Document frequencies", "A file that python -m analysis idf made"),
+}
+_FREE = "From one generation: they take no longer than the answers."
+_SAMPLED = "From samples: every prompt is answered so many times more."
+_JUDGED = "With a judge from elsewhere. What is grey needs one: name it below, as a hub id or a folder."
+
+
+def method_fields(data: DataSet) -> None:
+    """Draw the choice, folded; `asked` reads it."""
+    with st.expander("Methods"):
+        st.button("All that need no download", key="no_download", on_click=_choose_all, args=(data,))
+        there = at_hand(chosen_model().name, data) | _named()
+        own = [method for method in ASKABLE if "facts" not in METHODS[method].needs or "facts" in there]
+        judged = [method for method in own if METHODS[method].needs & set(_ASKED) - at_hand(chosen_model().name, data)]
+        rest = [method for method in own if method not in judged]
+        _group(_FREE, [method for method in rest if "samples" not in METHODS[method].needs], there)
+        _group(_SAMPLED, [method for method in rest if "samples" in METHODS[method].needs], there)
+        st.number_input("Samples", 2, hosting.limits().samples, _USUAL_SAMPLES, key=SAMPLES, persist_state="session")
+        if not hosting.is_hosted():
+            _judges(judged, there)
+
+
+def asked(data: DataSet) -> dict[str, Any]:
+    """The methods, samples and judges of a request."""
+    there = at_hand(chosen_model().name, data) | _named()
+    ticked = [method for method in ASKABLE if st.session_state.get(METHOD + method, method in DEFAULT)]
+    judges = {name: _judge(need) for need, (name, _, _) in _ASKED.items()}
+    methods = tuple(method for method in ticked if METHODS[method].needs <= there)
+    return {"methods": methods, "samples": st.session_state.get(SAMPLES, _USUAL_SAMPLES), **judges}
+
+
+def _judges(judged: list[str], there: frozenset[Need]) -> None:
+    _group(_JUDGED, judged, there)
+    for need, (_, label, example) in _ASKED.items():
+        st.text_input(label, key=JUDGE + need, placeholder=example, persist_state="session")
+
+
+def _group(caption: str, methods: list[str], there: frozenset[Need]) -> None:
+    st.caption(caption)
+    for place, column in enumerate(st.columns(2, gap="small")):
+        with column:
+            for method in methods[place::2]:
+                _box(method, there)
+
+
+def _box(method: str, there: frozenset[Need]) -> None:
+    row, words = METHODS[method], lacking(method, there)
+    st.checkbox(
+        row.name,
+        value=method in DEFAULT,
+        key=METHOD + method,
+        disabled=bool(words),
+        help=f"Needs {words}: name it below." if words else f"Forward passes besides the answer: {row.cost}.",
+        wrap=True,
+        persist_state="session",
+    )
+
+
+def _choose_all(data: DataSet) -> None:
+    for method in without_download(chosen_model().name, data):
+        st.session_state[METHOD + method] = True
+
+
+def _named() -> frozenset[Need]:
+    return frozenset(need for need in _ASKED if _judge(need))
+
+
+def _judge(need: Need) -> str:
+    return str(st.session_state.get(JUDGE + need) or "").strip()
+
+
+# The keys of the first three end in what they belong to: another data set, or another model, begins anew.
+MEASURE, TOKENS, REVISION = "new_run_measure_", "new_run_tokens_", "new_run_revision_"
+LIMIT, BATCH, LAYERS, WEIGHTS = "new_run_limit", "new_run_batch", "new_run_layers", "new_run_weights"
+_USUAL_BATCH = 8
+_LIMIT_HELP = "Fewer than there are: they are drawn by a seed, every group and stratum in proportion."
+_BATCH_HELP = "How many prompts are answered at once. A larger batch is faster, and needs more memory."
+_REVISION_HELP = (
+    "Branch, tag or commit on the hub. The run keeps the commit that it was begun with, and resumes with it."
+)
+_LAYERS_HELP = (
+    "To score anew under other settings. The middle third is the paper's window; all take up to three times the room. "
+    "Averages over each answer are kept of every layer."
+)
+_HAS: Mapping[str, Callable[[Example], bool]] = MappingProxyType(
+    {
+        "references": lambda example: bool(example.references),
+        "source": lambda example: bool(example.source.strip()),
+        "quality": lambda example: example.quality is not None,
+    }
+)
+
+
+def model_step(data: DataSet | None) -> None:
+    """Draw the fields; `request_of` reads them. Without a data set there is only the model to choose."""
+    st.session_state.setdefault(state.MODEL, hosting.models()[0])
+    model_form()
+    if data is None:
+        return
+    left, right = st.columns([3, 2], gap="small")
+    with left:
+        measure = _measure(data)
+    with right:
+        st.number_input(
+            "Examples",
+            min_value=1,
+            max_value=hosting.limits().rows,
+            value=None,
+            key=LIMIT,
+            placeholder=_all_of(data),
+            help=_LIMIT_HELP,
+            persist_state="session",
+        )
+    st.caption(about_measure(measure, data))
+    if "weights" in measure.needs:
+        st.text_input(
+            "Folder of its weights",
+            key=WEIGHTS,
+            placeholder="A folder that python -m analysis convert made",
+            persist_state="session",
+        )
+    method_fields(data)
+    with st.expander("More"):
+        _more(data)
+
+
+def request_of(data: DataSet) -> tuple[DataSet, Request]:
+    """The examples that are asked, and how.
+
+    Raises:
+        InvalidInput: no model is named, or an option that no run can have.
+    """
+    examples = replace(data, examples=spread(data.examples, count(data), seed=0))
+    choice = chosen_model()
+    if not choice.name:
+        message = "No model is named. Give a hub id or a folder, or choose atlas."
+        raise InvalidInput(message)
+    return examples, request_for(
+        examples,
+        model=choice.name,
+        revision=st.session_state.get(REVISION + choice.name, "").strip() or None,
+        kind=choice.kind,
+        device=choice.device,
+        dtype=choice.dtype,
+        quality=st.session_state[MEASURE + data.quality],
+        weights=st.session_state.get(WEIGHTS, "").strip(),
+        max_new_tokens=most_tokens(data),
+        batch_size=st.session_state[BATCH],
+        stored_layers=stored_layers(),
+        **asked(data),
+    )
+
+
+def count(data: DataSet) -> int:
+    """How many examples are asked."""
+    return min(st.session_state[LIMIT] or _most(data), _most(data))
+
+
+def most_tokens(data: DataSet) -> int:
+    """The most tokens that the model may generate."""
+    return int(st.session_state[TOKENS + str(data.max_new_tokens)])
+
+
+def stored_layers() -> StoredLayers:
+    """Whose attention is kept token by token."""
+    chosen: StoredLayers = st.session_state[LAYERS]
+    return chosen
+
+
+def about_measure(measure: Measure, data: DataSet) -> str:
+    """Why it is the usual measure, if it is, where it comes from, and how many examples lack what it needs."""
+    lacking = {
+        need: sum(not has(example) for example in data.examples) for need, has in _HAS.items() if need in measure.needs
+    }
+    missing = [f"{number:,} of {len(data.examples):,} have no {need}" for need, number in lacking.items() if number]
+    undefined = f" {' and '.join(missing)}: their quality stays undefined." if missing else ""
+    usual = f"{data.quality_reason} " if measure.id == data.quality and data.quality_reason else ""
+    return f"{usual}From: {measure.source}.{undefined}"
+
+
+def _most(data: DataSet) -> int:
+    return min(len(data.examples), hosting.limits().rows)
+
+
+def _all_of(data: DataSet) -> str:
+    there, most = len(data.examples), _most(data)
+    return f"all {there:,}" if most == there else f"{most:,} of {there:,}"
+
+
+def _measure(data: DataSet) -> Measure:
+    """Weights are read from a folder, which nobody can name on a host."""
+    names = tuple(name for name in MEASURES if not (hosting.is_hosted() and "weights" in MEASURES[name].needs))
+    chosen = st.selectbox(
+        "Quality of the answers",
+        names,
+        index=names.index(data.quality),
+        key=MEASURE + data.quality,
+        format_func=lambda name: MEASURES[name].name,
+        persist_state="session",
+    )
+    return MEASURES[chosen]
+
+
+def _more(data: DataSet) -> None:
+    left, right = st.columns(2, gap="small")
+    with left:
+        most, key = hosting.limits().new_tokens, f"{TOKENS}{data.max_new_tokens}"
+        usual = min(data.max_new_tokens, most)
+        st.number_input("Most new tokens", 1, most, usual, key=key, persist_state="session")
+    with right:
+        most = hosting.limits().batch
+        st.number_input("Batch size", 1, most, _USUAL_BATCH, key=BATCH, help=_BATCH_HELP, persist_state="session")
+    st.segmented_control(
+        "Layers kept token by token",
+        ("middle", "all"),
+        default="middle",
+        key=LAYERS,
+        required=True,
+        help=_LAYERS_HELP,
+        persist_state="session",
+    )
+    if (name := chosen_model().name) not in hosting.models():
+        key = REVISION + name
+        st.text_input("Revision", key=key, placeholder="main", help=_REVISION_HELP, persist_state="session")
+
+
+NAME = "new_run_name"
+_CHARACTERS_A_TOKEN = 3  # of an answer that is given; a token has more as a rule, so the estimate is rather too large
+
+
+def open_form() -> None:
+    """Show the form, as it was left but for the name."""
+    st.session_state[NAME] = ""
+    query.open_form()
+
+
+def start_step(data: DataSet) -> None:
+    """Draw the name and the button; without examples there is nothing to start."""
+    suggested = free_name(slug(f"{data.name.rsplit('.', 1)[0]}-{chosen_model().name.rsplit('/', 1)[-1]}"))
+    typed = st.text_input("Name of the run", key=NAME, placeholder=suggested, persist_state="session")
+    if st.button("Start", key="start_run", type="primary", disabled=not data.examples):
+        with st.spinner("Starting its job"):
+            try:
+                folder = write_down(data, typed.strip() or suggested)
+            except RauqError as error:
+                show_error(error)
+                return
+            query.choose(folder.name)
+            actions.begin(folder.name, folder)
+        st.rerun()
+
+
+def write_down(data: DataSet, name: str) -> Path:
+    """Write down what is asked; the folder of the new run.
+
+    Raises:
+        RauqError: a name or an option that no run can have, or a name that is taken.
+    """
+    folder = folder_of(name, runs_folder())
+    if folder.exists():
+        message = f"There is a run called {name} already. Choose another name, such as {free_name(name)}."
+        raise InvalidInput(message)
+    asked, request = request_of(data)
+    check_run(request, asked.examples)
+    make_room()
+    prepare(folder, asked, request, name=name)
+    return folder
+
+
+def room(data: DataSet) -> str:
+    """How much room the run takes at most, and how much there is; the embedded model may be looked at for it."""
+    choice = chosen_model()
+    model = cache.examine(choice) if choice.name in hosting.models() else checked(choice)
+    if model is None:
+        return "How much room it takes depends on the model's layers and heads: check the model to see it."
+    tokens = _tokens(data)
+    each = bytes_per_answer(
+        tokens,
+        num_layers=model.num_layers,
+        num_heads=model.num_heads,
+        stored_layers=stored_layers(),
+    )
+    whole = each * count(data)
+    free = shutil.disk_usage(next(path for path in (runs_folder(), *runs_folder().parents) if path.exists())).free
+    verdict = "" if whole < free else " It does not fit: take fewer examples."
+    return f"At most {size(whole)}: {size(each)} for an answer of {tokens} tokens. {size(free)} are free.{verdict}"
+
+
+def free_name(name: str) -> str:
+    """The name, or with a number behind it the first that no run has."""
+    taken = {run.name for run in list_runs(runs_folder())}
+    numbered = (f"{name[:60]}-{number}" for number in range(2, len(taken) + 3))
+    return next(free for free in (name, *numbered) if free not in taken)
+
+
+def _tokens(data: DataSet) -> int:
+    """How long answers are: as long as they may be, or as those that are given."""
+    given = [len(example.answer) for example in data.examples if example.answer is not None]
+    longest = [math.ceil(max(given) / _CHARACTERS_A_TOKEN)] if given else []
+    generated = [most_tokens(data)] if len(given) < len(data.examples) else []
+    return max([*longest, *generated])
+
 
 _NOTHING = "The rows that are accepted will be here, and every row that is not, with its reason."
 _NO_START = "Once there are examples, the run can be started."
@@ -20,7 +353,7 @@ _NO_START = "Once there are examples, the run can be started."
 def new_run() -> None:
     """Draw the form; nothing is loaded or answered before Start."""
     with st.container(key="runs_head", horizontal=True, vertical_alignment="center"):
-        st.button("All runs", key="all_runs", icon=":material/arrow_back:", on_click=place.choose, args=(None,))
+        st.button("All runs", key="all_runs", icon=":material/arrow_back:", on_click=query.choose, args=(None,))
         st.title("New run", anchor=False)
     left, right = st.columns([2, 3], gap="large")
     with left:

@@ -10,10 +10,10 @@ import streamlit as st
 
 from analysis.figures import looks
 from analysis.two_answers.comparison import Columns
-from pages.ui.camera import is_dark
-from pages.ui.compare.answers_at_hand import Answer
+from pages.ui.compare.answers import Answer
 from pages.ui.compare.sentences import layer_and_head
-from pages.ui.words import words
+from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.words import words
 from rauq import report
 from rauq.labels import NEWLINE, SPACE, label, number, parts, visible
 from rauq.score import Score

@@ -1,0 +1,275 @@
+"""The views of the page Answer sets: heads, attention in correct and incorrect answers, scores."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from analysis.answer_sets.best_and_worst import best_and_worst
+from analysis.answer_sets.captions import (
+    TOKENS,
+    agreement_caption,
+    best_and_worst_caption,
+    bins_caption,
+    picked_heads_caption,
+    separation_caption,
+    sides_sentence,
+)
+from analysis.answer_sets.figures import (
+    best_and_worst_map,
+    calibration_chart,
+    picked_heads_map,
+    quality_bins_chart,
+    separation_map,
+)
+from analysis.answer_sets.gap_figures import difference_words, gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.gaps import Gaps, head_gaps
+from analysis.answer_sets.heads import Agreement, PickedHeads, agreement, pick, picked_heads, separation
+from analysis.answer_sets.quality_bins import correlations, quality_bins
+from analysis.answer_sets.sides import groups_note
+from analysis.figures import UNCERTAINTY
+from analysis.runs.shard import OFFSETS
+from analysis.stats import estimate, prr, roc_auc
+from pages.ui.answer_sets import sentences
+from pages.ui.answer_sets.controls import Chosen
+from pages.ui.host import cache
+from pages.ui.shared.errors import printable
+from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.run_page import chart, clickable, openable, sentence
+from rauq.settings import is_paper_setting, resolve
+
+_PLACES = ("most frequent", "second", "third")
+_HEAD, _ROW, _MOST_ROWS = 38, 35, 12  # pixels, pixels, layers
+
+
+def picked(chosen: Chosen) -> None:
+    """How often each head is picked, the three most frequent of each layer, and whether groups agree on them."""
+    picks = chosen.picks() if _as_scored(chosen) else pick(chosen.means())
+    num_heads = chosen.run.answerer.num_heads
+    found = picked_heads(picks, chosen.layers, num_heads)
+    sentence(sentences.about_picked(found, chosen.layer), chosen)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        chart(picked_heads_map(found, dark=is_dark()), "picked_heads", "Share of the answers that pick each head")
+        st.caption(_about_picking(chosen, found))
+    with right:
+        st.dataframe(
+            _top_three(found), hide_index=True, height=_height(found), alt="The three most frequent heads of each layer"
+        )
+    groups = [str(name) for name in chosen.column_of("group")]
+    if len(set(groups)) > 1:
+        together = agreement(picks, groups, chosen.layers, num_heads)
+        st.dataframe(
+            _by_group(together, picks, groups), hide_index=True, alt="The most frequent head of each group and layer"
+        )
+        st.caption(
+            f"{agreement_caption(together)} Cells: the head that most answers of the group pick, and how many do. "
+            f"{groups_note(groups)}"
+        )
+
+
+def separating(chosen: Chosen) -> None:
+    """Layer x head map of the area under the ROC curve."""
+    found = separation(chosen.means(), chosen.sides)
+    sentence(sentences.about_separation(found, chosen.layers), chosen)
+    figure = separation_map(found, chosen.layers, dark=is_dark())
+    chart(figure, "which_heads_separate", "Layer by head map of the area under the ROC curve of mean attention")
+    st.caption(separation_caption(found, chosen.layers))
+
+
+def _as_scored(chosen: Chosen) -> bool:
+    """Whether the tokens that are looked at are those that scoring picks heads by."""
+    return chosen.asked.tokens == "all" and chosen.asked.offset == 1
+
+
+def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
+    own = "" if _as_scored(chosen) else (
+        " Picked here by other tokens than RAUQ does: it takes the whole answer, and the token right before."
+    )  # fmt: skip
+    return (
+        f"{picked_heads_caption(found)} RAUQ picks a head for each answer anew; a row with one dark cell is a layer "
+        f"where nearly all answers pick the same. That a head is picked does not say that it knows anything.{own}"
+    )
+
+
+def _height(found: PickedHeads) -> int:
+    """All layers at once where they fit beside the map and its caption."""
+    return _HEAD + _ROW * min(len(found.layers), _MOST_ROWS)
+
+
+def _top_three(found: PickedHeads) -> dict[str, list[object]]:
+    columns: dict[str, list[object]] = {"layer": list(found.layers)}
+    tops = [found.most_frequent(layer) for layer in found.layers]
+    for place, name in enumerate(_PLACES):
+        columns[name] = [_head(*top[place]) if len(top) > place else "–" for top in tops]
+    return columns
+
+
+def _by_group(together: Agreement, picks: np.ndarray, groups: list[str]) -> dict[str, list[object]]:
+    """One row a group, one column a layer."""
+    columns: dict[str, list[object]] = {"group": [printable(name) for name in together.groups]}
+    members = [[group == name for group in groups] for name in together.groups]
+    for place, layer in enumerate(together.layers):
+        tops = zip(together.group_heads[:, place].tolist(), members, strict=True)
+        columns[f"layer {layer}"] = [
+            "–" if head < 0 else _head(head, float((picks[own, place] == head).mean())) for head, own in tops
+        ]
+    return columns
+
+
+def _head(head: int, share: float) -> str:
+    return f"head {head} · {100 * share:.0f} %"
+
+
+_CLICK = "Click a point: the answer opens in Inspect."
+
+
+def best(chosen: Chosen) -> None:
+    """Answers x heads, the best above the worst (figure 2)."""
+    shown = best_and_worst(
+        chosen.means()[:, chosen.column], chosen.quality, chosen.picks()[:, chosen.column], k=chosen.asked.k
+    )
+    sentence(sentences.about_best_and_worst(shown, chosen.layer), chosen)
+    texts = chosen.column_of("answer")[shown.rows].tolist()
+    figure = best_and_worst_map(shown, texts, dark=is_dark())
+    clickable(figure, "best_and_worst", "Heat map: the best and the worst answers by the heads of a layer", chosen)
+    st.caption(
+        f"{best_and_worst_caption(shown, chosen.layer, tokens=chosen.asked.tokens)} Click a row: the answer opens in "
+        "Inspect. These are the extremes of the run; the view Answers lists all of them."
+    )
+
+
+def gap(chosen: Chosen) -> None:
+    """Correct against incorrect, in one layer and in all (figure 3a)."""
+    found = head_gaps(chosen.means(), chosen.picks(), chosen.sides)
+    sentence(
+        sentences.about_gap(found, chosen.column, chosen.layer), chosen, sentences.paper_effect(found, chosen.column)
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        figure = gap_distributions(found, chosen.column, dark=is_dark())
+        clickable(figure, "correct_against_incorrect", "Attention of correct and of incorrect answers", chosen)
+        st.caption(
+            f"Mean attention over {TOKENS[chosen.asked.tokens]}. Boxes hold the middle half; the dashed line is the "
+            f"mean. {sides_sentence(found.picked, chosen.column, chosen.thresholds)} {_CLICK}"
+        )
+    with right:
+        figure = gap_lines(found, chosen.layers, name="layer", dark=is_dark())
+        chart(figure, "difference_by_layer", "Difference between correct and incorrect answers in each layer")
+        st.caption(
+            "Correct minus incorrect in every layer, with 95 % intervals. They are as many looks at the same answers: "
+            "about 1 in 20 leaves out zero by chance."
+        )
+    figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
+    chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
+    st.caption(
+        "The picked head in every layer, each on its own scale: boxes hold the middle half, whiskers nine of ten. "
+        "Bold: the interval leaves out zero. Where boxes overlap, the difference says little of a single answer."
+    )
+
+
+def bins(chosen: Chosen) -> None:
+    """Quality by attention of the picked head (figure 3b)."""
+    attention = chosen.picked_attention()
+    found, correlated = quality_bins(attention, chosen.quality), correlations(attention, chosen.quality)
+    sentence(sentences.about_bins(correlated.spearman, chosen.layer), chosen)
+    title = f"mean attention of the picked head, layer {chosen.layer}"
+    figure = quality_bins_chart(found, title=title, dark=is_dark())
+    clickable(figure, "quality_by_attention", "Quality of each answer over its attention, and means of bins", chosen)
+    st.caption(
+        f"{bins_caption(found, correlated)} Kinds of prompt differ in both, so a correlation over all groups may be "
+        f"one between groups: choose one group to see. {_CLICK}"
+    )
+
+
+def further(chosen: Chosen) -> None:
+    """Correct against incorrect by how far back the head looks (figure 3c)."""
+    means = np.stack([chosen.means(offset=offset)[:, chosen.column] for offset in OFFSETS], axis=1)  # (n, 6, H)
+    picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
+    found = head_gaps(means, picks, chosen.sides)
+    sentence(sentences.about_further_back(found, OFFSETS, chosen.layer), chosen)
+    figure = gap_lines(found, OFFSETS, name="preceding token", dark=is_dark())
+    chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
+    st.caption(
+        f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is the one picked by "
+        "attention to the token right before. In the paper answers differ at the first two preceding tokens, and "
+        "hardly further back. Short answers have no token so far back: they count only where they do."
+    )
+    st.dataframe(
+        _by_offset(found.picked),
+        hide_index=True,
+        column_config=dict.fromkeys(("mean, correct", "mean, incorrect"), st.column_config.NumberColumn(format="%.3f")),
+        alt="Attention of the picked head by preceding token",
+    )
+
+
+def _by_offset(gaps: Gaps) -> dict[str, list[object]]:
+    """One row a preceding token: answers of either side, their means, and the difference with its interval."""
+    return {
+        "k": list(OFFSETS),
+        "correct": gaps.correct.count.tolist(),
+        "incorrect": gaps.incorrect.count.tolist(),
+        "mean, correct": gaps.correct.mean.tolist(),
+        "mean, incorrect": gaps.incorrect.mean.tolist(),
+        "difference": [difference_words(gaps.absolute, row) for row in range(len(OFFSETS))],
+        "in percent": [difference_words(gaps.percent, row, places=0, unit=" %") for row in range(len(OFFSETS))],
+    }
+
+
+_SHOWN = (
+    *("number", "group", "stratum", "error_label", "quality", "by hand", "uncertainty", "num_tokens", "answer"),
+    *("references", "prompt"),
+)
+_HEIGHT = 560  # pixels
+
+
+def meaning(chosen: Chosen) -> None:
+    """Share of correct answers against the score, and the quality of each answer."""
+    correct_above = chosen.thresholds.roc
+    uncertainty = cache.scores(chosen.run, chosen.settings)[chosen.rows]
+    found = cache.calibration(chosen.run, chosen.settings, correct_above, chosen.rows)
+    quality = chosen.quality
+    correct = np.where(np.isnan(quality), np.nan, quality > correct_above)
+    ranking = sentences.about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
+    sentence(sentences.about_meaning(found, uncertainty), chosen, ranking)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        chart(
+            calibration_chart(found, dark=is_dark()), "what_a_score_means", "Share of correct answers over uncertainty"
+        )
+        st.caption(
+            f"Share of correct answers (quality above {correct_above:g}) at each score, by isotonic regression, with "
+            f"95 % bootstrap intervals, n = {found.n:,}. {_setting(chosen)} It is a ranking, not a probability: other "
+            "questions have other shares."
+        )
+    with right:
+        bins = quality_bins(uncertainty, quality)
+        figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
+        clickable(figure, "quality_by_score", "Quality of each answer over its uncertainty, and means of bins", chosen)
+        st.caption("Each answer, and the mean quality in tenths of the scores. Click a point: it opens in Inspect.")
+
+
+def answers(chosen: Chosen) -> None:
+    """The answers in a table, the least sure first."""
+    table = _table(chosen)
+    sentence(f"{len(table):,} answers, the least sure first", chosen)
+    note = f"{_setting(chosen)} Higher is less sure; an undefined one stands last."
+    openable(table, "answers", chosen, note, height=_HEIGHT)
+
+
+def _table(chosen: Chosen) -> pd.DataFrame:
+    """One row an answer, its index the position among those chosen; columns that say nothing are left out."""
+    table = chosen.run.answers.iloc[chosen.rows].reset_index(drop=True)
+    table["uncertainty"] = cache.scores(chosen.run, chosen.settings)[chosen.rows]
+    verdicts = np.where(table["quality"] == 1, "correct", "incorrect")
+    table["by hand"] = np.where(table["corrected"], verdicts, "")
+    table["references"] = table["references"].map(" | ".join)
+    said = [name for name in _SHOWN if table[name].dtype.kind in "if" or (table[name] != "").any()]
+    return table[said].rename(columns={"num_tokens": "tokens"}).sort_values("uncertainty", ascending=False)
+
+
+def _setting(chosen: Chosen) -> str:
+    settings = resolve(chosen.settings, chosen.run.answerer.kind)
+    papers = (
+        "the paper's setting" if is_paper_setting(settings, chosen.run.answerer.kind) else "not the paper's setting"
+    )
+    return f"Scored by {settings.signal}, alpha {settings.alpha:g}, {settings.alignment}: {papers}."

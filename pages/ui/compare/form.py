@@ -1,0 +1,201 @@
+"""The line above the picture: which answer is A, which is B, and the fields of a new B."""
+
+import math
+from contextlib import suppress
+
+import streamlit as st
+
+import rauq
+from pages.ui.compare import answers
+from pages.ui.compare.answers import PICKER, A, Answer, B
+from pages.ui.compare.settings import settings_controls
+from pages.ui.host import hosting
+from pages.ui.host.jobs import Request
+from pages.ui.shared import state, url_state
+from pages.ui.shared.errors import printable
+from pages.ui.shared.model_form import chosen_model, model_form
+from pages.ui.shared.state import GENERATE, READ
+from pages.ui.shared.url_state import USUAL_TOKENS
+from rauq import report
+from rauq.errors import InvalidInput, RauqError
+from rauq.labels import running, visible
+from rauq.trace import Trace
+from rauq.trace_file import LARGEST_UPLOAD
+
+_OWN_TEXT = -1  # among the ids of the alternatives
+_TOKEN, _OWN, _LIMIT = "branch_token", "branch_text", "compare_max_new_tokens"
+_TASK, _ANSWER = "compare_task", "compare_answer"
+_UPLOADS = "_compare_uploads"
+
+
+def make_another(a: Answer) -> None:
+    """A button that opens the fields."""
+    place = st.popover(
+        "Make another B", key=answers.MAKE, width="stretch", on_change="rerun", disabled=answers.job() is not None
+    )
+    if not place.open:  # what is folded away is not drawn, and what was typed there is kept by the session
+        return
+    with place:
+        branch, prompt, file = st.tabs(["Branch off A", "Another prompt", "Saved trace"])
+        with branch:
+            _branch_fields(a)
+        with prompt:
+            prompt_fields(a)
+        with file:
+            file_field()
+
+
+def stop_button() -> None:
+    """End the job at work."""
+    st.button("Stop", key="stop_making", type="primary", width="stretch", on_click=answers.stop)
+
+
+def limit() -> int:
+    """How many tokens the model may add."""
+    return int(st.session_state.get(_LIMIT, USUAL_TOKENS))
+
+
+def prompt_fields(a: Answer | None) -> None:
+    """Prompt, answer and model; the prompt begins as that of A."""
+    key = f"compare_prompt_{a.ref if a else ''}"
+    prompt = printable(a.trace.prompt) if a else ""
+    for name, value in {_TASK: GENERATE, state.MODEL: hosting.models()[0], _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
+        st.session_state.setdefault(name, value)
+    placeholder = "A question, or any text to go on from"
+    st.text_area("Prompt", prompt, key=key, height=120, placeholder=placeholder, persist_state="session")
+    with st.container(horizontal=True):
+        task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True, persist_state="session")
+        disabled, most = task == READ, hosting.limits().new_tokens
+        st.number_input("Most tokens", 1, most, key=_LIMIT, disabled=disabled, width=130, persist_state="session")
+    if task == READ:
+        placeholder = "The answer, as the model would write it"
+        st.text_area("Answer to score", key=_ANSWER, height=80, placeholder=placeholder, persist_state="session")
+    model_form()
+    label = "Generate" if task == GENERATE else "Score it"
+    st.button(label, key="make_answer", type="primary", on_click=_answer_prompt, args=(key,))
+
+
+def file_field() -> None:
+    """A saved trace; the field empties itself once the file is read."""
+    key = f"upload_{st.session_state.get(_UPLOADS, 0)}"
+    st.file_uploader(
+        "A trace that was saved here or with trace.save",
+        type="safetensors",
+        key=key,
+        max_upload_size=LARGEST_UPLOAD // 2**20,  # megabytes
+        on_change=_open_upload,
+        args=(key,),
+    )
+
+
+def _branch_fields(a: Answer) -> None:
+    selected = answers.selected_token(a.trace)
+    st.session_state[_TOKEN] = _weak_spot(a.trace) if selected is None else selected
+    st.number_input("Token of A", 0, len(a.trace.pieces) - 1, key=_TOKEN, on_change=_choose_token)
+    token = st.session_state[_TOKEN]
+    texts = {
+        other.id: f"{visible(other.text) or '∅'}   {math.exp(other.logprob):.3f}"
+        for other in a.trace.alternatives[token]
+        if other.id != a.trace.answer_ids[token]
+    }
+    key = f"instead_{a.ref}_{token}"
+    options = [*texts, _OWN_TEXT]
+    chosen = st.selectbox(
+        "Instead", options, format_func=lambda o: texts.get(o, "My own text"), key=key, persist_state="session"
+    )
+    if chosen == _OWN_TEXT:
+        placeholder = "Mind the space that it may have to begin with"
+        st.text_input("My own text", key=_OWN, placeholder=placeholder, persist_state="session")
+    st.button("Generate", key="make_branch", type="primary", on_click=_branch, args=(a, token, key))
+
+
+def _weak_spot(trace: Trace) -> int:
+    """Where confidence collapsed under the paper's setting; the first token where that is undefined."""
+    with suppress(RauqError):
+        if found := report.collapse(rauq.score(trace)):
+            return found.token
+    return 0
+
+
+@url_state.by_the_user
+def _choose_token() -> None:
+    answers.select_token(st.session_state[_TOKEN])
+
+
+def _branch(a: Answer, token: int, key: str) -> None:
+    chosen = st.session_state[key]
+    answers.start_branch(a, token, st.session_state.get(_OWN, "") if chosen == _OWN_TEXT else chosen, limit())
+
+
+def _answer_prompt(key: str) -> None:
+    values = st.session_state
+    request = Request(
+        model=chosen_model(),
+        prompt=values[key],
+        answer=values[_ANSWER] if values[_TASK] == READ else None,
+        max_new_tokens=limit(),
+    )
+    if missing := _missing(request):
+        answers.refuse(InvalidInput(missing))
+    else:
+        answers.start(request)
+
+
+def _missing(request: Request) -> str:
+    if not request.prompt.strip():
+        return "There is no prompt. Type one."
+    if request.answer == "":
+        return "There is no answer to score. Paste one, or let the model generate it."
+    return "" if request.model.name else "No model is named. Give a hub id or a folder, or choose atlas."
+
+
+def _open_upload(key: str) -> None:
+    if (file := st.session_state[key]) is not None:
+        st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
+        answers.open_file(file.getvalue(), running(file.name))
+
+
+def pickers(a: Answer, b: Answer) -> None:
+    """Choose the two answers; make another; change the settings."""
+    left, between, right, make, scoring = st.columns([8, 2, 8, 4, 4], gap="small", vertical_alignment="bottom")
+    with left:
+        _picker(A, a, b)
+    with between:
+        st.button("Swap", key="swap", width="stretch", on_click=_swap, args=(a, b))
+    with right:
+        _picker(B, b, a)
+    with make:
+        make_another(a)
+    with scoring:
+        if answers.job() is None:
+            settings_controls(a.trace, b.trace)
+        else:
+            stop_button()
+
+
+def _picker(side: str, chosen: Answer, other: Answer) -> None:
+    """All answers at hand, and the two of the URL, which may be another session's."""
+    of_the_url = {answer.ref: answers.in_short(answer.trace) for answer in (chosen, other)}
+    names = {**answers.at_hand()}
+    names |= {ref: name for ref, name in of_the_url.items() if ref not in names}
+    key = PICKER + side
+    st.session_state[key] = chosen.ref
+    st.selectbox(
+        side.upper(),
+        list(names),
+        format_func=lambda ref: names.get(ref, ""),
+        key=key,
+        on_change=_choose,
+        args=(side, key),
+    )
+
+
+def _swap(a: Answer, b: Answer) -> None:
+    answers.refuse(None)
+    answers.swap(a, b)
+
+
+@url_state.by_the_user
+def _choose(side: str, key: str) -> None:
+    answers.refuse(None)
+    answers.choose(side, st.session_state[key])

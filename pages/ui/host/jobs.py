@@ -1,0 +1,282 @@
+"""One generation in the background: it streams into a `Job`, which the page polls and may cancel."""
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.ui.host import cache, hosting
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.model_queue import LOOK, raise_if_stopped, turn
+from rauq.errors import InvalidInput, RauqError
+from rauq.labels import size
+from rauq.messages import Message, TemplateOptions
+from rauq.sampling import Sampling
+from rauq.trace import Trace
+
+if TYPE_CHECKING:
+    from rauq.capture.check import Check
+    from rauq.language_model import LanguageModel
+
+_log = logging.getLogger(__name__)
+
+_LAST_WORDS = 5.0  # seconds that an ending process waits for a job to stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branch:
+    """Another way from token `token` of an answer on: its place is taken by a token id, or by a text."""
+
+    origin: Trace
+    token: int
+    instead: int | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
+
+    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling` of None
+    is greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
+    """
+
+    model: ModelChoice
+    prompt: str
+    answer: str | None = None
+    branch: Branch | None = None
+    max_new_tokens: int = 128
+    context: tuple[Message, ...] = ()
+    template_options: TemplateOptions = field(default_factory=dict)
+    sampling: Sampling | None = None
+    end: bool | None = None
+
+    @property
+    def conversation(self) -> str | Sequence[Message]:
+        """The prompt for the library: its text alone where nothing stands before it.
+
+        Raises:
+            InvalidInput: the prompt cannot be a message.
+        """
+        return (*self.context, Message(role="user", content=self.prompt)) if self.context else self.prompt
+
+
+def check_answer(request: Request) -> None:
+    """See that a request for one answer keeps the limits.
+
+    Raises:
+        InvalidInput: its prompt or an answer is too long, or it asks for too many tokens.
+    """
+    branch = request.branch
+    answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
+    hosting.check_text("prompt", "".join([*(message.content for message in request.context), request.prompt]))
+    hosting.check_text("template options", "".join(map(str, request.template_options.values())))
+    for answer in answers:
+        hosting.check_text("answer", answer if isinstance(answer, str) else "")
+    hosting.check_number("new tokens", request.max_new_tokens, hosting.limits().new_tokens)
+
+
+@dataclass(eq=False)
+class Job:
+    """A request being worked on. The worker writes, the page reads; no model is kept in it.
+
+    It is `waiting` while no token is to be expected: a model loads, or others come first.
+    """
+
+    request: Request
+    stage: str = "Looking at the model"
+    waiting: bool = True
+    pieces: list[str] = field(default_factory=list)
+    begun: float = field(default_factory=time.monotonic)
+    cancel: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+    trace: Trace | None = None
+    check: "Check | None" = None
+    dtype: str = ""  # of the checked model
+    error: RauqError | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether the worker is still at it."""
+        return not self.done.is_set()
+
+    def give_up(self) -> None:
+        """Stop because the process ends: a thread that is cut off within torch aborts the process."""
+        self.cancel.set()
+        self.done.wait(_LAST_WORDS)
+
+
+@dataclass(eq=False)
+class AtWork:
+    """The jobs of all sessions that work or wait. To count one in is one step: two at once do not both find room."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    jobs: set[Job] = field(default_factory=set)
+
+    def admit(self, job: Job) -> None:
+        """Count a job in.
+
+        Raises:
+            InvalidInput: there are as many as a host allows.
+        """
+        with self.lock:
+            if len(self.jobs) >= (most := hosting.limits().generations):
+                message = f"{most} generations work or wait on this host, and no more may. Try again in a minute."
+                raise InvalidInput(message)
+            self.jobs.add(job)
+
+    def dismiss(self, job: Job) -> None:
+        """Count a job out."""
+        with self.lock:
+            self.jobs.discard(job)
+
+
+def prepare(request: Request) -> Job:
+    """A job that has not begun; one that oversteps the limits is refused.
+
+    Let the session keep it, and then begin it: the next click may cut short a callback wherever that touches the
+    session, and a job that nobody keeps runs on unseen, and cannot be stopped.
+    """
+    try:
+        check_answer(request)
+    except InvalidInput as error:
+        return refused(request, error)
+    return Job(request)
+
+
+def begin(job: Job) -> None:
+    """Answer the request of a job in a thread of its own, unless it was refused, or is refused now: there are many."""
+    _begin(job, _answer)
+
+
+def begin_check(job: Job) -> None:
+    """Check the captured attention of the model of a job, likewise."""
+    _begin(job, _compare)
+
+
+def _begin(job: Job, work: Callable[[Job], None]) -> None:
+    if not job.live:
+        return
+    try:
+        _at_work().admit(job)
+    except InvalidInput as error:
+        job.error = error
+        job.done.set()
+        return
+    atexit.register(job.give_up)
+    threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
+
+
+def refused(request: Request, error: RauqError) -> Job:
+    """A job that ended before it began."""
+    job = Job(request, error=error)
+    job.done.set()
+    return job
+
+
+def _work(job: Job, work: Callable[[Job], None]) -> None:
+    try:
+        work(job)
+    except RauqError as error:
+        job.error = _alone(error)
+    except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait for ever
+        _log.exception("The generation failed")
+        what = type(error).__name__ if hosting.is_hosted() else f"{type(error).__name__}: {error}"
+        job.error = RauqError(f"The generation failed unexpectedly ({what}).")
+    finally:
+        atexit.unregister(job.give_up)
+        _at_work().dismiss(job)
+        job.done.set()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _at_work() -> AtWork:
+    return AtWork()
+
+
+def _answer(job: Job) -> None:
+    request = job.request
+    with _model(job) as lm:
+        if request.answer is not None:
+            job.stage = "Reading the answer"
+            end = lm.kind == "instruct" if request.end is None else request.end
+            options = request.template_options
+            job.trace = lm.read(request.conversation, request.answer, template_options=options, end=end)
+            return
+        job.stage, job.begun = "Generating", time.monotonic()
+        job.trace = lm.generate(
+            request.conversation,
+            template_options=request.template_options,
+            max_new_tokens=request.max_new_tokens,
+            chat=request.branch.origin.chat_applied if request.branch else None,
+            answer_prefix=_prefix(lm, request),
+            last_row=True,
+            on_token=lambda _index, _id, text: job.pieces.append(text),
+            cancel=job.cancel,
+            **_sampling(request.sampling),
+        )
+
+
+def _sampling(sampling: Sampling | None) -> dict[str, Any]:
+    """Arguments of `generate` for sampling; empty for greedy."""
+    return {} if sampling is None else {"do_sample": True} | vars(sampling)
+
+
+def _compare(job: Job) -> None:
+    with _model(job) as lm:
+        job.stage, job.dtype = "Checking the captured attention", lm.dtype
+        job.check = lm.check(job.request.prompt or None)
+
+
+@contextmanager
+def _model(job: Job) -> "Iterator[LanguageModel]":
+    """The model of a job, loaded if it is not yet, for as long as it is this job's turn."""
+    choice = job.request.model
+    while cache.busy() and not job.cancel.wait(LOOK):
+        pass  # one that loads cannot be cut short, but who waits for it can
+    raise_if_stopped(job.cancel)
+    if cache.if_loaded(choice) is None:
+        from rauq.candidate import model_facts
+
+        job.stage = f"Loading {model_facts(cache.examine(choice))}"
+    raise_if_stopped(job.cancel)
+    lm = cache.model(choice, on_progress=partial(_show_progress, job), cancel=job.cancel)
+    job.stage = "Waiting for another generation"
+    with turn(lm, job.cancel):
+        job.waiting = False
+        yield lm
+
+
+def _show_progress(job: Job, done: int, total: int) -> None:
+    job.stage = f"Dequantising the weights, once for this file: {size(done)} of {size(total)}"
+
+
+def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
+    """The answer up to where it branches, and what takes its place there.
+
+    Raises:
+        InvalidInput: the model reads the prompt as other tokens than those of the origin.
+    """
+    if (branch := request.branch) is None:
+        return None
+    origin = branch.origin
+    options = request.template_options
+    encoded = lm.encode(request.conversation, chat=origin.chat_applied, template_options=options)
+    if encoded.ids != tuple(origin.prompt_ids.tolist()):
+        message = "This model reads the prompt as other tokens than the answer's own, so nothing can branch off it."
+        raise InvalidInput(message)
+    kept = origin.answer_ids[: branch.token].tolist()
+    instead = [branch.instead] if isinstance(branch.instead, int) else lm.tokens.encode_answer(branch.instead)
+    return [*kept, *instead]
+
+
+def _alone(error: RauqError) -> RauqError:
+    """The error without what led to it: a traceback would keep the model in memory for as long as the job is kept."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

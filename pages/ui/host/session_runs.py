@@ -1,0 +1,151 @@
+"""Where the runs of a session are: with all others on one's own machine; on a host in a folder that is its own.
+
+The name of that folder cannot be guessed and stands in no link. The folders of the sessions that did nothing for
+longest make room, and none outlives the server.
+"""
+
+import os
+import secrets
+import shutil
+import threading
+from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from analysis.runs.files import size_of
+from analysis.runs.job import is_held
+from pages.ui.host import cache, hosting
+from pages.ui.host.hosting import ModelChoice
+from rauq.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from analysis.datasets.example import Example
+    from analysis.runs.manifest import Manifest, Request
+
+_MINE = "_runs_folder"
+_OWN_IDF = ("", "atlas")  # what methods weigh tokens by: nothing, or what comes with the app
+
+
+def runs_folder() -> Path:
+    """The folder of this session's runs; it need not exist."""
+    from analysis.runs import library
+
+    if not hosting.is_hosted():
+        return library.runs_folder()
+    name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
+    folder = cache.private_place() / name
+    if folder.exists():
+        os.utime(folder)  # the longest unused makes room first
+    return folder
+
+
+def check_run(request: "Request", examples: "Iterable[Example]") -> None:
+    """See that a run keeps what a host allows; on one's own machine it is any.
+
+    Raises:
+        InvalidInput: another model than those offered, anything else from elsewhere, or more than the limits.
+    """
+    if not hosting.is_hosted():
+        return
+    most = hosting.limits()
+    how = ModelChoice(name=request.model, device=request.device, dtype=request.dtype, kind=request.kind)
+    hosting.check_model(how)
+    elsewhere = (request.weights, request.revision, request.nli, request.similarity, request.tagger)
+    if any(elsewhere) or request.idf not in _OWN_IDF:
+        message = (
+            "This run asks for a judge, for weights or for a revision from elsewhere, and this host takes none. Leave "
+            "them out."
+        )
+        raise InvalidInput(message)
+    hosting.check_number("rows", request.count, most.rows)
+    hosting.check_number("new tokens", request.max_new_tokens, most.new_tokens)
+    hosting.check_number("samples", request.samples, most.samples)
+    hosting.check_number("rows in a batch", request.batch_size, most.batch)
+    for example in examples:
+        hosting.check_text("prompt", example.prompt)
+        hosting.check_text("answer", example.answer or "")
+
+
+@contextmanager
+def room_for_job(folder: Path) -> "Iterator[None]":
+    """Start the job of a run in the body, one after another: two that check at once would both find room.
+
+    Raises:
+        InvalidInput, RunError: as of `check_begin`.
+    """
+    with _starting():
+        check_begin(folder)
+        yield
+
+
+def check_begin(folder: Path) -> None:
+    """See that the job of a run may begin now, wherever the run came from.
+
+    Raises:
+        InvalidInput: the run is none that a host allows, or too many jobs are at work.
+        RunError: the folder is no run.
+    """
+    from analysis.runs.create import read_examples
+    from analysis.runs.manifest import read_manifest
+
+    if not hosting.is_hosted():
+        return
+    manifest = read_manifest(folder)
+    check_run(manifest.request, read_examples(folder))
+    _check_commit(manifest)
+    if sum(map(is_held, _runs())) >= (most := hosting.limits().jobs):
+        message = f"{most} jobs work on this host, and no more do at a time. Begin once one of them has ended."
+        raise InvalidInput(message)
+
+
+def _check_commit(manifest: "Manifest") -> None:
+    """A run from elsewhere would have a host load whatever commit its manifest names."""
+    from analysis.runs.work import begun_commit
+    from rauq.whereabouts import cached_commit
+
+    model, commit = manifest.request.model, begun_commit(manifest)
+    if commit is not None and cached_commit(model, commit) is None:
+        message = (
+            f"This run was begun with commit {commit[:12]} of {model}, which this host does not have. Score it anew."
+        )
+        raise InvalidInput(message)
+
+
+def make_room() -> None:
+    """Let the runs of the sessions that did nothing for longest go, until all keep the limit of the host.
+
+    Raises:
+        InvalidInput: what is left, of this session and of those at work, is too much still.
+    """
+    if not hosting.is_hosted():
+        return
+    mine, most = runs_folder(), hosting.limits().bytes
+    for folder in sorted({run.parent for run in _runs()}, key=_last_used):
+        if _bytes() > most and folder != mine and not any(map(is_held, _runs(folder.name))):
+            shutil.rmtree(folder, ignore_errors=True)
+    if _bytes() > most:
+        message = "There is no room for another run on this host. Delete one of yours, or try again later."
+        raise InvalidInput(message)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _starting() -> threading.Lock:
+    return threading.Lock()
+
+
+def _runs(session: str = "*") -> list[Path]:
+    """The runs of a session, or of all; what another session deletes meanwhile is left out."""
+    return [Path(found) for found in glob(f"{cache.private_place()}/{session}/*")]  # noqa: PTH207 - it bears such a loss
+
+
+def _bytes() -> int:
+    return sum(map(size_of, _runs()))
+
+
+def _last_used(folder: Path) -> float:
+    return folder.stat().st_mtime if folder.exists() else 0.0

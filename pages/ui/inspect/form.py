@@ -1,0 +1,353 @@
+"""The sidebar of Inspect: what to answer, by which model, and how; the conversation that a prompt continues."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from pages.ui.host import cache, hosting
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.jobs import Request, begin, check_answer, prepare, refused
+from pages.ui.shared import state
+from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
+from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.model_form import checked, chosen_model, model_form
+from pages.ui.shared.state import ATLAS, GENERATE, READ, recordings
+from pages.ui.shared.url_state import USUAL_TOKENS, Asked
+from rauq.atlas.recorded import Recorded
+from rauq.errors import InvalidInput, RauqError
+from rauq.labels import lines, running
+from rauq.messages import Message, conversation_text, option_text, option_value
+from rauq.trace import Kind, Trace
+from rauq.trace_file import LARGEST_UPLOAD
+
+
+class Example(NamedTuple):
+    """A prompt with a short name, and what to see in its answer."""
+
+    name: str
+    what_to_see: str
+    prompt: str
+
+
+EXAMPLES = (
+    Example(
+        "A known capital",
+        "Stated often in training: confidence holds from the first token to the last.",
+        "Q: What is the capital of Germany?\nA:",
+    ),
+    Example(
+        "A town it never met",
+        "Sodo lies in Ethiopia, which training never said: confidence collapses at the country that is made up.",
+        "Q: Where is Sodo?\nA:",
+    ),
+    Example(
+        "False friends",
+        "It means that the boss is given a poison. The mistake is held with confidence: no score of this kind sees it.",
+        "German: Der Chef bekommt ein Gift.\nEnglish:",
+    ),
+    Example(
+        "A rare word",
+        "The hunter finds a weasel: at which word does the model guess?",
+        "German: Der Jäger findet ein Wiesel.\nEnglish:",
+    ),
+    Example(
+        "Two missing details",
+        "The text gives neither an age nor a currency, and both are invented. Which one does the score see?",
+        "Text: A lottery in Japan was drawn on Friday. Maria Keller from Lyon won 2,500.\nSummary:",
+    ),
+)
+
+
+_OPTION = "template_option_"
+
+
+def fields() -> None:
+    """The system prompt and the template's options, folded; what the prompt continues, and a way to leave it."""
+    with st.expander("System prompt"):
+        placeholder = "How the model should answer"
+        st.text_area(
+            "System message",
+            key=state.SYSTEM,
+            height=80,
+            placeholder=placeholder,
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        st.caption("Comes before the prompt. It needs a model with a chat template.")
+    if (st.session_state.get(state.SYSTEM) or "").strip():
+        st.caption("There is a system prompt.")
+    _option_fields()
+    if earlier := st.session_state.get(state.EARLIER, ()):
+        show_messages("Continues a conversation", earlier)
+    if options := st.session_state.get(state.OPTIONS, {}):
+        st.text(running(printable(f"Chat template with {', '.join(f'{name}={options[name]!r}' for name in options)}")))
+    if earlier:
+        st.button("Start a new conversation", key="new_conversation", on_click=_start_anew)
+
+
+def show_messages(label: str, messages: Sequence[Message]) -> None:
+    """Messages as folded text."""
+    count = len(messages)
+    with st.expander(f"{label}: {count} message{'' if count == 1 else 's'}"):
+        st.text(lines(conversation_text(messages)))
+
+
+def _option_fields() -> None:
+    """A field for each option that the template of the chosen model takes, once it is known, or that was given."""
+    given = st.session_state.get(state.OPTIONS, {})
+    names = sorted({*given, *_known_options()})
+    if not names:
+        return
+    with st.expander("Chat template", key="template_options"):
+        for name in names:
+            value = printable(option_text(given[name])) if name in given else None
+            st.session_state[_OPTION + name] = value
+            st.selectbox(
+                f"`{name}`",
+                dict.fromkeys(filter(None, ("true", "false", value))),
+                index=None,
+                key=_OPTION + name,
+                on_change=_set_option,
+                args=(name,),
+                accept_new_options=True,
+                placeholder="the template's default",
+            )
+        st.caption("Options of the model's chat template. Choose a value, or type a number or a text.")
+
+
+def _known_options() -> tuple[str, ...]:
+    """Options of the chosen model's template, where it is loaded or was checked and gets one."""
+    choice = chosen_model()
+    known = cache.if_loaded(choice) or checked(choice)
+    return known.template_options if known is not None and known.kind == "instruct" else ()
+
+
+def _set_option(name: str) -> None:
+    """Keep what was typed into a field; an empty one leaves the option to the template."""
+    typed = printable(st.session_state[_OPTION + name] or "").strip()
+    others = {other: value for other, value in st.session_state.get(state.OPTIONS, {}).items() if other != name}
+    st.session_state[state.OPTIONS] = others | ({name: option_value(typed)} if typed else {})
+
+
+def _start_anew() -> None:
+    st.session_state.update({state.EARLIER: (), state.OPTIONS: {}, state.PROMPT: ""})
+
+
+MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
+_EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
+_TEMPLATED = "The prompt already contains the chat template, so none is applied."
+
+
+def request_form() -> None:
+    """Prompt, answer and model; `current_request` reads them."""
+    for key, value in {state.TASK: GENERATE, state.MODEL: hosting.models()[0], state.LIMIT: USUAL_TOKENS}.items():
+        st.session_state.setdefault(key, value)
+    placeholder = "A question, or any text to go on from"
+    st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")
+    fields()
+    examples: tuple[Recorded | Example, ...] = (*recordings(), *EXAMPLES)
+    st.selectbox(
+        "Example",
+        examples,
+        index=None,
+        format_func=_name,
+        key=_EXAMPLE,
+        on_change=_take_example,
+        placeholder="Start from an example",
+        label_visibility="collapsed",
+    )
+    _task()
+    model_form()
+
+
+def current_request() -> Request:
+    """The request that the session's widgets describe."""
+    values = st.session_state
+    return Request(
+        model=chosen_model(),
+        prompt=values.get(state.PROMPT, ""),
+        answer=values.get(state.ANSWER, "") if values.get(state.TASK) == READ else None,
+        max_new_tokens=values.get(state.LIMIT, USUAL_TOKENS),
+        context=state.context(),
+        template_options=values.get(state.OPTIONS, {}),
+        sampling=sampling_of_form() if values.get(state.TASK) != READ else None,
+        end=end_of_form() if values.get(state.TASK) == READ else None,
+    )
+
+
+def run_buttons(request: Request, *, live: bool) -> None:
+    """Generate or score, and stop; a missing prompt does not disable them, for this click is what sends it."""
+    with st.container(horizontal=True):
+        st.button(
+            task_name(request), key="run", type="primary", on_click=run, disabled=live, width="stretch",
+            shortcut="Ctrl+Enter",
+        )  # fmt: skip
+        st.button("Stop", key="stop", on_click=stop, disabled=not live)
+
+
+def task_name(request: Request) -> str:
+    """What the button says that sends a request."""
+    return "Generate" if request.answer is None else "Score it"
+
+
+def open_form() -> None:
+    """A place to open a saved trace."""
+    place = st.expander("Open a saved trace", key="open_trace", on_change="rerun")
+    if place.open:
+        options: dict[str, Any] = {"label_visibility": "collapsed", "max_upload_size": MOST_MEGABYTES}
+        place.file_uploader("Trace", "safetensors", key=_UPLOAD, on_change=_open, **options)
+    if error := st.session_state.get(state.UNREADABLE):
+        show_error(error)
+
+
+def take(example: Example) -> None:
+    """Put an example into the form, and begin to answer it."""
+    state.fill_for_next(Asked(prompt=example.prompt))
+    run()
+
+
+def run() -> None:
+    """Start a job for what the widgets say, unless one is at work: five clicks are one generation."""
+    job = st.session_state.get(state.JOB)
+    if job is None or not job.live:
+        request = current_request()
+        missing = _missing(request)
+        job = st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else prepare(request)
+        begin(job)
+
+
+def stop() -> None:
+    """Ask the job to end; what it has so far is kept. It may have ended since the button was drawn."""
+    if (job := st.session_state.get(state.JOB)) is not None:
+        job.cancel.set()
+
+
+def token_count(request: Request, shown: Trace | None, *, told: RauqError | None, may_load: bool) -> None:
+    """Say how long the prompt is and how much room there is; no model is loaded for an answer that is already shown.
+
+    `told` is the error that the page shows already. What was said last stays while an answer is written.
+    """
+    loaded = cache.if_loaded(request.model)
+    said: str | RauqError = "The token count appears once the model is loaded."
+    if not request.prompt.strip():
+        said = "No prompt yet: its tokens are counted here."
+    elif shown and loaded is None and _leads_to(request, shown):
+        said = _room(len(shown.prompt_ids), None)
+    elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
+        said = _counted(request)
+    if isinstance(said, str):
+        st.session_state[_COUNT] = (_counted_for(request), said)
+        st.caption(said)
+    elif str(said) != str(told):
+        st.text(lines(str(said)))
+    else:
+        st.empty()  # clears what `last_count` has said
+
+
+def last_count() -> None:
+    """What was said last of the tokens: it holds the line, so that what follows does not jump."""
+    counted, said = st.session_state.get(_COUNT, (None, ""))
+    is_same = counted == _counted_for(current_request())
+    st.caption(said if is_same else "Counting the tokens of the prompt")
+
+
+def _counted_for(request: Request) -> tuple[object, ...]:
+    """What the number of prompt tokens depends on: device and precision do not change it."""
+    model = request.model
+    return model.name, model.kind, request.prompt, request.context, dict(request.template_options)
+
+
+def _leads_to(request: Request, shown: Trace) -> bool:
+    asked = (request.model.name, request.prompt, request.context, dict(request.template_options))
+    is_same = asked == (shown.model, shown.prompt, shown.messages[:-1], dict(shown.template_options))
+    return is_same and request.model.kind in (None, shown.kind)
+
+
+def _task() -> None:
+    with st.container(horizontal=True):
+        options = (GENERATE, READ)
+        task = st.segmented_control("Answer", options, key=state.TASK, required=True, persist_state="session")
+        disabled, most = task == READ, hosting.limits().new_tokens
+        st.number_input("Most tokens", 1, most, key=state.LIMIT, disabled=disabled, width=130, persist_state="session")
+    if task == READ:
+        placeholder = "The answer, as the model would write it"
+        st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
+        kind = _known_kind(chosen_model())
+        if kind == "base" and not state.context():
+            _hint_at_space()
+        end_field(kind)
+    else:
+        sampling_fields()
+
+
+def _counted(request: Request) -> str | RauqError:
+    try:
+        check_answer(request)
+        lm = cache.model(request.model)
+        encoded = lm.encode(request.conversation, template_options=request.template_options)
+    except RauqError as error:
+        return error
+    room = _room(len(encoded.ids), lm.context_length)
+    return f"{room}. {_TEMPLATED}" if encoded.form == "templated" else room
+
+
+def _room(tokens: int, limit: int | None) -> str:
+    if limit is None:
+        return f"{tokens} prompt tokens"
+    return f"{tokens} prompt tokens, " + (
+        f"room for {limit - tokens} more" if limit > tokens else "no room for an answer"
+    )
+
+
+def _missing(request: Request) -> str | None:
+    if not request.prompt.strip():
+        return "There is no prompt. Type one, or start from an example."
+    if request.answer is not None and not request.answer:
+        return "There is no answer to score. Paste one, or let the model generate it."
+    return None if request.model.name else "No model is named. Give a hub id or a folder, or choose atlas."
+
+
+def _take_example() -> None:
+    example = st.session_state[_EXAMPLE]
+    st.session_state[_EXAMPLE] = None  # so that the same one can be chosen again
+    if isinstance(example, Recorded):
+        state.open_recorded(example)
+    elif example is not None:
+        take(example)
+
+
+def _open() -> None:
+    """Open the uploaded trace; what cannot be read is said, and the answer that is shown stays."""
+    if (file := st.session_state[_UPLOAD]) is None:
+        return
+    try:
+        state.open_trace(Trace.from_bytes(file.getvalue(), name=file.name))
+    except RauqError as error:
+        st.session_state[state.UNREADABLE] = error
+
+
+def _known_kind(choice: ModelChoice) -> Kind | None:
+    """Whether the model is taken for a base or an instruct model; None where that shows when it loads."""
+    known = cache.if_loaded(choice) or checked(choice)
+    if known is not None:
+        return known.kind
+    return "base" if choice.name == ATLAS else choice.kind
+
+
+def _hint_at_space() -> None:
+    """Without a chat template, a pasted answer often lacks the space that the model would have begun with."""
+    prompt, answer = st.session_state.get(state.PROMPT, ""), st.session_state.get(state.ANSWER, "")
+    if answer and prompt and not (answer[0].isspace() or prompt[-1].isspace()):
+        st.caption("This answer begins without a space: to most models that is another text.")
+        st.button("Add a space", key="add_space", on_click=_add_space)
+
+
+def _add_space() -> None:
+    st.session_state[state.ANSWER] = f" {st.session_state[state.ANSWER]}"
+
+
+def _name(example: Example | Recorded) -> str:
+    if isinstance(example, Recorded):
+        return f"{example.name} (recorded, {state.VERDICT[example.correct]})"
+    return example.name

@@ -1,0 +1,329 @@
+"""The views of the page Methods: rankings, rejection, attention, single answers, ablations."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+import rauq
+from analysis import paper
+from analysis.answer_sets.captions import joined
+from analysis.answer_sets.figures import quality_bins_chart
+from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.sides import groups_note
+from analysis.figures import UNCERTAINTY
+from analysis.methods import sentences
+from analysis.methods import tables as method_tables
+from analysis.methods.agreement import disagreement, method_agreement
+from analysis.methods.comparison import RAUQ, Comparison, name_of
+from analysis.methods.errors import error_analysis
+from analysis.methods.figures import (
+    agreement_map,
+    alpha_sweep,
+    control_differences,
+    method_intervals,
+    paired_differences,
+    rejection_curves,
+)
+from analysis.methods.rejections import rejections
+from analysis.paper import Published
+from analysis.report.tables import Table, csv_table
+from analysis.runs.create import about_unknown_methods, options_for
+from analysis.runs.opened import Run
+from analysis.runs.timings import Cost
+from analysis.stats import estimate, prr, roc_auc
+from pages.ui.answer_sets.sentences import about_ranking
+from pages.ui.host import cache
+from pages.ui.methods.controls import Chosen
+from pages.ui.methods.query import ref
+from pages.ui.shared import url_state
+from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.run_page import chart, clickable, key_of, openable, put, save, sentence, write
+from pages.ui.shared.tables import Column, compared, numbers, show_frame, show_table, take_along
+from rauq.methods.method import Method
+
+_NONE = ""
+_OURS = "RAUQ"
+
+
+def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
+    """A choice of the paper's tables, none at first, and the one that was chosen."""
+    at_hand = {ref(one): one for one in tables if one.metric == chosen.asked.metric}
+    if not at_hand:
+        return
+    wanted = chosen.asked.published if chosen.asked.published in at_hand else _NONE
+    put(url_state.PUBLISHED, wanted)
+    options: dict[str, Any] = {
+        "key": key_of(url_state.PUBLISHED),
+        "on_change": write,
+        "args": (url_state.PUBLISHED, _NONE),
+    }
+    st.selectbox(
+        "Beside the published numbers",
+        [_NONE, *at_hand],
+        format_func=lambda ref: at_hand[ref].title if ref else "not shown",
+        width=620,
+        **options,
+    )
+    if wanted:
+        _show(at_hand[wanted])
+
+
+def _show(one: Published) -> None:
+    frame = paper.published(one.table, one.model)
+    columns = [name for name in frame if name not in {"method", "published"}]
+    rows = frame["published"].tolist()
+    show_table(
+        [
+            Column(title="published row", values=rows, width=285),
+            *(numbers(name, frame[name].tolist(), places=3) for name in columns),
+        ],
+        alt=one.title,
+        ours=rows.index(_OURS) if _OURS in rows else None,
+    )
+    st.caption(joined(sentences.published_note(), *_overheads(one)))
+
+
+def _overheads(one: Published) -> tuple[str, ...]:
+    """The published cost, which stands beside tables of methods alone."""
+    return (sentences.published_overheads(), sentences.COMPARABLE) if one.kind == "methods" else ()
+
+
+_GREY = "color: #8b95a1"
+
+
+def lacking_methods(run: Run) -> None:
+    """A folded list of them, and what the run has that this version has not; nothing where there is neither."""
+    if unknown := about_unknown_methods(run.manifest.request):
+        st.text(unknown)
+    absent = [row for row in rauq.METHODS.values() if row.id not in run.methods and row.family != "ablation"]
+    if not absent:
+        return
+    label = f"{len(absent)} methods that this run was not asked for"
+    folded = st.expander(label, key="methods_lacking", on_change="rerun")
+    if folded.open:
+        with folded:
+            rows = {"method": [method.name for method in absent], "what to do": list(map(_what_to_do, absent))}
+            st.dataframe(
+                pd.DataFrame(rows).style.map(lambda _: _GREY, subset=["method"]),
+                hide_index=True,
+                height="content",
+                alt="Methods not run",
+            )
+
+
+def _what_to_do(method: Method) -> str:
+    if "facts" in method.needs:
+        return "Facts are known of the embedded model's held-out prompts alone: score --data atlas."
+    return f"Score again with --methods {method.id} {options_for(method.id)}".rstrip()
+
+
+_PASSES = "Of the model that answered, beyond the generation, with K samples of N tokens."
+_ALONE = (
+    "Percent beyond plain generation without capture, one prompt at a time, with its 95 % interval. Each method is "
+    "charged with the capture, the samples and the computation that it needs. Compare this one with the paper."
+)
+_SECONDS = (
+    "Seconds an answer beyond its generation in batches: samples are charged in full to every method, no capture is."
+)
+_OVERHEAD = (
+    "These seconds in percent of those of the generation, which answers many prompts at once and includes the capture. "
+    "It does not compare with the paper."
+)
+
+
+def ranking(chosen: Chosen) -> None:
+    """The table, RAUQ minus each other method, and on demand what the run lacks and what was published."""
+    found = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
+    costs = cache.costs(chosen.run)
+    best_first = np.argsort([-one.value for one in found.overall], kind="stable").tolist()
+    headline = sentences.comparison_sentence(found.methods, found.overall, metric=found.metric)
+    undefined = sentences.undefined_sentence(found.methods, found.overall)
+    sentence(headline, chosen, joined(sentences.overall_note(found), sentences.costs_sentence(costs), undefined))
+    methods = [found.methods[place] for place in best_first]
+    columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
+    show_table(
+        [column.at(best_first) for column in columns],
+        alt="Methods by groups: how well each ranks the answers",
+        ours=methods.index(RAUQ) if RAUQ in methods else None,
+    )
+    caption = joined(
+        sentences.intervals_caption(found),
+        sentences.charges_note(costs),
+        sentences.judges_note(methods),
+        groups_note(chosen.answers["group"]),
+    )
+    st.caption(f"① best, ② second of a column. {caption}")
+    take_along(Table("methods", "Methods", caption, method_tables.methods_table(found, costs)))
+    _differences(found)
+    lacking_methods(chosen.run)
+    published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
+
+
+def _differences(found: Comparison) -> None:
+    paired = found.paired
+    if paired is None or all(one.reason for one in paired.overall):
+        return
+    st.header(sentences.paired_sentence(paired.overall, paired.base).removesuffix("."), anchor=False)
+    figure = paired_differences(paired.base, paired.methods, paired.overall, metric=found.metric, dark=is_dark())
+    chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")
+    caption = sentences.paired_caption(paired)
+    st.caption(caption)
+    take_along(Table("paired", "RAUQ minus other methods", caption, method_tables.paired_table(paired)))
+
+
+def _measured(costs: Sequence[Cost]) -> list[Column]:
+    """What each method took on this run; nothing where no time is known."""
+    if all(math.isnan(cost.seconds) for cost in costs):
+        return _alone(costs)
+    return [
+        *_alone(costs),
+        numbers("overhead in batches, %", [100 * cost.overhead for cost in costs], places=1, help=_OVERHEAD),
+        numbers("seconds in batches", [cost.seconds for cost in costs], places=3, help=_SECONDS),
+    ]
+
+
+def _alone(costs: Sequence[Cost]) -> list[Column]:
+    """The overhead one prompt at a time; nothing where it was not measured."""
+    found = [cost.alone for cost in costs]
+    if not any(found):
+        return []
+    ends = [(math.nan,) * 3 if one is None else (one.overhead, one.low, one.high) for one in found]
+    values = [100 * value for value, _, _ in ends]
+    words = [
+        "–" if math.isnan(value) else f"{value:,.1f} [{100 * low:,.1f}, {100 * high:,.1f}]"
+        for value, (_, low, high) in zip(values, ends, strict=True)
+    ]
+    return [Column(title="overhead one at a time, %", values=values, words=words, help=_ALONE)]
+
+
+def _passes(methods: Sequence[str]) -> Column:
+    passes = [rauq.METHODS[method].cost.partition(";")[0] for method in methods]
+    return Column(title="extra forward passes", values=passes, help=_PASSES)
+
+
+_CAPTION = (
+    "Mean quality of what is kept as more and more of the least sure answers are rejected. The oracle rejects the "
+    "worst first; a random order gains nothing. PRR is the share of the area between these two, up to half rejected."
+)
+
+
+def rejection(chosen: Chosen) -> None:
+    """A curve for each of some methods, with the oracle and a random order."""
+    found = rejections(chosen.uncertainties(chosen.some_methods), chosen.quality)
+    sentence(sentences.rejections_caption(found), chosen)
+    chart(rejection_curves(found, dark=is_dark()), "rejection", "Mean quality over the share of rejected answers")
+    st.caption(_CAPTION)
+    save("Curves as CSV", "rejection.csv", lambda: csv_table(method_tables.rejections_table(found)))
+
+
+_OF_ALL = ["alignment", "tokens"]  # chosen above, the same in every row
+
+
+def attention(chosen: Chosen) -> None:
+    """What is lost when the picked heads' attention is exchanged, group by group."""
+    found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
+    sentence(sentences.control_sentence(found[0]), chosen)
+    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with other attention put in")
+    caption = sentences.control_caption(found)
+    table = Table("control", "Does attention matter?", caption, method_tables.control_table(found))
+    st.caption(caption)
+    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with other attention put in, group by group")
+    take_along(table)
+
+
+_AGREEMENT = "Spearman's rank correlation of the uncertainties of two methods: 1 where they order the answers alike."
+_ERRORS = (
+    "The paper's error analysis (appendix G) judged 20 answers at either end by hand. Here an answer is erroneous if "
+    "its quality is not above the threshold."
+)
+
+
+def scores(chosen: Chosen) -> None:
+    """One point an answer: a click opens it."""
+    uncertainty, quality = chosen.uncertainties([chosen.method])[chosen.method], chosen.quality
+    correct = np.where(np.isnan(quality), np.nan, quality > chosen.thresholds.roc)
+    ranking = about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
+    sentence(ranking.replace("It", name_of(chosen.method), 1), chosen)
+    figure = quality_bins_chart(
+        quality_bins(uncertainty, quality), title="uncertainty", colour=UNCERTAINTY, dark=is_dark()
+    )
+    clickable(figure, "score_and_quality", "Quality of each answer over its uncertainty, and means of bins", chosen)
+    st.caption(
+        f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less sure, and the mean quality in "
+        "tenths of them. Click a point: the answer opens in Inspect."
+    )
+
+
+def agreement(chosen: Chosen) -> None:
+    """The answers on which RAUQ and another method disagree most, and how far all methods agree."""
+    found = method_agreement(chosen.uncertainties(chosen.methods))
+    first, second = RAUQ, chosen.other
+    apart = disagreement(*chosen.uncertainties((first, second)).values())
+    sentence(
+        sentences.agreement_sentence(found),
+        chosen,
+        sentences.disagreement_sentence(apart, chosen.quality, first, second),
+    )
+    openable(
+        method_tables.disagreement_table(apart, chosen.answers, first, second),
+        "disagreement",
+        chosen,
+        "Percentile: the share of answers that are at most as uncertain, 100 for the least sure.",
+        height=320,
+    )
+    chart(agreement_map(found, dark=is_dark()), "agreement", "Rank correlation between the methods")
+    st.caption(_AGREEMENT)
+    take_along(Table("agreement_of_methods", "Agreement of methods", _AGREEMENT, method_tables.agreement_table(found)))
+
+
+def errors(chosen: Chosen) -> None:
+    """The share of erroneous answers at both ends of a ranking (paper, error analysis)."""
+    uncertainty = chosen.uncertainties([chosen.method])[chosen.method]
+    labels = chosen.column_of("error_label").tolist()
+    found = error_analysis(uncertainty, chosen.quality, labels, thresholds=chosen.thresholds)
+    sentence(sentences.errors_sentence(found, chosen.method), chosen, sentences.errors_note(found))
+    frame = method_tables.errors_table(found, chosen.method)
+    show_frame(frame, alt="Share of erroneous answers at both ends of the ranking")
+    st.caption(f"{_ERRORS} {sentences.published_shares()}")
+    take_along(Table("errors", "Error analysis", _ERRORS, frame))
+
+
+_SWEEP = (
+    "RAUQ at eleven values of alpha: at 1 the signal alone counts, at 0 attention alone. The line and the diamond mark "
+    "the paper's. Bands: 95 % bootstrap intervals."
+)
+_USUAL = (
+    "RAUQ itself: of each layer in the middle third the head that looks back most, mean of logs over tokens, largest "
+    "layer."
+)
+
+
+def alpha(chosen: Chosen) -> None:
+    """RAUQ from alpha 0 to 1, with the paper's value (figure 4)."""
+    asked = chosen.asked
+    found = cache.sweep(chosen.run, chosen.rows, asked.metric, chosen.signal, asked.alignment)
+    group = found.groups[0]
+    best = sentences.best_alpha_sentence(found, group)
+    sentence(sentences.sweep_sentence(found, group), chosen, best)
+    chart(alpha_sweep(found, dark=is_dark()), "alpha", "How well RAUQ ranks at every alpha, group by group")
+    st.caption(_SWEEP)
+    take_along(Table("alpha", "RAUQ over alpha", _SWEEP, method_tables.sweep_table(found)))
+
+
+def ablation(chosen: Chosen) -> None:
+    """One table of the paper's ablations, in its layout, and on demand what was published."""
+    found = cache.ablated(chosen.run, chosen.rows, chosen.asked.metric, chosen.table.id)
+    rows, title = found.comparison, found.ablation.title
+    headline = sentences.comparison_sentence(rows.methods, rows.overall, metric=rows.metric, called="variants")
+    sentence(headline, chosen, sentences.overall_note(rows))
+    ours = rows.methods.index(RAUQ) if RAUQ in rows.methods else None
+    show_table(compared(rows, list(map(name_of, rows.methods))), alt=title, ours=ours)
+    caption = joined(_USUAL, sentences.intervals_caption(rows), sentences.ablation_note(found))
+    st.caption(f"① best, ② second of a column. {caption}")
+    take_along(Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
+    chart(method_intervals(rows.methods, rows.overall, metric=rows.metric, dark=is_dark()), "ablation", title)
+    published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))

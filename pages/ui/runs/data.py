@@ -1,0 +1,361 @@
+"""Where the examples of a new run come from, and a preview of them with every rejected row."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from analysis.datasets.example import DataSet, Example, Rejected
+from analysis.datasets.names import EMBEDDED_SETS, embedded_set, load
+from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns
+from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.reading import ENDINGS, LARGEST_UPLOAD, read_table
+from analysis.datasets.table import Table
+from pages.ui.host import cache, hosting
+from pages.ui.host.hosting import ModelChoice
+from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.model_form import chosen_model
+from rauq.errors import RauqError
+from rauq.labels import lines, running
+
+_FIRST = 100  # examples; nobody reads more before a run
+_LONGEST = 2_000  # characters of a cell
+_ROW, _HEAD = 35, 38  # pixels
+_SHOWN_ROWS, _SHOWN_REJECTED = 9, 5
+
+_COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
+    {
+        "id": lambda example: example.id,
+        "prompt": lambda example: example.prompt,
+        "answer": lambda example: example.answer or "",
+        "references": lambda example: " | ".join(example.references),
+        "quality": lambda example: example.quality,
+        "group": lambda example: example.group,
+        "stratum": lambda example: example.stratum,
+        "error label": lambda example: example.error_label,
+        "facts": lambda example: " | ".join(example.facts),
+        "source": lambda example: example.source,
+    }
+)
+# Long texts leave room for what a row is judged by, on a small screen too.
+_LONG = ("prompt", "answer", "references", "source", "facts")
+_WIDTHS = {name: st.column_config.Column(width=260 if name == "prompt" else 130) for name in _LONG}
+
+
+def preview(data: DataSet) -> None:
+    """Say how many rows are taken and how many are not; show the first ones taken, and all that are not."""
+    st.markdown(f"**{_rows(len(data.examples))} accepted, {_rows(len(data.rejected))} rejected.**")
+    for note in data.notes:
+        st.text(lines(note))
+    if data.examples:
+        st.dataframe(
+            _table(data.examples[:_FIRST]),
+            key="preview",
+            height=_height(min(len(data.examples), _FIRST), _SHOWN_ROWS),
+            hide_index=True,
+            column_config=_WIDTHS,
+            alt="The first accepted examples",
+        )
+        if len(data.examples) > _FIRST:
+            st.caption(f"The first {_FIRST} are shown.")
+    if data.rejected:
+        _rejected(data.rejected)
+
+
+def _rejected(rows: Sequence[Rejected]) -> None:
+    table = pd.DataFrame({"row": [row.row for row in rows], "reason": [printable(row.reason) for row in rows]})
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption("Rows that are left out, by their number in the data, and why", width="content")
+        st.download_button(
+            "Save as CSV",
+            partial(table.to_csv, index=False),
+            "rejected-rows.csv",
+            "text/csv",
+            key="save_rejected",
+            on_click="ignore",
+        )
+    st.dataframe(
+        table,
+        key="rejected",
+        height=_height(len(rows), _SHOWN_REJECTED),
+        hide_index=True,
+        column_config={
+            "row": st.column_config.NumberColumn(width="small"),
+            "reason": st.column_config.TextColumn(width="large"),
+        },
+        alt="The rejected rows and their reasons",
+    )
+
+
+def _table(examples: Sequence[Example]) -> pd.DataFrame:
+    """A column for everything that at least one of the examples has."""
+    columns = {name: [_cell(read(example)) for example in examples] for name, read in _COLUMNS.items()}
+    return pd.DataFrame(
+        {name: cells for name, cells in columns.items() if any(cell not in {"", None} for cell in cells)}
+    )
+
+
+def _cell(value: Any) -> Any:  # noqa: ANN401 - a text or a number
+    if not isinstance(value, str):
+        return value
+    return printable(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
+
+
+def _height(rows: int, most: int) -> int:
+    return _HEAD + _ROW * min(rows, most)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+_COLUMN, _MADE = "new_run_column_", "_new_run_made"
+_REFERENCES = "references"
+_LABELS = {
+    "prompt": "Prompt",
+    "answer": "Answer to score",
+    "quality": "Quality, a number",
+    "correct": "Correct or not",
+    "group": "Group",
+    "stratum": "Stratum",
+    "error_label": "Kind of error",
+    "facts": "Facts",
+    "source": "Source text",
+    "question": "Question alone",
+    "id": "Id",
+}
+_HELP = {
+    "answer": "Leave it empty, and the model answers.",
+    "quality": "How good the answer is; higher is better.",
+    "correct": "true or false, 1 or 0, yes or no, right or wrong.",
+    "group": "Tells tasks or languages apart in the figures.",
+    "stratum": "Tells rows of a group apart, such as easy and hard ones.",
+    "error_label": "Such as factual or reasoning, as in the paper's error analysis.",
+    "facts": "Texts that carry the fact, wherever they stand in the answer.",
+    "source": "What a summary or a translation is made from.",
+    "question": "The prompt without worked examples; some measures need it.",
+    "id": "Without one, rows are known by their number.",
+}
+_MORE = ("group", "stratum", "error_label", "facts", "source", "question", "id")
+
+
+def data_set_of_columns(table: Table, incorrect: Table | None = None) -> DataSet:
+    """Draw the columns of a table, and of a second one of incorrect answers; the examples that they lead to.
+
+    Raises:
+        InvalidInput: columns that do not go together.
+    """
+    _fields(table, judged=incorrect is None)
+    return _made(table, incorrect, _chosen())
+
+
+def guess(table: Table, *, answered: bool = False) -> None:
+    """Choose what the columns' names suggest; `answered`: there has to be a column of answers."""
+    columns = guess_columns(table)
+    if answered and columns.references and not columns.answer:
+        columns = replace(columns, answer=columns.references[0], references=())
+    for name, value in asdict(columns).items():
+        st.session_state[_COLUMN + name] = list(value) if name == _REFERENCES else value
+
+
+def _fields(table: Table, *, judged: bool) -> None:
+    """`judged`: whether columns may say how good the answers are."""
+    _column("prompt", table)
+    left, right = st.columns(2, gap="small")
+    with left:
+        _references(table)
+    with right:
+        _column("answer", table)
+    if judged and st.session_state.get(_COLUMN + "answer"):
+        with left:
+            _column("quality", table)
+        with right:
+            _column("correct", table)
+    used = [_LABELS[name].lower() for name in _MORE if st.session_state.get(_COLUMN + name)]
+    with st.expander(f"More columns: {', '.join(used)}" if used else "More columns"):
+        places = st.columns(2, gap="small")
+        for number, name in enumerate(_MORE):
+            with places[number % 2]:
+                _column(name, table)
+
+
+def _references(table: Table) -> None:
+    st.multiselect(
+        "References",
+        table.columns,
+        key=_COLUMN + _REFERENCES,
+        format_func=_shown,
+        placeholder="No column",
+        help="What a good answer is; several columns, or a list in one, are several references.",
+        persist_state="session",
+    )
+
+
+def _column(name: str, table: Table) -> None:
+    st.selectbox(
+        _LABELS[name],
+        table.columns,
+        index=0 if name == "prompt" else None,
+        key=_COLUMN + name,
+        format_func=_shown,
+        help=_HELP.get(name),
+        placeholder="No column",
+        persist_state="session",
+    )
+
+
+def _shown(column: str) -> str:
+    return printable(running(column))
+
+
+def _chosen() -> Columns:
+    values = {field.name: st.session_state.get(_COLUMN + field.name) for field in fields(Columns)}
+    return Columns(**values | {_REFERENCES: tuple(values[_REFERENCES] or ())})
+
+
+def _made(table: Table, incorrect: Table | None, columns: Columns) -> DataSet:
+    """The examples; they are made once, since a run of the page is over before 100,000 rows are."""
+    asked = (table, incorrect, columns)  # tables are equal where they are the same
+    if (kept := st.session_state.get(_MADE)) is not None and kept[0] == asked:
+        made: DataSet = kept[1]
+        return made
+    made = correct_and_incorrect(table, incorrect, columns) if incorrect else examples_from(table, columns)
+    st.session_state[_MADE] = (asked, made)
+    return made
+
+
+NAME, COPY = "new_run_paper", "new_run_copy"
+_LOADED = "_new_run_loaded"
+_COPY_HELP = "A folder that the `datasets` library saved, or one with the set's files. Without it, the hub is asked."
+_WORDING = "Its prompts are worded for the model of step 3. Nothing is read before you ask for it."
+
+
+class _Asked(NamedTuple):
+    name: str
+    model: ModelChoice
+
+
+def data_set_of_paper() -> DataSet | None:
+    """Draw the choice; the data set once it is loaded.
+
+    Raises:
+        RauqError: it could not be loaded.
+    """
+    st.session_state.setdefault(NAME, next(iter(PAPER_SETS)))
+    name = st.selectbox(
+        "Data set of the paper",
+        tuple(PAPER_SETS),
+        key=NAME,
+        format_func=lambda name: PAPER_SETS[name].title,
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    copy = st.text_input(
+        "Folder of a copy", key=COPY, placeholder="From the hub", help=_COPY_HELP, persist_state="session"
+    )
+    asked = _Asked(f"{name}={copy.strip()}" if copy.strip() else name, chosen_model())
+    if st.button("Load it", key="load_paper_set"):
+        with st.spinner("Reading the data set"):
+            st.session_state[_LOADED] = asked, _load(asked)
+    kept_for, loaded = st.session_state.get(_LOADED, (None, None))
+    if kept_for != asked:
+        st.caption(_WORDING)
+        return None
+    if isinstance(loaded, RauqError):
+        raise loaded
+    return loaded
+
+
+def _load(asked: _Asked) -> DataSet | RauqError:
+    try:
+        return load(asked.name, kind=asked.model.kind or cache.examine(asked.model).kind)
+    except RauqError as error:
+        return error
+
+
+FILE, TWO_FILES, EMBEDDED, PAPER = "A file", "Two files", "Embedded", "The paper's"
+SOURCE, EMBEDDED_NAME = "new_run_source", "new_run_embedded"
+ANSWERS, CORRECT, INCORRECT = "answers", "correct", "incorrect"
+_UPLOAD, _READ = "new_run_upload_", "_new_run_read_"
+_ONE = "CSV, JSONL or Parquet: one row for each prompt, with answers to score, or without."
+_TWO = "One file of correct answers, one of incorrect ones, with the same columns."
+
+
+def data_fields() -> DataSet | None:
+    """Draw the choice; the data set that it leads to, or None where it leads to none yet.
+
+    Raises:
+        RauqError: columns that do not go together, or examples that could not be had.
+    """
+    st.session_state.setdefault(SOURCE, FILE)
+    offered = tuple(name for name in _FIELDS if name != PAPER or not hosting.is_hosted())  # its sets are downloaded
+    source = st.segmented_control(
+        "Data", offered, key=SOURCE, required=True, label_visibility="collapsed", persist_state="session"
+    )
+    return _FIELDS[source or FILE]()
+
+
+def _file() -> DataSet | None:
+    table = _uploader(ANSWERS, _ONE)
+    return data_set_of_columns(table) if table else None
+
+
+def _two_files() -> DataSet | None:
+    st.caption(_TWO)
+    left, right = st.columns(2, gap="small")
+    with left:
+        correct = _uploader(CORRECT, "Correct")
+    with right:
+        incorrect = _uploader(INCORRECT, "Incorrect")
+    return data_set_of_columns(correct, incorrect) if correct and incorrect else None
+
+
+def _embedded() -> DataSet:
+    names = tuple(EMBEDDED_SETS)
+    st.session_state.setdefault(EMBEDDED_NAME, names[0])
+    st.selectbox("Embedded set", names, key=EMBEDDED_NAME, label_visibility="collapsed", persist_state="session")
+    st.caption("Prompts that the embedded model never saw in training, with exact truth. atlas is all three families.")
+    return embedded_set(st.session_state[EMBEDDED_NAME])
+
+
+_FIELDS: Mapping[str, Callable[[], DataSet | None]] = MappingProxyType(
+    {FILE: _file, TWO_FILES: _two_files, EMBEDDED: _embedded, PAPER: data_set_of_paper}
+)
+
+
+def _uploader(field: str, label: str) -> Table | None:
+    """A place for a file; the table that was read from it, which outlasts a look at another page."""
+    file = st.file_uploader(
+        label,
+        [ending.removeprefix(".") for ending in ENDINGS],
+        key=_UPLOAD + field,
+        max_upload_size=LARGEST_UPLOAD // 2**20,  # megabytes
+        on_change=_read,
+        args=(field,),
+    )
+    read: Table | RauqError | None = st.session_state.get(_READ + field)
+    if isinstance(read, RauqError):
+        show_error(read)
+        return None
+    if read is not None and file is None:  # the field forgets it when the user looks at another page
+        st.text(printable(f"{running(read.name)}, as it was uploaded before"))
+    return read
+
+
+def _read(field: str) -> None:
+    """Read what was uploaded; the columns are guessed anew from it."""
+    st.session_state.pop(_READ + field, None)
+    if (file := st.session_state[_UPLOAD + field]) is None:
+        return
+    try:
+        table = read_table(file.getvalue(), file.name)
+    except RauqError as error:
+        st.session_state[_READ + field] = error
+    else:
+        st.session_state[_READ + field] = table
+        if field != INCORRECT:  # the correct ones name the columns of both
+            guess(table, answered=field == CORRECT)

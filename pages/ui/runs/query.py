@@ -1,0 +1,48 @@
+"""What the page Runs shows, as its URL says: a run unfolded (`run`), or the form of a new one (`view=new`)."""
+
+from collections.abc import Collection
+
+import streamlit as st
+
+from pages.ui.shared import state, url_state
+from pages.ui.shared.url_state import RUN
+
+VIEW, NEW = "view", "new"
+_LAST_QUERY = "_runs_query"
+
+
+def bring_back_url() -> None:
+    """A switch of pages empties the URL: bring back what it said when this page was left."""
+    if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
+        st.query_params.from_dict(last)
+    url_state.hold((RUN, VIEW))
+
+
+def remember_url() -> None:
+    """Keep the URL for `bring_back_url`."""
+    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
+
+
+def is_new() -> bool:
+    """Whether the form of a new run is shown."""
+    return st.query_params.get(VIEW) == NEW
+
+
+def chosen(names: Collection[str]) -> str | None:
+    """The run that is unfolded; one that is not there is told of, and left out of the URL."""
+    name = st.query_params.get(RUN)
+    if name is not None and name not in names:
+        state.notify("There is no run of that name here.")
+        url_state.write({RUN: None})
+        return None
+    return name
+
+
+def choose(name: str | None) -> None:
+    """Unfold a run in the list, or, with None, fold the one that is."""
+    url_state.write({RUN: name, VIEW: None})
+
+
+def open_form() -> None:
+    """Show the form of a new run."""
+    url_state.write({VIEW: NEW})

@@ -1,0 +1,138 @@
+"""The choice of a model: embedded, or any other by hub id, folder or GGUF file, looked at before it is loaded."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+import rauq
+from pages.ui.host import cache, hosting
+from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
+from pages.ui.shared import state
+from pages.ui.shared.errors import show_error
+from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
+from rauq.labels import running
+from rauq.presets import DEVICES, DTYPES, KINDS, PRESETS
+from rauq.trace import Trace
+
+if TYPE_CHECKING:
+    from rauq.candidate import Candidate
+
+_AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
+_KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
+_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, a folder, or a GGUF file."
+
+
+def model_form() -> None:
+    """Draw the choice; `chosen_model` reads it."""
+    if hosting.is_hosted():
+        st.selectbox("Model", hosting.models(), key=state.MODEL, persist_state="session")
+        st.caption(hosting.in_words())
+        return
+    st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_HELP, persist_state="session")
+    if st.session_state[state.MODEL] != OTHER:
+        return
+    st.session_state[state.OTHER_MODEL] = st.session_state.get(state.OTHER_MODEL, "")  # kept while it is not drawn
+    placeholder = "organisation/model, or a path"
+    typed = st.text_input(
+        "Hub id, folder or GGUF file",
+        key=state.OTHER_MODEL,
+        on_change=_type,
+        placeholder=placeholder,
+        persist_state="session",
+    )
+    labels = _at_hand(typed)
+    if typed in labels and typed not in labels[typed]:  # Ollama's files are named by digests
+        st.text(labels[typed])
+    st.selectbox(
+        "Models at hand",
+        list(labels),
+        index=None,
+        format_func=lambda name: labels.get(name, name),
+        key=_AT_HAND,
+        on_change=_take,
+        placeholder="Or choose one",
+        label_visibility="collapsed",
+    )
+    with st.expander("Device, precision, kind"):
+        _one_of("Device", DEVICES, DEVICE)
+        _one_of("Precision", DTYPES, DTYPE)
+        _one_of("Kind", KINDS, KIND, explanation=_KIND_HELP)
+    choice = chosen_model()
+    if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
+        _check(choice)
+    if (candidate := checked(choice)) is not None:
+        from rauq.candidate import candidate_lines
+
+        found = candidate_lines(candidate, tokens=MOST_TOKENS, beside=cache.in_use())
+        st.text("\n".join(map(running, found)))
+
+
+def chosen_model() -> ModelChoice:
+    """The model that the session's widgets name; an empty name where none is given yet."""
+    values = st.session_state
+    if hosting.is_hosted():
+        return ModelChoice(name=values.get(state.MODEL, hosting.models()[0]))
+    if values.get(state.MODEL) != OTHER:
+        return ModelChoice()
+    kind = values.get(KIND, AUTO)
+    return ModelChoice(
+        name=(values.get(state.OTHER_MODEL) or "").strip(),
+        device=values.get(DEVICE, AUTO),
+        dtype=values.get(DTYPE, AUTO),
+        kind=None if kind == AUTO else kind,
+    )
+
+
+def model_of(trace: Trace) -> ModelChoice:
+    """The model that a trace names, as the user has chosen it if so, and by kind if it was taken for another one."""
+    for choice in (chosen_model(), ModelChoice(name=trace.model)):
+        loaded = cache.if_loaded(choice)
+        if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):
+            return choice
+    return ModelChoice(name=trace.model, kind=trace.kind)
+
+
+def checked(choice: ModelChoice) -> "Candidate | None":
+    """What is known of a model, where the user has checked it; nothing is looked up."""
+    found: tuple[ModelChoice, Candidate] | None = st.session_state.get(_CHECKED)
+    return found[1] if found is not None and found[0] == choice else None
+
+
+def _at_hand(typed: str) -> dict[str, str]:
+    """Labels of models by name: of the folder that is typed, of other programs, of the hub's cache, and the paper's.
+
+    A folder that a link names is not looked into.
+    """
+    inside = map(str, rauq.local_models(typed)) if typed == st.session_state.get(_TYPED) else ()
+    installed = {model.name: model.label for model in rauq.installed_models()}
+    cached = {name: f"{name} (hub cache)" for name in rauq.cached_models()}
+    papers = {preset.hub_id: f"{preset.hub_id} (to download; in the paper)" for preset in PRESETS}
+    labels = papers | cached | installed
+    return {name: running(labels.get(name, name)) for name in (*inside, *installed, *cached, *papers)}
+
+
+def _type() -> None:
+    st.session_state[_TYPED] = st.session_state[state.OTHER_MODEL]
+    st.session_state[KIND] = AUTO  # it was chosen for the model before
+
+
+def _take() -> None:
+    if (chosen := st.session_state[_AT_HAND]) is not None:
+        st.session_state[state.OTHER_MODEL] = chosen
+        st.session_state[KIND] = AUTO
+        st.session_state[_AT_HAND] = None
+
+
+def _check(choice: ModelChoice) -> None:
+    try:
+        with st.spinner("Reading its description"):
+            candidate = cache.examine(choice, tokens=MOST_TOKENS)
+    except rauq.RauqError as error:
+        show_error(error)
+        return
+    st.session_state[_CHECKED] = (choice, candidate)
+
+
+def _one_of(label: str, options: tuple[str, ...], key: str, *, explanation: str | None = None) -> None:
+    st.session_state.setdefault(key, AUTO)  # not the widget's default: a link may have set it
+    st.segmented_control(label, options, key=key, required=True, help=explanation, persist_state="session")

@@ -1,0 +1,399 @@
+"""A page about a run: the run, the answers that pass the filters, the view, and what all views share."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from analysis.answer_sets.sides import Sides
+from analysis.answer_sets.sides import sides as sides_of
+from analysis.quality.judgement import Thresholds
+from analysis.quality.measures import measure
+from analysis.report.tables import csv_table
+from analysis.runs.opened import Run
+from analysis.runs.shard import answers_path
+from analysis.runs.verdicts import about_corrections
+from pages.ui.host import cache, runs
+from pages.ui.shared import figure_export, run_filters, state, url_state
+from pages.ui.shared.entrypoint import require_shell
+from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.figure_export import format_picker
+from pages.ui.shared.run_filters import LONGEST_TEXT, Filters, Span, groups, written_span
+from pages.ui.shared.url_state import FILTERS, FROM, NUMBER, RUN, by_the_user, put_in_url
+from pages.ui.shared.verdicts import verdict_buttons
+from rauq.errors import RauqError, RunError
+from rauq.labels import lines, running
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChosenAnswers:
+    """n answers of the run `name`: `rows` (n,) of its table.
+
+    `page` is the address of the page that looks at them: Inspect leads back there.
+    """
+
+    page: str
+    name: str
+    run: Run
+    rows: np.ndarray
+    thresholds: Thresholds
+    can_move_thresholds: bool = True
+
+    @property
+    def sides(self) -> Sides:
+        """Which of the n answers are correct, and which incorrect."""
+        return sides_of(self.quality, self.thresholds)
+
+    @property
+    def quality(self) -> np.ndarray:
+        """Quality (n,), nan where undefined."""
+        return self.column_of("quality")
+
+    def column_of(self, name: str) -> np.ndarray:
+        """A column of the run's table for these answers (n,)."""
+        return np.asarray(self.run.answers[name])[self.rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many answers there are, and where they went; `undefined` have no quality."""
+
+    answers: int
+    correct: int
+    incorrect: int
+    between: int
+    undefined: int
+    filtered_out: int
+    failed: int
+
+
+def counts(chosen: ChosenAnswers) -> Counts:
+    """Count the answers of the run by what became of them."""
+    correct, incorrect = int(chosen.sides.correct.sum()), int(chosen.sides.incorrect.sum())
+    undefined = int(np.isnan(chosen.quality).sum())
+    return Counts(
+        answers=len(chosen.rows),
+        correct=correct,
+        incorrect=incorrect,
+        between=len(chosen.rows) - correct - incorrect - undefined,
+        undefined=undefined,
+        filtered_out=len(chosen.run.answers) - len(chosen.rows),
+        failed=len(chosen.run.failures),
+    )
+
+
+def about_counts(found: Counts, thresholds: Thresholds, *, can_move_thresholds: bool = True) -> str:
+    """How many answers are behind a view, and where the others are."""
+    sides = [
+        f"{found.correct:,} correct (quality above {thresholds.correct:g})",
+        f"{found.incorrect:,} incorrect (below {thresholds.incorrect:g})",
+    ]
+    rest = _if_any(("between", found.between), ("without quality", found.undefined))
+    besides = _if_any(("filtered out", found.filtered_out), ("failed", found.failed))
+    others = f" Besides: {', '.join(besides)}." if besides else ""
+    one_sided = can_move_thresholds and found.between and not (found.correct and found.incorrect)
+    what_to_do = " Other thresholds put more of them on either side." if one_sided else ""
+    n = f"n = {found.answers:,} answer{'' if found.answers == 1 else 's'}"
+    return f"{n}: {', '.join([*sides, *rest])}.{others}{what_to_do}"
+
+
+def _if_any(*numbers: tuple[str, int]) -> list[str]:
+    """Numbers with what they count; what does not occur is not said."""
+    return [f"{count:,} {name}" for name, count in numbers if count]
+
+
+UNDEFINED = "–"
+_ROW = 35  # pixels
+_FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # others are whole numbers
+
+
+def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
+    """What came out, in our own words and numbers, and how many answers are behind it."""
+    st.header(text.removesuffix("."), anchor=False)
+    about = about_counts(counts(chosen), chosen.thresholds, can_move_thresholds=chosen.can_move_thresholds)
+    st.caption("  \n".join(filter(None, [more, " ".join([about, about_corrections(chosen.run)]).strip()])))
+
+
+def chart(figure: go.Figure, name: str, alt: str) -> None:
+    """A figure; its camera saves it under its name."""
+    st.plotly_chart(figure, key=f"answers_{name}", config=figure_export.buttons(name), alt=alt)
+
+
+def clickable(figure: go.Figure, name: str, alt: str, chosen: ChosenAnswers) -> None:
+    """A figure whose points are answers, by their position among those chosen: a click opens the answer in Inspect."""
+    event = st.plotly_chart(
+        figure,
+        key=f"answers_{name}",
+        config=figure_export.buttons(name),
+        alt=alt,
+        on_select="rerun",
+        selection_mode="points",
+    )
+    for point in event["selection"]["points"]:
+        place = point.get("customdata")
+        if isinstance(place, int) and 0 <= place < len(chosen.rows):  # the browser says so
+            open_in_inspect(chosen, place)
+
+
+def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *, height: int | None = None) -> None:
+    """A table of answers, its index their position among those chosen: a ticked row can be opened in Inspect."""
+    event = st.dataframe(
+        table,
+        key=f"{name}_table",
+        hide_index=True,
+        height=height if height and len(table) * _ROW > height else "content",
+        placeholder=UNDEFINED,
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            column: st.column_config.NumberColumn(format=_FORMATS.get(str(column), "%.0f"))
+            for column in table.select_dtypes("number")
+        },
+        alt="The answers with their quality and uncertainty",
+    )
+    rows = [row for row in event["selection"]["rows"] if 0 <= row < len(table)]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Open in Inspect", key="open_answer", type="primary", disabled=not rows)
+        save("Table as CSV", f"{name}.csv", lambda: csv_table(table))
+        place = int(table.index[rows[0]]) if rows else None
+        number = None if place is None else int(chosen.column_of("number")[place])
+        verdict_buttons(chosen.run, chosen.name, number)
+    st.caption(f"Tick a row to open it or to correct its verdict. {note}")
+    if pressed and rows:
+        open_in_inspect(chosen, int(table.index[rows[0]]))
+
+
+def save(label: str, file: str, write: Callable[[], str]) -> None:
+    """A button that saves a text; it is written only when the button is pressed."""
+    st.download_button(label, write, file, "text/plain", key=file, on_click="ignore")
+
+
+def open_in_inspect(chosen: ChosenAnswers, place: int) -> None:
+    """Go to Inspect, to the answer at `place` among those chosen; what led there stays in the URL, for the way back."""
+    number = int(chosen.column_of("number")[place])
+    query = st.query_params.to_dict() | {RUN: chosen.name, NUMBER: str(number), FROM: chosen.page}
+    st.switch_page("pages/inspect.py", query_params=query)
+
+
+STEPS = 20  # of a slider
+
+_ALL = ""
+
+
+def run_picker(page: str, name: str, *, of_one_run: Iterable[str]) -> None:
+    """Choose among all runs; what the URL says `of_one_run` goes with another."""
+    key = run_filters.picker(page)
+    st.session_state[key] = name
+    st.selectbox("Run", runs.names(), key=key, on_change=_choose_run, args=(key, of_one_run))
+
+
+def view_picker(names: Mapping[str, str], chosen: str, *, usual: str) -> None:
+    """Choose what is looked at."""
+    choice("View", url_state.VIEW, names, chosen, usual=usual, label_visibility="collapsed")
+
+
+def choice(label: str, name: str, names: Mapping[Any, str], chosen: object, *, usual: object, **options: Any) -> None:  # noqa: ANN401 - those of Streamlit
+    """Choose one of a few, by what they are called."""
+    put(name, chosen)
+    st.segmented_control(
+        label,
+        list(names),
+        key=key_of(name),
+        required=True,
+        format_func=names.__getitem__,
+        on_change=write,
+        args=(name, usual),
+        **options,
+    )
+
+
+def filters(chosen: ChosenAnswers, asked: Filters) -> None:
+    """Which answers are looked at; the button says how many of all."""
+    all_of_them, own = len(chosen.run.answers), len(chosen.rows)
+    label = f"All {own:,} answers" if own == all_of_them else f"{own:,} of {all_of_them:,} answers"
+    popover = st.popover(label, key="answer_filters", width="stretch", on_change="rerun")
+    if popover.open:
+        with popover:
+            _group(chosen, asked.group)
+            _span_field("Quality", url_state.QUALITY, chosen.run.answers["quality"].to_numpy(float), asked.quality)
+            _span_field("Tokens of the answer", url_state.LENGTH, chosen.run.lengths, asked.length)
+            put(url_state.TEXT, printable(asked.text))
+            st.text_input(
+                "Prompt or answer contains",
+                key=key_of(url_state.TEXT),
+                max_chars=LONGEST_TEXT,
+                on_change=write,
+                args=(url_state.TEXT, ""),
+            )
+            st.button("Look at all answers", key="all_answers", on_click=run_filters.forget, args=(url_state.FILTERS,))
+
+
+@by_the_user
+def write(name: str, usual: object) -> None:
+    """Write what was chosen into the URL, or, where it is the usual, take it out."""
+    value = st.session_state[key_of(name)]
+    put_in_url(name, None if value == usual else str(value))
+
+
+def put(name: str, value: object) -> None:
+    """Let the widget of a parameter show this value."""
+    st.session_state[key_of(name)] = value
+
+
+def key_of(name: str) -> str:
+    """The key of the widget of a parameter."""
+    return f"answers_{name}"
+
+
+def _group(chosen: ChosenAnswers, asked: str | None) -> None:
+    names = groups(chosen.run)
+    if len(names) < 2:
+        return
+    put(url_state.GROUP, asked or _ALL)
+    st.selectbox(
+        "Group",
+        list(dict.fromkeys((_ALL, *names))),
+        key=key_of(url_state.GROUP),
+        format_func=lambda name: running(name) or "all groups",
+        on_change=write,
+        args=(url_state.GROUP, _ALL),
+    )
+
+
+def _span_field(label: str, name: str, values: np.ndarray, chosen: Span) -> None:
+    """A slider with two ends; none where there is nothing to choose among."""
+    known = values[np.isfinite(values)]
+    if not known.size or known.min() == known.max():
+        return
+    low, high = known.min().item(), known.max().item()
+    put(name, tuple(min(max(end, low), high) for end in chosen))
+    options: dict[str, Any] = {"key": key_of(name), "on_change": _write_span, "args": (name, (low, high))}
+    st.slider(label, low, high, step=1 if isinstance(low, int) else (high - low) / STEPS, **options)
+
+
+def _choose_run(key: str, of_one_run: Iterable[str]) -> None:
+    put_in_url(url_state.RUN, st.session_state[key])
+    run_filters.forget(of_one_run)
+
+
+def _write_span(name: str, ends: tuple[float, float]) -> None:
+    chosen = Span(*st.session_state[key_of(name)])
+    put_in_url(name, None if chosen == ends else written_span(chosen))
+
+
+_MOST_ERRORS = 3
+
+
+def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[str], None]) -> None:
+    """Show the run that the URL names, or, where there is none at all, what the page is for."""
+    require_shell(page)
+    run_filters.bring_back_url(page)
+    name = run_filters.run_name()
+    try:
+        if name is None:
+            empty()
+            _how_to_get_a_run()
+        else:
+            show(name)
+    except RauqError as error:
+        show_error(error)
+        if name is not None:
+            _way_to_runs(name)
+    state.tell_notices()
+    run_filters.remember_url(page)
+
+
+def open_run(name: str) -> Run | None:
+    """Open a run, and say what is wrong with it; None where there is no answer to look at.
+
+    Raises:
+        RunError: it is not there, or cannot be opened.
+    """
+    folder = runs.folder(name)
+    if folder is None:
+        message = f"The run {name} is no longer there. Choose another one."
+        raise RunError(message)
+    with st.spinner("Opening the run", show_time=False):
+        run = cache.run(folder)
+    _faults(name, run)
+    if run.answers.empty:
+        _no_answers(name, run)
+        return None
+    return run
+
+
+def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) -> None:
+    """Draw a view, or say why there is nothing to draw; with a `figure` the reader chooses what cameras save."""
+    if not len(chosen.rows):
+        st.info("No answer passes the filters.")
+        st.button("Look at all answers", key="no_filters", on_click=run_filters.forget, args=(FILTERS,))
+        return
+    try:
+        draw()
+    except RauqError as error:
+        show_error(error)
+    if figure:
+        format_picker()
+
+
+def usual_thresholds(run: Run) -> Thresholds:
+    """The thresholds of the run's measure of quality."""
+    return measure(run.manifest.request.quality).thresholds
+
+
+def _how_to_get_a_run() -> None:
+    st.page_link("pages/runs.py", label="Score a data set, or import a run", icon=":material/playlist_add:")
+    st.write("Or, in a shell:")
+    st.code("python -m analysis score --model atlas --data atlas --out runs/first", language="bash")
+
+
+def _way_to_runs(name: str) -> None:
+    """Lead to the run on the page Runs, where it is watched and resumed."""
+    st.page_link(
+        "pages/runs.py",
+        label="Watch it or resume it on the page Runs",
+        icon=":material/arrow_forward:",
+        query_params={RUN: name},
+    )
+
+
+def _faults(name: str, run: Run) -> None:
+    """Parts that are not answered yet, or missing or broken; the rest is shown."""
+    if not run.faults:
+        return
+    if _is_begun_only(run):
+        if run.answers.empty:
+            return  # what is said of such a run says it all
+        done = len(run.answers) + len(run.failures)
+        st.info(
+            f"This run is not finished: {done:,} of its {run.manifest.request.count:,} examples are answered so far, "
+            "and shown."
+        )
+        _way_to_runs(name)
+        return
+    st.warning(
+        f"{len(run.faults)} of {run.manifest.num_shards} parts of this run are missing or broken: the "
+        f"{len(run.answers):,} answers of the others are shown.",
+        icon="⚠️",
+    )
+    details = st.expander("Which parts, and why", key="answer_set_faults", on_change="rerun")
+    if details.open:
+        with details:
+            st.text(lines("\n".join(run.faults)))
+
+
+def _is_begun_only(run: Run) -> bool:
+    """Whether what it lacks was never written, and nothing is broken."""
+    there = sum(answers_path(run.folder, number).exists() for number in range(run.manifest.num_shards))
+    return there == len(run.shards)
+
+
+def _no_answers(name: str, run: Run) -> None:
+    st.info("This run has no answers yet.")
+    _way_to_runs(name)
+    for error in run.failures["error"].head(_MOST_ERRORS):
+        st.text(lines(str(error)))

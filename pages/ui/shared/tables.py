@@ -1,0 +1,129 @@
+"""A table of a view: numbers read with their intervals, the best ones marked, and all of it taken along."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from analysis.methods.comparison import ALL, Comparison, marks
+from analysis.report.tables import Table, csv_table, headings, latex_table, rows_of_cells
+from analysis.stats import Estimate
+from pages.ui.shared.errors import printable
+from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.run_page import UNDEFINED, save
+from rauq.labels import number, running
+
+_SIGNS = ("", "① ", "② ")
+_BEST = "font-weight: 700"
+_OURS = "background-color: rgba(232, 101, 10, 0.14)"  # RAUQ's colour in figures
+_WIDTH = 132  # pixels: of a value in bold with its sign and its interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table on the page: texts, or numbers to sort by and, in `words`, what is read in their place.
+
+    `marks`: 1 for the best of the column, 2 for the second, else 0. `title` may be the name of a group: it is a text.
+    """
+
+    title: str
+    values: Sequence[Any]
+    words: Sequence[str] = ()
+    marks: Sequence[int] = ()
+    help: str | None = None
+    width: int | None = None
+
+    def at(self, rows: Sequence[int]) -> "Column":
+        """The same in another order."""
+        return replace(
+            self,
+            values=[self.values[row] for row in rows],
+            words=[self.words[row] for row in rows] if self.words else (),
+            marks=[self.marks[row] for row in rows] if self.marks else (),
+        )
+
+
+def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
+    """How well each method ranks, by its name: the mean over groups and its rank, all answers, and every group.
+
+    The costs stand beside the first of these: groups may be so many that one has to scroll.
+    """
+    method = Column(title="method", values=names, width=285)
+    groups = [_ranked("all answers" if group == ALL else group, found.of_group(group)) for group in found.groups]
+    if len(groups) == 1:
+        return [method, *groups, *costs]
+    rank = numbers("mean rank", found.mean_ranks.tolist(), places=1)
+    return [method, _ranked("mean of groups", found.means), rank, *costs, *groups]
+
+
+def numbers(title: str, values: Sequence[float], *, places: int, help: str | None = None) -> Column:  # noqa: A002 - Streamlit's word
+    """A column of numbers with so many places; a dash where undefined."""
+    return Column(title=title, values=values, words=[number(value, places=places) for value in values], help=help)
+
+
+def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) -> None:
+    """Draw a table as high as it is: the best of a column bold, the best two with a sign, the row `ours` tinted."""
+    frame = pd.DataFrame({str(place): list(column.values) for place, column in enumerate(columns)})
+    styler = frame.style.map(lambda _: _names(dark=is_dark()), subset=["0"])
+    if ours is not None:
+        styler.map(lambda _: _OURS, subset=pd.IndexSlice[[ours], :])
+    for place, column in enumerate(columns):
+        for row, words in enumerate(column.words):
+            mark = column.marks[row] if column.marks else 0
+            cell = pd.IndexSlice[[row], [str(place)]]
+            styler.format(_reads(f"{_SIGNS[mark]}{words}"), subset=cell)
+            if mark == 1:
+                styler.map(lambda _: _BEST, subset=cell)
+    st.dataframe(
+        styler, hide_index=True, height="content", column_config=_headings(columns), placeholder=UNDEFINED, alt=alt
+    )
+
+
+def show_frame(frame: pd.DataFrame, *, alt: str) -> None:
+    """Draw a table of results, its cells as in a report."""
+    read = zip(headings(frame), zip(*rows_of_cells(frame), strict=True), frame, strict=True)
+    show_table([Column(title=title, values=frame[name].tolist(), words=cells) for title, cells, name in read], alt=alt)
+
+
+def take_along(table: Table) -> None:
+    """Buttons that save a table in full; nothing is written before one is pressed."""
+    caption = f"{table.heading}. {table.caption}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        save("Table as CSV", f"{table.name}.csv", lambda: csv_table(table.frame))
+        save("Table as LaTeX", f"{table.name}.tex", lambda: latex_table(table.shown, caption=caption, label=table.name))
+
+
+def _names(*, dark: bool) -> str:
+    """The colour of a pinned column, which is drawn pale: black and white keep their contrast."""
+    return f"color: {'#ffffff' if dark else '#000000'}"
+
+
+def _ranked(title: str, estimates: Sequence[Estimate]) -> Column:
+    """Values to sort by, read with their intervals, the best two marked."""
+    values = [found.value for found in estimates]
+    words, signs = list(map(_words, estimates)), marks(estimates).tolist()
+    return Column(title=title, values=values, words=words, marks=signs, width=_WIDTH)
+
+
+def _words(found: Estimate) -> str:
+    if math.isnan(found.value):
+        return "–"
+    value, low, high = (number(one, places=2) for one in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"
+
+
+def _reads(words: str) -> Callable[[object], str]:
+    return lambda _: words
+
+
+def _headings(columns: Sequence[Column]) -> dict[str, Any]:
+    """Titles by the names of the columns: they are texts, where the names of columns would have to differ."""
+    return {
+        str(place): st.column_config.Column(
+            printable(running(column.title)), help=column.help, width=column.width, pinned=place == 0
+        )
+        for place, column in enumerate(columns)
+    }
