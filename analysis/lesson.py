@@ -12,7 +12,7 @@ from rauq import Score, Trace
 from rauq.atlas.evaluation import judge
 from rauq.atlas.recorded import Riddle, held_out, invented_tokens
 from rauq.labels import SPACE, label
-from rauq.settings import signal_and_alpha
+from rauq.scoring.settings import signal_and_alpha
 
 BY_HAND = 4  # tokens of the recurrence that the reader works through
 _FAINTEST = 0.02  # the weight from which on an arc can be seen

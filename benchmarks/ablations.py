@@ -29,8 +29,8 @@ from benchmarks.paired import cpu_seconds, ratio, seconds
 from benchmarks.recording import at_least, finish, interval, measured, parser, tell
 from benchmarks.scoring import ALPHAS, ANSWERS, answers_of_full_length, no_difference, without_means
 from rauq import Batch, Settings, score_many
-from rauq.grid import score_grid
-from rauq.settings import LayerAggregation, Signal, TokenAggregation, Update
+from rauq.scoring.algorithm import score_grid
+from rauq.scoring.settings import LayerAggregation, Signal, TokenAggregation, Update
 
 ROUNDS, SAMPLE = 15, 33
 MOST_SECONDS, LEAST_RATIO = 60, 4

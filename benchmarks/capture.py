@@ -29,7 +29,7 @@ from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.parts import recorder
 from benchmarks.recording import at_most, finish, interval, measured, parser, tell
 from rauq import LanguageModel, score
-from rauq.models import wrap
+from rauq.model.loading import wrap
 
 NEW_TOKENS = 64
 LEAST_PAIRS, MOST_PAIRS, STEP_PAIRS = 7, 25, 200

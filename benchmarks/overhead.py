@@ -33,12 +33,12 @@ from analysis.runs.work import Evaluation, evaluation_of
 from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.recording import at_most, finish, measured, parser, tell
 from rauq import LanguageModel
-from rauq.atlas.oracles import facts_for_prompt
+from rauq.atlas.evaluation import facts_for_prompt
 from rauq.capture.extras import NOTHING, Kept
-from rauq.capture.feed import CachedModel
+from rauq.capture.session import CachedModel
 from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
-from rauq.trace import NUM_BANDS, Extra, Trace
+from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 QUIET = 0.05  # of plain generation: a wider interval shows that other programs had the machine too
 
@@ -54,13 +54,13 @@ class PlainFeed:
         self.cached, self.kept, self.rows, self.batch = CachedModel(model, padding), kept, 0, len(padding)
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
-        """See `rauq.capture.feed.Feed`."""
+        """See `rauq.capture.session.Feed`."""
         self.rows += tail
         logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
         return logits
 
     def repeat(self, times: int) -> None:
-        """See `rauq.capture.feed.Feed`."""
+        """See `rauq.capture.session.Feed`."""
         self.batch *= times
         self.cached.repeat(times)
 

@@ -31,7 +31,7 @@ from analysis.evidence.record import Record
 from benchmarks.paired import Ratio, seconds
 from benchmarks.recording import at_most, finish, interval, measured, parser, tell
 from benchmarks.server import PATIENCE, serving
-from rauq.trace import NUM_BANDS, Alternative, Trace
+from rauq.trace.trace import NUM_BANDS, Alternative, Trace
 
 ROUNDS = 10
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from benchmarks.paired import Ratio, ratio
 from rauq import LanguageModel, Trace, score
-from rauq.assemble import build_trace
-from rauq.capture.feed import TappedFeed
 from rauq.capture.logits import LogitsBuffer, TokenStatistics
+from rauq.capture.session import TappedFeed
+from rauq.model.generation import build_trace
 
 T = TypeVar("T")
 

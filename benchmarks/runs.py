@@ -36,8 +36,8 @@ from benchmarks.memory import memory_mib
 from benchmarks.paired import Ratio, cpu_seconds, seconds
 from benchmarks.recording import finish, interval, measured, parser, tell
 from rauq import Alternative, Settings, Trace, score_many
-from rauq.batch import Blocks
 from rauq.methods.method import Uncertainty
+from rauq.trace.batch import Blocks
 
 ANSWERS, LAYERS, HEADS, TOKENS, LONG, VOCABULARY = 2_000, 32, 32, 60, 1_024, 128_256
 ROUNDS = 15

@@ -40,7 +40,7 @@ from benchmarks.capture import build, prompt_of
 from benchmarks.paired import Ratio, cpu_seconds, ratio
 from benchmarks.recording import at_least, finish, interval, measured, parser, tell
 from rauq import Judges, LanguageModel
-from rauq.models import wrap
+from rauq.model.loading import wrap
 
 SHARD = 32
 NEW_TOKENS, PROMPT_TOKENS = 64, 256

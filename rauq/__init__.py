@@ -7,7 +7,7 @@ at its first use, so that scoring and reading traces stay light.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from rauq.batch import Batch, batch
+from rauq.checkpoints.folders import Installed, cached_models, installed_models, local_models
 from rauq.errors import (
     Failure,
     InvalidInput,
@@ -19,26 +19,23 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
-from rauq.installed import Installed, installed_models
-from rauq.messages import Message
-from rauq.model_folders import cached_models, local_models
-from rauq.score import Score, Scores, score, score_arrays, score_many
-from rauq.settings import Settings
-from rauq.trace import Alternative, Trace
+from rauq.scoring.score import Score, Scores, score, score_arrays, score_many
+from rauq.scoring.settings import Settings
+from rauq.trace.batch import Batch, batch
+from rauq.trace.messages import Message
+from rauq.trace.trace import Alternative, Trace
 
 if TYPE_CHECKING:
-    from rauq.candidate import Candidate, examine
-    from rauq.judges.idf import load_idf
-    from rauq.judges.judges import Judges
-    from rauq.judges.loading import load_judges
-    from rauq.judges.nli import load_nli
-    from rauq.judges.similarity import load_similarity
-    from rauq.judges.tagger import load_tagger
-    from rauq.language_model import LanguageModel
+    from rauq.checkpoints.model_info import Candidate, examine
     from rauq.methods.evaluate import evaluate
     from rauq.methods.method import Method, Uncertainty
+    from rauq.methods.pair_scorers.classifiers import load_nli, load_similarity
+    from rauq.methods.pair_scorers.idf import load_idf
+    from rauq.methods.pair_scorers.judges import Judges
+    from rauq.methods.pair_scorers.loading import load_judges, load_tagger
     from rauq.methods.table import METHODS
-    from rauq.models import load_model, wrap
+    from rauq.model.language_model import LanguageModel
+    from rauq.model.loading import load_model, wrap
 
 __version__ = "0.1.0"
 
@@ -86,20 +83,20 @@ __all__ = [
 
 _AT_FIRST_USE = {
     "METHODS": "rauq.methods.table",
-    "Candidate": "rauq.candidate",
-    "Judges": "rauq.judges.judges",
-    "LanguageModel": "rauq.language_model",
+    "Candidate": "rauq.checkpoints.model_info",
+    "Judges": "rauq.methods.pair_scorers.judges",
+    "LanguageModel": "rauq.model.language_model",
     "Method": "rauq.methods.method",
     "Uncertainty": "rauq.methods.method",
     "evaluate": "rauq.methods.evaluate",
-    "examine": "rauq.candidate",
-    "load_idf": "rauq.judges.idf",
-    "load_judges": "rauq.judges.loading",
-    "load_model": "rauq.models",
-    "load_nli": "rauq.judges.nli",
-    "load_similarity": "rauq.judges.similarity",
-    "load_tagger": "rauq.judges.tagger",
-    "wrap": "rauq.models",
+    "examine": "rauq.checkpoints.model_info",
+    "load_idf": "rauq.methods.pair_scorers.idf",
+    "load_judges": "rauq.methods.pair_scorers.loading",
+    "load_model": "rauq.model.loading",
+    "load_nli": "rauq.methods.pair_scorers.classifiers",
+    "load_similarity": "rauq.methods.pair_scorers.classifiers",
+    "load_tagger": "rauq.methods.pair_scorers.loading",
+    "wrap": "rauq.model.loading",
 }
 
 

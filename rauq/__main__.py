@@ -2,7 +2,7 @@
 
 import sys
 
-from rauq.cli import main
+from rauq.cli.inspect import main
 
 if __name__ == "__main__":
     sys.exit(main())

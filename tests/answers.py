@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rauq.trace import NUM_BANDS
+from rauq.trace.trace import NUM_BANDS
 from tests.traces import make_trace
 
 VOCAB_SIZE = 100

@@ -9,8 +9,8 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from rauq.language_model import LanguageModel
-from rauq.models import wrap
+from rauq.model.language_model import LanguageModel
+from rauq.model.loading import wrap
 
 VOCABULARY = 260
 HEAD_WIDTH = 8

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from rauq.capture import band as band_module
-from rauq.capture import feed as feed_module
-from rauq.capture import record as record_module
+from rauq.capture import session as feed_module
+from rauq.capture import tap as record_module
 from tests.exactness import LENGTHS
 
 Break = Callable[[pytest.MonkeyPatch], None]

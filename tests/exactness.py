@@ -17,10 +17,10 @@ import torch
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.recording import finish, measured, parser
 from rauq.capture.check import EXACT
-from rauq.capture.feed import CachedModel, StepwiseFeed
-from rauq.capture.full_pass import band_of_matrix, eager
-from rauq.language_model import LanguageModel
-from rauq.trace import Trace
+from rauq.capture.session import CachedModel, StepwiseFeed
+from rauq.capture.witness import band_of_matrix, eager
+from rauq.model.language_model import LanguageModel
+from rauq.trace.trace import Trace
 from tests.architectures import ARCHITECTURES, Architecture, named, seeded_prompts, tiny_language_model
 from tests.paper_models import SHAPES
 

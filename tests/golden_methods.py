@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import softmax
 
 from rauq import evaluate
-from rauq.judges.judges import Judges
-from rauq.trace import Alternative
+from rauq.methods.pair_scorers.judges import Judges
+from rauq.trace.trace import Alternative
 from tests.golden_rauq import META
 from tests.traces import make_trace
 

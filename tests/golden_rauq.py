@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rauq import Settings
-from rauq.batch import Batch, batch_of_arrays
-from rauq.grid import score_grid
-from rauq.settings import MEAN_UPDATES
+from rauq.scoring.algorithm import score_grid
+from rauq.scoring.settings import MEAN_UPDATES
+from rauq.trace.batch import Batch, batch_of_arrays
 
 FOLDER = Path(__file__).with_name("golden")
 META = json.loads((FOLDER / "golden.json").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Texts whose every part is an attack, as a strange model or a stranger's file could bring them."""
 
-from rauq.trace import Alternative
+from rauq.trace.trace import Alternative
 from tests.traces import make_trace
 
 PAYLOADS = {

@@ -8,7 +8,9 @@ import pytest
 from analysis.cli import main as analysis_cli
 from analysis.datasets.names import EMBEDDED_SETS
 from analysis.datasets.paper.twelve import PAPER_SETS
-from rauq import cli, report, score
+from rauq import score
+from rauq.cli import inspect
+from rauq.scoring import report
 from tests.traces import make_trace
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +38,7 @@ def test_links_and_paths_lead_somewhere(document):
 
 def test_options_of_the_command_line_are_described(capsys):
     with pytest.raises(SystemExit):
-        cli.main(["inspect", "--help"])
+        inspect.main(["inspect", "--help"])
     offered = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)) - {"--help"}
     section = text_of("README.md").partition("## Command line")[2].partition("\n## ")[0]
     assert set(re.findall(r"--[a-z][a-z-]*", section)) == offered

@@ -59,7 +59,7 @@ def read(*folders):
 @pytest.fixture(scope="module")
 def product():
     sources = read(*FOLDERS) | {"app.py": (ROOT / "app.py").read_text(encoding="utf-8")}
-    assert "rauq/trace.py" in sources
+    assert "rauq/trace/trace.py" in sources
     return sources
 
 
@@ -123,7 +123,7 @@ def test_no_component_leaves_a_clean_up_to_streamlit():
     ],
 )
 def test_forbidden_construct_is_found(source):
-    assert len(house.forbidden({"rauq/models.py": source})) == 1
+    assert len(house.forbidden({"rauq/model/loading.py": source})) == 1
 
 
 @pytest.mark.parametrize("source", ["import training.corpus", "from tests import house", "import torch", "import app"])
@@ -142,7 +142,7 @@ def test_wrong_import_of_the_app_is_found(source):
     ],
 )
 def test_torch_behind_safetensors_is_found(source, faults):
-    assert len(house.hidden_torch({"rauq/trace.py": source})) == faults
+    assert len(house.hidden_torch({"rauq/trace/trace.py": source})) == faults
 
 
 def test_converter_alone_may_read_pickled_weights():

@@ -8,7 +8,7 @@ import pytest
 
 import rauq
 from analysis.evidence.record import SUBJECTS, records
-from rauq.presets import PRESETS
+from rauq.checkpoints.kinds import PRESETS
 from tests import agreement, exactness, golden_rauq
 from tests.architectures import ARCHITECTURES, named
 from tests.golden_methods import GOLDEN

@@ -14,7 +14,7 @@ from analysis.runs.files import TIMINGS
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.opened import open_run
 from rauq.errors import RauqError
-from rauq.judges.idf import load_idf
+from rauq.methods.pair_scorers.idf import load_idf
 from tests.analysis.report.made_run import made_run
 from tests.architectures import save_tiny
 

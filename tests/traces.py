@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rauq.trace import NUM_BANDS, Alternative, Trace
+from rauq.trace.trace import NUM_BANDS, Alternative, Trace
 
 
 def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_layers=6, num_heads=4, seed=0, **changes):

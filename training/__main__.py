@@ -59,7 +59,7 @@ def make_model(seed: int) -> None:
 
 def make_idf(_seed: int) -> None:
     """Count in how many documents of the corpus each token of the model is."""
-    from rauq.judges.idf import save_idf
+    from rauq.methods.pair_scorers.idf import save_idf
     from training import corpus, idf, tokenizer
 
     documents = corpus.read(BUILD / "corpus.jsonl")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rauq.models import sha256
+from rauq.model.loading import sha256
 
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 

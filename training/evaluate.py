@@ -14,9 +14,9 @@ from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.stats import bootstrap, interval, prr, resamples, roc_auc
 from rauq.atlas.evaluation import FAMILIES, Example, Family, judge, load_examples
-from rauq.language_model import LanguageModel
-from rauq.settings import Settings
-from rauq.trace import Alignment, Trace
+from rauq.model.language_model import LanguageModel
+from rauq.scoring.settings import Settings
+from rauq.trace.trace import Alignment, Trace
 
 _LONGEST = 64  # new tokens; the longest reference has fewer than 40
 _TIMED = 40  # prompts of the latency

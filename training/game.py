@@ -15,7 +15,7 @@ from types import MappingProxyType
 from rauq import Trace
 from rauq.atlas.evaluation import Example, Family, judge, load_examples
 from rauq.atlas.recorded import GAME, GAME_INDEX, Riddle, invented_tokens
-from rauq.language_model import LanguageModel
+from rauq.model.language_model import LanguageModel
 
 COUNTS: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 3, "summaries": 3})
 MOST_LINES: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 4, "summaries": 2})  # of a prompt

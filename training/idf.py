@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from tokenizers import Tokenizer
 
-from rauq.judges.idf import idf_of
+from rauq.methods.pair_scorers.idf import idf_of
 
 _CHUNK = 4096  # documents that are encoded at once
 

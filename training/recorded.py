@@ -11,8 +11,8 @@ import rauq
 from rauq import Trace
 from rauq.atlas.evaluation import Example, Family, judge, load_examples
 from rauq.atlas.recorded import FOLDER, INDEX, Recorded, invented_tokens
-from rauq.language_model import LanguageModel
-from rauq.report import SMALLEST_COLLAPSE
+from rauq.model.language_model import LanguageModel
+from rauq.scoring.report import SMALLEST_COLLAPSE
 from training.exposures import OFTEN
 
 _MOST_LINES = 4  # of a prompt: it has to be read on the page

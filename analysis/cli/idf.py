@@ -7,12 +7,12 @@ from pathlib import Path
 
 from analysis.datasets import table as dataset_table
 from analysis.datasets.reading import read_file
-from rauq.candidate import find_candidate
-from rauq.commands import DONE
+from rauq.checkpoints.model_info import find_candidate
+from rauq.cli.commands import DONE
 from rauq.errors import InvalidInput
-from rauq.judges.idf import idf_of, save_idf
 from rauq.labels import running
-from rauq.tokens import Tokens
+from rauq.methods.pair_scorers.idf import idf_of, save_idf
+from rauq.model.tokens import Tokens
 
 
 def count(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from rauq.commands import DONE, add_model_options, exit_code, say
+from rauq.cli.commands import DONE, add_model_options, exit_code, say
 from rauq.labels import running
 
 

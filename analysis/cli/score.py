@@ -31,11 +31,11 @@ from analysis.runs.manifest import Manifest
 from analysis.runs.opened import Run, open_run
 from analysis.runs.verdicts import about_corrections
 from analysis.runs.work import work
-from rauq.commands import model_options
+from rauq.checkpoints.folders import looks_like_path
+from rauq.cli.commands import model_options
 from rauq.errors import InvalidInput
 from rauq.labels import number, running
-from rauq.model_folders import looks_like_path
-from rauq.trace import Kind
+from rauq.trace.trace import Kind
 
 
 @contextmanager
@@ -283,7 +283,7 @@ def _kind(options: argparse.Namespace, model: str) -> Kind:
     chosen: Kind | None = model_options(options)["kind"]
     if chosen or options.data.partition("=")[0] not in PAPER_SETS:
         return chosen or "base"
-    from rauq.candidate import examine
+    from rauq.checkpoints.model_info import examine
 
     return examine(model, revision=options.revision).kind
 

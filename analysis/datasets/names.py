@@ -14,7 +14,7 @@ from analysis.datasets.sampling import spread
 from rauq.atlas import evaluation
 from rauq.atlas.evaluation import FAMILIES, Family
 from rauq.errors import DataSetNotFound, InvalidInput
-from rauq.trace import Kind
+from rauq.trace.trace import Kind
 
 EMBEDDED_SETS: MappingProxyType[str, tuple[Family, ...]] = MappingProxyType(
     {"atlas": FAMILIES, **{family: (family,) for family in FAMILIES}}

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from analysis.exports.numbers import token_numbers
 from analysis.exports.page import charts, own, policy, template
 from analysis.exports.python_code import python_code
-from rauq import report
 from rauq.labels import Part, about_weights, lines, number, parts, running
-from rauq.messages import conversation_text
-from rauq.score import Score
-from rauq.settings import Settings, is_paper_setting, resolve
-from rauq.trace import Trace
+from rauq.scoring import report
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings, is_paper_setting, resolve
+from rauq.trace.messages import conversation_text
+from rauq.trace.trace import Trace
 
 _NAMES = (
     ("signal", "signal"),

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rauq import report
 from rauq.labels import label
-from rauq.score import Score
-from rauq.trace import Trace
+from rauq.scoring import report
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 _FORMULA_STARTS = frozenset("=+-@\t\r\n")
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from analysis.one_answer.figures import Drawing, drawings, usual_view
-from rauq.score import Score
-from rauq.trace import Trace
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 _HERE = Path(__file__).parent
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)

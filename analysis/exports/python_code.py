@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from string import Template
 
-from rauq.messages import Message
-from rauq.score import Score
-from rauq.settings import Settings, resolve
-from rauq.trace import Kind, Trace
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings, resolve
+from rauq.trace.messages import Message
+from rauq.trace.trace import Kind, Trace
 
 _SCRIPT = Template('''\
 """Scores a saved answer again: python THIS_FILE, with rauq at hand and the trace beside it.

@@ -9,11 +9,11 @@ import pandas as pd
 from analysis.methods.comparison import RAUQ, Comparison, Group, Metric, compare, judged, ranking
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate
-from rauq.batch import Answers
-from rauq.grid import score_grid
 from rauq.methods.table import METHODS
-from rauq.settings import Settings, Signal, signal_and_alpha, window
-from rauq.trace import Alignment
+from rauq.scoring.algorithm import score_grid
+from rauq.scoring.settings import Settings, Signal, signal_and_alpha, window
+from rauq.trace.batch import Answers
+from rauq.trace.trace import Alignment
 
 ALPHAS = tuple(step / 10 for step in range(11))
 

@@ -10,13 +10,12 @@ import numpy as np
 from analysis.methods.comparison import Group, Judged, Metric, judged, ranking
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, divided, interval
-from rauq.algorithm import head_weights
-from rauq.batch import Answers, Batch
 from rauq.errors import InvalidInput
-from rauq.grid import steps_of
-from rauq.score import score_many
-from rauq.settings import Settings
-from rauq.trace import Alignment
+from rauq.scoring.algorithm import head_weights, steps_of
+from rauq.scoring.score import score_many
+from rauq.scoring.settings import Settings
+from rauq.trace.batch import Answers, Batch
+from rauq.trace.trace import Alignment
 
 _Block = tuple[np.ndarray, Batch]  # places of some answers among all, and these answers
 

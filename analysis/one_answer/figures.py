@@ -21,9 +21,9 @@ from analysis.figures import (
     token_axis,
     token_marks,
 )
-from rauq import report
-from rauq.score import Score
-from rauq.trace import Trace
+from rauq.scoring import report
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 _LAYER_HEAD_MAP_HEIGHT = 430
 _NUMBERS_WIDTH = 26  # pixels, of the layer numbers beside the cells

@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 from analysis.normalisation import split_sentences
+from rauq.checkpoints.loading import find_device
 from rauq.errors import ModelNotFound
-from rauq.loading import find_device
 
 TENSORS = "model.safetensors"
 _BATCH = 16

@@ -36,8 +36,8 @@ from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import fact_masks
 from rauq.errors import InvalidInput
-from rauq.settings import Signal
-from rauq.trace import Alignment
+from rauq.scoring.settings import Signal
+from rauq.trace.trace import Alignment
 
 OTHER = "perplexity"  # is set beside RAUQ, where the run has it
 

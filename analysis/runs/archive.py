@@ -25,9 +25,9 @@ from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import size
-from rauq.parts import answer_text
-from rauq.trace import Trace
-from rauq.trace_limits import faults
+from rauq.trace.file import faults
+from rauq.trace.parts import answer_text
+from rauq.trace.trace import Trace
 
 LARGEST_TABLE = 2**30  # bytes of one table, unpacked
 

@@ -9,9 +9,9 @@ from safetensors import safe_open
 from analysis.answer_sets.heads import pick
 from analysis.runs.opened import UNREADABLE, Run, Shard
 from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS, traces_path
-from rauq.batch import Batch, Blocks
 from rauq.errors import InvalidInput, RunError
-from rauq.trace import Alignment
+from rauq.trace.batch import Batch, Blocks
+from rauq.trace.trace import Alignment
 
 TokenChoice = Literal["all", "fact", "other"]
 

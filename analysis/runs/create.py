@@ -27,12 +27,12 @@ from analysis.runs.manifest import (
     write_whole,
 )
 from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS
-from rauq.atlas.oracles import facts_for_prompt
+from rauq.atlas.evaluation import facts_for_prompt
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
-from rauq.settings import Settings, window
-from rauq.trace_limits import MOST_ANSWER_TOKENS
+from rauq.scoring.settings import Settings, window
+from rauq.trace.file import MOST_ANSWER_TOKENS
 
 EXAMPLES = "examples.parquet"
 

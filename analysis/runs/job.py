@@ -18,7 +18,7 @@ from analysis.runs.shard import answers_path
 from rauq.errors import RunError
 
 if TYPE_CHECKING:
-    from rauq.cancellation import Cancel
+    from rauq.arguments import Cancel
 
 
 LOCK = "run.lock"

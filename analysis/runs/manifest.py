@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from rauq.errors import RunError
 from rauq.methods.table import METHODS
-from rauq.trace import Kind
-from rauq.trace_limits import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
+from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
+from rauq.trace.trace import Kind
 
 Record = TypeVar("Record")
 

@@ -16,7 +16,7 @@ from analysis.runs.files import check_bytes
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, read_columns, traces_path
 from rauq.errors import RunError
-from rauq.settings import Settings, window
+from rauq.scoring.settings import Settings, window
 
 UNREADABLE = (OSError, pa.ArrowException, SafetensorError, ValueError, KeyError)
 

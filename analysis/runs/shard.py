@@ -28,10 +28,10 @@ import pyarrow.parquet as pq
 from analysis.answer_sets.heads import pick
 from analysis.runs.files import with_checksums
 from analysis.runs.manifest import write_whole
-from rauq.batch import batch
 from rauq.methods.method import Uncertainty
-from rauq.parts import answer_text, part_of, span_of
-from rauq.trace import Alignment, Trace
+from rauq.trace.batch import batch
+from rauq.trace.parts import answer_text, part_of, span_of
+from rauq.trace.trace import Alignment, Trace
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c

@@ -11,8 +11,8 @@ from analysis.runs.arrays import Arrays, answers_of
 from analysis.runs.opened import UNREADABLE, Run, Shard
 from analysis.runs.shard import HEAVY, NUM_BANDS, answers_path, read_columns
 from rauq.errors import InvalidInput, RunError
-from rauq.trace import NUM_BANDS as ALL_BANDS
-from rauq.trace import Alternative, Trace
+from rauq.trace.trace import NUM_BANDS as ALL_BANDS
+from rauq.trace.trace import Alternative, Trace
 
 _FACT = pa.schema([HEAVY.field("fact")])
 

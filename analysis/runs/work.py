@@ -21,20 +21,19 @@ from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, 
 from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.shard import Answered, Failed, answers_path, write_shard
 from analysis.runs.timings import Timing, add_timings
-from rauq.atlas.oracles import facts_for_prompt
+from rauq.atlas.evaluation import facts_for_prompt
 from rauq.errors import ModelNotFound, RauqError, RunError
-from rauq.judges.judges import AskedOnce, Judges
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Uncertainty
+from rauq.methods.pair_scorers.judges import AskedOnce, Judges
 from rauq.methods.table import METHODS
-from rauq.parts import answer_text, span_of
-from rauq.spans import tokens_in
-from rauq.trace import Extra, Trace
+from rauq.trace.parts import answer_text, span_of, tokens_in
+from rauq.trace.trace import Extra, Trace
 
 if TYPE_CHECKING:
-    from rauq.cancellation import Cancel
+    from rauq.arguments import Cancel
     from rauq.errors import Failure
-    from rauq.language_model import LanguageModel
+    from rauq.model.language_model import LanguageModel
 
 
 _PACKAGES = ("numpy", "torch", "transformers")
@@ -48,7 +47,7 @@ def load_for(request: Request) -> "LanguageModel":
     Raises:
         ModelNotFound, UnsupportedModel, OutOfMemory, InvalidInput: as `rauq.load_model`.
     """
-    from rauq.models import load_model
+    from rauq.model.loading import load_model
 
     return load_model(
         request.model, device=request.device, dtype=request.dtype, revision=request.revision, kind=request.kind
@@ -465,7 +464,7 @@ def evaluation_of(manifest: Manifest) -> Evaluation:
 
     The judges come first: they are smaller than the model, as a rule, and may be missing.
     """
-    from rauq.judges.loading import load_judges
+    from rauq.methods.pair_scorers.loading import load_judges
 
     request = manifest.request
     judges = load_judges(

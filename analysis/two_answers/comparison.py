@@ -10,10 +10,10 @@ import numpy as np
 import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import number
-from rauq.report import front_layer, mean_weights
-from rauq.score import Score
-from rauq.settings import Settings
-from rauq.trace import Trace
+from rauq.scoring.report import front_layer, mean_weights
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
+from rauq.trace.trace import Trace
 
 Columns = tuple[tuple[int | None, int | None], ...]
 """A common grid: for each column the token of A and that of B, None where an answer has none there."""

@@ -24,8 +24,8 @@ from analysis.figures import (
 )
 from analysis.two_answers.comparison import Columns
 from rauq.labels import label
-from rauq.report import front_layer
-from rauq.score import Score
+from rauq.scoring.report import front_layer
+from rauq.scoring.score import Score
 
 _OVERLAY_HEIGHT = 460
 _LABEL_WIDTH = 92  # pixels, on the right, for the names of the lines

@@ -1,17 +1,14 @@
-"""Held-out prompts with exact truth, and the judge that decides whether an answer to one of them is right.
-
-A prompt accepts several wordings, such as "The capital of Japan is {capital}.", and for each fact in braces the
-accepted values. An answer is right when it states every required fact and every fact it states is accepted: a
-detail that the text does not give is a fact with no accepted value, so stating it is wrong and leaving it out is right.
-"""
+"""Held-out prompts with exact truth, and the judges of answers to them."""
 
 import json
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
+
+from rauq.methods.pair_scorers.judges import Facts
 
 Family = Literal["places", "translation", "summaries"]
 FAMILIES: tuple[Family, ...] = ("places", "translation", "summaries")
@@ -142,3 +139,33 @@ def _plain(text: str) -> str:
     letters = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return " ".join(bare.split()).removeprefix("the ")
+
+
+_MOST_KEPT = 256  # verdicts in memory: each answer of a prompt is compared with all the others
+
+
+def facts_of(example: Example) -> Facts:
+    """The judge of answers to one held-out prompt.
+
+    Two answers are the same if they state the same facts, right or wrong; one in none of the accepted wordings is
+    the same as an equal text only. Keywords are the stated facts. This is no model for natural-language inference.
+    """
+    verdict = lru_cache(_MOST_KEPT)(partial(judge, example))
+
+    def same(first: str, second: str) -> bool:
+        return first == second or same_facts(verdict(first), verdict(second))
+
+    def keywords(answer: str) -> tuple[tuple[int, int], ...]:
+        return _stated(verdict(answer))
+
+    return Facts(same=same, keywords=keywords)
+
+
+def facts_for_prompt(prompt: str) -> Facts | None:
+    """The judge of answers to this prompt; None where it is no held-out prompt of the embedded model."""
+    example = examples_by_prompt().get(prompt)
+    return None if example is None else facts_of(example)
+
+
+def _stated(verdict: Verdict) -> tuple[tuple[int, int], ...]:
+    return tuple((statement.start, statement.end) for statement in verdict.statements)

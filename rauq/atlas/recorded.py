@@ -11,8 +11,8 @@ import numpy as np
 
 from rauq.atlas.evaluation import Example, Verdict, examples_by_prompt
 from rauq.errors import TraceFileError
-from rauq.spans import tokens_in
-from rauq.trace import Trace
+from rauq.trace.parts import tokens_in
+from rauq.trace.trace import Trace
 
 FOLDER = Path(__file__).parent / "recorded"
 INDEX = FOLDER / "index.json"

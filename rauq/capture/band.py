@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rauq.capture.record import Keys, Pending, Rows
+from rauq.capture.tap import Keys, Pending, Rows
 from rauq.errors import UnsupportedModel
-from rauq.trace import NUM_BANDS
+from rauq.trace.trace import NUM_BANDS
 
 _CHUNK_BYTES = {"cpu": 4 << 20}  # scores that stay in the cache are 1.5 times as fast
 _CHUNK_BYTES_ELSEWHERE = 256 << 20

@@ -19,18 +19,25 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rauq.capture import tap
-from rauq.capture.full_pass import (
+from rauq.capture.witness import (
+    FLOOR,
+    MOST,
+    Call,
+    Softmaxes,
     attention_matrices,
     band_of_matrix,
     differ_by_themselves,
     eager,
     mean_difference,
     misplaced,
+    nearest,
     own_drifts,
+    recomputed,
+    softmax_recomputed,
+    watching,
 )
-from rauq.capture.witness import FLOOR, MOST, Call, Softmaxes, nearest, recomputed, softmax_recomputed, watching
 from rauq.errors import InvalidInput
-from rauq.trace import Trace
+from rauq.trace.trace import Trace
 
 EXACT = 1e-5  # tolerance between step-by-step feeding and one full pass, in float32 and at scores of ordinary size
 _ORDINARY_SCORE = 10.0

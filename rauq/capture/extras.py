@@ -1,4 +1,4 @@
-"""What a feed keeps for the extras of a trace (`rauq.extras`), until each answer's share is cut out."""
+"""What a feed keeps for the extras of a trace (`rauq.trace.trace.extras`), until each answer's share is cut out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from rauq.trace import Extra
+from rauq.trace.trace import Extra
 
 
 @dataclass(frozen=True)

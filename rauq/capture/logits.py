@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rauq.trace import NUM_ALTERNATIVES
+from rauq.trace.trace import NUM_ALTERNATIVES
 
 _BLOCK_BYTES = {"cpu": 1 << 20}  # logits that stay in the cache are reduced in half the time
 _BLOCK_BYTES_ELSEWHERE = 16 << 20
@@ -17,7 +17,7 @@ _LEAST_IN_FOCUS = 0.01
 class TokenStatistics(NamedTuple):
     """Per row: log-probability and entropy (R,) in nats, ids and log-probabilities (R, 10) of the most probable.
 
-    `focus` (R, 2) as in `rauq.extras`, or (R, 0) where no inverse document frequencies were given.
+    `focus` (R, 2) as in `rauq.trace.trace.extras`, or (R, 0) where no inverse document frequencies were given.
     """
 
     logprobs: Tensor

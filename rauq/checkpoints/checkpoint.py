@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,19 +15,67 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
-from rauq.cancellation import Cancel
-from rauq.checkpoints.gguf.config import read_config
-from rauq.checkpoints.gguf.facts import GgufFacts, facts_of
+from rauq.arguments import Cancel
+from rauq.checkpoints.gguf.config import config_options, read_config, read_hyperparameters
+from rauq.checkpoints.gguf.cursor import FILE_TYPES
 from rauq.checkpoints.gguf.header import GgufHeader, header_from, read_header
-from rauq.checkpoints.gguf.hub import HubFile
-from rauq.checkpoints.gguf.places import is_digest
-from rauq.checkpoints.gguf.tokenizer import read_tokenizer
-from rauq.checkpoints.gguf.tokens import end_ids
+from rauq.checkpoints.gguf.places import HubFile, is_digest
+from rauq.checkpoints.gguf.tokenizer import end_ids, read_tokenizer, refuse_unknown_entries
 from rauq.checkpoints.gguf.weights import OnProgress, Plan, changed, plan, write_safetensors
+from rauq.checkpoints.hub import cached_commit, is_folder, plain_errors
 from rauq.checkpoints.store import sha256, stored, usual_store
 from rauq.errors import ModelNotFound
-from rauq.load_errors import plain_errors
-from rauq.whereabouts import cached_commit, is_folder
+from rauq.labels import FLOATS
+
+
+@dataclass(frozen=True, kw_only=True)
+class GgufFacts:
+    """What a GGUF file says of its model before a weight is read.
+
+    `quantisation` is a name such as "Q4_K_M", `file_size` is in bytes. The kind of the model is read from `names`:
+    general.name, basename, finetune, and the file's name, where they are there.
+    """
+
+    quantisation: str
+    file_size: int
+    names: tuple[str, ...]
+    chat_template: str | None
+
+
+def read_facts(path: str | Path) -> GgufFacts:
+    """What is known of a GGUF file's model without its weights, in under a second.
+
+    Raises:
+        ModelNotFound: there is no such file, or it is damaged.
+        UnsupportedModel: the model cannot be read exactly; the message names the entry.
+    """
+    return facts_of(read_header(path))
+
+
+def facts_of(header: GgufHeader) -> GgufFacts:
+    """What is known from a header that was read already; errors as in `read_facts`."""
+    config_options(header, read_hyperparameters(header))  # which refuses what cannot be honoured
+    refuse_unknown_entries(header)
+    stated = (header.get(f"general.{key}", str) for key in ("name", "basename", "finetune"))
+    return GgufFacts(
+        quantisation=_quantisation(header),
+        file_size=header.file_size,
+        names=tuple(name for name in (*stated, header.path.name) if name),
+        chat_template=header.get("tokenizer.chat_template", str),
+    )
+
+
+def _quantisation(header: GgufHeader) -> str:
+    """What the file calls it, or the types that hold most of its weights, the largest share first."""
+    stated = FILE_TYPES.get(header.get("general.file_type", int) or -1)
+    if stated:
+        return stated
+    shares: Counter[str] = Counter()
+    for tensor in header.tensors:
+        shares[tensor.storage.name] += tensor.num_elements
+    quantised = [name for name, _ in shares.most_common() if name not in FLOATS]
+    return ", ".join(quantised or [name for name, _ in shares.most_common(1)])
+
 
 _SOURCES = Path(__file__).parent
 _BESIDES = 64 * 2**20  # bytes that config and tokenizer may take at most

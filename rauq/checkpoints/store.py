@@ -19,10 +19,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from rauq.cancellation import Cancel
+from rauq.arguments import Cancel
+from rauq.checkpoints.kinds import BFLOAT16
 from rauq.errors import CacheError, InvalidInput, Stopped
 from rauq.labels import size
-from rauq.presets import BFLOAT16
 
 PLACE_VARIABLE, BOUND_VARIABLE = "RAUQ_CACHE", "RAUQ_CACHE_GB"
 USUAL_GB = 30.0

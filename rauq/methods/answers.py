@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rauq.errors import InvalidInput, NotCaptured
-from rauq.trace import Extra, Trace
+from rauq.trace.trace import Extra, Trace
 
 
 def tokens_of(trace: Trace) -> tuple[str, ...]:

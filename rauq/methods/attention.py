@@ -8,7 +8,7 @@ import numpy as np
 
 from rauq.methods.answers import captured, tokens_of
 from rauq.methods.method import Evidence, Uncertainty, present
-from rauq.spans import tokens_in
+from rauq.trace.parts import tokens_in
 
 _EPSILON = 1e-12
 _GAMMA, _IN_LOGARITHM, _IN_SHARE = 0.9, 1e-5, 1e-6  # of Focus

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from rauq.errors import InvalidInput, RauqError
-from rauq.judges.judges import AskedOnce, Judges, PairJudge
 from rauq.methods.answers import text_of
 from rauq.methods.method import Evidence, Method, Uncertainty, needs_met, what_lacks
+from rauq.methods.pair_scorers.judges import AskedOnce, Judges, PairJudge
 from rauq.methods.table import METHODS
-from rauq.parts import NO_PART, part_of
-from rauq.trace import Trace
+from rauq.trace.parts import NO_PART, part_of
+from rauq.trace.trace import Trace
 
 _NO_JUDGES = Judges()
 _UNDEFINED = "a log-probability, an attention weight or what a judge said is nan, or infinite terms cancel"

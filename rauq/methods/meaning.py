@@ -12,11 +12,20 @@ from functools import partial
 
 import numpy as np
 
-from rauq.judges.judges import CONTRADICTION, ENTAILMENT, NEUTRAL, Facts, Judges, Similarity, Texts, every_pair
 from rauq.methods.answers import logprobs_of, sums_of, text_of, texts_of, tokens_of
 from rauq.methods.method import Evidence, Method, Uncertainty, present
+from rauq.methods.pair_scorers.judges import (
+    CONTRADICTION,
+    ENTAILMENT,
+    NEUTRAL,
+    Facts,
+    Judges,
+    Similarity,
+    Texts,
+    every_pair,
+)
 from rauq.methods.spread import ONE_SAMPLE
-from rauq.trace import Trace
+from rauq.trace.trace import Trace
 
 _ASKED = frozenset({"nli", "similarity", "keywords"})
 _TEMPERATURE = 1e-3

@@ -6,12 +6,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Literal, Self, TypeVar, get_args
 
-from rauq.batch import Batch, batch
 from rauq.errors import InvalidInput
-from rauq.judges.judges import Judges
-from rauq.score import score_many
-from rauq.settings import Settings
-from rauq.trace import Extra, Trace
+from rauq.methods.pair_scorers.judges import Judges
+from rauq.scoring.score import score_many
+from rauq.scoring.settings import Settings
+from rauq.trace.batch import Batch, batch
+from rauq.trace.trace import Extra, Trace
 
 Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
 Family = Literal["one generation", "samples", "ablation"]

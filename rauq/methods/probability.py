@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rauq.judges.judges import CONTRADICTION, ENTAILMENT, Entailment
 from rauq.methods.method import Evidence, Uncertainty, present
-from rauq.trace import NUM_ALTERNATIVES, Alternative, Trace
+from rauq.methods.pair_scorers.judges import CONTRADICTION, ENTAILMENT, Entailment
+from rauq.trace.trace import NUM_ALTERNATIVES, Alternative, Trace
 
 _STRIPPED = string.punctuation + " \n"
 

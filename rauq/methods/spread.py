@@ -11,9 +11,9 @@ from itertools import combinations
 import numpy as np
 
 from rauq.errors import InvalidInput, MissingPackage
-from rauq.judges.judges import ENTAILMENT, every_pair
 from rauq.methods.answers import captured, texts_of
 from rauq.methods.method import Evidence, Uncertainty, present
+from rauq.methods.pair_scorers.judges import ENTAILMENT, every_pair
 
 ONE_SAMPLE = "it compares samples with each other, and there is only one"
 _RIDGE, _SMALLEST = 1e-3, 1e-10

@@ -1,7 +1,7 @@
 """The table of all methods, by id: RAUQ and the baselines of one generation, those of samples, the ablations of RAUQ.
 
 RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` asks the oracle of the embedded model
-in place of a judge of meaning (`rauq.atlas.oracles`).
+in place of a judge of meaning (`rauq.atlas.evaluation`).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import numpy as np
 
 from rauq.methods import attention, meaning, probability, spread
 from rauq.methods.method import Method, Uncertainty
-from rauq.settings import Settings
+from rauq.scoring.settings import Settings
 
 _FOMICHEVA, _LIN = "Fomicheva et al. (2020)", "Lin et al. (2024), Generating with Confidence"
 _LAST_TOKEN, _SAMPLES = "one, of one token", "K N, of one token each"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.cli import main
-from rauq.judges.idf import load_idf
+from rauq.methods.pair_scorers.idf import load_idf
 from tests.architectures import VOCABULARY, byte_tokenizer, save_tiny
 
 DOCUMENTS = ("a tree", "Flüsse", "a man, a plan", "zzz")

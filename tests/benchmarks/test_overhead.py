@@ -12,7 +12,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.timings import add_timings, read_timings
 from analysis.runs.work import Evaluation
 from benchmarks import overhead
-from rauq.judges.judges import Judges
+from rauq.methods.pair_scorers.judges import Judges
 from tests.architectures import named, tiny_language_model
 
 METHODS = ("rauq", "msp", "attention_score", "lexical_similarity", "eigen_score")

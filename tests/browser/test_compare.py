@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from analysis.figures import looks
-from rauq.trace import Alternative
+from rauq.trace.trace import Alternative
 from tests.browser.inspecting import ENDLESS, go_to
 from tests.traces import make_trace
 

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 import rauq
 from analysis.exports.html_report import html_report
 from rauq.atlas.recorded import load_recorded
-from rauq.report import picked_heads
-from rauq.trace import Alternative
+from rauq.scoring.report import picked_heads
+from rauq.trace.trace import Alternative
 from tests.traces import make_trace
 
 ATTACK = "<img src=x onerror=\"document.title='owned'\"> ![](http://evil.example/a.png) <b>bold</b> $x$ </script>"

@@ -7,8 +7,8 @@ import pytest
 
 from pages.ui.shared import state, url_state
 from pages.ui.shared.url_state import Asked, asking, read_asked
-from rauq.sampling import Sampling
-from rauq.trace import Alternative
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import Alternative
 from tests.architectures import save_tiny
 from tests.pages.reading import finished, shown_trace
 from tests.traces import make_trace

@@ -180,10 +180,10 @@ def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
 
 def test_what_is_free_includes_the_model_that_leaves_unless_a_job_uses_it(tmp_path, monkeypatch):
     first, second = folders(tmp_path, "first", "second")
-    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
     assert cache.examine(second).bytes_free == 1000
     with monkeypatch.context() as patched:
-        patched.setattr("rauq.loading.free_main_memory", lambda: None)
+        patched.setattr("rauq.checkpoints.loading.free_main_memory", lambda: None)
         model = cache.model(first)
         assert cache.examine(second).bytes_free is None
     found = cache.examine(second)

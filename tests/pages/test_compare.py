@@ -10,7 +10,7 @@ import pytest
 import rauq
 from pages.ui.host import cache
 from rauq import Settings
-from rauq.trace import Alternative
+from rauq.trace.trace import Alternative
 from tests.answers import random_trace
 from tests.pages.comparing import (
     BESIDE,

@@ -12,7 +12,7 @@ from pages.ui.shared import state, url_state
 from pages.ui.shared.model_form import model_of
 from rauq.atlas import recorded
 from rauq.errors import InvalidInput
-from rauq.trace import Alternative
+from rauq.trace.trace import Alternative
 from tests.pages.comparing import (
     BESIDE,
     FIRST,

@@ -13,7 +13,7 @@ from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state
 from pages.ui.shared.url_state import Asked, asking, link, read_asked, read_context, read_options
 from rauq.errors import InvalidInput
-from rauq.messages import Message
+from rauq.trace.messages import Message
 from tests.chat_templates import CHATML
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, started, views, written
 from tests.pages.test_links import BASE, brought

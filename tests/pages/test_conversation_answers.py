@@ -7,7 +7,7 @@ from pages.ui.host import cache
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.inspect import form
 from pages.ui.shared import state
-from rauq.messages import Message
+from rauq.trace.messages import Message
 from tests.analysis.exports.test_python_code import loaded
 from tests.analysis.exports.test_python_code import written as saved_script
 from tests.pages.reading import choose, finished, interpreted, shown_trace, written

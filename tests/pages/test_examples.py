@@ -4,7 +4,7 @@ import pytest
 
 import rauq
 from pages.ui.inspect.form import EXAMPLES
-from rauq import report
+from rauq.scoring import report
 
 SHOWN = {
     "A known capital": (" The capital of Germany is Berlin.", "Confidence holds"),

@@ -59,7 +59,7 @@ def fail(_module, _arguments, _keywords, _output):
 def test_a_model_that_does_not_fit_is_refused_with_what_would_fit(open_app, folder, monkeypatch):
     page = asked(open_app(make_trace()), folder)
     with monkeypatch.context() as patched:
-        patched.setattr("rauq.loading.free_main_memory", lambda: 10_000)
+        patched.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 10_000)
         page = answered(page)
     expect_fault(page, MEMORY, "does not fit", "are free", "Choose a model of at most")
     assert views(page)["source"].startswith("made-up")
@@ -75,7 +75,7 @@ def test_memory_that_ends_while_weights_are_read(error, open_app, folder, monkey
 
     page = asked(open_app(make_trace()), folder)
     with monkeypatch.context() as patched:
-        patched.setattr("rauq.loading._with_weights", end)
+        patched.setattr("rauq.checkpoints.loading._with_weights", end)
         page = answered(page)
     expect_fault(page, MEMORY, f"Out of memory while loading {folder}", "bfloat16")
     assert views(page)["source"].startswith("made-up")

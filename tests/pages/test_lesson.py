@@ -14,7 +14,7 @@ from pages.ui.lesson import place
 from pages.ui.lesson.content import LONGEST, content, deciding, steps
 from rauq.atlas import recorded
 from rauq.errors import TraceFileError
-from rauq.report import SMALLEST_COLLAPSE
+from rauq.scoring.report import SMALLEST_COLLAPSE
 
 ROOT = Path(__file__).parents[2]
 APP = str(ROOT / "app.py")

@@ -19,7 +19,7 @@ from pages.ui.shared.url_state import (
     read_wrong,
     written_wrong,
 )
-from rauq.trace import Alternative, Kind
+from rauq.trace.trace import Alternative, Kind
 from tests.hostile import ATTACK
 from tests.traces import make_trace
 

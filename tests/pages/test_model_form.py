@@ -12,8 +12,8 @@ from pages.ui.host import cache, model_queue
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.shared import state
 from pages.ui.shared.model_form import DEVICES, DTYPES, KINDS
+from rauq.checkpoints.kinds import PRESETS
 from rauq.errors import ModelNotFound
-from rauq.presets import PRESETS
 from tests.architectures import named, save_tiny, tiny_language_model
 from tests.pages.reading import choose, interpreted, written
 
@@ -131,7 +131,7 @@ def test_the_kind_is_chosen_for_one_model(open_app):
 def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monkeypatch):
     memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)
-    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
     with model_queue.turn(memory.model, threading.Event()) if works else nullcontext():
         page = checked(other_model(open_app(), saved))
     assert not page.error

@@ -7,7 +7,7 @@ import pytest
 
 from pages.ui.inspect.linked_views.payload import MOST_STEPS, payload
 from pages.ui.shared.words import words
-from rauq.score import score
+from rauq.scoring.score import score
 from tests.traces import make_trace
 
 

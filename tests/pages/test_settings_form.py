@@ -11,7 +11,15 @@ from pages.ui.host import cache
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.inspect.form import EXAMPLES
 from rauq import Settings
-from rauq.settings import HeadRule, LayerAggregation, TokenAggregation, Update, is_paper_setting, resolve, window
+from rauq.scoring.settings import (
+    HeadRule,
+    LayerAggregation,
+    TokenAggregation,
+    Update,
+    is_paper_setting,
+    resolve,
+    window,
+)
 from tests.answers import random_trace
 from tests.pages.reading import choose, interpreted, settings_of, views
 

@@ -9,8 +9,8 @@ import pytest
 import rauq
 from pages.ui.shared.url_state import fitted, read_settings, written_settings
 from rauq import Settings
-from rauq.settings import HeadRule, LayerAggregation, Signal, TokenAggregation, Update, resolve
-from rauq.trace import Alignment, Kind, Part
+from rauq.scoring.settings import HeadRule, LayerAggregation, Signal, TokenAggregation, Update, resolve
+from rauq.trace.trace import Alignment, Kind, Part
 from tests.answers import random_trace
 
 KINDS = get_args(Kind)

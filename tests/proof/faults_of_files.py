@@ -5,7 +5,7 @@ import numpy as np
 from analysis.runs.arrays import batch, means
 from analysis.runs.opened import Run, open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path, traces_path
-from rauq.score import score_many
+from rauq.scoring.score import score_many
 from tests.proof.jobs_at_work import SHARDS, runs_at_hand, unlike_whole, worked
 from tests.proof.survived import Survived
 

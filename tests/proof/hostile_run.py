@@ -13,7 +13,7 @@ from analysis.runs.manifest import MANIFEST, Answerer, Manifest, Request, write_
 from analysis.runs.process import LOG
 from analysis.runs.shard import Answered, Failed, write_shard
 from rauq.methods.method import Uncertainty
-from rauq.trace import Alternative
+from rauq.trace.trace import Alternative
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 from tests.answers import VOCAB_SIZE, random_trace
 from tests.hostile import ATTACK

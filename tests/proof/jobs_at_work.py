@@ -23,7 +23,7 @@ from rauq.errors import RauqError
 from tests.architectures import save_tiny
 
 FORKS = multiprocessing.get_context("forkserver")
-_PRELOADED = ["rauq.models", "transformers.models.llama.modeling_llama", "pandas", "tests.proof.faults_of_jobs"]
+_PRELOADED = ["rauq.model.loading", "transformers.models.llama.modeling_llama", "pandas", "tests.proof.faults_of_jobs"]
 FORKS.set_forkserver_preload(_PRELOADED)
 
 EXAMPLES, SHARD, BATCH, TOKENS = 24, 4, 2, 4

@@ -14,8 +14,8 @@ from analysis.evidence.record import Bound, Record
 from benchmarks.recording import measured
 from rauq import METHODS, Trace, batch, evaluate, score, score_arrays, score_many
 from rauq.errors import RauqError
-from rauq.score import Score
-from rauq.settings import Settings
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
 from tests.proof.properties_drawn import answers, chosen, given_answers, orders, scored_answers
 
 COUNT = 1_000

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from rauq import Settings, Trace, score
 from rauq.errors import RauqError
-from rauq.score import Score
-from rauq.settings import LayerAggregation, Signal, TokenAggregation, Update
-from rauq.trace import Alignment, Kind, StopReason
+from rauq.scoring.score import Score
+from rauq.scoring.settings import LayerAggregation, Signal, TokenAggregation, Update
+from rauq.trace.trace import Alignment, Kind, StopReason
 from tests.answers import VOCAB_SIZE, random_trace
 
 _WEIGHTS = (0.0, 1.0, 1e-30, np.nan)

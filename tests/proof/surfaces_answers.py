@@ -22,10 +22,12 @@ from analysis.exports.python_code import python_code
 from pages.ui.inspect.linked_views.payload import payload
 from pages.ui.shared import url_state
 from pages.ui.shared.words import words
-from rauq import labels, report, terminal
-from rauq.score import Score, score
-from rauq.settings import Settings, Update
-from rauq.trace import Alternative, Kind, StopReason, Trace
+from rauq import labels
+from rauq.cli import inspect
+from rauq.scoring import report
+from rauq.scoring.score import Score, score
+from rauq.scoring.settings import Settings, Update
+from rauq.trace.trace import Alternative, Kind, StopReason, Trace
 from tests.proof.fuzz_engine import Surface
 from tests.proof.fuzz_mutators import hostile_text, spoilt_text
 from tests.traces import make_trace
@@ -77,7 +79,7 @@ def _check_exports(trace: Trace, scored: Score) -> None:
     picked_heads_csv(scored)
     json.dumps(report.as_json(trace, scored), allow_nan=False)
     assert _constants(python_code(trace, scored))["PROMPT"] == trace.prompt
-    terminal.draw(Console(file=io.StringIO(), width=100), trace, scored)
+    inspect.draw(Console(file=io.StringIO(), width=100), trace, scored)
     address = url_state.link("http://127.0.0.1/inspect", {}, trace)
     assert address is None or address.isascii()
     assert labels.visible(trace.prompt).isprintable()

@@ -15,7 +15,7 @@ from pages.ui.host import hosting
 from pages.ui.methods import query as of_methods
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import passing
-from rauq.score import score
+from rauq.scoring.score import score
 from tests.proof.fuzz_engine import Surface
 from tests.proof.fuzz_mutators import hostile_text, spoilt_text
 from tests.traces import make_trace

@@ -24,7 +24,7 @@ from analysis.runs.timings import costs
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import work
 from pages.ui.runs import words
-from rauq.score import score_many
+from rauq.scoring.score import score_many
 from tests.proof.fuzz_engine import Surface
 from tests.proof.fuzz_mutators import hostile_text, spoilt_bytes, spoilt_json, spoilt_json_bytes
 from tests.shards import without_checksums

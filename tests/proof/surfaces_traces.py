@@ -11,8 +11,8 @@ from safetensors.numpy import load, save
 
 from rauq.atlas import recorded
 from rauq.errors import RauqError
-from rauq.settings import Settings
-from rauq.trace import Trace
+from rauq.scoring.settings import Settings
+from rauq.trace.trace import Trace
 from tests.proof.fuzz_engine import Surface
 from tests.proof.fuzz_mutators import spoilt_bytes, spoilt_json
 from tests.proof.surfaces_answers import check_answer

@@ -13,13 +13,13 @@ from streamlit.web import cli
 import rauq
 
 if TYPE_CHECKING:
-    from rauq.language_model import LanguageModel
+    from rauq.model.language_model import LanguageModel
 
 LOADED = "model loaded: "
 
 
 def _load(name: str, **options: Any) -> "LanguageModel":
-    from rauq.models import load_model
+    from rauq.model.loading import load_model
 
     sys.stderr.write(f"{LOADED}{name}\n")
     return load_model(name, **options)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rauq import InvalidInput
-from rauq.algorithm import confidence_of, head_weights, pick_heads, signal_of
+from rauq.scoring.algorithm import confidence_of, head_weights, pick_heads, signal_of
 
 MEANS = np.array([[[0.1, 0.5, 0.3], [0.7, 0.2, 0.7]]])  # one answer, layers 4 and 5, three heads
 SIGNAL = np.array([0.9, 0.4, 0.7, 0.2, 0.8, 0.6, 0.5, 0.3])

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from rauq.models import ATLAS, load_model
+from rauq.model.loading import ATLAS, load_model
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,7 @@ from itertools import product
 
 import pytest
 
-from rauq.atlas.evaluation import FAMILIES, load_examples
-from rauq.atlas.oracles import facts_for_prompt, facts_of
+from rauq.atlas.evaluation import FAMILIES, facts_for_prompt, facts_of, load_examples
 
 EXAMPLES = [load_examples(family)[place] for family in FAMILIES for place in (0, 50, 200)]
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import rauq
-from rauq.batches import in_batches
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits, OutOfMemory
-from rauq.models import wrap
-from rauq.trace import Trace
+from rauq.model.batches import in_batches
+from rauq.model.loading import wrap
+from rauq.trace.trace import Trace
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import CONTEXT, END, assert_close, chained, counted
 

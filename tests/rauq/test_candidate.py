@@ -9,10 +9,10 @@ import torch
 from transformers import T5Config, T5ForConditionalGeneration
 
 import rauq
-from rauq.candidate import examine, takes_less
+from rauq.checkpoints.loading import free_memory
+from rauq.checkpoints.model_info import examine, takes_less
 from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
-from rauq.loading import free_memory
-from rauq.models import load_model
+from rauq.model.loading import load_model
 from tests.architectures import ARCHITECTURES, byte_tokenizer, named, tiny_model
 from tests.tiny import PROMPT
 
@@ -34,7 +34,7 @@ def folder(saved, tmp_path):
 @pytest.fixture
 def free(monkeypatch):
     """Set how much main memory there seems to be."""
-    return lambda amount: monkeypatch.setattr("rauq.loading.free_main_memory", lambda: amount)
+    return lambda amount: monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: amount)
 
 
 def save(folder, architecture, template=None):
@@ -153,7 +153,9 @@ def test_what_would_fit_does(saved, free):
 
 def test_on_a_gpu_auto_has_main_memory_too(free, monkeypatch):
     free(1000)
-    monkeypatch.setattr("rauq.loading.find_device", lambda name: torch.device("cuda" if name == "auto" else name))
+    monkeypatch.setattr(
+        "rauq.checkpoints.loading.find_device", lambda name: torch.device("cuda" if name == "auto" else name)
+    )
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _gpu: (10, 99))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _gpu: 7)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from rauq.capture import feed as feed_module
-from rauq.capture.feed import StepwiseFeed, TappedFeed
+from rauq.capture import session as feed_module
+from rauq.capture.session import StepwiseFeed, TappedFeed
 from rauq.errors import UnsupportedModel
-from rauq.language_model import LanguageModel
-from rauq.models import wrap
-from rauq.trace import Trace
+from rauq.model.language_model import LanguageModel
+from rauq.model.loading import wrap
+from rauq.trace.trace import Trace
 from tests.architectures import (
     ARCHITECTURES,
     VOCABULARY,
@@ -107,7 +107,7 @@ def test_reading_in_several_passes_changes_nothing(monkeypatch):
     lm = tiny_language_model(named("mistral-window"))
     [trace] = answered(lm, seeded_prompts(30))
     whole = lm.read(trace.prompt_ids, trace.answer_ids)
-    monkeypatch.setattr("rauq.generation._READ_LOGITS_BYTES", 7 * 4 * VOCABULARY)
+    monkeypatch.setattr("rauq.model.generation._READ_LOGITS_BYTES", 7 * 4 * VOCABULARY)
     parts = lm.read(trace.prompt_ids, trace.answer_ids)
     np.testing.assert_allclose(parts.attention, whole.attention, atol=1e-6)
     np.testing.assert_allclose(parts.logprobs, whole.logprobs, atol=1e-5)

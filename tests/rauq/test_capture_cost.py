@@ -10,10 +10,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rauq.capture.extras import Kept, Layout
-from rauq.capture.feed import CachedModel, TappedFeed
-from rauq.extras import EXTRAS
-from rauq.language_model import LanguageModel
-from rauq.trace import Trace
+from rauq.capture.session import CachedModel, TappedFeed
+from rauq.model.language_model import LanguageModel
+from rauq.trace.extras import EXTRAS
+from rauq.trace.trace import Trace
 from tests.architectures import named, seeded_prompts, tiny_language_model, tiny_model
 
 LENGTHS = (30, 17, 25)

@@ -12,13 +12,13 @@ from torch.ao.quantization import quantize_dynamic
 from transformers.models.llama import modeling_llama
 
 from rauq.capture import check as check_module
-from rauq.capture import feed as feed_module
+from rauq.capture import session as feed_module
 from rauq.capture import tap
 from rauq.capture.check import Check
-from rauq.capture.feed import StepwiseFeed
+from rauq.capture.session import StepwiseFeed
 from rauq.capture.witness import watching
 from rauq.errors import UnsupportedModel
-from rauq.models import wrap
+from rauq.model.loading import wrap
 from tests.architectures import ARCHITECTURES, byte_tokenizer, named, seeded_prompts, tiny_language_model, tiny_model
 from tests.capture_mutants import MUTANTS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rauq
-from rauq import cli
+from rauq.cli import inspect
 from tests.chat_templates import CHATML
 from tests.gguf_files import save_gguf
 
@@ -22,7 +22,7 @@ def no_model(monkeypatch):
     def refuse(*_args, **_kwargs):
         pytest.fail("a model was loaded")
 
-    monkeypatch.setattr("rauq.models.load_model", refuse)
+    monkeypatch.setattr("rauq.model.loading.load_model", refuse)
 
 
 def test_help_is_quick_and_loads_no_torch():
@@ -67,7 +67,7 @@ finally:
     ],
 )
 def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys):
-    assert cli.main(["inspect", *arguments]) == 2
+    assert inspect.main(["inspect", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert complaint in captured.err
@@ -93,7 +93,7 @@ def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys)
 )
 def test_wrong_usage_exits_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
+        inspect.main(arguments)
     assert stop.value.code == 2
     assert "usage:" in capsys.readouterr().err
 
@@ -101,7 +101,7 @@ def test_wrong_usage_exits_with_2(arguments, capsys):
 @pytest.mark.parametrize("name", ["missing-folder", "empty-folder"])
 def test_a_known_error_is_one_line_and_exits_with_1(name, tmp_path, capsys):
     (tmp_path / "empty-folder").mkdir()
-    assert cli.main(["inspect", "x", "--model", str(tmp_path / name)]) == 1
+    assert inspect.main(["inspect", "x", "--model", str(tmp_path / name)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
     loading, error = captured.err.splitlines()
@@ -114,13 +114,13 @@ def test_ctrl_c_ends_quietly(monkeypatch, capsys):
     def interrupt(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rauq.models.load_model", interrupt)
-    assert cli.main(["inspect", "x"]) == 130
+    monkeypatch.setattr("rauq.model.loading.load_model", interrupt)
+    assert inspect.main(["inspect", "x"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "rauq: stopped."
 
 
 def test_picture_of_a_generated_answer(model_folder, capsys):
-    assert cli.main(["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "6"]) == 0
+    assert inspect.main(["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "6"]) == 0
     captured = capsys.readouterr()
     assert f"Loading {model_folder} ..." in captured.err
     assert "Loaded a base model of 6 layers with 4 heads." in captured.err
@@ -132,7 +132,7 @@ def test_picture_of_a_generated_answer(model_folder, capsys):
 def test_json_is_the_score_of_the_saved_trace(model_folder, tmp_path, capsys):
     file = tmp_path / "trace.safetensors"
     options = ["--model", model_folder, "--max-new-tokens", "6", "--alpha", "0.4", "--signal", "entropy"]
-    assert cli.main(["inspect", "Where is Oslo?", *options, "--json", "--save", str(file)]) == 0
+    assert inspect.main(["inspect", "Where is Oslo?", *options, "--json", "--save", str(file)]) == 0
     record = json.loads(capsys.readouterr().out)
     trace = rauq.Trace.load(file)
     assert record["prompt"] == trace.prompt == "Where is Oslo?"
@@ -146,7 +146,7 @@ def test_alignment_reaches_the_score(answer, model_folder, capsys):
     command = ["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "6", "--json", *answer]
     records = []
     for alignment in ("predicting", "own"):
-        assert cli.main([*command, "--alignment", alignment]) == 0
+        assert inspect.main([*command, "--alignment", alignment]) == 0
         records.append(json.loads(capsys.readouterr().out))
     assert [record["settings"]["alignment"] for record in records] == ["predicting", "own"]
     assert records[0]["tokens"][0]["logprob"] == records[1]["tokens"][0]["logprob"]
@@ -154,7 +154,9 @@ def test_alignment_reaches_the_score(answer, model_folder, capsys):
 
 
 def test_a_given_answer_is_scored_and_not_generated(model_folder, capsys):
-    assert cli.main(["inspect", "Where is Oslo?", "--model", model_folder, "--answer", " In Norway.", "--json"]) == 0
+    assert (
+        inspect.main(["inspect", "Where is Oslo?", "--model", model_folder, "--answer", " In Norway.", "--json"]) == 0
+    )
     record = json.loads(capsys.readouterr().out)
     assert record["answer"] == " In Norway."
     assert record["stop_reason"] == "given"
@@ -165,13 +167,13 @@ def test_an_answer_is_drawn_as_the_options_say(model_folder, capsys):
     drawn = ["--temperature", "3", "--top-p", "0.95", "--seed", "7"]
     records = []
     for options in (drawn, drawn, ["--seed", "8", "--top-k", "0"], []):
-        assert cli.main([*command, *options, "--json"]) == 0
+        assert inspect.main([*command, *options, "--json"]) == 0
         records.append(json.loads(capsys.readouterr().out))
     assert records[0] == records[1]
     assert records[0]["sampling"] == {"temperature": 3, "top_p": 0.95, "top_k": 50, "seed": 7}
     assert records[2]["sampling"] == {"temperature": 1, "top_p": 1, "top_k": 0, "seed": 8}
     assert records[3]["sampling"] == {}
-    assert cli.main([*command, *drawn]) == 0
+    assert inspect.main([*command, *drawn]) == 0
     assert "sampled with temperature 3, top-p 0.95, top-k 50, seed 7" in " ".join(capsys.readouterr().out.split())
 
 
@@ -179,7 +181,7 @@ def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys)
     command = ["inspect", "Where?", "--model", model_folder, "--answer", "<think>Hm</think>In Norway.", "--json"]
     records = {}
     for options in ([], ["--end"], ["--part", "thinking"], ["--part", "all"]):
-        assert cli.main([*command, *options]) == 0
+        assert inspect.main([*command, *options]) == 0
         records[" ".join(options)] = json.loads(capsys.readouterr().out)
     assert [record["stop_reason"] for record in records.values()] == ["given", "eos", "given", "given"]
     assert len(records["--end"]["tokens"]) == len(records[""]["tokens"]) + 1
@@ -189,7 +191,7 @@ def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys)
 
 @pytest.mark.parametrize("prompt", ["x" * 100_000, "bad \udcff byte"])
 def test_bad_prompt_is_refused_by_the_model(prompt, model_folder, capsys):
-    assert cli.main(["inspect", prompt, "--model", model_folder]) == 2
+    assert inspect.main(["inspect", prompt, "--model", model_folder]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines()[-1].startswith("rauq: ")
@@ -202,7 +204,7 @@ def test_a_file_that_cannot_be_written_is_bad_input(model_folder, tmp_path, caps
 
     monkeypatch.setattr(Path, "write_bytes", refuse)
     command = ["inspect", "x", "--model", model_folder, "--max-new-tokens", "2", "--save", str(tmp_path / "t")]
-    assert cli.main(command) == 2
+    assert inspect.main(command) == 2
     assert "cannot be written (Permission denied)" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -210,7 +212,7 @@ def test_a_file_that_cannot_be_written_is_bad_input(model_folder, tmp_path, caps
 def test_output_survives_a_terminal_without_unicode(model_folder, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    assert cli.main(["inspect", "Où est Oslo ?", "--model", model_folder, "--max-new-tokens", "3"]) == 0
+    assert inspect.main(["inspect", "Où est Oslo ?", "--model", model_folder, "--max-new-tokens", "3"]) == 0
     stream.flush()
     text = stream.buffer.getvalue().decode("ascii")
     assert r"O\xf9 est Oslo ?" in text
@@ -227,24 +229,24 @@ def test_command_runs_as_a_module(model_folder):
 
 def test_a_system_prompt_and_options_reach_the_model(chat_folder, capsys, tmp_path):
     options = ["--template-option", "enable_thinking=false", "--max-new-tokens", "3", "--save", str(tmp_path / "t")]
-    assert cli.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--json", *options]) == 0
+    assert inspect.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--json", *options]) == 0
     record = json.loads(capsys.readouterr().out)
     said = [("system", "Be brief."), ("user", "Hi")]
     assert [(message["role"], message["content"]) for message in record["messages"]] == said
     assert (record["prompt"], record["prompt_form"]) == ("Hi", "messages")
     assert record["template_options"] == {"enable_thinking": False}
     assert rauq.Trace.load(tmp_path / "t").template_options == {"enable_thinking": False}
-    assert cli.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--answer", "Lo"]) == 0
+    assert inspect.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--answer", "Lo"]) == 0
     drawn = " ".join(capsys.readouterr().out.split())
     assert "(instruct, chat template applied to 2 messages) System Be brief. Prompt Hi Answer Lo" in drawn
 
 
 def test_a_prompt_that_has_its_template_is_said(chat_folder, capsys):
-    assert cli.main(["inspect", CHATML.plain, "--model", chat_folder, "--max-new-tokens", "3"]) == 0
+    assert inspect.main(["inspect", CHATML.plain, "--model", chat_folder, "--max-new-tokens", "3"]) == 0
     captured = capsys.readouterr()
     assert "The prompt already contains this model's chat template, so none was applied." in captured.err
     assert "prompt already contains the chat template, none applied" in " ".join(captured.out.split())
-    assert cli.main(["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3"]) == 0
+    assert inspect.main(["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3"]) == 0
     assert "already contains" not in capsys.readouterr().err
 
 
@@ -255,30 +257,30 @@ def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
         (["--device", "auto", "--dtype", "auto", "--kind", "auto"], ("float32", "instruct")),
         (["--device", "cpu", "--dtype", "bfloat16", "--kind", "base"], ("bfloat16", "base")),
     ):
-        assert cli.main([*command, *options]) == 0
+        assert inspect.main([*command, *options]) == 0
         record = json.loads(capsys.readouterr().out)
         assert (record["dtype"], record["kind"]) == found
-    assert cli.main([*command, "--device", "abacus"]) == 2
+    assert inspect.main([*command, "--device", "abacus"]) == 2
     assert "There is no device 'abacus' here; choose auto, cpu" in capsys.readouterr().err
 
 
 def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):
     candidate = rauq.examine(model_folder, device="cpu")
-    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 2 * candidate.parameters)
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 2 * candidate.parameters)
     command = ["inspect", "Where?", "--model", model_folder, "--device", "cpu", "--max-new-tokens", "2"]
-    assert cli.main(command) == 1
+    assert inspect.main(command) == 1
     advice = re.search(r"choose bfloat16 .* (--dtype \w+) in a shell", capsys.readouterr().err)
-    assert cli.main([*command, *advice[1].split()]) == 0
+    assert inspect.main([*command, *advice[1].split()]) == 0
 
 
 def test_a_system_prompt_needs_a_chat_template(model_folder, capsys):
-    assert cli.main(["inspect", "Hi", "--model", model_folder, "--system", "Be brief."]) == 2
+    assert inspect.main(["inspect", "Hi", "--model", model_folder, "--system", "Be brief."]) == 2
     assert "This model has no chat template, which messages" in capsys.readouterr().err
 
 
 def test_a_gguf_file_is_said_to_give_its_own_weights(tmp_path, capsys):
     save_gguf(tmp_path / "tiny.gguf")
-    assert cli.main(["inspect", "Q", "--model", str(tmp_path), "--max-new-tokens", "3"]) == 0
+    assert inspect.main(["inspect", "Q", "--model", str(tmp_path), "--max-new-tokens", "3"]) == 0
     captured = capsys.readouterr()
     for text in (captured.err, captured.out):
         assert "The weights are stored as F32 in a GGUF file; the computation is in float32." in text

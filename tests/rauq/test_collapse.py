@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rauq import Settings, score
-from rauq.collapse import collapse_of, margins
-from rauq.settings import WITHOUT_ALPHA, Update
+from rauq.scoring.score import collapse_of, margins
+from rauq.scoring.settings import WITHOUT_ALPHA, Update
 from tests.answers import VOCAB_SIZE, random_trace, with_attention
 
 FLOWING = [update for update in get_args(Update) if update not in WITHOUT_ALPHA]

@@ -6,9 +6,8 @@ import pytest
 from rich.console import Console
 
 from rauq import Settings, score
-from rauq.empty_answers import why_empty
-from rauq.report import sentence
-from rauq.terminal import draw
+from rauq.cli.inspect import draw
+from rauq.scoring.report import sentence, why_empty
 from tests.traces import make_trace
 
 BASE = "kind: base"

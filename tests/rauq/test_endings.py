@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rauq.errors import InvalidInput
-from rauq.models import wrap
+from rauq.model.loading import wrap
 from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import END, PROMPT, assert_close, chained
 

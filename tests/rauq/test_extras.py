@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from rauq.capture import band as band_module
-from rauq.capture import feed as feed_module
+from rauq.capture import session as feed_module
 from rauq.capture.extras import Hidden, Lookback, MaxAttention
-from rauq.capture.full_pass import eager
+from rauq.capture.witness import eager
 from rauq.errors import InvalidInput, UnsupportedModel
-from rauq.extras import EXTRAS
-from rauq.trace import Trace
+from rauq.trace.extras import EXTRAS
+from rauq.trace.trace import Trace
 from tests.architectures import VOCABULARY, named, seeded_prompts, tiny_language_model
 from tests.tiny import PROMPT, chained, raw_logprobs
 
@@ -131,7 +131,7 @@ def test_flushing_in_blocks_and_reading_in_passes_changes_nothing(name, waiting,
     lm = tiny_language_model(named(name))
     monkeypatch.setattr(feed_module, "_FLUSH_BYTES", waiting)
     monkeypatch.setattr(band_module, "_CHUNK_BYTES", {"cpu": 3000})
-    monkeypatch.setattr("rauq.generation._READ_LOGITS_BYTES", 7 * 4 * VOCABULARY)
+    monkeypatch.setattr("rauq.model.generation._READ_LOGITS_BYTES", 7 * 4 * VOCABULARY)
     traces = list(lm.generate_batch(PROMPTS, max_new_tokens=14, stop=(), **options(lm)))
     assert_exact(lm, [*traces, lm.read(PROMPTS[0], PROMPTS[2], **options(lm))])
 

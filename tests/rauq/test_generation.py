@@ -64,7 +64,7 @@ def test_reading_an_answer_gives_the_trace_that_generating_it_gave(lm, last_row)
 
 def test_reading_in_several_passes_gives_the_same(lm, monkeypatch):
     whole = lm.read(PROMPT, "an answer of some length")
-    monkeypatch.setattr("rauq.generation._READ_LOGITS_BYTES", 4 * VOCABULARY * 5)
+    monkeypatch.setattr("rauq.model.generation._READ_LOGITS_BYTES", 4 * VOCABULARY * 5)
     assert_close(lm.read(PROMPT, "an answer of some length"), whole)
 
 

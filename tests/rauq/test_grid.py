@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rauq import InvalidInput, batch, score_many
-from rauq.grid import score_grid
-from rauq.settings import LayerAggregation, Settings, Signal, TokenAggregation, Update
+from rauq.scoring.algorithm import score_grid
+from rauq.scoring.settings import LayerAggregation, Settings, Signal, TokenAggregation, Update
 from tests.answers import random_trace
 
 LENGTHS = (5, 1, 2, 9, 3)

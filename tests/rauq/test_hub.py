@@ -8,12 +8,12 @@ from dataclasses import replace
 import huggingface_hub
 import pytest
 
-from rauq.candidate import examine
 from rauq.checkpoints.gguf import header
-from rauq.checkpoints.gguf.hub import HubFile
+from rauq.checkpoints.gguf.places import HubFile
+from rauq.checkpoints.model_info import examine
 from rauq.errors import ModelNotFound, OutOfMemory, UnsupportedModel
-from rauq.judges.nli import load_nli
-from rauq.models import load_model
+from rauq.methods.pair_scorers.classifiers import load_nli
+from rauq.model.loading import load_model
 from tests.architectures import named, tiny_language_model
 from tests.local_hub import COMMIT, publish, published_gguf
 from tests.rauq.judges.classifiers import save_classifier
@@ -128,7 +128,7 @@ def test_a_gguf_file_of_the_hub_is_described_before_it_is_fetched(hub, hub_cache
     candidate = examine(name, device="cpu")
     assert (candidate.bytes_in_file, candidate.quantisation, candidate.num_layers) == (num_bytes, "F32", 3)
     assert hub.sent["tiny-F32.gguf"] <= num_bytes / 2
-    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: 1000)
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
     with pytest.raises(OutOfMemory, match="does not fit"):
         load_model(name, device="cpu")
     assert not list(hub_cache.rglob("*.gguf"))
@@ -167,7 +167,7 @@ def test_without_network_an_unknown_name_is_refused_at_once():
 
 
 def test_a_hub_that_does_not_answer_is_not_waited_for(point_to, monkeypatch):
-    monkeypatch.setattr("rauq.whereabouts.HUB_SECONDS", 0.2)
+    monkeypatch.setattr("rauq.checkpoints.hub.HUB_SECONDS", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

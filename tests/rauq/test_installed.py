@@ -18,7 +18,7 @@ def home(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("rauq.installed._OLLAMA_SERVICE", tmp_path / "service")
+    monkeypatch.setattr("rauq.checkpoints.folders._OLLAMA_SERVICE", tmp_path / "service")
     return tmp_path
 
 

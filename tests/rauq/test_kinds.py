@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rauq.kinds import kind_of
-from rauq.presets import find_preset
+from rauq.checkpoints.kinds import find_preset, kind_of
 
 # Hub id, kind with a chat template, kind without one. Names alone were read off the hub; no file of these is here.
 WELL_KNOWN = [

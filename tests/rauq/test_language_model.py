@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rauq.errors import InvalidInput, NonFiniteLogits, OutOfMemory
-from rauq.models import wrap
+from rauq.model.loading import wrap
 from tests.architectures import VOCABULARY, byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import CONTEXT, PROMPT
 

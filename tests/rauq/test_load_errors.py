@@ -5,9 +5,9 @@ import errno
 import huggingface_hub
 import pytest
 
+from rauq.checkpoints.hub import hub_failure
 from rauq.errors import ModelNotFound
-from rauq.load_errors import hub_failure
-from rauq.models import load_model
+from rauq.model.loading import load_model
 from tests.local_hub import publish, published_gguf
 
 REFUSALS = {
@@ -55,7 +55,7 @@ def test_a_disk_that_is_full_is_said_to_be(hub, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     name = published_gguf(hub, "large")
-    monkeypatch.setattr("rauq.checkpoints.gguf.hub.hf_hub_download", fill)
+    monkeypatch.setattr("rauq.checkpoints.gguf.places.hf_hub_download", fill)
     with pytest.raises(
         ModelNotFound, match=rf"The file of {name} .* the disk is full \(OSError\)\. Make room, .*HF_HOME"
     ):
@@ -114,6 +114,6 @@ def test_an_error_of_another_kind_is_not_laid_at_the_hubs_door(monkeypatch):
         raise error
 
     assert hub_failure(error) is None
-    monkeypatch.setattr("rauq.whereabouts.ask_hub", fail)
+    monkeypatch.setattr("rauq.checkpoints.hub.ask_hub", fail)
     with pytest.raises(ModelNotFound, match=r"asking the hub failed \(ValueError: odd\)\. A folder works"):
         load_model("nobody/nothing")

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from rauq.errors import ModelNotFound, OutOfMemory
-from rauq.models import load_model
+from rauq.model.loading import load_model
 from tests.architectures import save_tiny
 from tests.tiny import PROMPT, assert_close
 
@@ -31,7 +31,7 @@ def folder(tmp_path):
 )
 def test_a_path_that_leads_nowhere_is_not_looked_for_on_the_hub(name, monkeypatch):
     monkeypatch.setattr(
-        "rauq.whereabouts.get_hf_file_metadata", lambda *_args, **_options: pytest.fail("asked the hub")
+        "rauq.checkpoints.hub.get_hf_file_metadata", lambda *_args, **_options: pytest.fail("asked the hub")
     )
     with pytest.raises(ModelNotFound, match=r"Folder .* not found\. Check the path, or give the hub id"):
         load_model(name)

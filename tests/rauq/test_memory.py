@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from rauq import memory
-from rauq.memory import free_main_memory
+from rauq.checkpoints import memory
+from rauq.checkpoints.memory import free_main_memory
 
 GIGA = 2**30
 NO_LIMIT = 2**63 - 4096

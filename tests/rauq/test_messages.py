@@ -3,9 +3,9 @@
 import pytest
 
 from rauq.errors import InvalidInput
-from rauq.messages import Message, conversation_text, is_conversation, messages_of
-from rauq.prompts import encode_prompt
-from rauq.tokens import Tokens
+from rauq.model.context import encode_prompt
+from rauq.model.tokens import Tokens
+from rauq.trace.messages import Message, conversation_text, is_conversation, messages_of
 from tests.chat_templates import CHATML, chat_tokenizer
 
 SYSTEM, USER = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}

@@ -4,7 +4,7 @@ import pytest
 from huggingface_hub import constants
 
 import rauq
-from rauq.model_folders import is_hub_file, looks_like_path
+from rauq.checkpoints.folders import is_hub_file, looks_like_path
 
 
 def model(folder, *names):

@@ -17,9 +17,9 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-import rauq.language_model
+import rauq.model.language_model
 from rauq.errors import InvalidInput, ModelNotFound, NonFiniteLogits, UnsupportedModel
-from rauq.models import load_model, wrap
+from rauq.model.loading import load_model, wrap
 from tests.architectures import VOCABULARY, byte_tokenizer, named, save_tiny, tiny_language_model, tiny_model
 from tests.tiny import PROMPT, assert_close
 
@@ -250,9 +250,11 @@ def test_a_model_that_writes_no_text_is_refused(folder):
 
 
 def test_a_model_whose_capture_is_not_exact_is_refused_with_the_figures(monkeypatch):
-    build = rauq.generation.build_trace
+    build = rauq.model.generation.build_trace
     monkeypatch.setattr(
-        rauq.generation, "build_trace", lambda *args, attention, **rest: build(*args, attention=attention * 1.1, **rest)
+        rauq.model.generation,
+        "build_trace",
+        lambda *args, attention, **rest: build(*args, attention=attention * 1.1, **rest),
     )
     with pytest.raises(UnsupportedModel, match=r"attention check of tiny failed.*NOT exact: 3 layers.*tolerated"):
         wrap(tiny_model(named("llama")), byte_tokenizer(), name="tiny")

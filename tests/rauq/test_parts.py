@@ -8,12 +8,12 @@ import pytest
 import rauq
 from rauq import Settings, Trace
 from rauq.errors import InvalidInput, TraceFileError
-from rauq.grid import score_grid
 from rauq.methods.evaluate import evaluate
-from rauq.models import wrap
-from rauq.parts import NO_PART, answer_text, part_of
-from rauq.report import as_json, collapse, picked_heads, sentence
-from rauq.sampling import Sampling
+from rauq.model.loading import wrap
+from rauq.scoring.algorithm import score_grid
+from rauq.scoring.report import as_json, collapse, picked_heads, sentence
+from rauq.trace.parts import NO_PART, answer_text, part_of
+from rauq.trace.sampling import Sampling
 from tests.answers import random_trace
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.tiny import PROMPT, assert_close

@@ -4,8 +4,7 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from rauq.kinds import kind_of
-from rauq.presets import PRESETS, find_preset
+from rauq.checkpoints.kinds import PRESETS, find_preset, kind_of
 from tests.architectures import Architecture, byte_tokenizer, tiny_language_model
 from tests.paper_models import SHAPES
 

@@ -8,8 +8,8 @@ import torch
 from tokenizers import processors
 
 from rauq.errors import InvalidInput
-from rauq.prompts import encode_answer, encode_prompt
-from rauq.tokens import Tokens
+from rauq.model.context import encode_answer, encode_prompt
+from rauq.model.tokens import Tokens
 from tests.architectures import VOCABULARY, byte_tokenizer
 
 TOKENS = Tokens(byte_tokenizer())

@@ -3,9 +3,9 @@
 import pytest
 
 import rauq
-from rauq.context import end_token
 from rauq.errors import InvalidInput
-from rauq.models import wrap
+from rauq.model.context import end_token
+from rauq.model.loading import wrap
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.real_models import SMOLLM2
 from tests.tiny import END, PROMPT, assert_close, chained

@@ -9,7 +9,7 @@ import pytest
 import rauq
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
 from rauq.atlas.recorded import FOLDER, load_recorded
-from rauq.models import ATLAS, sha256
+from rauq.model.loading import ATLAS, sha256
 
 RECORDED = load_recorded()
 EXAMPLES = {example.prompt: example for family in FAMILIES for example in load_examples(family)}

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rauq import Settings, report, score
+from rauq import Settings, score
+from rauq.scoring import report
 from tests.traces import make_trace
 
 CASES = {

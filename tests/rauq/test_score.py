@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rauq import InvalidInput, NotCaptured, Settings, batch, score, score_arrays, score_many
-from rauq.settings import MEAN_UPDATES, LayerAggregation, TokenAggregation, Update
+from rauq.scoring.settings import MEAN_UPDATES, LayerAggregation, TokenAggregation, Update
 from tests.answers import random_trace, with_attention
 
 UPDATES = get_args(Update)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rauq import InvalidInput, Settings
-from rauq.settings import is_paper_setting, resolve, window
+from rauq.scoring.settings import is_paper_setting, resolve, window
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rauq.spans import tokens_in
+from rauq.trace.parts import tokens_in
 
 TOKENS = ("In", " Os", "", "lo", ".")  # characters 0-2, 2-5, none, 5-7, 7-8
 

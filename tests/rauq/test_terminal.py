@@ -7,7 +7,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from rauq import Settings, report, score, terminal
+from rauq import Settings, score
+from rauq.cli import inspect
+from rauq.scoring import report
 from tests.traces import make_trace
 
 HOSTILE = (b" red\x1b[31m", "\u202egnp".encode(), b"\xe4\xb8", b"\r\x07", "\u2028".encode(), b"[bold]x[/bold]", b"</s>")
@@ -18,7 +20,7 @@ def drawn(trace, *, settings=None, terminal_like=False):
     file = io.StringIO()
     colours = "256" if terminal_like else None  # always the same: rich keeps the codes of a style once made
     console = Console(file=file, highlight=False, width=80, force_terminal=terminal_like, color_system=colours)
-    terminal.draw(console, trace, score(trace, settings))
+    inspect.draw(console, trace, score(trace, settings))
     return file.getvalue()
 
 
@@ -35,12 +37,12 @@ def test_text_of_the_model_never_reaches_the_terminal_raw(colour):
 def test_every_token_stands_over_its_number():
     trace = make_trace((b"a", " 漢字".encode(), b" and", b" so", b"</s>") * 8, probabilities=[0.9, 0.2, 0.6, 1, 1] * 8)
     values = score(trace).collapse
-    lines = [line.plain for line in terminal.token_strip(trace.pieces, values.tolist(), marked=11, width=40)]
+    lines = [line.plain for line in inspect.token_strip(trace.pieces, values.tolist(), marked=11, width=40)]
     assert max(map(cell_len, lines)) <= 40
     tokens, numbers = (" ".join(lines[first::2]).split() for first in (0, 1))
     assert tokens == ["a", "·漢字", "·and", "·so", "</s>"] * 8
-    assert [float(number.rstrip(terminal.MARK)) for number in numbers] == pytest.approx(values, abs=0.005)
-    assert [index for index, number in enumerate(numbers) if number.endswith(terminal.MARK)] == [11]
+    assert [float(number.rstrip(inspect.MARK)) for number in numbers] == pytest.approx(values, abs=0.005)
+    assert [index for index, number in enumerate(numbers) if number.endswith(inspect.MARK)] == [11]
     for above, below in zip(lines[::2], lines[1::2], strict=True):
         assert cell_len(above) == cell_len(below)
 
@@ -49,7 +51,7 @@ def test_darker_is_a_deeper_collapse():
     styles = [
         line.spans[0].style if line.spans else ""
         for value in (0.05, 0.15, 0.3, 0.7, 2.0, math.inf)
-        for line in list(terminal.token_strip([b"x"], [value], marked=None, width=20))[:1]
+        for line in list(inspect.token_strip([b"x"], [value], marked=None, width=20))[:1]
     ]
     assert styles[0] == ""
     assert len(set(styles)) == 5
@@ -67,7 +69,7 @@ def test_no_color_and_no_terminal_are_respected(monkeypatch):
 def test_sentences_hold_the_score_and_the_collapse():
     trace = make_trace((b" Oslo", b" is", b" it", b"</s>"), probabilities=[0.9, 0.9, 0.05, 0.99])
     result = score(trace)
-    first, *_, last = terminal.sentences(trace, result)
+    first, *_, last = inspect.sentences(trace, result)
     assert first.startswith(f"Uncertainty {result.uncertainty:.3f}: higher is less sure.")
     assert last == report.sentence(trace, result)
 
@@ -76,7 +78,7 @@ def test_the_mark_is_on_the_collapse():
     pieces = (b" yes", b" maybe", b" no", b" end")
     output = drawn(make_trace(pieces, probabilities=[0.9, 0.9, 0.01, 0.9]))
     tokens, numbers = (line.split() for line in output.splitlines()[4:6])
-    assert [token for token, number in zip(tokens, numbers, strict=True) if terminal.MARK in number] == ["·no"]
+    assert [token for token, number in zip(tokens, numbers, strict=True) if inspect.MARK in number] == ["·no"]
 
 
 def test_the_papers_setting_is_named():

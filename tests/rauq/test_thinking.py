@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rauq.models import wrap
-from rauq.thinking import thinking_span
+from rauq.model.loading import wrap
+from rauq.trace.parts import thinking_span
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.tiny import PROMPT, assert_close
 

@@ -6,7 +6,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from rauq.errors import InvalidInput
-from rauq.tokens import TextStream, Tokens
+from rauq.model.tokens import TextStream, Tokens
 from tests.architectures import byte_tokenizer
 
 TEXTS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rauq.errors import InvalidInput, NotCaptured
-from rauq.trace import NUM_BANDS, Alternative, Trace
+from rauq.trace.trace import NUM_BANDS, Alternative, Trace
 from tests.traces import make_trace
 
 ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")

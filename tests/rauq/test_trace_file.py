@@ -7,8 +7,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from rauq.errors import InvalidInput, TraceFileError
-from rauq.trace import NUM_BANDS, Alternative, Trace
-from rauq.trace_file import SCHEMA
+from rauq.trace.file import SCHEMA
+from rauq.trace.trace import NUM_BANDS, Alternative, Trace
 from tests.traces import make_trace
 
 ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")

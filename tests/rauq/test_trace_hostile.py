@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from rauq import Settings, Trace, score, trace_file
+from rauq import Settings, Trace, score
 from rauq.errors import RauqError, TraceFileError
+from rauq.trace import file
 from tests.traces import make_trace
 
 KEY = "rauq_trace"
@@ -194,23 +195,23 @@ def test_an_upload_is_bounded_and_a_file_is_bounded_higher(tmp_path, monkeypatch
     trace = make_trace()
     size = len(trace.to_bytes())
     trace.save(tmp_path / "file")
-    monkeypatch.setattr(trace_file, "LARGEST_UPLOAD", size - 1)
+    monkeypatch.setattr(file, "LARGEST_UPLOAD", size - 1)
     with pytest.raises(TraceFileError, match=r"too large: .* at most .*by its path, with rauq\.Trace\.load"):
         Trace.from_bytes(trace.to_bytes())
     assert Trace.load(tmp_path / "file").prompt == trace.prompt
-    monkeypatch.setattr(trace_file, "LARGEST_FILE", size - 1)
+    monkeypatch.setattr(file, "LARGEST_FILE", size - 1)
     with pytest.raises(TraceFileError, match=r"file is too large for a trace: .* at most"):
         Trace.load(tmp_path / "file")
 
 
 def test_the_app_takes_uploads_as_large_as_a_trace_may_be():
     config = tomllib.loads((Path(__file__).parents[2] / ".streamlit/config.toml").read_text())
-    assert config["server"]["maxUploadSize"] * 2**20 == trace_file.LARGEST_UPLOAD
+    assert config["server"]["maxUploadSize"] * 2**20 == file.LARGEST_UPLOAD
 
 
 def test_the_text_of_an_upload_is_bounded():
-    content = changed(prompt="x" * trace_file.LARGEST_UPLOADED_HEADER)
-    assert len(content) < trace_file.LARGEST_UPLOAD
+    content = changed(prompt="x" * file.LARGEST_UPLOADED_HEADER)
+    assert len(content) < file.LARGEST_UPLOAD
     with pytest.raises(TraceFileError, match="may be text"):
         Trace.from_bytes(content)
 
@@ -245,7 +246,7 @@ def test_what_an_upload_may_just_have_is_taken():
 def test_a_trace_of_a_large_model_is_no_large_upload():
     trace = make_trace((b" word",) * 200, num_layers=32, num_heads=32)
     content = trace.to_bytes()
-    assert len(content) < trace_file.LARGEST_UPLOAD / 8
+    assert len(content) < file.LARGEST_UPLOAD / 8
     assert Trace.from_bytes(content).attention.shape == (32, 32, 201, 8)
 
 

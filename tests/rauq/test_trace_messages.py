@@ -8,9 +8,9 @@ from safetensors.numpy import load, save
 
 import rauq
 from rauq.errors import InvalidInput, TraceFileError
-from rauq.messages import Message, messages_of
-from rauq.models import wrap
-from rauq.trace import Trace
+from rauq.model.loading import wrap
+from rauq.trace.messages import Message, messages_of
+from rauq.trace.trace import Trace
 from tests.chat_templates import CHATML, chat_model
 from tests.traces import make_trace
 

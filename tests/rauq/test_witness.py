@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from rauq.capture.band import band
-from rauq.capture.record import Keys, Pending, Rows
+from rauq.capture.tap import Keys, Pending, Rows
 from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed
 
 HEADS, KEY_HEADS, KEYS = 4, 2, 40

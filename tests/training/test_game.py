@@ -9,7 +9,7 @@ import rauq
 from rauq.atlas import recorded
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
 from rauq.atlas.recorded import GAME, find_recorded, held_out, load_game
-from rauq.models import ATLAS, sha256
+from rauq.model.loading import ATLAS, sha256
 from training import game
 from training.game import COUNTS, LENGTHS, MOST_LINES, record_game, riddle_of, subjects
 

@@ -11,7 +11,7 @@ from analysis.datasets.example import DataSet, Example, Rejected
 from analysis.datasets.paper.paper_set import Asking, PaperSet, Row
 from analysis.datasets.sampling import sample
 from rauq.errors import DataSetNotFound, InvalidInput, MissingPackage, RauqError
-from rauq.trace import Kind
+from rauq.trace.trace import Kind
 
 _HUB_SECONDS = 5
 
@@ -104,7 +104,7 @@ def _plain_errors(paper_set: PaperSet, path: Path | None) -> Iterator[None]:
 
 
 def _why_not(paper_set: PaperSet, path: Path | None, error: Exception) -> str:
-    from rauq.load_errors import hub_failure
+    from rauq.checkpoints.hub import hub_failure
 
     where = f"the hub, where it is {paper_set.hub_id}" if path is None else str(path)
     if path is None and (found := hub_failure(error, thing="data set")) is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.datasets.example import Example
 from rauq.errors import InvalidInput
-from rauq.trace import Kind
+from rauq.trace.trace import Kind
 
 Row = Mapping[str, Any]
 

@@ -19,8 +19,8 @@ from pages.ui.shared import run_filters, state, url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import STEPS, ChosenAnswers, key_of, put, write
 from pages.ui.shared.url_state import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, put_in_url, written_settings
-from rauq.settings import Settings, Signal, resolve
-from rauq.trace import Alignment
+from rauq.scoring.settings import Settings, Signal, resolve
+from rauq.trace.trace import Alignment
 
 PAGE = "answer_sets"
 

@@ -16,7 +16,7 @@ from pages.ui.shared import run_filters, state, url_state
 from pages.ui.shared.run_filters import NUMBER_PATTERN, Filters, ReadAsked, groups, marks_facts, read
 from pages.ui.shared.url_state import CORRECT, COUNT, FILTERS, GROUP, INCORRECT, LAYER, OFFSET, TOKENS, VIEW, put_in_url
 from rauq.errors import InvalidInput
-from rauq.settings import Settings, window
+from rauq.scoring.settings import Settings, window
 
 View = Literal["best", "gap", "bins", "further", "picked", "separation", "meaning", "answers"]
 MOST_ROWS = 50  # best and worst answers, of each

@@ -35,7 +35,7 @@ from pages.ui.host import cache
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import chart, clickable, openable, sentence
-from rauq.settings import is_paper_setting, resolve
+from rauq.scoring.settings import is_paper_setting, resolve
 
 _PLACES = ("most frequent", "second", "third")
 _HEAD, _ROW, _MOST_ROWS = 38, 35, 12  # pixels, pixels, layers

@@ -13,7 +13,7 @@ from pages.ui.shared.state import recordings
 from rauq import Trace
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
-from rauq.trace import Trace
+from rauq.trace.trace import Trace
 
 A, B, TOKEN, BRANCH = "a", "b", "token", "branch"
 PICKER = "answer_"  # and the side: the key of its list

@@ -16,11 +16,11 @@ from pages.ui.shared.errors import printable
 from pages.ui.shared.model_form import chosen_model, model_form
 from pages.ui.shared.state import GENERATE, READ
 from pages.ui.shared.url_state import USUAL_TOKENS
-from rauq import report
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running, visible
-from rauq.trace import Trace
-from rauq.trace_file import LARGEST_UPLOAD
+from rauq.scoring import report
+from rauq.trace.file import LARGEST_UPLOAD
+from rauq.trace.trace import Trace
 
 _OWN_TEXT = -1  # among the ids of the alternatives
 _TOKEN, _OWN, _LIMIT = "branch_token", "branch_text", "compare_max_new_tokens"

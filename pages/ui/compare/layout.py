@@ -27,9 +27,9 @@ from pages.ui.host.jobs import Job
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from rauq.errors import RauqError
-from rauq.score import Score
-from rauq.settings import Settings
-from rauq.trace import Trace
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
+from rauq.trace.trace import Trace
 
 
 def empty_stage() -> None:

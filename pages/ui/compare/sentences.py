@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from analysis.two_answers.comparison import same_confidence
-from rauq import report
-from rauq.report import front_layer
-from rauq.score import Score
-from rauq.settings import Settings
+from rauq.scoring import report
+from rauq.scoring.report import front_layer
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
 
 Scores = tuple[Score, Score]
 _SEVERAL_HEADS: Mapping[object, str] = MappingProxyType(

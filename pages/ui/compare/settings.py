@@ -21,7 +21,7 @@ from pages.ui.shared.url_state import (
     fitted,
     read_settings,
 )
-from rauq.settings import (
+from rauq.scoring.settings import (
     HeadRule,
     LayerAggregation,
     LayerRule,
@@ -31,7 +31,7 @@ from rauq.settings import (
     Update,
     is_paper_setting,
 )
-from rauq.trace import Alignment, Part, Trace
+from rauq.trace.trace import Alignment, Part, Trace
 
 BOTH, ONLY_B = "", "b_"  # what stands before the names in the URL
 OWN = "b_settings"

@@ -18,10 +18,10 @@ import streamlit as st
 import rauq
 from pages.ui.host import hosting, model_queue
 from pages.ui.host.hosting import ModelChoice
-from rauq.batch import Blocks
-from rauq.memory import give_back
-from rauq.settings import Settings, Signal
-from rauq.trace import Alignment, Trace
+from rauq.checkpoints.memory import give_back
+from rauq.scoring.settings import Settings, Signal
+from rauq.trace.batch import Blocks
+from rauq.trace.trace import Alignment, Trace
 
 if TYPE_CHECKING:
     from analysis.answer_sets.calibration import Calibration
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from analysis.runs.arrays import Picks, TokenChoice
     from analysis.runs.opened import Run
     from analysis.runs.timings import Cost
-    from rauq.cancellation import Cancel
-    from rauq.candidate import Candidate
+    from rauq.arguments import Cancel
     from rauq.checkpoints.gguf.weights import OnProgress
-    from rauq.language_model import LanguageModel
+    from rauq.checkpoints.model_info import Candidate
+    from rauq.model.language_model import LanguageModel
 
 
 _RUN = "analysis.runs.opened.Run"

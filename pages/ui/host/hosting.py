@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rauq.errors import InvalidInput
 from rauq.labels import running
-from rauq.trace import Kind
+from rauq.trace.trace import Kind
 
 HOSTED_VARIABLE, MODELS_VARIABLE = "RAUQ_HOSTED", "RAUQ_MODELS"
 MOST_TOKENS = 1024  # of an answer

@@ -17,13 +17,13 @@ from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.model_queue import LOOK, raise_if_stopped, turn
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
-from rauq.messages import Message, TemplateOptions
-from rauq.sampling import Sampling
-from rauq.trace import Trace
+from rauq.trace.messages import Message, TemplateOptions
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.capture.check import Check
-    from rauq.language_model import LanguageModel
+    from rauq.model.language_model import LanguageModel
 
 _log = logging.getLogger(__name__)
 
@@ -242,7 +242,7 @@ def _model(job: Job) -> "Iterator[LanguageModel]":
         pass  # one that loads cannot be cut short, but who waits for it can
     raise_if_stopped(job.cancel)
     if cache.if_loaded(choice) is None:
-        from rauq.candidate import model_facts
+        from rauq.checkpoints.model_info import model_facts
 
         job.stage = f"Loading {model_facts(cache.examine(choice))}"
     raise_if_stopped(job.cancel)

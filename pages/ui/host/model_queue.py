@@ -13,7 +13,7 @@ import streamlit as st
 from rauq.errors import Stopped
 
 if TYPE_CHECKING:
-    from rauq.language_model import LanguageModel
+    from rauq.model.language_model import LanguageModel
 
 LOOK = 0.1  # seconds between two looks at whether a job that waits was stopped
 
@@ -38,7 +38,7 @@ def is_in_use(model: "LanguageModel") -> bool:
 
 def bytes_leaving(model: "LanguageModel", device: str) -> int:
     """What a loaded model gives back on a device once another takes its place: nothing while jobs use it."""
-    from rauq.loading import bytes_held
+    from rauq.checkpoints.loading import bytes_held
 
     return 0 if is_in_use(model) else bytes_held(model.model, device)
 

@@ -106,7 +106,7 @@ def check_begin(folder: Path) -> None:
 def _check_commit(manifest: "Manifest") -> None:
     """A run from elsewhere would have a host load whatever commit its manifest names."""
     from analysis.runs.work import begun_commit
-    from rauq.whereabouts import cached_commit
+    from rauq.checkpoints.hub import cached_commit
 
     model, commit = manifest.request.model, begun_commit(manifest)
     if commit is not None and cached_commit(model, commit) is None:

@@ -14,9 +14,9 @@ from pages.ui.shared.state import Shown
 from pages.ui.shared.url_state import LONGEST, RUN
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import lines, number
-from rauq.score import Score
-from rauq.settings import window
-from rauq.trace import Trace
+from rauq.scoring.score import Score
+from rauq.scoring.settings import window
+from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from analysis.answer_sets.calibration import Calibration

@@ -5,8 +5,8 @@ import streamlit as st
 from analysis.one_answer.figures import View, drawings
 from pages.ui.shared import selection
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
-from rauq.score import Score
-from rauq.trace import Trace
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 
 def show_figures(trace: Trace, score: Score) -> None:

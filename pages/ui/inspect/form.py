@@ -17,9 +17,9 @@ from pages.ui.shared.url_state import USUAL_TOKENS, Asked
 from rauq.atlas.recorded import Recorded
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import lines, running
-from rauq.messages import Message, conversation_text, option_text, option_value
-from rauq.trace import Kind, Trace
-from rauq.trace_file import LARGEST_UPLOAD
+from rauq.trace.file import LARGEST_UPLOAD
+from rauq.trace.messages import Message, conversation_text, option_text, option_value
+from rauq.trace.trace import Kind, Trace
 
 
 class Example(NamedTuple):

@@ -24,13 +24,13 @@ from pages.ui.shared.state import Shown
 from pages.ui.shared.url_state import FROM, NUMBER, RUN, USUAL_TOKENS, Asked
 from pages.ui.shared.verdicts import verdict
 from pages.ui.shared.words import Words, words
+from rauq.checkpoints.kinds import find_preset
 from rauq.labels import running
-from rauq.messages import Message
-from rauq.parts import answer_text
-from rauq.presets import find_preset
-from rauq.score import Score
-from rauq.settings import Settings
-from rauq.trace import Kind, Trace
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
+from rauq.trace.messages import Message
+from rauq.trace.parts import answer_text
+from rauq.trace.trace import Kind, Trace
 
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds; each look takes time from the thread that imports torch, or generates for others
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from analysis.lesson import Lesson, Picked, Puzzle, lesson, puzzle
 from rauq.atlas import recorded
 from rauq.errors import TraceFileError
-from rauq.trace import Trace
+from rauq.trace.trace import Trace
 
 LONGEST = 60  # words of a step: it is read from the last row
 

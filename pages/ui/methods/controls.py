@@ -19,7 +19,7 @@ from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import ChosenAnswers, choice, key_of, put, write
 from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, put_in_url
-from rauq.settings import Settings, Signal, signal_and_alpha
+from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 
 PAGE = "methods"
 _FEW = (RAUQ, "perplexity", "msp", "mean_token_entropy")

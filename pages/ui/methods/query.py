@@ -13,8 +13,8 @@ from analysis.runs.opened import Run
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import Filters, ReadAsked, groups, marks_facts, read
 from pages.ui.shared.url_state import ALIGNMENT, GROUP, METHOD, METHODS, METRIC, PUBLISHED, SIGNAL, TABLE, TOKENS, VIEW
-from rauq.settings import Signal
-from rauq.trace import Alignment
+from rauq.scoring.settings import Signal
+from rauq.trace.trace import Alignment
 
 View = Literal["ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors"]
 

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.ui.shared import url_state
-from rauq.sampling import Sampling
-from rauq.trace import Kind
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import Kind
 
 SAMPLE, TEMPERATURE, TOP_P, SEED, END = "sample", "temperature", "top_p", "seed", "end"
 AUTO, APPEND, NONE = "auto", "append", "none"

@@ -11,7 +11,7 @@ from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.url_state import COLOUR, FROM, HEAD, NUMBER, RUN, TOKEN, WRONG
 from rauq.labels import number as written
-from rauq.trace import Trace
+from rauq.trace.trace import Trace
 
 _MINE = "_answers"
 _MOST_MINE = 12  # in the list of one session

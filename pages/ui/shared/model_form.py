@@ -10,12 +10,12 @@ from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.shared import state
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
+from rauq.checkpoints.kinds import DEVICES, DTYPES, KINDS, PRESETS
 from rauq.labels import running
-from rauq.presets import DEVICES, DTYPES, KINDS, PRESETS
-from rauq.trace import Trace
+from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from rauq.candidate import Candidate
+    from rauq.checkpoints.model_info import Candidate
 
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
@@ -61,7 +61,7 @@ def model_form() -> None:
     if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
         _check(choice)
     if (candidate := checked(choice)) is not None:
-        from rauq.candidate import candidate_lines
+        from rauq.checkpoints.model_info import candidate_lines
 
         found = candidate_lines(candidate, tokens=MOST_TOKENS, beside=cache.in_use())
         st.text("\n".join(map(running, found)))

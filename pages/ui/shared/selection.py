@@ -13,8 +13,8 @@ import streamlit as st
 from pages.ui.shared import url_state
 from pages.ui.shared.state import notify
 from pages.ui.shared.url_state import COLOUR, HEAD, LAYER, SELECTED, TOKEN, WRONG, update_url
-from rauq.score import Score
-from rauq.trace import Trace
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 COLOURS = ("collapse", "contribution", "entropy", "probability")
 _HEARD, _SERIAL = "_heard", "_serial"

@@ -22,8 +22,8 @@ from pages.ui.shared.url_state import (
     UPDATE,
 )
 from rauq.errors import InvalidInput, RauqError
-from rauq.report import was_given
-from rauq.settings import (
+from rauq.scoring.report import was_given
+from rauq.scoring.settings import (
     HeadRule,
     LayerAggregation,
     LayerRule,
@@ -35,7 +35,7 @@ from rauq.settings import (
     resolve,
     window,
 )
-from rauq.trace import Alignment, Kind, Part, Trace
+from rauq.trace.trace import Alignment, Kind, Part, Trace
 
 FIXED, RANGE = "fixed", "range"
 _HEADS = (*get_args(HeadRule), FIXED)

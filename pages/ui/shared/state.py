@@ -10,9 +10,9 @@ from pages.ui.shared.errors import printable
 from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, WRONG, Asked
 from rauq.atlas import recorded as atla_recorded
 from rauq.atlas.recorded import Recorded
-from rauq.messages import Message
-from rauq.settings import Settings
-from rauq.trace import Kind, Trace
+from rauq.scoring.settings import Settings
+from rauq.trace.messages import Message
+from rauq.trace.trace import Kind, Trace
 
 
 def recordings() -> tuple[Recorded, ...]:

@@ -14,10 +14,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host.hosting import MOST_TOKENS
 from rauq.errors import InvalidInput
-from rauq.messages import Message, TemplateOptions, checked_options, messages_of
-from rauq.sampling import Sampling
-from rauq.settings import LayerRule, Settings, resolve, window
-from rauq.trace import Kind, Trace
+from rauq.scoring.settings import LayerRule, Settings, resolve, window
+from rauq.trace.messages import Message, TemplateOptions, checked_options, messages_of
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import Kind, Trace
 
 EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
 RUN, NUMBER = "run", "number"  # an answer of a run: the run's name, and the number of its example

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from rauq import report
-from rauq.empty_answers import why_empty
 from rauq.labels import about_weights, running
-from rauq.score import Score
-from rauq.trace import Trace
+from rauq.scoring import report
+from rauq.scoring.report import why_empty
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 _LONGEST_PROMPT = 60
 

@@ -19,8 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rauq.checkpoints.gguf.cursor import Cursor, OutOfBytes, Strings, Value, damaged
-from rauq.checkpoints.gguf.types import STORAGE_TYPES, StorageType
+from rauq.checkpoints.gguf.cursor import STORAGE_TYPES, Cursor, OutOfBytes, StorageType, Strings, Value, damaged
 from rauq.errors import ModelNotFound, UnsupportedModel
 
 _MAGIC = b"GGUF"

@@ -2,16 +2,66 @@
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from huggingface_hub import try_to_load_from_cache
+from huggingface_hub import get_session, get_token, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import hf_raise_for_status
 
-from rauq.checkpoints.gguf.hub import HubFile
+from rauq.checkpoints.folders import CONFIG, gguf_files, is_hub_file
+from rauq.checkpoints.hub import HUB_SECONDS, ask_hub, plain_errors, why_no_hub
 from rauq.errors import InvalidInput, ModelNotFound
-from rauq.load_errors import why_no_hub
-from rauq.model_folders import CONFIG, gguf_files, is_hub_file
-from rauq.whereabouts import ask_hub
+
+_PARTIAL = 206  # HTTP: this is the part that was asked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubFile:
+    """A file of a model (organisation/name) on the hub that is not on this machine; it has `num_bytes`."""
+
+    model: str
+    file: str
+    revision: str | None
+    num_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The name by which a user asks for it."""
+        return f"{self.model}/{self.file}"
+
+    def read(self, start: int, length: int) -> bytes:
+        """Some bytes of it, fewer where it ends before; nothing is kept.
+
+        Raises:
+            ModelNotFound: the hub does not give them.
+        """
+        headers = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
+        if token := get_token():
+            headers["Authorization"] = f"Bearer {token}"
+        url = hf_hub_url(self.model, self.file, revision=self.revision)
+        with (
+            plain_errors(self.name, "header"),
+            get_session().stream("GET", url, headers=headers, timeout=HUB_SECONDS) as answer,
+        ):
+            hf_raise_for_status(answer)
+            first = start if answer.status_code == _PARTIAL else 0  # not every mirror of the hub gives parts
+            content = bytearray()
+            for chunk in answer.iter_bytes():
+                content += chunk
+                if first + len(content) >= start + length:
+                    break
+        return bytes(content[start - first : start - first + length])
+
+    def download(self) -> Path:
+        """Fetch it into the hub's cache.
+
+        Raises:
+            ModelNotFound: it cannot be fetched.
+        """
+        with plain_errors(self.name, "file"):
+            return Path(hf_hub_download(self.model, self.file, revision=self.revision))
+
 
 _MOST_NAMED = 3
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -17,7 +17,7 @@ import torch
 from transformers import PreTrainedModel
 from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map
 
-from rauq.cancellation import Cancel
+from rauq.arguments import Cancel
 from rauq.checkpoints.gguf.architectures import ROPE_FACTORS
 from rauq.checkpoints.gguf.header import GgufHeader, GgufTensor, said
 from rauq.checkpoints.store import raise_if_cancelled

@@ -13,9 +13,9 @@ import pytest
 import rauq
 from analysis.exports.html_report import html_report, level, settings_table, strip
 from analysis.exports.python_code import python_code
-from rauq import report
 from rauq.labels import number
-from rauq.settings import Settings
+from rauq.scoring import report
+from rauq.scoring.settings import Settings
 from tests.answers import random_trace
 from tests.traces import make_trace
 

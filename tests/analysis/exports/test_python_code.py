@@ -15,9 +15,9 @@ import pytest
 import rauq
 from analysis.exports.python_code import python_code
 from rauq.atlas.recorded import load_recorded
-from rauq.sampling import Sampling
-from rauq.settings import Settings
-from rauq.trace import Alternative
+from rauq.scoring.settings import Settings
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import Alternative
 from tests.traces import make_trace
 
 ROOT = Path(__file__).parents[3]

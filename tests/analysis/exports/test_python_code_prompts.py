@@ -6,8 +6,8 @@ import pytest
 
 import rauq
 from analysis.exports.python_code import python_code
-from rauq.models import wrap
-from rauq.settings import Settings
+from rauq.model.loading import wrap
+from rauq.scoring.settings import Settings
 from tests.analysis.exports.test_python_code import constants, loaded, shape, written
 from tests.chat_templates import CHATML, LLAMA3, chat_model
 from tests.rauq.test_thinking import CLOSE, OPEN, QUESTION, A, B, C, thinking_lm

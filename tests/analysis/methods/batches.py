@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rauq.batch import Batch
+from rauq.trace.batch import Batch
 
 NUM_LAYERS, NUM_HEADS, LENGTH = 6, 4, 6
 

@@ -11,7 +11,7 @@ from analysis.paper import published_tables
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
 from rauq.methods.table import METHODS
-from rauq.score import score_many
+from rauq.scoring.score import score_many
 from tests.analysis.methods.batches import NUM_LAYERS, telling_batch
 
 NAMES = ["a", "b"] * 15 + ["b", "a"] * 15

@@ -7,10 +7,9 @@ import pytest
 
 import rauq
 from analysis.methods.attention_permutation import control, control_of_groups
-from rauq.algorithm import combine_layers
 from rauq.errors import InvalidInput
-from rauq.grid import steps_of
-from rauq.settings import Settings
+from rauq.scoring.algorithm import combine_layers, steps_of
+from rauq.scoring.settings import Settings
 from tests.analysis.methods.batches import telling_batch
 from tests.traces import make_trace
 

@@ -7,7 +7,7 @@ from analysis.methods.attention_permutation import EXCHANGES, NO_FACTS, control_
 from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
-from rauq.settings import Settings
+from rauq.scoring.settings import Settings
 from tests.analysis.methods.batches import LENGTH, telling_batch
 
 NAMES = ["a", "b"] * 30 + ["b", "a"] * 30

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.methods.ablations import MOST, fixed_heads, held_out, score_single_head
-from rauq.score import score_many
-from rauq.settings import Settings
+from rauq.scoring.score import score_many
+from rauq.scoring.settings import Settings
 from tests.analysis.methods.batches import NUM_LAYERS, telling_batch
 
 SETTINGS = Settings(alpha=0.2, signal="probability")

@@ -10,8 +10,8 @@ from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
 from rauq.errors import InvalidInput
-from rauq.score import score_many
-from rauq.settings import Settings
+from rauq.scoring.score import score_many
+from rauq.scoring.settings import Settings
 from tests.analysis.methods.batches import telling_batch
 
 NAMES = ["a", "b"] * 15 + ["b", "a"] * 15

@@ -12,12 +12,12 @@ from analysis.runs.arrays import batch, means, picks, similar_lengths
 from analysis.runs.opened import open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard
 from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
-from rauq.batch import batch as batch_of
 from rauq.errors import InvalidInput, RunError
-from rauq.grid import score_grid
 from rauq.methods.method import Uncertainty
-from rauq.score import score, score_many
-from rauq.settings import Settings
+from rauq.scoring.algorithm import score_grid
+from rauq.scoring.score import score, score_many
+from rauq.scoring.settings import Settings
+from rauq.trace.batch import batch as batch_of
 from tests.analysis.report.made_run import made_run
 from tests.analysis.runs.conftest import METHODS
 from tests.shards import without_picks

@@ -21,7 +21,7 @@ from analysis.runs.timings import costs
 from analysis.runs.traces import fact_tokens, trace
 from analysis.runs.work import Evaluation, evaluated
 from rauq.atlas.evaluation import FAMILIES
-from rauq.judges.loading import load_judges
+from rauq.methods.pair_scorers.loading import load_judges
 
 MOST_BYTES = 16 * 10**6
 SAMPLE = range(0, 900, 75)

@@ -13,9 +13,9 @@ from analysis.runs.opened import open_run
 from analysis.runs.timings import Timing, add_timings, costs, generation_seconds, read_timings
 from analysis.runs.work import Evaluation, load_for, work
 from rauq.errors import OutOfMemory
-from rauq.judges.judges import AskedOnce, Judges
-from rauq.language_model import LanguageModel
+from rauq.methods.pair_scorers.judges import AskedOnce, Judges
 from rauq.methods.table import METHODS
+from rauq.model.language_model import LanguageModel
 
 NO_JUDGES = Judges()
 LOAD_ONCE = cache(load_for)
@@ -116,7 +116,7 @@ def test_methods_share_one_judge_of_entailment_and_each_is_charged_for_it(short,
         asked.extend(zip(premises, hypotheses, strict=True))
         return np.tile([0.1, 0.2, 0.7], (len(premises), 1))
 
-    monkeypatch.setattr("rauq.judges.loading.load_judges", lambda **_names: Judges(nli=judge))
+    monkeypatch.setattr("rauq.methods.pair_scorers.loading.load_judges", lambda **_names: Judges(nli=judge))
     one = replace(short, examples=short.examples[:1])
     run = scored(tmp_path / "run", one, model=model, methods=("degmat", "luq", "eccentricity"), nli="a judge")
     assert run.answers[["degmat", "luq"]].notna().all(axis=None)

@@ -16,14 +16,14 @@ from analysis.runs.opened import open_run
 from analysis.runs.shard import Answered, write_shard
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import Evaluated, _rows, work
-from rauq.batch import batch as batch_of
-from rauq.judges.judges import Judges
 from rauq.methods.method import Uncertainty
+from rauq.methods.pair_scorers.judges import Judges
 from rauq.methods.table import METHODS as ALL_METHODS
-from rauq.parts import part_of
-from rauq.score import score, score_many
-from rauq.settings import Settings
-from rauq.trace import Alignment
+from rauq.scoring.score import score, score_many
+from rauq.scoring.settings import Settings
+from rauq.trace.batch import batch as batch_of
+from rauq.trace.parts import part_of
+from rauq.trace.trace import Alignment
 from tests.analysis.runs.conftest import METHODS
 from tests.rauq.methods.evidence import same_letter, shared_words
 from tests.rauq.test_thinking import CLOSE, OPEN, QUESTION, A, B, C, thinking_lm
@@ -130,7 +130,7 @@ def test_no_thinking_reaches_a_verdict_a_judge_or_a_table(model, tmp_path, monke
 
     judges = Judges(nli=told(same_letter), similarity=told(shared_words))
     monkeypatch.setattr("analysis.runs.work.load_for", lambda _request: lm)
-    monkeypatch.setattr("rauq.judges.loading.load_judges", lambda **_names: judges)
+    monkeypatch.setattr("rauq.methods.pair_scorers.loading.load_judges", lambda **_names: judges)
     examples = [Example(id=text, prompt="Say it?", question="Say it?", references=(text,)) for text in ("c", "ab")]
     methods = [name for name, row in ALL_METHODS.items() if row.needs and row.needs <= {"samples", "nli", "similarity"}]
     data = DataSet(name="made up", examples=tuple(examples), quality="contains", max_new_tokens=8)

@@ -20,7 +20,7 @@ from analysis.runs.shard import answers_path
 from analysis.runs.traces import fact_tokens, trace
 from analysis.runs.work import load_for, work
 from rauq.errors import ModelNotFound, RunError
-from rauq.score import score
+from rauq.scoring.score import score
 from tests.architectures import save_tiny
 
 SHARDS = 4

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from rauq.errors import InvalidInput
-from rauq.judges.idf import idf_of, load_idf, save_idf
+from rauq.methods.pair_scorers.idf import idf_of, load_idf, save_idf
 from tests.hostile import ATTACK
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import rauq
 from rauq.errors import InvalidInput, ModelNotFound
-from rauq.judges.judges import Judges
+from rauq.methods.pair_scorers.judges import Judges
 from tests.rauq.judges.classifiers import save_classifier
 
 

@@ -6,8 +6,8 @@ import pytest
 import spacy
 
 from rauq.errors import MissingPackage, ModelNotFound, UnsupportedModel
-from rauq.judges.tagger import ENTITIES, load_tagger
-from rauq.spans import tokens_in
+from rauq.methods.pair_scorers.loading import ENTITIES, load_tagger
+from rauq.trace.parts import tokens_in
 
 PARTS = {"mat": "NOUN", "seven": "NUM", "Zoë": "PROPN", "runs": "VERB", "blue": "ADJ"}
 NAMES = {"New York": "GPE", "May": "DATE", "blob": "MISC", "PERSON": "PERSON"}

@@ -4,8 +4,8 @@ import string
 
 import numpy as np
 
-from rauq.judges.judges import Facts, Judges
-from rauq.trace import Alternative
+from rauq.methods.pair_scorers.judges import Facts, Judges
+from rauq.trace.trace import Alternative
 from tests.traces import make_trace
 
 NUM_PROMPT, HEADS, WIDTH = 3, 4, 8

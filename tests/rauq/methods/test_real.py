@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from rauq import METHODS, Judges, evaluate, load_idf, load_model
-from rauq.atlas.evaluation import load_examples
-from rauq.atlas.oracles import facts_for_prompt
+from rauq.atlas.evaluation import facts_for_prompt, load_examples
 from tests.architectures import VOCABULARY, named, tiny_language_model
 from tests.rauq.methods.evidence import JUDGES
 from tests.tiny import PROMPT, chained

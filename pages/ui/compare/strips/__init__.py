@@ -14,10 +14,10 @@ from pages.ui.compare.answers import Answer
 from pages.ui.compare.sentences import layer_and_head
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.words import words
-from rauq import report
 from rauq.labels import NEWLINE, SPACE, label, number, parts, visible
-from rauq.score import Score
-from rauq.trace import Trace
+from rauq.scoring import report
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
 
 KEY = "pair"
 _SWATCHES = (0.0, 0.25, 0.75, 1.5, 3.0)  # nats

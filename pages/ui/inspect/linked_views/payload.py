@@ -10,11 +10,11 @@ import numpy as np
 
 from analysis.figures import attention_scale
 from pages.ui.shared.words import Words
-from rauq import report
-from rauq.empty_answers import why_empty
 from rauq.labels import NEWLINE, SPACE, label, parts, visible
-from rauq.score import Score
-from rauq.trace import Alignment, Trace
+from rauq.scoring import report
+from rauq.scoring.report import why_empty
+from rauq.scoring.score import Score
+from rauq.trace.trace import Alignment, Trace
 
 MOST_STEPS = 65534  # a weight of 1
 LONG = 60  # tokens, from which on the strip is set smaller, and scrolls

@@ -5,12 +5,10 @@ import pytest
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 import rauq
+from rauq.checkpoints.checkpoint import read_facts
 from rauq.checkpoints.gguf.architectures import ARCHITECTURES
-from rauq.checkpoints.gguf.config import read_config
-from rauq.checkpoints.gguf.facts import read_facts
+from rauq.checkpoints.gguf.config import llama3_factors, read_config, read_hyperparameters
 from rauq.checkpoints.gguf.header import read_header
-from rauq.checkpoints.gguf.hyperparameters import read_hyperparameters
-from rauq.checkpoints.gguf.rope import llama3_factors
 from rauq.errors import ModelNotFound, UnsupportedModel
 from tests.gguf_files import TINY, save_gguf
 from tests.real_models import SMOLLM2

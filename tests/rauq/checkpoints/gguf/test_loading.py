@@ -12,14 +12,14 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from rauq.candidate import examine
 from rauq.checkpoints import checkpoint
 from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.weights import plan
+from rauq.checkpoints.loading import load_weights
+from rauq.checkpoints.model_info import examine
 from rauq.checkpoints.store import usual_store
 from rauq.errors import CacheError, InvalidInput, ModelNotFound, OutOfMemory, Stopped, UnsupportedModel
-from rauq.loading import load_weights
-from rauq.models import load_model
+from rauq.model.loading import load_model
 from tests.architectures import named, tiny_model
 from tests.gguf_files import TINY, save_gguf
 from tests.tiny import PROMPT, assert_close
@@ -144,10 +144,10 @@ def test_it_is_described_as_it_will_be_loaded(file):
 
 def test_what_does_not_fit_is_refused_with_the_cache_that_was_asked_for(file, monkeypatch):
     needed = examine(file).bytes_needed
-    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: needed + 1000)
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: needed + 1000)
     assert examine(file, device="cpu").fits
     assert not examine(file, device="cpu", tokens=100).fits
-    monkeypatch.setattr("rauq.loading.free_main_memory", lambda: needed - 1)
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: needed - 1)
     with pytest.raises(OutOfMemory, match="does not fit"):
         load_model(file, device="cpu")
 
@@ -215,7 +215,7 @@ def test_the_revision_is_that_of_the_file_whose_weights_are_loaded(change, file,
         change(file)
         return load_weights(*args, **options)
 
-    monkeypatch.setattr("rauq.models.load_weights", loaded)
+    monkeypatch.setattr("rauq.model.loading.load_weights", loaded)
     assert load_model(file).revision == digest
 
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from rauq.candidate import examine
 from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.tokenizer import read_tokenizer
+from rauq.checkpoints.loading import find_checkpoint, load_weights
+from rauq.checkpoints.model_info import examine
 from rauq.checkpoints.store import usual_store
-from rauq.loading import find_checkpoint, load_weights
-from rauq.models import load_model
+from rauq.model.loading import load_model
 from tests.real_models import SMOLLM2
 from tests.tiny import assert_close
 

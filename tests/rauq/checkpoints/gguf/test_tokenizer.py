@@ -10,9 +10,7 @@ from transformers import AutoTokenizer
 
 from rauq.checkpoints.gguf.config import read_config
 from rauq.checkpoints.gguf.header import read_header
-from rauq.checkpoints.gguf.splits import SPLITTINGS
-from rauq.checkpoints.gguf.tokenizer import read_tokenizer
-from rauq.checkpoints.gguf.tokens import end_ids
+from rauq.checkpoints.gguf.tokenizer import SPLITTINGS, end_ids, read_tokenizer
 from tests.gguf_files import save_gguf, tokenizer_of
 from tests.real_models import SMOLLM2
 from tests.token_texts import COUNT, token_texts

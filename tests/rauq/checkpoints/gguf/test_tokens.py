@@ -1,7 +1,7 @@
 import pytest
 
 from rauq.checkpoints.gguf.header import read_header
-from rauq.checkpoints.gguf.tokens import end_ids
+from rauq.checkpoints.gguf.tokenizer import end_ids
 from rauq.errors import ModelNotFound, UnsupportedModel
 from tests.gguf_files import BYTE_TOKENIZER, BYTE_TOKENS, tokenizer_of, write_gguf
 

@@ -1,0 +1,220 @@
+"""What is known of a model before its weights are read: what it is, what it needs, and whether that fits."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rauq.checkpoints.checkpoint import Checkpoint
+from rauq.checkpoints.kinds import BFLOAT16, BYTES_PER_PARAMETER, DTYPES, KindAndReason, check_kind, kind_of
+from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
+from rauq.errors import InvalidInput, OutOfMemory
+from rauq.labels import FLOATS, size
+from rauq.trace.messages import option_names
+from rauq.trace.trace import Kind
+
+EMBEDDED = "atlas"
+ATLAS = Path(__file__).parent / "atlas"
+
+_BILLION = 10**9
+_MILLION = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A model that could be loaded.
+
+    `architecture` is the name of its class, `why_kind` what its kind was read from. `bytes_needed` are those of its
+    weights in `dtype`, `bytes_cache` those of the keys and values of the `tokens` that were asked for, `bytes_free`
+    those of `device`, with main memory where that helps out; None is unknown. Loading takes no more than the weights.
+    `template_options` are the names of the options that its chat template takes. `quantisation`, such as Q4_K_M, and
+    `bytes_in_file` are None unless it is a GGUF file.
+    """
+
+    name: str
+    architecture: str
+    kind: Kind
+    why_kind: str
+    num_layers: int
+    num_heads: int
+    parameters: int
+    device: str
+    dtype: str
+    bytes_needed: int | None
+    bytes_free: int | None
+    bytes_cache: int | None = 0
+    quantisation: str | None = None
+    bytes_in_file: int | None = None
+    template_options: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether there is room for the weights and the cache; None where it is not known."""
+        if self.bytes_needed is None or self.bytes_free is None:
+            return None
+        return self.bytes_needed + (self.bytes_cache or 0) <= self.bytes_free
+
+
+def examine(
+    name: str | os.PathLike[str] = EMBEDDED,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    revision: str | None = None,
+    kind: Kind | None = None,
+    tokens: int = 0,
+) -> Candidate:
+    """What `load_model` with the same arguments would load, from config and tokenizer: no weights are read.
+
+    Args:
+        name: As in `load_model`.
+        device: As in `load_model`.
+        dtype: As in `load_model`.
+        revision: As in `load_model`.
+        kind: As in `load_model`.
+        tokens: How many tokens, of prompts and answers together, have to fit beside the weights.
+
+    Raises:
+        ModelNotFound: nothing usable is there, or the network is missing.
+        UnsupportedModel: it is no causal language model, or it needs its own code.
+        InvalidInput: unknown device, dtype or kind.
+    """
+    return find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind, tokens=tokens)[1]
+
+
+def find_candidate(
+    name: str | os.PathLike[str],
+    *,
+    device: str,
+    dtype: str,
+    revision: str | None,
+    kind: Kind | None,
+    tokens: int = 0,
+) -> tuple[Checkpoint, Candidate]:
+    """A model's checkpoint, and what is known of it; arguments and errors are those of `examine`."""
+    name = os.path.expanduser(name)  # noqa: PTH111 - a Path would change the name of a hub model
+    _check_choices(name, dtype=dtype, revision=revision, kind=kind)
+    embedded = name == EMBEDDED
+    place = find_device(device)
+    checkpoint = find_checkpoint(str(ATLAS) if embedded else name, revision=revision)
+    dtype = dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
+    facts = checkpoint.facts
+    names = facts.names if facts else name
+    found = KindAndReason(kind, "your choice") if kind else kind_of(names, checkpoint)
+    text = checkpoint.config.get_text_config(decoder=True)
+    return checkpoint, Candidate(
+        name=name,
+        architecture=type(checkpoint.skeleton).__name__,
+        kind=found.kind,
+        why_kind=found.why,
+        num_layers=text.num_hidden_layers,
+        num_heads=getattr(text, "num_attention_heads", 0),  # some models attend to nothing
+        parameters=checkpoint.parameters,
+        device=str(place),
+        dtype=dtype,
+        bytes_needed=_bytes_needed(checkpoint, dtype),
+        bytes_free=free_memory(device),
+        bytes_cache=_bytes_cache(text, dtype, tokens),
+        quantisation=facts.quantisation if facts else None,
+        bytes_in_file=facts.file_size if facts else None,
+        template_options=option_names(checkpoint.chat_template),
+    )
+
+
+def refuse_if_too_large(candidate: Candidate) -> None:
+    """Say what is needed, what is free and what would fit, before memory runs out.
+
+    Raises:
+        OutOfMemory: the weights do not fit.
+    """
+    if candidate.fits is False:
+        message = f"{candidate.name} does not fit. {takes_less(candidate)}"
+        raise OutOfMemory(message)
+
+
+def takes_less(candidate: Candidate) -> str:
+    """For an error: what its weights take and what is free, where that is known, and what takes less."""
+    needed, free = candidate.bytes_needed, candidate.bytes_free
+    if needed is None or free is None:
+        return f"Choose a smaller model, or {BFLOAT16}."
+    facts = f"Its weights take {size(needed)} in {candidate.dtype}, and {size(free)} are free on {candidate.device}."
+    half = BYTES_PER_PARAMETER["bfloat16"]
+    if free >= (halved := candidate.parameters * half) < needed:
+        return f"{facts} In bfloat16 they take {size(halved)}, which fits: choose {BFLOAT16}."
+    if candidate.fits:
+        return f"{facts} More is needed while loading: choose a smaller model, or free memory."
+    most = _rounded_down(free // half)
+    return f"{facts} Choose a model of at most {most} parameters, in {BFLOAT16}, or free memory."
+
+
+def _rounded_down(parameters: int) -> str:
+    tenths = parameters // (_BILLION // 10)
+    return f"{tenths / 10:,.1f} billion" if tenths else f"{parameters:,}"
+
+
+def _bytes_needed(checkpoint: Checkpoint, dtype: str) -> int | None:
+    """None for a dtype without a size, and for packed weights, whose size depends on the kernels that are here."""
+    size = BYTES_PER_PARAMETER.get(dtype)
+    packed = getattr(checkpoint.config, "quantization_config", None) is not None
+    return None if size is None or packed else size * checkpoint.parameters
+
+
+def _bytes_cache(config: Any, dtype: str, tokens: int) -> int | None:  # noqa: ANN401 - configs have no common type
+    """Bytes of the keys and values of all layers, as if none had a sliding window, which needs less."""
+    heads = getattr(config, "num_key_value_heads", None) or getattr(config, "num_attention_heads", None)
+    width = getattr(config, "head_dim", None)
+    if width is None and isinstance(heads, int):
+        width = config.hidden_size // config.num_attention_heads
+    if dtype not in BYTES_PER_PARAMETER or not (isinstance(heads, int) and isinstance(width, int)):
+        return None if tokens else 0  # some configs have a list, a number for each layer
+    return 2 * int(config.num_hidden_layers * heads * width * BYTES_PER_PARAMETER[dtype] * tokens)
+
+
+def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | None) -> None:
+    if dtype not in DTYPES:
+        message = f"Unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}."
+        raise InvalidInput(message)
+    if name == EMBEDDED and revision is not None:
+        message = f"The embedded model has one revision, its weights' digest; got revision={revision!r}. Leave it out."
+        raise InvalidInput(message)
+    check_kind(kind)
+
+
+def model_facts(candidate: Candidate) -> str:
+    """What is known about a model before it is loaded, in one line of numbers."""
+    parameters = f", {candidate.parameters / _MILLION:,.1f} million parameters"
+    if candidate.bytes_in_file is not None:
+        parameters += f", {size(candidate.bytes_in_file)} in the file ({candidate.quantisation})"
+    dequantised = " dequantised" if candidate.quantisation else ""
+    needs = "" if candidate.bytes_needed is None else f", {size(candidate.bytes_needed)}{dequantised}"
+    place = f" in {candidate.dtype} on {candidate.device}"
+    free = "" if candidate.bytes_free is None else f" ({size(candidate.bytes_free)} free)"
+    return f"{candidate.architecture}{parameters}{needs}{place}{free}"
+
+
+def candidate_lines(candidate: Candidate, *, tokens: int, beside: bool) -> tuple[str, ...]:
+    """What a check says of a model, a line each; `tokens` were asked for; `beside`: jobs use another model."""
+    heads = f"{candidate.architecture}: {candidate.num_layers} layers of {candidate.num_heads} heads"
+    file = "" if candidate.bytes_in_file is None else f"{size(candidate.bytes_in_file)} in the file"
+    quantised = f", quantised as {candidate.quantisation}" if candidate.quantisation not in (None, *FLOATS) else ""
+    memory = "" if candidate.bytes_needed is None else f"{size(candidate.bytes_needed)} in memory, "
+    cached = f"{size(candidate.bytes_cache)} more for {tokens:,} tokens" if candidate.bytes_cache else ""
+    found = (
+        f"{heads}, {candidate.parameters / _MILLION:,.1f} million parameters",
+        f"{file}{quantised}",
+        f"{memory}{candidate.dtype} on {candidate.device}",
+        cached,
+        _fit(candidate, beside=beside),
+        f"{candidate.kind}: {candidate.why_kind}",
+    )
+    return tuple(filter(None, found))
+
+
+def _fit(candidate: Candidate, *, beside: bool) -> str:
+    """Whether a model fits, where that is known."""
+    if candidate.fits is None or candidate.bytes_free is None:
+        return ""
+    if candidate.fits:
+        return f"It fits: {size(candidate.bytes_free)} are free."
+    other = " beside the model that is at work" if beside else ""
+    return f"It does not fit{other}: choose a smaller model, or bfloat16 as its precision."

@@ -1,0 +1,334 @@
+"""The command line `python -m rauq`: a scored answer drawn in a terminal, and the cache of dequantised models."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, usual_store
+from rauq.cli.commands import DONE, add_model_options, exit_code, model_options, say
+from rauq.errors import InvalidInput
+from rauq.labels import about_weights, label, number, running, size
+from rauq.scoring import report
+from rauq.scoring.report import why_empty
+from rauq.scoring.score import Score, score
+from rauq.scoring.settings import Settings, Signal, is_paper_setting
+from rauq.trace.messages import Message, TemplateOption, checked_options, option_value
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import Alignment, Part, Trace
+
+MARK = "*"
+_PROMPT_CHARACTERS = 300
+# One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of a sure model's.
+_SHADES = (
+    (1.0, "black on #f2701d"),
+    (0.5, "black on #fd9a4d"),
+    (0.25, "black on #fdc086"),
+    (0.1, "black on #fee6ce"),
+)
+
+
+class _Cell(NamedTuple):
+    """One token with its number beneath, both padded to the same width."""
+
+    token: str
+    number: str
+    style: str
+    width: int
+
+
+def draw(console: Console, trace: Trace, score: Score) -> None:
+    """Print the whole picture of one answer."""
+    if why_empty(trace, score.settings.part):
+        for line in (_heading(trace), Text(), Text(report.sentence(trace, score))):
+            console.print(line, soft_wrap=True)
+        return
+    found = report.collapse(score)
+    marked = found.token if found else None
+    blocks = (
+        _heading(trace),
+        Text(),
+        *token_strip(trace.pieces, score.collapse.tolist(), marked=marked, width=console.width),
+        _legend(),
+        Text(),
+        heads_table(score),
+        Text(),
+        *map(Text, sentences(trace, score)),
+    )
+    for block in blocks:
+        console.print(block, soft_wrap=isinstance(block, Text))
+
+
+def token_strip(pieces: Sequence[bytes], values: Sequence[float], *, marked: int | None, width: int) -> Iterator[Text]:
+    """Lines of tokens with their numbers beneath; colour says the same as the number, and one token has a mark."""
+    cells = [
+        _cell(piece, value, mark=index == marked)
+        for index, (piece, value) in enumerate(zip(pieces, values, strict=True))
+    ]
+    for line in _lines(cells, width):
+        yield Text(" ").join(Text(_padded(cell.token, cell.width), cell.style) for cell in line)
+        yield Text(" ".join(_padded(cell.number, cell.width) for cell in line))
+
+
+def heads_table(score: Score) -> Table:
+    """Which head was picked in each layer of the window, and which layer decided."""
+    table = Table(title="Picked heads", title_justify="left", title_style="bold", box=box.SIMPLE)
+    for name in ("layer", "head", "mean attention", "margin", "u_l"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in report.picked_heads(score):
+        decides = row.layer == score.layer
+        head = "none" if row.head is None else str(row.head)
+        numbers = (_number(value) for value in (row.mean_attention, row.margin, row.layer_score))
+        cells = (str(row.layer), head, *numbers, "decides" if decides else "")
+        table.add_row(*cells, style="bold" if decides else "")
+    return table
+
+
+def sentences(trace: Trace, score: Score) -> Iterator[str]:
+    """The score, how it was made, and where confidence collapsed, in numbers."""
+    settings = score.settings
+    papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
+    yield f"Uncertainty {_number(score.uncertainty)}: higher is less sure. It ranks answers; it is not a probability."
+    yield f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
+    yield report.sentence(trace, score)
+
+
+def _heading(trace: Trace) -> Text:
+    note = report.prompt_note(trace)
+    chat = f", {note}" if note else ""
+    return Text.assemble(
+        (running(trace.model), "bold"),
+        f" ({trace.kind}{chat})\n",
+        *([f"{weights}\n"] if (weights := about_weights(trace.quantisation, trace.dtype)) else []),
+        *(part for message in trace.messages[:-1] for part in _said(message.role.capitalize(), message.content)),
+        *_said("Prompt", trace.prompt),
+        ("Answer ", "bold"),
+        f"{running(trace.answer)} ({_count(len(trace.answer_ids), 'token')}, {report.ending(trace)})",
+    )
+
+
+def _said(who: str, what: str) -> tuple[tuple[str, str], str]:
+    text = running(what)
+    shown = text if len(text) <= _PROMPT_CHARACTERS else f"... {text[-_PROMPT_CHARACTERS:]}"
+    return (f"{who} ", "bold"), f"{shown}\n"
+
+
+def _legend() -> Text:
+    swatches = [(f" from {edge:g} ", style) for edge, style in reversed(_SHADES)]
+    return Text.assemble("Collapse of confidence in nats: ", *swatches, f"  {MARK} the largest")
+
+
+def _cell(piece: bytes, value: float, *, mark: bool) -> _Cell:
+    token = label(piece)
+    written = _number(value, places=2) + (MARK if mark else "")
+    style = next((style for edge, style in _SHADES if value >= edge), "")
+    return _Cell(token, written, style, max(cell_len(token), cell_len(written)))
+
+
+def _lines(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell]]:
+    line: list[_Cell] = []
+    for cell in cells:
+        if line and sum(other.width + 1 for other in line) + cell.width > width:
+            yield line
+            line = []
+        line.append(cell)
+    yield line
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def _number(value: float, *, places: int = 3) -> str:
+    return "undefined" if math.isnan(value) else number(value, places=places)
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    return exit_code(partial(options.command, options), name="rauq")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rauq", description="How sure was a model, and which head shows it?"
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    inspect = commands.add_parser(
+        "inspect",
+        help="answer a prompt, and show where confidence collapsed and which heads were picked",
+        description="Answer a prompt, score the answer with RAUQ, and show its tokens and the picked heads.",
+    )
+    inspect.set_defaults(command=_inspect)
+    inspect.add_argument("prompt", metavar="PROMPT", help="the text that the model continues or answers")
+    inspect.add_argument("--system", metavar="TEXT", help="a system prompt, for a model with a chat template")
+    inspect.add_argument(
+        "--template-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of the chat template, such as enable_thinking=false; may be repeated",
+    )
+    inspect.add_argument(
+        "--model",
+        default="atlas",
+        help="atlas (embedded), a folder, a GGUF file, a hub id, or organisation/model/file.gguf; default atlas",
+    )
+    add_model_options(inspect)
+    inspect.add_argument("--answer", metavar="TEXT", help="score this answer instead of generating one")
+    inspect.add_argument("--end", action="store_true", help="with --answer: append the model's end token")
+    inspect.add_argument("--max-new-tokens", type=int, default=128, metavar="N", help="default 128")
+    _add_sampling(inspect)
+    inspect.add_argument("--alpha", type=float, metavar="A", help="weight of the signal, 0 to 1; default the paper's")
+    inspect.add_argument("--signal", choices=get_args(Signal), help="default the paper's for this kind of model")
+    inspect.add_argument(
+        "--alignment",
+        choices=get_args(Alignment),
+        default="predicting",
+        help="whose attention: the query that predicts the token (default), or the token's own",
+    )
+    inspect.add_argument(
+        "--part",
+        choices=get_args(Part),
+        default="answer",
+        help="what to score where the model thinks first: the answer without its thinking (default), or the thinking",
+    )
+    inspect.add_argument("--json", action="store_true", help="print one JSON object instead of a picture")
+    inspect.add_argument("--save", type=Path, metavar="FILE", help="also save the trace, as .safetensors")
+    cache = commands.add_parser(
+        "cache",
+        help="show or clear the dequantised weights of GGUF files",
+        description="Weights of GGUF files are dequantised once and kept. Environment variables: "
+        f"{PLACE_VARIABLE} says where, {BOUND_VARIABLE} how many gigabytes at most.",
+    )
+    cache.set_defaults(command=_cache)
+    cache.add_argument("--clear", action="store_true", help="remove them")
+    return parser
+
+
+def _add_sampling(inspect: argparse.ArgumentParser) -> None:
+    group = inspect.add_argument_group(
+        "sampling",
+        "Without any of these, each token is the most probable one. The same seed gives the same answer.",
+    )
+    group.add_argument("--temperature", type=float, metavar="T", help="above 0; default 1")
+    group.add_argument(
+        "--top-p", type=float, metavar="P", help="only the most probable tokens, up to this total; default 1"
+    )
+    group.add_argument("--top-k", type=int, metavar="K", help="only the K most probable tokens, 0: all; default 50")
+    group.add_argument("--seed", type=int, metavar="S", help="default: a different answer each time")
+
+
+def _cache(options: argparse.Namespace) -> int:
+    store = usual_store()
+    if options.clear:
+        count, num_bytes = clear(store)
+        sys.stdout.write(f"Removed {count} models, {size(num_bytes)}, from {running(str(store.place))}\n")
+    entries = store.entries()
+    total = size(sum(entry.num_bytes for entry in entries))
+    allowed = size(store.bound)
+    sys.stdout.write(f"{len(entries)} models, {total} of at most {allowed}, in {running(str(store.place))}\n")
+    return DONE
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    settings = Settings(alpha=options.alpha, signal=options.signal, alignment=options.alignment, part=options.part)
+    _check(options)
+    trace = _trace(options)
+    if trace.prompt_form == "templated":
+        say("The prompt already contains this model's chat template, so none was applied.")
+    if options.save:
+        trace.save(options.save)
+    result = score(trace, settings)
+    if options.json:
+        sys.stdout.write(json.dumps(report.as_json(trace, result), allow_nan=False) + "\n")
+    else:
+        draw(Console(highlight=False), trace, result)
+    return DONE
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse before the model loads what would be refused after."""
+    if not options.prompt or options.answer == "":
+        message = "The prompt and the answer must not be empty; give some text."
+        raise InvalidInput(message)
+    _prompt(options)
+    checked_options(_template_options(options))
+    if _sampling(options) and options.answer is not None:
+        message = "An answer given with --answer is not sampled; leave out --temperature, --top-p, --top-k and --seed."
+        raise InvalidInput(message)
+    if options.end and options.answer is None:
+        message = "--end is only for an answer given with --answer. Leave it out; a generated answer ends by itself."
+        raise InvalidInput(message)
+    if options.max_new_tokens < 1:
+        message = f"--max-new-tokens is {options.max_new_tokens}; give 1 or more."
+        raise InvalidInput(message)
+    if options.save and (options.save.is_dir() or not options.save.parent.is_dir()):
+        message = f"--save {options.save}: give a file in a folder that exists."
+        raise InvalidInput(message)
+
+
+def _trace(options: argparse.Namespace) -> Trace:
+    progress = Console(stderr=True, highlight=False)
+    say(f"Loading {options.model} ...")
+    from rauq.model.loading import load_model
+
+    with progress.status("Reading the model") as status:
+
+        def show(done: int, total: int) -> None:
+            status.update(f"Dequantising the weights, once for this file: {size(done)} of {size(total)}")
+
+        lm = load_model(options.model, **model_options(options), on_progress=show)
+    article = "an" if lm.kind == "instruct" else "a"
+    facts = f"Loaded {article} {lm.kind} model of {lm.num_layers} layers with {lm.num_heads} heads."
+    say(f"{facts} {about_weights(lm.quantisation, lm.dtype)}".rstrip())
+    prompt, given = _prompt(options), _template_options(options)
+    if options.answer is not None:
+        return lm.read(prompt, options.answer, template_options=given, end=options.end)
+    with progress.status("Generating") as status:
+
+        def count(index: int, _id: int, _text: str) -> None:
+            status.update(f"Generating: {index + 1} tokens")
+
+        return lm.generate(
+            prompt,
+            max_new_tokens=options.max_new_tokens,
+            template_options=given,
+            last_row=True,
+            on_token=count,
+            **_sampling(options),
+        )
+
+
+def _prompt(options: argparse.Namespace) -> str | list[Message]:
+    if options.system is None:
+        return str(options.prompt)
+    return [Message(role="system", content=options.system), Message(role="user", content=options.prompt)]
+
+
+def _template_options(options: argparse.Namespace) -> dict[str, TemplateOption]:
+    pairs = (option.partition("=")[::2] for option in options.template_option)
+    return {name: option_value(text) for name, text in pairs}
+
+
+def _sampling(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `generate` for sampling; empty for greedy."""
+    names = [field.name for field in fields(Sampling)]
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return {"do_sample": True} | vars(Sampling(**given)) if given else {}

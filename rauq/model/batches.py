@@ -1,0 +1,80 @@
+"""Work through many items in batches, where one bad item costs nothing but itself."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from rauq.arguments import Cancel, is_whole
+from rauq.errors import Failure, InvalidInput, OutOfMemory, RauqError
+from rauq.trace.trace import Trace
+
+Item = TypeVar("Item")
+Encoded = TypeVar("Encoded")
+
+
+def in_batches(
+    items: Iterable[Item],
+    *,
+    encode: Callable[[Item], Encoded],
+    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
+    size: int,
+    cancel: Cancel | None = None,
+) -> Iterator[Trace | Failure]:
+    """A trace or a failure for each item, in order; a batch that does not fit is run one by one.
+
+    Once `cancel` is set no further batch is run, and its items are not yielded.
+
+    Raises:
+        InvalidInput: `size` is no whole number or below 1, or `items` is one text or no iterable.
+    """
+    _refuse_one(items)
+    if not (is_whole(size) and size >= 1):
+        message = f"Got batch_size={size!r}; it must be a whole number, at least 1."
+        raise InvalidInput(message)
+    return _outcomes(iter(items), encode, run, int(size), cancel)
+
+
+def _refuse_one(items: object) -> None:
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        message = f"Got one {type(items).__name__} where a sequence of items was expected. Put it in a list."
+        raise InvalidInput(message)
+
+
+def _outcomes(
+    items: Iterator[Item],
+    encode: Callable[[Item], Encoded],
+    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
+    size: int,
+    cancel: Cancel | None,
+) -> Iterator[Trace | Failure]:
+    index = 0
+    while batch := list(islice(items, size)):
+        encoded = [_or_error(encode, item) for item in batch]
+        good = [item for item in encoded if not isinstance(item, RauqError)]
+        results = iter(_run(run, good))
+        for item in encoded:
+            outcome = item if isinstance(item, RauqError) else next(results)
+            yield Failure(index, outcome) if isinstance(outcome, RauqError) else outcome
+            index += 1
+        if cancel is not None and cancel.is_set():
+            return
+
+
+def _run(
+    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]], batch: Sequence[Encoded]
+) -> Sequence[Trace | RauqError]:
+    if not batch:
+        return []
+    try:
+        return run(batch)
+    except OutOfMemory as error:
+        # The traceback holds the tensors of the failed run: a retry in here would not have their memory.
+        without_traceback = OutOfMemory(*error.args)
+    return [without_traceback] if len(batch) == 1 else [_run(run, [item])[0] for item in batch]
+
+
+def _or_error(encode: Callable[[Item], Encoded], item: Item) -> Encoded | RauqError:
+    try:
+        return encode(item)
+    except RauqError as error:
+        return error

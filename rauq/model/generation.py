@@ -1,0 +1,367 @@
+"""From a prompt to a trace: decode token by token, or read an answer that is already there."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+from rauq.capture.extras import Layout
+from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
+from rauq.capture.session import Feed
+from rauq.errors import NonFiniteLogits
+from rauq.model.context import Limits, ModelDescription, Prompt
+from rauq.model.tokens import TextStream
+from rauq.trace.extras import Wanted
+from rauq.trace.parts import PROMPT_TOKENS, thinking_span
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import NUM_BANDS, Alternative, Extra, StopReason, Trace
+
+
+def chooser(sampling: Sampling | None, batch: int, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """Logits (B, V) to the next tokens (B,); row k draws from a stream seeded from (seed, k), whatever B is."""
+    if sampling is None:
+        return lambda logits: logits.argmax(dim=-1)
+    generators = [_generator(sampling.seed, row, device) for row in range(batch)]
+    temperature = max(float(sampling.temperature), torch.finfo(torch.float32).tiny)
+    warp = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
+    if sampling.top_k:
+        warp.append(TopKLogitsWarper(int(sampling.top_k)))
+    if sampling.top_p < 1:
+        warp.append(TopPLogitsWarper(float(sampling.top_p)))
+
+    no_ids: Any = None  # these three look at the scores alone
+
+    def draw(logits: Tensor) -> Tensor:
+        # An undefined row draws token 0 here, and is reported with its place when the statistics are in.
+        scores = logits.float() - logits.max(dim=-1, keepdim=True).values  # a low temperature must not overflow
+        probabilities = warp(no_ids, scores).softmax(dim=-1)
+        undefined = probabilities.isnan().any(dim=-1, keepdim=True)
+        probabilities = probabilities.masked_fill(undefined, 1.0)
+        rows = zip(probabilities, generators, strict=True)
+        return torch.cat([torch.multinomial(row, 1, generator=generator) for row, generator in rows])
+
+    return draw
+
+
+def _generator(seed: int | None, row: int, device: torch.device) -> torch.Generator:
+    generator = torch.Generator(device)
+    if seed is None:
+        generator.seed()
+    elif row == 0:
+        generator.manual_seed(int(seed))  # a single answer is the first of many
+    else:
+        generator.manual_seed(int(np.random.SeedSequence((int(seed), row)).generate_state(1, np.uint64)[0]))
+    return generator
+
+
+def build_trace(
+    model: "ModelDescription",
+    prompt: "Prompt",
+    answer: Sequence[int],
+    statistics: "TokenStatistics",
+    *,
+    dtype: str,
+    attention: np.ndarray,
+    extras: Mapping[str, np.ndarray],
+    stop_reason: StopReason,
+    sampling: Sampling | None = None,
+) -> Trace | NonFiniteLogits:
+    """One answer's trace, from its statistics (N,), its rows of attention (L, H, n, K), n <= N + 1, and its extras."""
+    undefined = (statistics.logprobs.isnan() | statistics.entropies.isnan()).nonzero()
+    if len(undefined):
+        message = (
+            f"The model {model.name} put out logits that are not finite at answer token {int(undefined[0])}. "
+            "Load it in float32 or bfloat16, or check its weights."
+        )
+        return NonFiniteLogits(message)
+    pieces = tuple(model.tokens.piece(token) for token in answer)
+    return Trace(
+        prompt=prompt.text,
+        model=model.name,
+        revision=model.revision,
+        dtype=dtype,
+        quantisation=model.quantisation,
+        kind=model.kind,
+        chat_applied=prompt.chat_applied,
+        prompt_form=prompt.form,
+        messages=prompt.messages,
+        template_options=prompt.template_options,
+        stop_reason=stop_reason,
+        layers=model.layers,
+        num_layers=model.num_layers,
+        vocab_size=model.vocab_size,
+        prompt_ids=np.array(prompt.ids, dtype=np.int64),
+        answer_ids=np.array(answer, dtype=np.int64),
+        answer_tokens=model.tokens.texts(answer, silent=model.end_ids),
+        pieces=pieces,
+        logprobs=statistics.logprobs.numpy().copy(),
+        entropies=statistics.entropies.numpy().copy(),
+        alternatives=_alternatives(model, statistics),
+        attention=_attention_of(attention, len(prompt.ids), len(answer)),
+        thinking=thinking_span([model.tokens.piece(token) for token in prompt.ids[-PROMPT_TOKENS:]], pieces),
+        sampling=sampling,
+        extras={**extras, **({"focus": statistics.focus.numpy().copy()} if statistics.focus.shape[1] else {})},
+    )
+
+
+def _alternatives(model: "ModelDescription", statistics: "TokenStatistics") -> tuple[tuple[Alternative, ...], ...]:
+    return tuple(
+        tuple(
+            Alternative(token, model.tokens.text([token]), logprob)
+            for token, logprob in zip(ids, logprobs, strict=True)
+        )
+        for ids, logprobs in zip(statistics.top_ids.tolist(), statistics.top_logprobs.tolist(), strict=True)
+    )
+
+
+def _attention_of(rows: np.ndarray, num_prompt: int, num_answer: int) -> np.ndarray:
+    """Rows (L, H, n, K) of one answer as (L, H, N + 1, K): nan where not captured, and before the sequence."""
+    attention = np.full((*rows.shape[:2], num_answer + 1, NUM_BANDS), np.nan, dtype=np.float32)
+    attention[:, :, : rows.shape[2]] = rows
+    positions = num_prompt - 1 + np.arange(num_answer + 1)
+    attention[:, :, positions[:, None] < np.arange(NUM_BANDS)] = np.nan
+    return attention
+
+
+OnToken = Callable[[int, int, str], None]
+_READ_LOGITS_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decoder:
+    """What it takes to generate with a model: its description, what it computes in and where, and how to feed it.
+
+    `new_feed` gives a fresh cache and recorder for one batch.
+    """
+
+    described: ModelDescription
+    dtype: str
+    device: torch.device
+    new_feed: Callable[[Layout, Collection[Extra]], Feed]
+
+
+@dataclass(eq=False)
+class _Answer:
+    """One answer while it grows."""
+
+    text: TextStream
+    ids: list[int] = field(default_factory=list)
+    ending: bytes = b""  # as many of the last bytes as a stop string can need
+    stop_reason: StopReason | None = None
+
+
+def generate(
+    decoder: Decoder,
+    prompts: Sequence[Prompt],
+    *,
+    limits: Limits,
+    wanted: Wanted,
+    sampling: Sampling | None = None,
+    prefix: Sequence[int] = (),
+    on_token: OnToken | None = None,
+) -> list[Trace | NonFiniteLogits]:
+    """Answer a batch of prompts; every answer starts with `prefix`, which is teacher-forced and may end it.
+
+    Returns, in order, a trace, or the error that concerns this prompt alone.
+    """
+    ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], decoder.device)
+    feed = decoder.new_feed(_layout(padding, prompts), wanted.names)
+    logits = feed.feed(ids, tail=len(prefix) + 1)
+    return _decoded(
+        decoder,
+        feed,
+        logits,
+        prompts,
+        limits=limits,
+        wanted=wanted,
+        sampling=sampling,
+        prefix=prefix,
+        on_token=on_token,
+    )
+
+
+def sample(
+    decoder: Decoder, prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
+) -> list[Trace | NonFiniteLogits]:
+    """Draw k answers to one prompt, which is fed once; each draws from a stream of its own."""
+    feed = decoder.new_feed(_layout([0], [prompt]), wanted.names)
+    logits = feed.feed(torch.tensor([prompt.ids], device=decoder.device), tail=1)
+    feed.repeat(k)
+    logits = logits.repeat_interleave(k, dim=0)
+    return _decoded(decoder, feed, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
+
+
+def read(
+    decoder: Decoder, prompts: Sequence[Prompt], answers: Sequence[Sequence[int]], *, wanted: Wanted
+) -> list[Trace | NonFiniteLogits]:
+    """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
+    sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
+    ids, padding = _left_padded(sequences, decoder.device)
+    feed = decoder.new_feed(_layout(padding, prompts), wanted.names)
+    statistics = _read_statistics(decoder, feed, ids, max(map(len, answers)), idf=_idf(decoder, wanted))
+    attention = feed.band().numpy()
+    return [
+        build_trace(
+            decoder.described,
+            prompt,
+            answer,
+            TokenStatistics(*(column[item, -len(answer) :] for column in statistics)),
+            dtype=decoder.dtype,
+            attention=attention[item, :, :, -len(answer) - 1 :],
+            extras=feed.kept.cut(item, len(answer)),
+            stop_reason="eos" if answer[-1] in decoder.described.end_ids else "given",
+        )
+        for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True))
+    ]
+
+
+def or_raise(result: Trace | NonFiniteLogits) -> Trace:
+    """The trace.
+
+    Raises:
+        NonFiniteLogits: there is none.
+    """
+    if isinstance(result, NonFiniteLogits):
+        raise result
+    return result
+
+
+def _decoded(
+    decoder: Decoder,
+    feed: Feed,
+    logits: Tensor,
+    prompts: Sequence[Prompt],
+    *,
+    limits: Limits,
+    wanted: Wanted,
+    sampling: Sampling | None,
+    prefix: Sequence[int] = (),
+    on_token: OnToken | None = None,
+) -> list[Trace | NonFiniteLogits]:
+    """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended."""
+    answers = [_Answer(TextStream(decoder.described.tokens, decoder.described.end_ids)) for _ in prompts]
+    extend = partial(_extend, decoder.described, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
+    buffer = LogitsBuffer(_idf(decoder, wanted))
+    for place, token in enumerate(prefix):
+        forced = torch.full((len(prompts),), token, device=logits.device)
+        buffer.add(logits[:, place], forced)
+        extend(forced)
+    choose = chooser(sampling, len(prompts), logits.device)
+    last_row = limits.last_row or "diagonal" in wanted.names
+    while any(answer.stop_reason is None for answer in answers):
+        chosen = choose(logits[:, -1])
+        buffer.add(logits[:, -1], chosen)
+        extend(chosen)
+        if last_row or any(answer.stop_reason is None for answer in answers):
+            logits = feed.feed(chosen[:, None], tail=1)
+    if sampling is not None and prefix:
+        sampling = replace(sampling, seed=None)  # the seed leads to other tokens without the prefix
+    return _traces(decoder, prompts, answers, buffer.statistics(), feed, last_row=limits.last_row, sampling=sampling)
+
+
+def _traces(
+    decoder: Decoder,
+    prompts: Sequence[Prompt],
+    answers: Sequence[_Answer],
+    statistics: TokenStatistics,
+    feed: Feed,
+    *,
+    last_row: bool,
+    sampling: Sampling | None,
+) -> list[Trace | NonFiniteLogits]:
+    attention, traces = feed.band().numpy(), []
+    for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
+        num_tokens = len(answer.ids)
+        own = TokenStatistics(*(column[item, :num_tokens] for column in statistics))
+        # A longer neighbour in the batch may have fed this answer's last token: drop that row unless it was asked for.
+        rows = attention[item, :, :, : num_tokens + last_row]
+        extras, reason = feed.kept.cut(item, num_tokens), answer.stop_reason or "length"
+        drawn = sampling if item == 0 or sampling is None else replace(sampling, seed=None)
+        traces.append(
+            build_trace(
+                decoder.described,
+                prompt,
+                answer.ids,
+                own,
+                dtype=decoder.dtype,
+                attention=rows,
+                extras=extras,
+                stop_reason=reason,
+                sampling=drawn,
+            )
+        )
+    return traces
+
+
+def _extend(
+    model: ModelDescription,
+    answers: Sequence[_Answer],
+    tokens: Tensor,
+    *,
+    limits: Limits,
+    num_forced: int,
+    on_token: OnToken | None,
+) -> None:
+    """Append one token to each unfinished answer; the last of the forced tokens is the first that can end one."""
+    for answer, token in zip(answers, tokens.tolist(), strict=True):
+        if answer.stop_reason is not None:
+            continue
+        answer.ids.append(token)
+        num_chosen = len(answer.ids) - num_forced
+        reason = _reason_to_stop(model, answer, limits, num_chosen)
+        answer.stop_reason = reason if num_chosen >= 0 else None
+        if on_token is not None:
+            on_token(len(answer.ids) - 1, token, answer.text(token, last=answer.stop_reason is not None))
+        if num_chosen >= 0 and limits.cancel is not None and limits.cancel.is_set():
+            answer.stop_reason = answer.stop_reason or "cancelled"
+
+
+def _reason_to_stop(model: ModelDescription, answer: _Answer, limits: Limits, num_chosen: int) -> StopReason | None:
+    if answer.ids[-1] in model.end_ids:
+        return "eos"
+    if limits.stop:
+        longest = max(len(stop.encode()) for stop in limits.stop)
+        piece = model.tokens.piece(answer.ids[-1])
+        answer.ending = (answer.ending + piece)[-(longest - 1 + len(piece)) :]
+        if any(stop.encode() in answer.ending for stop in limits.stop):
+            return "stop"
+    return "length" if num_chosen >= limits.max_new_tokens else None
+
+
+def _left_padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, list[int]]:
+    """Ids (B, T), and how many places stand empty before each; what fills them is masked."""
+    length = max(map(len, sequences))
+    padding = [length - len(sequence) for sequence in sequences]
+    rows = [[0] * empty + list(sequence) for empty, sequence in zip(padding, sequences, strict=True)]
+    return torch.tensor(rows, device=device), padding
+
+
+def _layout(padding: Sequence[int], prompts: Sequence[Prompt]) -> Layout:
+    answers = tuple(empty + len(prompt.ids) for empty, prompt in zip(padding, prompts, strict=True))
+    return Layout(tuple(padding), answers)
+
+
+def _idf(decoder: Decoder, wanted: Wanted) -> Tensor | None:
+    return None if wanted.idf is None else torch.tensor(wanted.idf, device=decoder.device)
+
+
+def _read_statistics(
+    decoder: Decoder, feed: Feed, ids: Tensor, num_tokens: int, *, idf: Tensor | None
+) -> TokenStatistics:
+    """Statistics (B, num_tokens) of the last tokens of ids (B, T), fed with as many logits at a time as fit."""
+    batch, length = ids.shape
+    first_row = length - num_tokens - 1
+    size = max(1, _READ_LOGITS_BYTES // (4 * batch * decoder.described.vocab_size))
+    blocks = []
+    for begin in range(first_row, length, size):
+        end = min(begin + size, length)
+        logits = feed.feed(ids[:, (0 if begin == first_row else begin) : end], tail=end - begin)
+        targets = ids[:, begin + 1 : end + 1]  # the very last row predicts nothing that was given
+        flat = token_statistics(logits[:, : targets.shape[1]].flatten(0, 1), targets.flatten(), idf)
+        blocks.append(TokenStatistics(*(column.unflatten(0, targets.shape) for column in flat)))
+    return TokenStatistics(*(torch.cat(column, dim=1) for column in zip(*blocks, strict=True)))

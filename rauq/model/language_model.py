@@ -1,0 +1,312 @@
+"""A language model whose attention is captured exactly: generate, read, sample, check."""
+
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import torch
+from numpy.typing import ArrayLike
+from transformers import PreTrainedModel
+
+from rauq.arguments import Cancel, is_whole
+from rauq.capture.check import Check, check_capture
+from rauq.capture.extras import Kept, Layout
+from rauq.capture.session import Feed, StepwiseFeed, TappedFeed
+from rauq.capture.tap import middle_block
+from rauq.checkpoints.kinds import check_kind
+from rauq.checkpoints.loading import memory_errors, running_takes_less
+from rauq.errors import Failure, InvalidInput, NonFiniteLogits
+from rauq.model import generation
+from rauq.model.batches import in_batches
+from rauq.model.context import (
+    ModelDescription,
+    Prompt,
+    PromptLike,
+    TokensOrText,
+    encode,
+    encode_pair,
+    encode_prefix,
+    limits_of,
+    within_context,
+)
+from rauq.model.generation import OnToken
+from rauq.trace.extras import EXTRAS, Wanted, wanted
+from rauq.trace.messages import TemplateOptions, option_names
+from rauq.trace.sampling import Sampling
+from rauq.trace.trace import Extra, Kind, Trace
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LanguageModel(ModelDescription):
+    """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it."""
+
+    model: PreTrainedModel
+    feed_type: type[TappedFeed | StepwiseFeed]
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    @property
+    def device(self) -> torch.device:
+        """Where prompts are fed."""
+        weight: torch.Tensor = self.model.get_input_embeddings().get_parameter("weight")
+        return weight.device
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype that the model computes in."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """The extras of a trace that this model can capture (`rauq.trace.trace.extras`)."""
+        lacking: set[Extra] = set() if self.num_layers // 2 in self.layers else {"diagonal"}
+        if middle_block(self.model) is None:
+            lacking.add("hidden")
+        return tuple(name for name in EXTRAS if name not in lacking)
+
+    @property
+    def template_options(self) -> tuple[str, ...]:
+        """Names of the options that its chat template takes, in alphabetical order."""
+        return option_names(self.tokens.tokenizer.chat_template)
+
+    def with_kind(self, kind: Kind | None) -> "LanguageModel":
+        """The same weights and the same lock, treated as a model of this kind; None leaves it as it is.
+
+        Raises:
+            InvalidInput: unknown kind.
+        """
+        check_kind(kind)
+        return self if kind in (None, self.kind) else replace(self, kind=kind)
+
+    def encode(
+        self, prompt: PromptLike, *, chat: bool | None = None, template_options: TemplateOptions | None = None
+    ) -> Prompt:
+        """The prompt as the model will see it: `len(lm.encode(text).ids)` tokens; `generate` explains the arguments.
+
+        Raises:
+            InvalidInput: empty, not valid Unicode, unknown token ids, unusable messages, no chat template, or longer
+                than the context.
+        """
+        return encode(self, prompt, chat=chat, template_options=template_options)
+
+    def generate(
+        self,
+        prompt: PromptLike,
+        *,
+        max_new_tokens: int = 128,
+        stop: str | Sequence[str] | None = None,
+        chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
+        answer_prefix: TokensOrText | None = None,
+        last_row: bool = False,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
+        on_token: OnToken | None = None,
+        cancel: Cancel | None = None,
+        do_sample: bool = False,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        top_k: int = 50,
+        seed: int | None = None,
+    ) -> Trace:
+        """Answer a prompt token by token, greedily unless `do_sample`.
+
+        Args:
+            prompt: Text, token ids as they are, or messages: a list of {"role": ..., "content": ...} or `rauq.Message`
+                with the roles system (at most the first), user (the last) and assistant.
+            max_new_tokens: Most tokens after `answer_prefix`; never more than the context leaves.
+            stop: Strings that end the answer and stay in it; None: newline for a base model, none for instruct.
+            chat: Whether to apply the chat template to a text; None: for an instruct model, unless the text begins
+                with what its template writes before a message (`Prompt.form` is "templated" then).
+            template_options: Variables of the chat template, such as {"enable_thinking": False}.
+            answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
+            last_row: Feed the last token once more, which alignment "own" needs.
+            extras: Arrays to capture besides the band, by the names in `rauq.trace.trace.extras`.
+            idf: Inverse document frequencies (V,) of the vocabulary's tokens, for the extra "focus".
+            on_token: Called at once with index, id and text of each answer token.
+            cancel: Asked after each token; the partial trace is returned.
+            do_sample: Draw tokens, in the way that the following four say.
+            temperature: Above 0; 1 leaves the distribution as it is.
+            top_p: Draw from the most probable tokens that hold this much probability.
+            top_k: Draw from so many tokens; 0: from all.
+            seed: Same seed, same answer; None: another answer each time.
+
+        Raises:
+            InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
+        """
+        request = self._wanted(extras, idf)
+        encoded = self.encode(prompt, chat=chat, template_options=template_options)
+        prefix = () if answer_prefix is None else encode_prefix(self, answer_prefix)
+        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed) if do_sample else None
+        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
+        limits = within_context(self, limits, len(encoded.ids) + len(prefix))
+        with self._running("generating"):
+            result = generation.generate(
+                self._decoder,
+                [encoded],
+                limits=limits,
+                wanted=request,
+                sampling=sampling,
+                prefix=prefix,
+                on_token=on_token,
+            )
+        return generation.or_raise(result[0])
+
+    def read(
+        self,
+        prompt: PromptLike,
+        answer: TokensOrText,
+        *,
+        chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
+        end: bool = False,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
+    ) -> Trace:
+        """Score an answer that is already there (teacher forcing), in one forward pass.
+
+        Only the tokens of `answer` are scored. A text has no end token, and `generate` scores one, so the two scores
+        differ: `end` appends the model's end token, unless `answer` ends with one.
+
+        Raises:
+            InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
+        """
+        request = self._wanted(extras, idf)
+        encoded, ids = encode_pair(self, (prompt, answer), chat=chat, template_options=template_options, end=end)
+        with self._running("reading"):
+            return generation.or_raise(generation.read(self._decoder, [encoded], [ids], wanted=request)[0])
+
+    def generate_batch(
+        self,
+        prompts: Sequence[PromptLike],
+        *,
+        batch_size: int = 8,
+        max_new_tokens: int = 128,
+        stop: str | Sequence[str] | None = None,
+        chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
+        last_row: bool = False,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
+        cancel: Cancel | None = None,
+    ) -> Iterator[Trace | Failure]:
+        """Answer prompts greedily, with left padding: a trace or a failure each, in order.
+
+        Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
+        """
+        request = self._wanted(extras, idf)
+        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
+
+        def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
+            shortened = within_context(self, limits, max(len(prompt.ids) for prompt in batch))
+            if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten its neighbours' answers
+                return [run([prompt])[0] for prompt in batch]
+            with self._running("generating a batch"):
+                return generation.generate(self._decoder, batch, limits=shortened, wanted=request)
+
+        encode = partial(self.encode, chat=chat, template_options=template_options)
+        return in_batches(prompts, encode=encode, run=run, size=batch_size, cancel=cancel)
+
+    def read_batch(
+        self,
+        pairs: Sequence[tuple[PromptLike, TokensOrText]],
+        *,
+        batch_size: int = 8,
+        chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
+        end: bool = False,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
+    ) -> Iterator[Trace | Failure]:
+        """Score pairs of prompt and answer, with left padding: a trace or a failure each, in order.
+
+        `end` is that of `read`.
+        """
+        request = self._wanted(extras, idf)
+
+        def run(batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[Trace | NonFiniteLogits]:
+            prompts, answers = zip(*batch, strict=True)
+            with self._running("reading a batch"):
+                return generation.read(self._decoder, prompts, answers, wanted=request)
+
+        encode = partial(encode_pair, self, chat=chat, template_options=template_options, end=end)
+        return in_batches(pairs, encode=encode, run=run, size=batch_size)
+
+    def sample(
+        self,
+        prompt: PromptLike,
+        *,
+        k: int = 5,
+        seed: int = 0,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        top_k: int = 50,
+        max_new_tokens: int = 128,
+        stop: str | Sequence[str] | None = None,
+        chat: bool | None = None,
+        template_options: TemplateOptions | None = None,
+        last_row: bool = False,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
+        cancel: Cancel | None = None,
+    ) -> list[Trace]:
+        """Draw k answers to one prompt, which is fed once; with more of them, the first ones stay the same.
+
+        The first is what `generate` draws with the same seed.
+
+        Raises:
+            InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
+        """
+        request = self._wanted(extras, idf)
+        if not (is_whole(k) and k >= 1):
+            message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
+            raise InvalidInput(message)
+        encoded = self.encode(prompt, chat=chat, template_options=template_options)
+        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
+        limits = within_context(self, limits, len(encoded.ids))
+        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
+        with self._running("sampling"):
+            results = generation.sample(
+                self._decoder, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling
+            )
+        return [generation.or_raise(result) for result in results]
+
+    def check(self, prompt: PromptLike | None = None) -> Check:
+        """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.
+
+        What is tolerated follows from the size of the scores and the precision of float32
+        (`rauq.capture.witness.recomputed`); models that are fed step by step have their own rule. Where incremental and
+        full passes of the model differ by themselves, as with dynamic quantisation, each call is compared with itself
+        alone, and the difference between passes is shown and decides nothing.
+        Without a prompt: seeded random tokens.
+
+        Raises:
+            InvalidInput: the prompt is too long for eager attention.
+            UnsupportedModel: the model does not return its attention.
+        """
+        with self._running("checking the capture"):
+            return check_capture(
+                self.model,
+                None if prompt is None else self.encode(prompt).ids,
+                generate=self.generate,
+                vocab_size=self.vocab_size,
+                tapped=self.feed_type is TappedFeed,
+            )
+
+    def _wanted(self, extras: Sequence[str], idf: ArrayLike | None) -> Wanted:
+        return wanted(
+            extras, idf, available=self.extras, name=self.name, num_layers=self.num_layers, vocab_size=self.vocab_size
+        )
+
+    @property
+    def _decoder(self) -> generation.Decoder:
+        return generation.Decoder(described=self, dtype=self.dtype, device=self.device, new_feed=self._new_feed)
+
+    def _new_feed(self, layout: Layout, extras: Collection[Extra]) -> Feed:
+        return self.feed_type(self.model, layout.begins, Kept(extras, layout))
+
+    @contextmanager
+    def _running(self, doing: str) -> Iterator[None]:
+        with self.lock, torch.inference_mode(), memory_errors(doing, takes_less=running_takes_less(self.model)):
+            yield

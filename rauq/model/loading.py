@@ -1,0 +1,155 @@
+"""Load a language model, and prove that its attention can be captured exactly."""
+
+import hashlib
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from rauq.arguments import Cancel
+from rauq.capture import tap
+from rauq.capture.session import StepwiseFeed, TappedFeed
+from rauq.capture.witness import looks_ahead
+from rauq.checkpoints.checkpoint import fetched, in_folder
+from rauq.checkpoints.gguf.weights import OnProgress
+from rauq.checkpoints.kinds import kind_of
+from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
+from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_candidate, refuse_if_too_large, takes_less
+from rauq.errors import RauqError, UnsupportedModel
+from rauq.model.language_model import LanguageModel
+from rauq.model.tokens import Tokens
+from rauq.trace.trace import Kind
+
+
+def load_model(
+    name: str | os.PathLike[str] = EMBEDDED,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    revision: str | None = None,
+    kind: Kind | None = None,
+    on_progress: OnProgress | None = None,
+    cancel: Cancel | None = None,
+) -> LanguageModel:
+    """Load the embedded model ("atlas"), a folder, a GGUF file or a hub id, and prove that its attention is captured.
+
+    The weights of a GGUF file are dequantised once, into a store on this machine (`rauq.checkpoints.store`).
+
+    Args:
+        name: A folder, a GGUF file, a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
+        device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
+        dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
+        revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.
+        kind: base or instruct; None: by the paper's list, name and chat template (`rauq.checkpoints.kinds`).
+        on_progress: Called with the bytes dequantised so far, and with those of all weights.
+        cancel: Checked while a GGUF file is read and dequantised.
+
+    Raises:
+        ModelNotFound: nothing usable is there, or the network is missing.
+        UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the reason is said.
+        OutOfMemory: it does not fit, which is said before its weights are read.
+        CacheError: there is no room on the disk for the weights of a GGUF file.
+        Stopped: cancelled.
+        InvalidInput: unknown device, dtype or kind.
+    """
+    checkpoint, candidate = find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind)
+    refuse_if_too_large(candidate)
+    checkpoint = fetched(checkpoint)
+    with in_folder(checkpoint, dtype=candidate.dtype, on_progress=on_progress, cancel=cancel) as folder:
+        model = load_weights(folder, device=device, dtype=candidate.dtype, takes_less=takes_less(candidate))
+        tokenizer, commit = folder.tokenizer, folder.commit
+    lm = wrap(
+        model,
+        tokenizer,
+        name=candidate.name,
+        kind=candidate.kind,
+        revision=sha256(ATLAS / "model.safetensors") if candidate.name == EMBEDDED else commit,
+    )
+    return replace(lm, quantisation=candidate.quantisation or "")
+
+
+def wrap(
+    model: PreTrainedModel, tokenizer: Any, *, name: str, kind: Kind | None = None, revision: str = "local"
+) -> LanguageModel:
+    """A language model that is in memory already; it is proved as `load_model` proves it.
+
+    Raises:
+        UnsupportedModel: its attention cannot be captured exactly; the reason is said.
+    """
+    configured = _configured_end_ids(model)
+    lm = LanguageModel(
+        name=name,
+        revision=revision,
+        kind=kind or kind_of(name, tokenizer).kind,
+        model=model,
+        tokens=Tokens(tokenizer),
+        context_length=context_length(model.config),
+        end_ids=frozenset(token for token in (*configured, tokenizer.eos_token_id) if token is not None),
+        configured_end_ids=configured,
+        num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
+        **vars(_probed(model)),
+    )
+    if not (found := lm.check()).exact:
+        message = f"The attention check of {name} failed, so no results are shown ({found})."
+        raise UnsupportedModel(message)
+    return lm
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal digest of a file: the revision of the embedded weights."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Probe:
+    """What two tokens through the model show of it."""
+
+    feed_type: type[TappedFeed | StepwiseFeed]
+    layers: tuple[int, ...]
+    num_heads: int
+    vocab_size: int
+
+
+@torch.inference_mode()
+def _probed(model: PreTrainedModel) -> _Probe:
+    """Feed two short sequences, through the attention interface if the model uses it, else step by step.
+
+    Raises:
+        UnsupportedModel: the model gives no attention at all, or its tokens see later ones.
+    """
+    tap.install(model)
+    ids = torch.tensor([[0, 1], [0, 2]], device=model.device)
+    for feed_type in (TappedFeed, StepwiseFeed):
+        feed = feed_type(model, [0, 0])
+        logits = _first_logits(feed, ids)
+        if looks_ahead(logits):
+            message = f"{type(model).__name__} lets tokens see later ones: it is no causal language model."
+            raise UnsupportedModel(message)
+        if feed.layers:
+            num_heads = feed.band().shape[2]
+            return _Probe(
+                feed_type=feed_type, layers=feed.layers, num_heads=num_heads, vocab_size=int(logits.shape[-1])
+            )
+    message = f"{type(model).__name__} neither uses the attention interface nor returns attention weights."
+    raise UnsupportedModel(message)
+
+
+def _first_logits(feed: TappedFeed | StepwiseFeed, ids: torch.Tensor) -> torch.Tensor:
+    try:
+        with memory_errors("trying the model", takes_less=running_takes_less(feed.cached.model)):
+            return feed.feed(ids, tail=2)
+    except RauqError:
+        raise
+    except Exception as error:  # architectures fail in any way where they have no cache, or another one
+        name = type(feed.cached.model).__name__
+        message = f"{name} cannot be run token by token here ({type(error).__name__}: {error})."
+        raise UnsupportedModel(message) from error
+
+
+def _configured_end_ids(model: PreTrainedModel) -> tuple[int, ...]:
+    """The end tokens of the generation config, of which nothing else is used."""
+    given = getattr(model.generation_config, "eos_token_id", None)
+    return tuple(token for token in (given if isinstance(given, list) else [given]) if token is not None)

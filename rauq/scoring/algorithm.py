@@ -1,0 +1,355 @@
+"""Algorithm 1 of the paper over a batch of answers under many settings; what settings share is computed once."""
+
+from collections import defaultdict
+from collections.abc import Callable, ItemsView, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from rauq.errors import InvalidInput
+from rauq.scoring.settings import (
+    MEAN_UPDATES,
+    WITHOUT_ALPHA,
+    HeadRule,
+    LayerAggregation,
+    Settings,
+    Signal,
+    TokenAggregation,
+    Update,
+    resolve,
+    signal_and_alpha,
+    window,
+)
+from rauq.trace.batch import Answers, Batch
+
+TOP, RECENT = 5, 5
+_SMALLEST = 1e-10  # the reference adds it to the entropy signal and to the mean that it divides by
+
+
+def pick_heads(
+    head_means: np.ndarray, layers: Sequence[int], heads: HeadRule | tuple[tuple[int, int], ...] = "max"
+) -> np.ndarray:
+    """The heads used in each layer (A, Lw, k), the one with the largest mean first (paper, equation 1).
+
+    `head_means` (A, Lw, H) is the mean weight on the previous token, `layers` the Lw absolute layer indices.
+    k is 1, min(5, H) for "top5" and H for "mean". Ties go to the lowest index, and so does an answer of one token,
+    which has no previous token and uses no head.
+
+    Raises:
+        InvalidInput: fixed heads that miss a layer of the window, or a head that the model does not have.
+    """
+    num_answers, _, num_heads = head_means.shape
+    if isinstance(heads, tuple):
+        fixed = _fixed_heads(heads, layers, num_heads)  # (Lw,)
+        return np.broadcast_to(fixed[:, None], (num_answers, len(layers), 1))
+    if heads == "max":
+        return head_means.argmax(axis=-1, keepdims=True)
+    largest_first = -np.where(np.isnan(head_means), np.inf, head_means)  # nan first, as argmax has it: never hidden
+    ranked = np.argsort(largest_first, axis=-1, kind="stable")
+    return ranked[..., :TOP] if heads == "top5" else ranked
+
+
+def _fixed_heads(heads: tuple[tuple[int, int], ...], layers: Sequence[int], num_heads: int) -> np.ndarray:
+    head_of = dict(heads)
+    missing = [layer for layer in layers if layer not in head_of]
+    if missing:
+        message = (
+            f"heads names no head for layers {', '.join(map(str, missing))} of the window. "
+            "Name one (layer, head) for each, or narrow layers to those that are named."
+        )
+        raise InvalidInput(message)
+    if max(head_of.values()) >= num_heads:
+        message = f"heads names head {max(head_of.values())}; this model has heads 0 to {num_heads - 1}."
+        raise InvalidInput(message)
+    return np.array([head_of[layer] for layer in layers])
+
+
+def head_weights(attention: np.ndarray, rows: np.ndarray, picked: np.ndarray) -> np.ndarray:
+    """Previous-token weights of the picked heads: (A, Lw, k, N - 1) out of `attention` (A, L, H, N - 1).
+
+    `rows` (Lw,) are positions on the layer axis of `attention`, `picked` (A, Lw, k) head indices.
+    """
+    answers = np.arange(len(attention))
+    return attention[answers[:, None, None], rows[None, :, None], picked]
+
+
+def signal_of(logprobs: np.ndarray, entropies: np.ndarray, vocab_size: int | None, signal: Signal) -> np.ndarray:
+    """How sure the model is of each token (..., N): exp(logprob), or log V - entropy in nats.
+
+    The entropy signal may exceed 1. It is at least 1e-10, the term that the reference adds, so that its logarithm
+    exists: float32 may round an entropy to just above log V.
+
+    Raises:
+        InvalidInput: the entropy signal without `vocab_size`, the width V of the logits.
+    """
+    if signal == "probability":
+        return np.exp(logprobs, dtype=np.float64)
+    if vocab_size is None:
+        message = "signal='entropy' needs entropies and vocab_size, the width of the logits; give both."
+        raise InvalidInput(message)
+    return np.maximum(np.log(vocab_size) - entropies.astype(np.float64), 0.0) + _SMALLEST
+
+
+def confidence_of(signal: np.ndarray, attention: np.ndarray, *, alpha: float, update: Update = "rauq") -> np.ndarray:
+    """Confidence c (..., N) from the signal (..., N) and the attention to the previous token (..., N - 1).
+
+    Leading axes broadcast: answers and layers run side by side, tokens one after the other. The updates other than
+    "rauq" are the paper's ablations. `mean_product` and `mean_sum` have no confidence of single tokens: nan.
+    """
+    shape = np.broadcast_shapes(signal.shape[:-1], attention.shape[:-1])
+    confidence = np.empty((*shape, signal.shape[-1]))
+    confidence[..., 0] = signal[..., 0]
+    now, before = signal[..., 1:], signal[..., :-1]
+    match update:
+        case "no_recurrence":
+            confidence[..., 1:] = alpha * now + (1 - alpha) * attention
+        case "previous_probability":
+            confidence[..., 1:] = alpha * now + (1 - alpha) * attention * before
+        case "product":
+            confidence[..., 1:] = now * attention
+        case "mean_product" | "mean_sum":
+            confidence[...] = np.nan
+        case _:
+            gate, weighed = _gate(attention, update), alpha * signal
+            for i in range(1, confidence.shape[-1]):
+                inflow = gate[..., i - 1] * confidence[..., i - 1]
+                confidence[..., i] = weighed[..., i] + (1 - alpha) * inflow
+    return confidence
+
+
+def _gate(attention: np.ndarray, update: Update) -> np.ndarray:
+    """What takes the place of a_i in the recurrence: under "rauq" the attention itself."""
+    match update:
+        case "no_attention":
+            return np.ones_like(attention)
+        case "minus_mean":
+            return attention - _running_mean(attention)
+        case "minus_recent_mean":
+            return attention - _running_mean(attention, RECENT)
+        case "ratio_to_mean":
+            return attention / (_running_mean(attention) + _SMALLEST)
+        case _:
+            return attention
+
+
+def _running_mean(attention: np.ndarray, recent: int | None = None) -> np.ndarray:
+    """Mean of the weights so far, the current one included, or of the last `recent` of them."""
+    totals = np.cumsum(attention, axis=-1)
+    counts = np.arange(1, attention.shape[-1] + 1)
+    if recent is not None:
+        totals[..., recent:] = totals[..., recent:] - totals[..., :-recent]
+        counts = np.minimum(counts, recent)
+    return totals / counts
+
+
+def layer_scores(confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+    """u_l (A, Lw): minus the mean, sum or median of (log) confidence (A, Lw, N) over the `counted` tokens (A, N).
+
+    The reference implementation has 1 more; the paper, and this, have not. A sure answer scores 0 and not -0. A mean
+    over no tokens is nan.
+    """
+    if aggregation == "median":
+        return 0.0 - _median(confidence, counted)
+    values, divisor = _summed(confidence, counted, aggregation)
+    with np.errstate(invalid="ignore"):  # 0 / 0 = nan
+        return (0.0 - values.sum(axis=-1)) / divisor
+
+
+def contributions_of(confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
+    """What each token adds to the score of its layer: (A, Lw, N), 0 where it is not counted; nan for "median"."""
+    if aggregation == "median":
+        return np.full_like(confidence, np.nan)
+    values, divisor = _summed(confidence, counted, aggregation)
+    return (0.0 - values) / divisor[..., None]
+
+
+def _summed(
+    confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation
+) -> tuple[np.ndarray, np.ndarray]:
+    """The terms (A, Lw, N) of a sum over tokens, and what that sum is divided by, (A, 1)."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; log of a negative confidence = nan
+        values = confidence.copy() if aggregation == "mean" else np.log(confidence)
+    np.copyto(values, 0.0, where=~counted[:, None])
+    divisor = counted.sum(axis=-1, keepdims=True)
+    return values, np.ones_like(divisor) if aggregation == "sum_log" else divisor
+
+
+def _median(confidence: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    ordered = np.sort(np.where(counted[:, None], confidence, np.inf), axis=-1)
+    counts = counted.sum(axis=-1)[:, None, None]
+    lower, upper = (np.take_along_axis(ordered, half, axis=-1)[..., 0] for half in ((counts - 1) // 2, counts // 2))
+    undefined = (np.isnan(confidence) & counted[:, None]).any(axis=-1)
+    return np.where(undefined, np.nan, (lower + upper) / 2)
+
+
+def mean_update_scores(signal: np.ndarray, weights: np.ndarray, counted: np.ndarray, update: Update) -> np.ndarray:
+    """u_l (A, Lw) of `mean_product` and `mean_sum`: means of log signal and of log attention, no recurrence.
+
+    `signal` (A, N), `weights` (A, Lw, k, N - 1) of the k picked heads, `counted` (A, N). nan for one token alone.
+    """
+    counts = counted.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; inf * 0 and 0 / 0 = nan
+        log_signal = np.where(counted, np.log(signal), 0.0).sum(axis=-1) / counts
+        log_weights = np.log(weights, dtype=np.float64).mean(axis=2)  # (A, Lw, N - 1)
+        log_weights = np.where(counted[:, None, 1:], log_weights, 0.0).sum(axis=-1)
+        log_weight = log_weights / (counts[:, None] - 1)
+        if update == "mean_product":
+            return log_signal[:, None] * log_weight
+        return 0.0 - (log_signal[:, None] + log_weight)
+
+
+def combine_layers(scores: np.ndarray, aggregation: LayerAggregation) -> np.ndarray:
+    """Uncertainty (A,) from the layers' scores (A, Lw); nan in one layer is nan in the answer."""
+    with np.errstate(invalid="ignore"):  # inf - inf = nan
+        match aggregation:
+            case "max":
+                return scores.max(axis=-1)
+            case "mean":
+                return scores.mean(axis=-1)
+            case "median":
+                return np.median(scores, axis=-1)
+
+
+Progress = Callable[[int, int], None]  # answers done, answers in all
+
+_BLOCK = 64  # answers at a time: the confidence of their tokens stays in the processor's cache
+_Key = TypeVar("_Key")
+
+
+class Steps(NamedTuple):
+    """What the algorithm computes on its way, for A answers padded to N tokens and a window of Lw layers.
+
+    `settings` with signal and alpha filled in; `layers` absolute indices; `counted` (A, N), True on the tokens that
+    the score of an answer is made of; `head_means` (A, Lw, H); `picked` (A, Lw, k) heads; `attention` (A, Lw, N - 1)
+    of them on the previous token, averaged if they are several; `signal` (A, N); `confidence` (A, Lw, N);
+    `layer_scores` (A, Lw); `uncertainty` (A,).
+    """
+
+    settings: Settings
+    layers: tuple[int, ...]
+    counted: np.ndarray
+    head_means: np.ndarray
+    picked: np.ndarray
+    attention: np.ndarray
+    signal: np.ndarray
+    confidence: np.ndarray
+    layer_scores: np.ndarray
+    uncertainty: np.ndarray
+
+
+class _Task(NamedTuple):
+    """A row of the result: its settings, and the layers, signal and alpha that they come to."""
+
+    row: int
+    settings: Settings
+    layers: tuple[int, ...]
+    signal: Signal
+    alpha: float
+
+
+def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: Progress | None = None) -> np.ndarray:
+    """Uncertainty (S, A) of every answer under each of S settings: that of `score_many`, faster where they are many.
+
+    `on_progress` hears of every block of answers.
+
+    Raises:
+        InvalidInput: settings that do not fit the batch, its alignment included.
+    """
+    tasks = [_task(answers, row, one) for row, one in enumerate(settings)]
+    tasks.sort(key=lambda task: task.layers)  # a batch keeps the head means of the latest layers
+    count = len(answers.lengths)
+    uncertainty = np.empty((len(tasks), count))
+    done = 0
+    for places, block in _small_blocks(answers):
+        for row, steps in _steps(block, tasks, _all_tokens(block)):
+            uncertainty[row, places] = steps.uncertainty
+            del steps  # its confidence would push the next one out of the cache
+        done += len(places)
+        if on_progress is not None:
+            on_progress(done, count)
+    return uncertainty
+
+
+def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None = None) -> Steps:
+    """Every step under one setting: a grid of one, over all answers at once.
+
+    `counted` (A, N) restricts the score to some tokens of each answer: confidence flows through all of them, but the
+    mean of -log c is over these alone, nan where an answer has none.
+
+    Raises:
+        InvalidInput: settings that do not fit the batch, or restricted ones without a mean of logs.
+    """
+    if counted is None:
+        counted = _all_tokens(answers)
+    elif settings.token_aggregation != "mean_log" or settings.update in MEAN_UPDATES:
+        message = (
+            f"Some tokens alone have a score of token_aggregation='mean_log' and an update with confidence; "
+            f"got {settings.token_aggregation!r} and {settings.update!r}."
+        )
+        raise InvalidInput(message)
+    [(_, steps)] = _steps(answers, [_task(answers, 0, settings)], counted)
+    return steps
+
+
+def _small_blocks(answers: Answers) -> Iterator[tuple[np.ndarray, Batch]]:
+    for places, block in answers.blocks():
+        for start in range(0, len(places), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            yield places[rows], block.take(rows)
+
+
+def _task(answers: Answers, row: int, settings: Settings) -> _Task:
+    for name, held, asked in (
+        ("part", answers.part, settings.part),
+        ("alignment", answers.alignment, settings.alignment),
+    ):
+        if held != asked:
+            message = (
+                f"The batch was made with {name}={held!r}, the settings ask for {name}={asked!r}. "
+                f"Make the batch again: batch(traces, {name}={asked!r})."
+            )
+            raise InvalidInput(message)
+    signal, alpha = signal_and_alpha(settings, answers.kind)
+    layers = window(settings, captured=answers.layers, num_layers=answers.num_layers)
+    alpha = 1.0 if settings.update in WITHOUT_ALPHA else alpha
+    return _Task(row, resolve(settings, answers.kind), layers, signal, alpha)
+
+
+def _all_tokens(answers: Batch) -> np.ndarray:
+    """True on the tokens of each answer and False in the padding: (A, N)."""
+    return np.arange(answers.logprobs.shape[1]) < answers.lengths[:, None]
+
+
+def _steps(answers: Batch, tasks: list[_Task], counted: np.ndarray) -> Iterator[tuple[int, Steps]]:
+    """Algorithm 1 for every row: what rows have in common is computed in the loop around them."""
+    # 1. In each layer, the head that attends most to the previous token.
+    for (layers, heads), same_heads in _alike(tasks, lambda task: (task.layers, task.settings.heads)):
+        head_means = answers.head_means(layers)
+        picked = pick_heads(head_means, layers, heads)
+        weights = head_weights(answers.attention, answers.rows(layers), picked)  # (A, Lw, k, N - 1)
+        attention = weights.mean(axis=2, dtype=np.float64)
+
+        # 2. Confidence flows from token to token through its attention.
+        for name, same_signal in _alike(same_heads, lambda task: task.signal):
+            signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, name)
+            inputs = layers, counted, head_means, picked, attention, signal
+            for (update, alpha), same_update in _alike(same_signal, lambda task: (task.settings.update, task.alpha)):
+                confidence = confidence_of(signal[:, None], attention, alpha=alpha, update=update)
+
+                # 3. Uncertainty: over the tokens of each layer, then over the layers.
+                for aggregation, same_tokens in _alike(same_update, lambda task: task.settings.token_aggregation):
+                    if update in MEAN_UPDATES:
+                        scores = mean_update_scores(signal, weights, counted, update)
+                    else:
+                        scores = layer_scores(confidence, counted, aggregation)
+                    for row, settings, *_ in same_tokens:
+                        uncertainty = combine_layers(scores, settings.layer_aggregation)
+                        yield row, Steps(settings, *inputs, confidence, scores, uncertainty)
+
+
+def _alike(tasks: list[_Task], of: Callable[[_Task], _Key]) -> ItemsView[_Key, list[_Task]]:
+    """What tasks have in common, and the tasks."""
+    groups: defaultdict[_Key, list[_Task]] = defaultdict(list)
+    for task in tasks:
+        groups[of(task)].append(task)
+    return groups.items()

@@ -1,0 +1,344 @@
+"""One scored answer as plain facts: what a table of heads, a sentence or a JSON object needs."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from rauq.labels import label, number, running
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
+from rauq.trace.parts import part_of, span_of
+from rauq.trace.trace import Part, StopReason, Trace
+
+
+def why_empty(trace: Trace, part: Part = "answer") -> str:
+    """A sentence or two where a part has no text besides white space and an end token; empty where it has some."""
+    answer = part_of(trace, part)
+    if answer is None:
+        still = f"The model was still thinking when the answer {_ended(trace)}. {_go_on(trace)}".strip()
+        return still if part == "answer" else ""
+    if answer.answer.strip():
+        return ""
+    if trace.stop_reason == "stop":
+        return f"A stop string came before any other text: pass stop=() to use none. {_other_kind(trace)}".strip()
+    if trace.stop_reason == "eos" and not answer.answer:
+        return f"The model ended its answer at once. {_other_kind(trace)}".strip()
+    return f"The answer {_ended(trace)} with nothing but white space in it. {_go_on(trace)}".strip()
+
+
+def _ended(trace: Trace) -> str:
+    match trace.stop_reason:
+        case "length":
+            return "reached its limit of tokens"
+        case "cancelled":
+            return "was stopped"
+        case "given":
+            return "that was given ended"
+    return "ended"
+
+
+def _go_on(trace: Trace) -> str:
+    return "Allow more tokens." if trace.stop_reason == "length" else ""
+
+
+def _other_kind(trace: Trace) -> str:
+    if trace.stop_reason == "eos" and (trace.chat_applied or trace.prompt_form == "templated"):
+        return (
+            "The chat template was applied, and base models often end at once after it: if this is a base model, treat "
+            "it as one (kind: base)."
+        )
+    if trace.kind == "base":
+        return (
+            "No chat template was applied, and chat models often give an empty answer without it: if this is a chat "
+            "model, treat it as one (kind: instruct)."
+        )
+    if trace.prompt_form == "ids":
+        return "The prompt was given as token ids, which may lack the chat template: give text or messages."
+    if not trace.chat_applied and trace.prompt_form != "templated":
+        return "It is a chat model, and no chat template was applied: leave out chat=False."
+    return ""
+
+
+# What is worth the word: little more than a third of a sure model's confidence is left. On right answers of the
+# embedded model the largest dip is smaller; yet near the start of an answer even an impossible token may dip by 0.7
+# only, where attention carries the confidence of the token before. So what lies between is named neither way.
+SMALLEST_COLLAPSE = 1.0
+LARGEST_HOLD = math.log(4 / 3)
+ENDINGS: Mapping[StopReason, str] = MappingProxyType(
+    {
+        "eos": "ended by the model",
+        "stop": "ended at a stop string",
+        "length": "cut at the limit",
+        "cancelled": "stopped by you",
+        "given": "as given",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickedHead:
+    """The head that stands for one layer of the window: -1 for the mean over all, None where no head was used.
+
+    `mean_attention` is its mean weight on the previous answer token, `margin` how far that is above the best other
+    head of the layer, `layer_score` the layer's uncertainty u_l.
+    """
+
+    layer: int
+    head: int | None
+    mean_attention: float
+    margin: float
+    layer_score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollapsePoint:
+    """The answer token (from 0) at which confidence collapsed, in nats; signal and attention sum to the value."""
+
+    token: int
+    value: float
+    signal_share: float
+    attention_share: float
+
+
+def mean_weights(trace: Trace, settings: Settings) -> np.ndarray:
+    """Mean weight of each head on the previous token, over the part of the answer that is scored: (L, H).
+
+    nan where the part has fewer than two tokens.
+
+    Raises:
+        NotCaptured: the alignment needs attention that the trace lacks.
+    """
+    start, stop = span_of(trace.thinking, len(trace.answer_ids), settings.part)
+    weights = trace.previous_token_attention(settings.alignment)[:, :, start : max(start, stop - 1)]
+    means: np.ndarray = weights.mean(axis=2) if weights.shape[2] else np.full(weights.shape[:2], np.nan)
+    return means
+
+
+def picked_heads(score: Score) -> tuple[PickedHead, ...]:
+    """One row a layer of the window; nan where there is no previous answer token, or no other head."""
+    start, stop = score.span
+    weights = score.attention[:, start : max(start, stop - 1)]
+    num_weights = weights.shape[-1]
+    means = weights.mean(axis=-1) if num_weights else np.full(len(score.layers), np.nan)
+    columns = (score.layers, score.heads, means, score.margins, score.layer_scores)
+    return tuple(
+        PickedHead(
+            layer=layer,
+            head=int(head) if num_weights else None,
+            mean_attention=float(mean),
+            margin=float(margin),
+            layer_score=float(layer_score),
+        )
+        for layer, head, mean, margin, layer_score in zip(*columns, strict=True)
+    )
+
+
+def collapse(score: Score) -> CollapsePoint | None:
+    """Where confidence collapsed (DESIGN section 4b); None where the collapse of no token is defined."""
+    if np.isnan(score.collapse).all():
+        return None
+    token = int(np.nanargmax(score.collapse))
+    signal_share, attention_share = map(float, score.collapse_shares[token])
+    return CollapsePoint(
+        token=token, value=float(score.collapse[token]), signal_share=signal_share, attention_share=attention_share
+    )
+
+
+def front_layer(score: Score, selected: int | None = None) -> int:
+    """The layer that decided; where none did, the selected one if the window has it, or the window's first."""
+    if score.layer is not None:
+        return score.layer
+    return selected if selected in score.layers else score.layers[0]
+
+
+def uncertainty_sentence(score: Score) -> str:
+    """The score and what it is for; empty where it is undefined, which `sentence` says with its reason."""
+    if math.isnan(score.uncertainty):
+        return ""
+    return f"Uncertainty {number(score.uncertainty, places=2)}: it ranks answers, and is not a probability."
+
+
+def sentence(trace: Trace, score: Score) -> str:
+    """Which layer and head decided, where confidence collapsed, and what its signal and attention made of it."""
+    return ": ".join(sentence_halves(trace, score))
+
+
+def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
+    """What there is to see, and the numbers that say so: the two halves of `sentence`, for a headline and a text."""
+    found = collapse(score)
+    if reason := why_empty(trace, score.settings.part):
+        return "The answer is empty", reason
+    if score.reasons.uncertainty:
+        return "The score is undefined", f"{score.reasons.uncertainty}."
+    if found is None:
+        return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
+    where = f"at token {found.token}, “{label(trace.pieces[found.token])}”"
+    detail = f"{number(found.value, places=2)} nats below a sure model{_shares(found, score)}.{_decision(score)}"
+    if score.settings.alpha == 0:
+        return f"With alpha 0 attention alone flows on; confidence is furthest down {where}", detail
+    return f"{_opening(found.value)} {where}", detail
+
+
+def _opening(value: float) -> str:
+    if value >= SMALLEST_COLLAPSE:
+        return "Confidence collapsed"
+    return "Confidence dips most" if value > LARGEST_HOLD else "Confidence holds; its largest dip is"
+
+
+def _shares(found: CollapsePoint, score: Score) -> str:
+    if math.isnan(found.signal_share + found.attention_share):
+        return ""
+    by_signal, by_attention = _rounded(found)
+    signal, attention = number(by_signal, places=2), number(by_attention, places=2)
+    return f", {signal} from {score.settings.signal} and {attention} from attention"
+
+
+def _rounded(found: CollapsePoint) -> tuple[float, float]:
+    """The two shares to 2 decimals; the larger is what the smaller leaves of the rounded value, so that they add up."""
+    value, signal, attention = (round(part, 2) for part in (found.value, found.signal_share, found.attention_share))
+    if abs(found.signal_share) >= abs(found.attention_share):
+        return value - attention, attention
+    return signal, value - signal
+
+
+def prompt_note(trace: Trace) -> str:
+    """How the prompt was given, as words to follow the model's kind; empty for plain text."""
+    count = len(trace.messages)
+    notes = {
+        "text": "chat template applied" if trace.chat_applied else "",
+        "templated": "prompt already contains the chat template, none applied",
+        "ids": "prompt given as token ids",
+        "messages": f"chat template applied to {count} message{'' if count == 1 else 's'}",
+    }
+    options = ", ".join(f"{name}={value!r}" for name, value in trace.template_options.items())
+    return notes[trace.prompt_form] + (f" with {running(options)}" if options else "")
+
+
+def was_given(trace: Trace) -> bool:
+    """Whether tokens of the answer were given: some are not the most probable ones, and none was sampled."""
+    if trace.stop_reason != "eos" or trace.sampling is not None:
+        return trace.stop_reason == "given"
+    rows = zip(trace.answer_ids.tolist(), trace.alternatives, strict=True)
+    return any(row[0].id != token for token, row in rows if row)
+
+
+def ending(trace: Trace) -> str:
+    """How the answer ended, and the settings of sampling if it was sampled."""
+    sampling = trace.sampling
+    if sampling is None:
+        is_read = trace.stop_reason == "eos" and was_given(trace)
+        return "ends with the end token" if is_read else ENDINGS[trace.stop_reason]
+    seed = "no seed" if sampling.seed is None else f"seed {sampling.seed}"
+    how = f"temperature {sampling.temperature:g}, top-p {sampling.top_p:g}, top-k {sampling.top_k}, {seed}"
+    return f"{ENDINGS[trace.stop_reason]}, sampled with {how}"
+
+
+def as_json(trace: Trace, score: Score) -> dict[str, object]:
+    """The answer, its score and its tokens, ready for `json.dumps`.
+
+    The keys are always the same. Numbers are finite or null, and `undefined` gives the reason for every name that
+    is null somewhere. Tokens, layers and heads count from 0; logarithms and entropies are in nats.
+    """
+    found = collapse(score)
+    record: dict[str, object] = {
+        "model": trace.model,
+        "revision": trace.revision,
+        "kind": trace.kind,
+        "dtype": trace.dtype,
+        "quantisation": trace.quantisation,
+        "chat_applied": trace.chat_applied,
+        "prompt": trace.prompt,
+        "prompt_form": trace.prompt_form,
+        "messages": [asdict(message) for message in trace.messages],
+        "template_options": dict(trace.template_options),
+        "answer": trace.answer,
+        "stop_reason": trace.stop_reason,
+        "sampling": asdict(trace.sampling) if trace.sampling else {},
+        "thinking": list(trace.thinking or ()),
+        "settings": asdict(score.settings),
+        "uncertainty": score.uncertainty,
+        "layer": score.layer,
+        "picked_heads": [asdict(head) for head in picked_heads(score)],
+        "collapse_at": asdict(found) if found else None,
+        "sentence": sentence(trace, score),
+        "tokens": _tokens(trace, score),
+    }
+    nulls = {name: value for name, value in _leaves(record) if _is_null(value)}
+    undefined = {name: _reason(name, value, score) for name, value in nulls.items()}
+    return {name: _finite(value) for name, value in record.items()} | {"undefined": undefined}
+
+
+def _decision(score: Score) -> str:
+    for row in picked_heads(score):
+        if row.layer == score.layer:
+            return f" Layer {row.layer} decided{_with_head(row.head, score)}."
+    return ""
+
+
+def _with_head(head: int | None, score: Score) -> str:
+    if head is None:
+        return ""
+    if score.settings.heads == "top5":
+        return ", with the mean of its five best heads"
+    return ", with the mean of its heads" if head < 0 else f", with head {head}"
+
+
+def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:
+    columns = {
+        "id": trace.answer_ids.tolist(),
+        "text": trace.answer_tokens,
+        "logprob": trace.logprobs.tolist(),
+        "entropy": trace.entropies.tolist(),
+        "collapse": score.collapse.tolist(),
+        "contribution": score.contributions.tolist(),
+        "wrong": [token in trace.wrong for token in range(len(trace.answer_ids))],
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _leaves(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, key)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner, name)
+    else:
+        yield name, value
+
+
+def _is_null(value: object) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if _is_null(value) else value
+
+
+def _reason(name: str, value: object, score: Score) -> str:
+    if isinstance(value, float) and math.isinf(value):
+        return "infinite: a confidence or a probability is 0"
+    reasons = {
+        "seed": "a seed alone does not give this answer again",
+        "logprob": "the trace holds none for this token",
+        "entropy": "the trace holds none for this token",
+        "uncertainty": score.reasons.uncertainty,
+        "layer": score.reasons.uncertainty or f"no single layer decides: {score.settings.layer_aggregation}",
+        "layer_score": score.reasons.uncertainty,
+        "head": "an answer of one token uses no head",
+        "mean_attention": "an answer of one token has no previous answer token",
+        "margin": "the answer has one token, or the layer has one head",
+        "collapse_at": score.reasons.collapse,
+        "collapse": score.reasons.collapse,
+        "signal_share": score.reasons.collapse_shares,
+        "attention_share": score.reasons.collapse_shares,
+        "contribution": score.reasons.contributions,
+    }
+    return reasons[name] or "this token is outside the part that is scored"

@@ -1,0 +1,371 @@
+"""The score of an answer, with everything it was made of, and the scores of a batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import UnionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rauq.errors import InvalidInput
+from rauq.scoring.algorithm import Steps, confidence_of, contributions_of, signal_of, steps_of
+from rauq.scoring.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Update, signal_and_alpha
+from rauq.trace.batch import Answers, Batch, Blocks, batch, batch_of_arrays
+from rauq.trace.parts import NO_PART, span_of
+from rauq.trace.trace import Trace
+
+
+class Collapse(NamedTuple):
+    """`collapse` (Lw, N) in nats, its `shares` (Lw, N, 2) of signal and attention, `sure_confidence` r (Lw, N)."""
+
+    collapse: np.ndarray
+    shares: np.ndarray
+    sure_confidence: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reasons:
+    """Why the value of the same name in a `Score` is nan somewhere; an empty string where it is defined."""
+
+    uncertainty: str
+    confidence: str
+    contributions: str
+    collapse: str
+    collapse_shares: str
+
+
+def collapse_of(
+    signal: np.ndarray, attention: np.ndarray, sure_signal: float, *, alpha: float, update: Update
+) -> Collapse:
+    """Collapse of one answer in each layer: log r_i - log c_i, and how much signal and attention each made of it.
+
+    `signal` (N,), `attention` (Lw, N - 1) of the picked heads. r is the same recurrence with `sure_signal` (1, or
+    log V) and each head's mean attention over the answer. The shares are Shapley values of two players: exchange
+    one input for the sure one, in either order, and average. They sum to the collapse. All nan for the updates in
+    WITHOUT_ALPHA; nan or infinite where a confidence is 0, and nan where it is negative.
+    """
+    mean_attention = attention.sum(axis=-1, keepdims=True) / max(1, attention.shape[-1])
+    signals = np.stack([signal, np.full_like(signal, sure_signal)])  # (2, N): the answer's, the sure one
+    attentions = np.stack([attention, np.broadcast_to(mean_attention, attention.shape)])  # (2, Lw, N - 1)
+    confidence = confidence_of(signals[:, None, None], attentions, alpha=alpha, update=update)  # (2, 2, Lw, N)
+    if update in WITHOUT_ALPHA:
+        confidence = np.full_like(confidence, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(confidence)
+        by_signal = (logs[1] - logs[0]).mean(axis=0)
+        by_attention = (logs[:, 1] - logs[:, 0]).mean(axis=0)
+        collapse = logs[1, 1] - logs[0, 0]
+    return Collapse(collapse, np.stack([by_signal, by_attention], axis=-1), confidence[1, 1])
+
+
+def margins(head_means: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """How far each layer's head lies above the best of its others: (Lw,), negative if it lies below.
+
+    `head_means` (Lw, H), `heads` (Lw,). nan where no single head was picked (-1), and in layers of one head.
+    """
+    others = np.arange(head_means.shape[-1]) != heads[:, None]
+    best_other = np.max(head_means, axis=-1, initial=-np.inf, where=others)
+    own = np.take_along_axis(head_means, heads[:, None], axis=-1)[:, 0]
+    return np.where((heads < 0) | np.isneginf(best_other), np.nan, own - best_other)
+
+
+def why_uncertainty(steps: Steps, answers: Batch) -> np.ndarray:
+    """Why each answer's uncertainty is nan: (A,) strings, empty where it is defined."""
+    if not np.isnan(steps.uncertainty).any():
+        return np.full(len(answers.lengths), "")
+    within = steps.counted[:, None]
+    unknown_signal = np.isnan(steps.signal[:, None]) & within
+    unknown_attention = np.isnan(steps.attention) & within[..., 1:]
+    negative = (steps.confidence < 0) & within
+    unknown = unknown_signal.any(axis=(-2, -1)) | unknown_attention.any(axis=(-2, -1))
+    empty = False if answers.empty is None else answers.empty
+    too_short = (answers.lengths == 1) & (steps.settings.update in MEAN_UPDATES)
+    return np.select(
+        [~np.isnan(steps.uncertainty), empty, unknown, too_short, negative.any(axis=(-2, -1))],
+        [
+            "",
+            NO_PART.get(answers.part, ""),
+            "a log-probability, an entropy or an attention weight of this answer is nan",
+            f"update={steps.settings.update!r} needs attention between tokens, and this answer has one token",
+            "confidence falls below 0, where it has no logarithm",
+        ],
+        default="infinite terms cancel",
+    )
+
+
+def why_undefined(
+    settings: Settings,
+    uncertainty: str,
+    *,
+    confidence: np.ndarray,
+    contributions: np.ndarray,
+    collapse: np.ndarray,
+    collapse_shares: np.ndarray,
+) -> Reasons:
+    """The reasons of one answer, given that of its uncertainty."""
+    update = f"update={settings.update!r}"
+    no_confidence = f"{update} has no confidence of tokens" if settings.update in MEAN_UPDATES else ""
+    no_sum = "a median over tokens is not a sum of them" if settings.token_aggregation == "median" else ""
+    no_layer = "a median over layers is no single layer's" if settings.layer_aggregation == "median" else ""
+    no_flow = f"{update} carries no confidence onwards" if settings.update in WITHOUT_ALPHA else ""
+    no_logarithm = "a confidence is 0 or less, where it has no finite logarithm"
+    return Reasons(
+        uncertainty=uncertainty,
+        confidence=_first_if_nan(confidence, no_confidence, uncertainty),
+        contributions=_first_if_nan(contributions, no_confidence, no_sum, no_layer, uncertainty),
+        collapse=_first_if_nan(collapse, no_flow, no_layer, uncertainty, no_logarithm),
+        collapse_shares=_first_if_nan(collapse_shares, no_flow, no_layer, uncertainty, no_logarithm),
+    )
+
+
+def _first_if_nan(values: np.ndarray, *reasons: str) -> str:
+    return next(filter(None, reasons), "") if np.isnan(values).any() else ""
+
+
+NO_INDEX = -1  # in place of a head where all were averaged, or of a layer where none decided
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Score:
+    """The uncertainty of one answer of N tokens, and what it was made of, over the Lw layers of the window.
+
+    `uncertainty`: higher is less sure; nats for the logarithmic aggregations. `settings`: with signal and alpha
+    filled in. `layers`: absolute indices. `heads` (Lw,): the head picked in each, the first of the five for "top5",
+    -1 for "mean". `margins` (Lw,): its mean weight minus the best other head's; nan for "mean" and for one token.
+    `layer_scores` (Lw,): u_l. `layer`: the one that decided, None for mean and median and where the score is nan.
+
+    `signal` (N,); `attention` (Lw, N - 1) of the picked heads on the previous token; `confidence` (Lw, N): c_l(y_i);
+    `sure_confidence` (Lw, N): r, the confidence of a sure model.
+
+    `contributions` (N,) sum to the score. `collapse` (N,) is log r - log c in nats, and `collapse_shares` (N, 2) what
+    signal and attention made of it: the two sum to it. All three are the deciding layer's. The mean over layers
+    lets every layer decide equally, so there they are means over layers; for the median they are undefined.
+    `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan.
+    Undefined is nan, and `reasons` says why.
+    """
+
+    uncertainty: float
+    settings: Settings
+    layers: tuple[int, ...]
+    heads: np.ndarray
+    margins: np.ndarray
+    layer_scores: np.ndarray
+    layer: int | None
+    signal: np.ndarray
+    attention: np.ndarray
+    confidence: np.ndarray
+    sure_confidence: np.ndarray
+    contributions: np.ndarray
+    collapse: np.ndarray
+    collapse_shares: np.ndarray
+    reasons: Reasons
+    span: tuple[int, int]
+
+    def __repr__(self) -> str:
+        """One line: the uncertainty, the layer that gives it, and how many tokens were scored."""
+        tokens = self.span[1] - self.span[0]
+        return f"Score(uncertainty={self.uncertainty:.4g}, layer={self.layer}, {tokens} of {len(self.signal)} tokens)"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scores:
+    """The uncertainty of A answers over the Lw layers of the window; the words are those of `Score`.
+
+    `uncertainty` (A,); `layer` (A,), -1 where `Score.layer` is None; `heads` (A, Lw); `layer_scores` (A, Lw);
+    `reasons` (A,): why an uncertainty is nan, else an empty string.
+    """
+
+    uncertainty: np.ndarray
+    settings: Settings
+    layers: tuple[int, ...]
+    layer: np.ndarray
+    heads: np.ndarray
+    layer_scores: np.ndarray
+    reasons: np.ndarray
+
+    def __repr__(self) -> str:
+        """One line: how many answers, and between which numbers their uncertainty lies."""
+        known = self.uncertainty[~np.isnan(self.uncertainty)]
+        lies = f"from {known.min():.4g} to {known.max():.4g}" if known.size else "all undefined"
+        return f"Scores({len(self.uncertainty)} answers, uncertainty {lies}, {len(self.layers)} layers)"
+
+
+def score(trace: Trace, settings: Settings | None = None) -> Score:
+    """Score one answer; no model is needed. None are the paper's settings for the trace's kind.
+
+    Raises:
+        InvalidInput: not a trace, or settings that do not fit the trace's layers or heads.
+        NotCaptured: the alignment needs attention that the trace lacks.
+    """
+    _require(trace, Trace, "give one trace. For several: score_many(batch(traces)).")
+    settings = _checked(settings)
+    num_tokens = len(trace.answer_ids)
+    span = span_of(trace.thinking, num_tokens, settings.part)
+    found = _score_only(batch([trace], settings.alignment, settings.part), settings)
+    return found if span == (0, num_tokens) else _placed(found, span, num_tokens)
+
+
+def score_arrays(
+    attention: np.ndarray,
+    logprobs: np.ndarray,
+    settings: Settings,
+    *,
+    entropies: np.ndarray | None = None,
+    vocab_size: int | None = None,
+    layer_ids: Sequence[int] | None = None,
+    num_layers: int | None = None,
+) -> Score:
+    """Score one answer from bare arrays: `attention` (L, H, N - 1) on the previous token, `logprobs` (N,) in nats.
+
+    `settings` must name signal and alpha, for there is no kind to look them up for. The entropy signal needs
+    `entropies` (N,) in nats and `vocab_size`, the width of the logits. `layer_ids` (L,) are absolute indices, by
+    default 0 to L - 1, out of `num_layers`. Which query the weights belong to is the caller's choice, so
+    `settings.alignment` has no effect; arrays have no parts, so `settings.part` has none either.
+
+    Raises:
+        InvalidInput: shapes that do not fit, values out of their range, or missing arguments.
+    """
+    settings = _checked(settings)
+    single = batch_of_arrays(
+        attention,
+        logprobs,
+        alignment=settings.alignment,
+        part=settings.part,
+        entropies=entropies,
+        vocab_size=vocab_size,
+        layer_ids=layer_ids,
+        num_layers=num_layers,
+    )
+    return _score_only(single, settings)
+
+
+def score_many(answers: Answers, settings: Settings | None = None) -> Scores:
+    """Score every answer of a batch at once. None are the paper's settings for the kind of its model.
+
+    The batch keeps its head means, so another call, with another alpha for example, reads only the picked heads.
+
+    Raises:
+        InvalidInput: not a batch, or settings that do not fit the batch, its alignment and part included.
+    """
+    _require(answers, Answers, "give a batch: score_many(batch(traces)). For one trace: score(trace).")
+    if isinstance(answers, Blocks):
+        return _in_order(answers, [score_many(one, settings) for one in answers.batches])
+    steps = steps_of(answers, _checked(settings))
+    return Scores(
+        uncertainty=steps.uncertainty,
+        settings=steps.settings,
+        layers=steps.layers,
+        layer=_deciding_layers(steps),
+        heads=_picked_heads(steps),
+        layer_scores=steps.layer_scores,
+        reasons=why_uncertainty(steps, answers),
+    )
+
+
+def _in_order(answers: Blocks, found: Sequence[Scores]) -> Scores:
+    """The scores of every batch in the order of all answers."""
+    names = ("uncertainty", "layer", "heads", "layer_scores", "reasons")
+    arrays: Any = {name: answers.in_order([getattr(one, name) for one in found]) for name in names}
+    return replace(found[0], **arrays)
+
+
+def _checked(settings: Settings | None) -> Settings:
+    if settings is None:
+        return Settings()
+    _require(settings, Settings, "give Settings(...), or None for the paper's.")
+    return settings
+
+
+def _require(given: object, wanted: type | UnionType, todo: str) -> None:
+    if not isinstance(given, wanted):
+        message = f"Got {type(given).__name__}; {todo}"
+        raise InvalidInput(message)
+
+
+def _score_only(single: Batch, settings: Settings) -> Score:
+    """The score of a batch of one answer, and what it was made of."""
+    steps = steps_of(single, settings)
+    settings = steps.settings
+    signal_name, alpha = signal_and_alpha(settings, single.kind)
+    sure_signal = float(signal_of(np.zeros(()), np.zeros(()), single.vocab_size, signal_name))
+    in_layers = collapse_of(steps.signal[0], steps.attention[0], sure_signal, alpha=alpha, update=settings.update)
+    per_token = contributions_of(steps.confidence, steps.counted, settings.token_aggregation)
+
+    layer = int(_deciding_layers(steps)[0])
+    contributions = _over_layers(per_token[0], steps, layer)
+    collapse = _over_layers(in_layers.collapse, steps, layer)
+    shares = _over_layers(in_layers.shares, steps, layer)
+    heads = _picked_heads(steps)[0]
+    return Score(
+        uncertainty=float(steps.uncertainty[0]),
+        settings=settings,
+        layers=steps.layers,
+        heads=heads,
+        margins=margins(steps.head_means[0], heads),
+        layer_scores=steps.layer_scores[0],
+        layer=None if layer == NO_INDEX else layer,
+        signal=steps.signal[0],
+        attention=steps.attention[0],
+        confidence=steps.confidence[0],
+        sure_confidence=in_layers.sure_confidence,
+        contributions=contributions,
+        collapse=collapse,
+        collapse_shares=shares,
+        reasons=why_undefined(
+            settings,
+            str(why_uncertainty(steps, single)[0]),
+            confidence=steps.confidence,
+            contributions=contributions,
+            collapse=collapse,
+            collapse_shares=shares,
+        ),
+        span=(0, int(single.lengths[0])),
+    )
+
+
+def _placed(found: Score, span: tuple[int, int], num_tokens: int) -> Score:
+    """The score of a part in the columns of the whole answer; the others are nan."""
+    start, stop = span
+
+    def widened(values: np.ndarray, axis: int, *, gaps: bool = False) -> np.ndarray:
+        shape = list(values.shape)
+        shape[axis] = num_tokens - gaps
+        wide = np.full(shape, np.nan)
+        if start < stop:
+            np.moveaxis(wide, axis, 0)[start : stop - gaps] = np.moveaxis(values, axis, 0)
+        return wide
+
+    return replace(
+        found,
+        span=span,
+        attention=widened(found.attention, 1, gaps=True),
+        confidence=widened(found.confidence, 1),
+        sure_confidence=widened(found.sure_confidence, 1),
+        signal=widened(found.signal, 0),
+        contributions=widened(found.contributions, 0),
+        collapse=widened(found.collapse, 0),
+        collapse_shares=widened(found.collapse_shares, 0),
+    )
+
+
+def _picked_heads(steps: Steps) -> np.ndarray:
+    """(A, Lw): the head picked in each layer, -1 where all heads were averaged."""
+    first = steps.picked[..., 0]
+    return np.full_like(first, NO_INDEX) if steps.settings.heads == "mean" else first
+
+
+def _deciding_layers(steps: Steps) -> np.ndarray:
+    """(A,): the layer that the maximum over layers took, -1 where no single layer decided."""
+    largest = np.array(steps.layers)[steps.layer_scores.argmax(axis=-1)]
+    decided = ~np.isnan(steps.uncertainty) & (steps.settings.layer_aggregation == "max")
+    return np.where(decided, largest, NO_INDEX)
+
+
+def _over_layers(per_layer: np.ndarray, steps: Steps, layer: int) -> np.ndarray:
+    """Values of the deciding layer, or the mean over layers where all decide equally, out of (Lw, N, ...)."""
+    if layer != NO_INDEX:
+        return per_layer[steps.layers.index(layer)]
+    if steps.settings.layer_aggregation == "mean":
+        with np.errstate(invalid="ignore"):  # inf - inf = nan
+            return per_layer.mean(axis=0)
+    return np.full(per_layer.shape[1:], np.nan)

@@ -1,0 +1,143 @@
+"""The parts of an answer of a reasoning model: its thinking, and the answer proper, each as a trace of its own."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from rauq.trace.trace import Part, Trace
+
+
+def tokens_in(answer_tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> np.ndarray:
+    """Tokens that share a character with one of the spans, each from a first character to before a last: (N,) bool."""
+    ends = np.cumsum([len(text) for text in answer_tokens])
+    starts = ends - [len(text) for text in answer_tokens]
+    inside = np.zeros(len(answer_tokens), dtype=bool)
+    for first, last in spans:
+        inside |= (starts < last) & (ends > first)
+    return inside
+
+
+PROMPT_TOKENS = 16  # as many of the prompt's last tokens can open a thinking part; the longest mark has about five
+
+_THINK = re.compile(rb"(?P<open><think>|\[THINK\])|(?P<close></think>|\[/THINK\])")
+# In the harmony format of gpt-oss, what stands before the message of the final channel is not meant for the user.
+_HARMONY = re.compile(
+    rb"(?P<close><\|channel\|>\s*final\b[^<]*<\|message\|>)|(?P<open><\|channel\|>[^<]*(?:<\|message\|>)?)"
+)
+
+
+def thinking_span(prompt_end: Sequence[bytes], answer: Sequence[bytes]) -> tuple[int, int] | None:
+    """The answer tokens that are thinking, marks included, as (start, stop), stop exclusive; None where none are.
+
+    Arguments are the bytes of the tokens. Thinking starts at the first mark, which only white space may precede, or at
+    token 0 where the prompt ends with an opening mark. It ends with the last closing mark that has an opening one
+    before it, or, where the last opening mark is never closed, with the answer.
+    """
+    return _between(_THINK, prompt_end, answer) or _between(_HARMONY, prompt_end, answer)
+
+
+def _between(marks: re.Pattern[bytes], prompt_end: Sequence[bytes], answer: Sequence[bytes]) -> tuple[int, int] | None:
+    text = b"".join(answer)
+    is_open, start = _is_open_after(marks, b"".join(prompt_end)), 0
+    first = marks.match(text, len(text) - len(text.lstrip()))
+    if not is_open:
+        if first is None:
+            return None
+        is_open, start = True, first.start()
+    stop = len(text)
+    for mark in marks.finditer(text):
+        if mark["open"]:
+            is_open = True
+        elif is_open:
+            is_open, stop = False, mark.end()
+    ends = np.cumsum([len(piece) for piece in answer])
+    first_token = int(np.count_nonzero(ends <= start)) if start else 0
+    return first_token, _token_after(ends, len(text) if is_open else stop)
+
+
+def _token_after(ends: np.ndarray, stop: int) -> int:
+    """The first token after a text that is `stop` bytes long; a text of everything has all tokens."""
+    return len(ends) if stop == ends[-1] else int(np.searchsorted(ends, stop)) + 1
+
+
+def _is_open_after(marks: re.Pattern[bytes], prompt_end: bytes) -> bool:
+    """Whether the prompt ends with an opening mark, but for white space."""
+    found = list(marks.finditer(prompt_end))
+    return bool(found) and bool(found[-1]["open"]) and not prompt_end[found[-1].end() :].strip()
+
+
+NO_PART = MappingProxyType(
+    {
+        "answer": "the model was still thinking when the answer ended, so it has no answer part",
+        "thinking": "this answer has no thinking part",
+    }
+)
+
+
+def span_of(thinking: tuple[int, int] | None, num_tokens: int, part: Part) -> tuple[int, int]:
+    """The tokens of a part of an answer, as (start, stop), stop exclusive; start equals stop where it has none.
+
+    The answer part is what follows the thinking.
+    """
+    if part == "thinking":
+        return thinking or (0, 0)
+    return (thinking[1] if thinking and part == "answer" else 0), num_tokens
+
+
+def part_of(trace: Trace, part: Part) -> Trace | None:
+    """A part of an answer as if it were the whole: what comes before it becomes prompt; None where it has no token.
+
+    `prompt` and `messages` stay those of the whole, so that no thinking is read as a question. Of the extras,
+    `lookback` is kept only for a part that begins the answer: it has one mean over the answer so far, which cannot be
+    split into tokens before the part and tokens in it. `hidden` is kept only for a part that ends the answer, since it
+    is the state of the last token alone; for a part of one token that follows others it is nan, since it would have to
+    be a mean over the prompt. Unknown extras are dropped.
+    """
+    num_tokens = len(trace.answer_ids)
+    start, stop = span_of(trace.thinking, num_tokens, part)
+    if start == stop:
+        return None
+    if trace.thinking is None or part == "all":
+        return trace
+    tokens = slice(start, stop)
+    return replace(
+        trace,
+        thinking=None,
+        stop_reason=trace.stop_reason if stop == num_tokens else "given",
+        prompt_ids=np.concatenate([trace.prompt_ids, trace.answer_ids[:start]]),
+        answer_ids=trace.answer_ids[tokens],
+        answer_tokens=trace.answer_tokens[tokens],
+        pieces=trace.pieces[tokens],
+        logprobs=trace.logprobs[tokens],
+        entropies=trace.entropies[tokens],
+        alternatives=trace.alternatives[tokens],
+        attention=trace.attention[:, :, start : stop + 1],  # row r is the query at position M - 1 + r
+        extras=_extras(trace, start, stop),
+        wrong=tuple(token - start for token in trace.wrong if start <= token < stop),
+    )
+
+
+def answer_text(trace: Trace) -> str:
+    """The answer without thinking and without the text of an end token: what is judged."""
+    answer = part_of(trace, "answer")
+    return "" if answer is None else answer.answer
+
+
+def _extras(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
+    num_tokens, tokens = len(trace.answer_ids), slice(start, stop)
+    kept = {
+        "max_attention": (tokens, tokens),
+        "diagonal": (slice(None), slice(len(trace.prompt_ids) + stop)),
+        "focus": (tokens,),
+    }
+    if stop == num_tokens:
+        kept["hidden"] = ()
+    if start == 0:
+        kept["lookback"] = (slice(None), slice(None), tokens)
+    extras = {name: trace.extras[name][places] for name, places in kept.items() if name in trace.extras}
+    if "hidden" in extras and stop - start == 1 < num_tokens:
+        extras["hidden"] = np.full_like(extras["hidden"], np.nan)
+    return extras

@@ -1,0 +1,276 @@
+"""What one generation left behind: everything that scoring needs, so that no model is needed to score again.
+
+Rows and bands: the query at position M - 1 + r is row r, so row 0 predicts the first answer token and row N is
+the query of the last one. Band k is the weight which that query puts on the key k positions back.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+
+from rauq.errors import InvalidInput, NotCaptured
+from rauq.labels import shortened
+from rauq.trace import file
+from rauq.trace.file import ARRAYS
+from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
+from rauq.trace.sampling import Sampling
+
+NUM_BANDS = 8
+NUM_ALTERNATIVES = 10
+
+Kind = Literal["base", "instruct"]
+StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
+Alignment = Literal["predicting", "own"]
+Part = Literal["answer", "thinking", "all"]
+Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus"]
+
+
+class Alternative(NamedTuple):
+    """One of the most probable next tokens: its id, its decoded text, its log-probability in nats."""
+
+    id: int
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trace:
+    """One prompt and its answer, with log-probabilities and the band of attention (DESIGN sections 3 to 5).
+
+    M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
+    `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
+    0 where the model masks the key, nan before the sequence and in rows that were not captured.
+    `prompt` is the text that was answered: of `messages`, the content of the last one, the user's. `prompt_form` says
+    how the prompt was given; "templated" is a text that had its chat template already, so that none was applied.
+    `template_options` are variables that the chat template was given.
+    `extras` are arrays that were asked for by name (`rauq.trace.trace.extras`); a file may hold others.
+    `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
+    `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
+    exclusive; None where there are none (`rauq.trace.trace.parts`). `sampling` says how the answer was sampled; None: it is
+    greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
+    as Q4_K_M; "" where that is not known, and for weights of another format.
+    The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
+    """
+
+    prompt: str
+    model: str
+    revision: str
+    kind: Kind
+    chat_applied: bool
+    stop_reason: StopReason
+    layers: tuple[int, ...]
+    num_layers: int
+    vocab_size: int
+    prompt_ids: np.ndarray
+    answer_ids: np.ndarray
+    answer_tokens: tuple[str, ...]
+    pieces: tuple[bytes, ...]
+    logprobs: np.ndarray
+    entropies: np.ndarray
+    alternatives: tuple[tuple[Alternative, ...], ...]
+    attention: np.ndarray
+    extras: Mapping[str, np.ndarray] = field(default_factory=dict)
+    wrong: tuple[int, ...] = ()
+    thinking: tuple[int, int] | None = None
+    sampling: Sampling | None = None
+    messages: tuple[Message, ...] = ()
+    prompt_form: PromptForm = "text"
+    template_options: TemplateOptions = field(default_factory=dict)
+    dtype: str = ""
+    quantisation: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self)
+        object.__setattr__(self, "template_options", MappingProxyType(checked_options(self.template_options)))
+        for name in ARRAYS:
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+        extras = {name: _read_only(array) for name, array in self.extras.items()}
+        object.__setattr__(self, "extras", MappingProxyType(extras))
+
+    def __repr__(self) -> str:
+        """One line: which model's answer this is, how it begins, and how large it is."""
+        size = f"{len(self.prompt_ids)} + {len(self.answer_ids)} tokens, {len(self.layers)} layers"
+        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads)"
+
+    @property
+    def answer(self) -> str:
+        """The whole answer as text, end and stop tokens included."""
+        return "".join(self.answer_tokens)
+
+    @property
+    def num_heads(self) -> int:
+        """Query heads a layer, H."""
+        return int(self.attention.shape[1])
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the prompt alone leads to this answer again: each token is the most probable, and none was cut off.
+
+        False for answers that were given, sampled or cancelled.
+        """
+        ended = self.stop_reason in ("eos", "stop", "length")
+        rows = zip(self.answer_ids.tolist(), self.alternatives, strict=True)
+        return ended and all(bool(row) and row[0].id == token for token, row in rows)
+
+    def previous_token_attention(
+        self,
+        alignment: Alignment = "predicting",
+        offset: int = 1,
+        into_prompt: bool = False,  # noqa: FBT001, FBT002 - the interface has it by position too
+    ) -> np.ndarray:
+        """Weight on the `offset`-th preceding token: (L, H, N - 1), column t belonging to answer token t + 1.
+
+        `predicting` reads the query that predicts the token, `own` the token's own query (DESIGN section 4).
+        Columns whose key lies in the prompt are nan unless `into_prompt`.
+
+        Raises:
+            InvalidInput: unknown alignment, or an offset that the band does not reach.
+            NotCaptured: `own` needs the last row, and it was not captured.
+        """
+        first_row, band = _first_row_and_band(alignment, offset, self.attention.shape[3])
+        last_row = first_row + len(self.answer_ids) - 1  # exclusive
+        weights = self.attention[:, :, first_row:last_row, band].copy()
+        if alignment == "own" and weights.shape[2] and np.isnan(self.attention[:, :, -1, 0]).all():
+            message = (
+                "The attention of the last answer token was not captured, and alignment='own' needs it. "
+                "Generate with last_row=True, or score the answer with lm.read."
+            )
+            raise NotCaptured(message)
+        if not into_prompt:
+            weights[:, :, : max(0, band + 1 - first_row)] = np.nan
+        return weights
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes: arrays, and JSON metadata with a schema number."""
+        return file.pack(vars(self))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, name: str = "the file") -> Self:
+        """Read what `to_bytes` gave, and trust none of it: the content may come from anyone.
+
+        Raises:
+            TraceFileError: not a trace, truncated, too large, damaged, or of another schema; the message says which,
+                and calls the content `name`.
+        """
+        file.check_upload(content, name)
+        trace = file.unpack(content, cls._of_fields, name=name)
+        file.check_uploaded(vars(trace), name)
+        return trace
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one .safetensors file, and never a half-written one.
+
+        Raises:
+            InvalidInput: no file can be written there.
+        """
+        file.write(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that `save` wrote; it may be larger than what `from_bytes` takes.
+
+        Raises:
+            TraceFileError: no such file, not a trace, truncated, or of another schema; the message says which.
+        """
+        return file.unpack(file.read(Path(path)), cls._of_fields, name=str(path))
+
+    @classmethod
+    def _of_fields(cls, *, alternatives: Iterable[Iterable[tuple[int, str, float]]], **fields: Any) -> Self:  # noqa: ANN401 - every field has its own type
+        rows = tuple(tuple(Alternative(*entry) for entry in row) for row in alternatives)
+        return cls(alternatives=rows, **fields)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tuple[int, int]:
+    """Row of the second answer token's query, and the band of the key `offset` tokens before it."""
+    if alignment not in get_args(Alignment):
+        message = f"Unknown alignment {alignment!r}; choose one of {', '.join(get_args(Alignment))}."
+        raise InvalidInput(message)
+    first_row, band = (1, offset - 1) if alignment == "predicting" else (2, offset)
+    if offset < 1 or band >= num_bands:
+        largest = num_bands if alignment == "predicting" else num_bands - 1
+        message = f"Offset {offset} is not captured: with alignment={alignment!r} it goes from 1 to {largest}."
+        raise InvalidInput(message)
+    return first_row, band
+
+
+def _check(trace: Trace) -> None:
+    if faults := [*_wrong_shapes(trace), *_wrong_values(trace)]:
+        message = f"These parts make no trace: {'; '.join(faults)}."
+        raise InvalidInput(message)
+
+
+def _wrong_shapes(trace: Trace) -> list[str]:
+    num_tokens = len(trace.answer_ids)
+    num_heads, num_bands = trace.attention.shape[1:4:2] if trace.attention.ndim == 4 else (0, 0)
+    expected = {
+        "answer_tokens": (len(trace.answer_tokens), num_tokens),
+        "pieces": (len(trace.pieces), num_tokens),
+        "alternatives": (len(trace.alternatives), num_tokens),
+        "prompt_ids": (trace.prompt_ids.shape, (trace.prompt_ids.size,)),
+        "answer_ids": (trace.answer_ids.shape, (num_tokens,)),
+        "logprobs": (trace.logprobs.shape, (num_tokens,)),
+        "entropies": (trace.entropies.shape, (num_tokens,)),
+        "attention": (trace.attention.shape, (len(trace.layers), num_heads, num_tokens + 1, num_bands)),
+    }
+    wrong = [f"{name} has shape {got}, not {wanted}" for name, (got, wanted) in expected.items() if got != wanted]
+    empty = [name for name in ("prompt_ids", "answer_ids", "attention") if not getattr(trace, name).size]
+    return wrong + [f"{name} is empty" for name in empty]
+
+
+def _wrong_values(trace: Trace) -> list[str]:
+    integers = {"prompt_ids", "answer_ids"}
+    faults = [
+        f"{name} holds {getattr(trace, name).dtype}"
+        for name in ARRAYS
+        if not np.issubdtype(getattr(trace, name).dtype, np.integer if name in integers else np.floating)
+    ]
+    if list(trace.layers) != sorted(set(trace.layers) & set(range(trace.num_layers))):
+        faults.append(f"layers {trace.layers} are not ascending numbers below {trace.num_layers}")
+    if trace.kind not in get_args(Kind):
+        faults.append(f"kind is {trace.kind!r}")
+    if trace.stop_reason not in get_args(StopReason):
+        faults.append(f"stop_reason is {trace.stop_reason!r}")
+    faults += _wrong_prompt(trace)
+    if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
+        faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
+    if trace.thinking is not None and not _is_span(trace.thinking, len(trace.answer_ids)):
+        faults.append(f"thinking is {trace.thinking!r}, not a tuple of start and stop within the answer")
+    return faults
+
+
+def _is_span(value: object, end: int) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and _are_ascending_numbers(value, end + 1)
+
+
+def _are_messages(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(part, Message) for part in value)
+
+
+def _wrong_prompt(trace: Trace) -> list[str]:
+    if trace.prompt_form not in get_args(PromptForm):
+        return [f"prompt_form is {trace.prompt_form!r}"]
+    if not _are_messages(trace.messages):
+        return [f"messages is {type(trace.messages).__name__}, not a tuple of Message"]
+    if (trace.prompt_form == "messages") != bool(trace.messages):
+        return [f"prompt_form is {trace.prompt_form!r} beside {len(trace.messages)} messages"]
+    if trace.messages and (trace.messages[-1].role, trace.messages[-1].content) != ("user", trace.prompt):
+        return ["prompt is not the user's last message"]
+    return []
+
+
+def _are_ascending_numbers(values: object, end: int) -> bool:
+    if not (isinstance(values, tuple) and all(type(value) is int and 0 <= value < end for value in values)):
+        return False
+    return all(first < second for first, second in pairwise(values))
