@@ -1,4 +1,4 @@
-"""The paper's nine models, by the names of `rauq.checkpoints.kinds`: type, real shape, and what makes a small one of the kind."""
+"""The paper's nine models, by the names of `rauq.checkpoints.kinds`: type, real shape, and what makes a small one."""
 
 LLAMA_8B = {
     **{"vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32},

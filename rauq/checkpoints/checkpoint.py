@@ -102,7 +102,7 @@ class Checkpoint:
     digest: str = ""
 
     @cached_property
-    def tokenizer(self) -> Any:  # noqa: ANN401 - tokenizers have no common type
+    def tokenizer(self) -> Any:
         """The model's tokenizer, read once."""
         return self.read_tokenizer()
 

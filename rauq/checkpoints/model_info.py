@@ -14,7 +14,7 @@ from rauq.trace.messages import option_names
 from rauq.trace.trace import Kind
 
 EMBEDDED = "atlas"
-ATLAS = Path(__file__).parent / "atlas"
+ATLAS = Path(__file__).parents[1] / "atlas"
 
 _BILLION = 10**9
 _MILLION = 10**6
@@ -159,7 +159,7 @@ def _bytes_needed(checkpoint: Checkpoint, dtype: str) -> int | None:
     return None if size is None or packed else size * checkpoint.parameters
 
 
-def _bytes_cache(config: Any, dtype: str, tokens: int) -> int | None:  # noqa: ANN401 - configs have no common type
+def _bytes_cache(config: Any, dtype: str, tokens: int) -> int | None:
     """Bytes of the keys and values of all layers, as if none had a sliding window, which needs less."""
     heads = getattr(config, "num_key_value_heads", None) or getattr(config, "num_attention_heads", None)
     width = getattr(config, "head_dim", None)

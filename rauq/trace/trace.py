@@ -52,7 +52,7 @@ class Trace:
     `extras` are arrays that were asked for by name (`rauq.trace.trace.extras`); a file may hold others.
     `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
     `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
-    exclusive; None where there are none (`rauq.trace.trace.parts`). `sampling` says how the answer was sampled; None: it is
+    exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
     greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
     as Q4_K_M; "" where that is not known, and for weights of another format.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.

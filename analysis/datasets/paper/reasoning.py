@@ -41,10 +41,10 @@ _GSM8K = Form(
 def gsm8k_example(row: Row, asking: Asking) -> Example:
     r"""GSM8k (Cobbe et al., 2021): grade school word problems; the number behind #### is the answer.
 
-    {"question": "Weng earns $12 an hour for babysitting. Yesterday, she just did 50 minutes ... How much did she earn?",
+    {"question": "Weng earns $12 an hour for babysitting. Yesterday, she did 50 minutes ... How much did she earn?",
      "answer": "Weng earns 12/60 = $<<12/60=0.2>>0.2 per minute.\nWorking 50 minutes, she earned ...\n#### 10"}
 
-    Five problems of our own are solved first, step by step on one line, so that a base model stops where it has answered.
+    Five problems of our own are solved first, step by step on one line, so that a base model stops after its answer.
     """
     problem = text_of(row, "question")
     _, mark, number = text_of(row, "answer").rpartition("####")

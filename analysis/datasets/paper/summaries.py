@@ -78,7 +78,7 @@ _XSUM = Form(
 def xsum_example(row: Row, asking: Asking) -> Example:
     """XSum (Narayan et al., 2018): BBC articles with a summary of one sentence.
 
-    {"document": "The full cost of damage in Newton Stewart, one of the areas worst affected, is still being assessed. ...",
+    {"document": "The full cost of damage in Newton Stewart, one of the areas worst affected, is still being ...",
      "summary": "Clean-up operations are continuing across the Scottish Borders ...", "id": "35232142"}
 
     The set itself is a loading script, which no longer runs; the hub keeps it as Parquet in a branch of its own.

@@ -10,7 +10,6 @@ from pages.ui.host.jobs import Branch, Job, Request
 from pages.ui.shared import answers, state, url_state
 from pages.ui.shared.model_form import model_of
 from pages.ui.shared.state import recordings
-from rauq import Trace
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
 from rauq.trace.trace import Trace

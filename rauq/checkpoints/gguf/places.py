@@ -7,7 +7,7 @@ from pathlib import Path
 
 from huggingface_hub import get_session, get_token, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import hf_raise_for_status
+from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]  # documented, and not in __all__
 
 from rauq.checkpoints.folders import CONFIG, gguf_files, is_hub_file
 from rauq.checkpoints.hub import HUB_SECONDS, ask_hub, plain_errors, why_no_hub

@@ -64,7 +64,7 @@ class _Names:
     model: Any
 
     @property
-    def config(self) -> Any:  # noqa: ANN401 - configs have no common type
+    def config(self) -> Any:
         return self.model.config.get_text_config(decoder=True)
 
     def state_dict(self) -> dict[str, torch.Tensor]:

@@ -12,7 +12,7 @@ from rauq.errors import InvalidInput
 from rauq.trace.file import write
 
 _EMBEDDED = "atlas"
-_ATLAS = Path(__file__).parent.parent / "atlas" / "idf.safetensors"
+_ATLAS = Path(__file__).parents[2] / "atlas" / "idf.safetensors"
 _NAME = "idf"
 _LARGEST = 64 * 2**20  # bytes: eight million tokens, thirty times the largest vocabulary
 _AGAIN = "Make it with python -m analysis idf."

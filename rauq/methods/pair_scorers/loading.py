@@ -28,7 +28,7 @@ def load_tagger(name: str = TAGGER) -> Keywords:
     """The judge of keywords that an installed spaCy model or the folder of one is.
 
     A word is a keyword if it belongs to an entity of OntoNotes, or is a noun, a number or a proper name; it is given
-    by its characters, from the first to before the last, and `rauq.trace.parts.tokens_in` finds its tokens. The reference
+    by its characters, from the first to before the last, and `rauq.trace.parts` finds its tokens. The reference
     walks over words and decoded tokens in step instead, and with transformers 5 that walk sees one keyword at most.
 
     Raises:

@@ -193,7 +193,7 @@ def test_a_list_on_one_line_may_have_any_character_anywhere(shift):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
 def test_rows_beyond_the_bound_are_left_out_and_counted(name, monkeypatch):
-    for module in ("csv_file", "json_file", "parquet_file", "table"):
+    for module in ("reading", "table"):
         monkeypatch.setattr(f"analysis.datasets.{module}.MOST_ROWS", 300)
     rows = [{"a": str(n), "b": "x"} for n in range(1000)]
     written = {"a.csv": csv(rows).encode(), "a.jsonl": jsonl(rows).encode(), "a.json": json.dumps(rows).encode()}
@@ -214,8 +214,7 @@ def test_of_a_million_rows_the_first_hundred_thousand_are_read(name, line):
 
 @pytest.mark.parametrize(("name", "line"), LINES)
 def test_rows_beyond_the_bound_take_no_memory(name, line, monkeypatch):
-    for module in ("csv_file", "json_file"):
-        monkeypatch.setattr(f"analysis.datasets.{module}.MOST_ROWS", 100)
+    monkeypatch.setattr("analysis.datasets.reading.MOST_ROWS", 100)
     read_table(line * 100, name)  # what is imported late does not count
     tracemalloc.start()
     try:

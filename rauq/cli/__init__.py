@@ -1,0 +1,1 @@
+"""The command line, and what the command lines of the project share."""

@@ -1,1 +1,0 @@
-"""What some methods ask besides the model itself: entailment, similarity, word classes, word frequencies, facts."""

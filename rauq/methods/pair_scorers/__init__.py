@@ -1,0 +1,1 @@
+"""What some methods ask besides the model: entailment, similarity, word classes, word frequencies, facts."""

@@ -1,0 +1,1 @@
+"""A language model at work: prompts and tokens, generating, reading, sampling."""
