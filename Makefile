@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app test proof check format bench bench-peers atlas chromium clean
+.PHONY: help setup app test robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +33,8 @@ app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 test: setup chromium $(STAMPS)/smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-proof: setup chromium ## What is hard to break, in full: laws, spoilt inputs, hostile text, faults, load
-	OMP_NUM_THREADS=1 $(RUN) tests.proof --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
+robustness: setup chromium ## What is hard to break, in full: laws, spoilt inputs, hostile text, faults, load
+	OMP_NUM_THREADS=1 $(RUN) tests.robustness --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
 
 check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .

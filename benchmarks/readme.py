@@ -17,8 +17,8 @@ INTRODUCTION = """\
 # What was measured
 
 Every figure on this page came out of the command beside it, on the day and the machine that stand below its table.
-`make bench` measures the project itself, `make bench-peers` sets it beside its peers, and `make proof` tries to break
-it. Each keeps its tables in `analysis/evidence/records`, which the page Evidence shows and of which
+`make bench` measures the project itself, `make bench-peers` sets it beside its peers, and `make robustness` tries to
+break it. Each keeps its tables in `analysis/evidence/records`, which the page Evidence shows and of which
 `python -m benchmarks.readme` makes this page; a test holds that nothing here is typed in.
 
 Times are CPU times of one thread where a column does not say otherwise. Two things that are compared take turns in one

@@ -6,7 +6,7 @@ import pytest
 
 from rauq.checkpoints.store import PLACE_VARIABLE
 
-SLOW = {"browser", "proof", "training"}
+SLOW = {"browser", "robustness", "training"}
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -145,11 +145,11 @@ SPEED = (
     Subject(id="gpu", name="On a GPU", command="python -m benchmarks.gpu --record"),
 )
 ROBUSTNESS = (
-    Subject(id="fuzz", name="Fuzzing", command="python -m tests.proof --only fuzz --record"),
-    Subject(id="properties", name="Laws", command="python -m tests.proof --only properties --record"),
-    Subject(id="load", name="Load", command="python -m tests.proof --only load --record"),
-    Subject(id="faults", name="Faults", command="python -m tests.proof --only faults --record"),
-    Subject(id="safety", name="Hostile text", command="python -m tests.proof --only safety --record"),
+    Subject(id="fuzz", name="Fuzzing", command="python -m tests.robustness --only fuzz --record"),
+    Subject(id="properties", name="Laws", command="python -m tests.robustness --only properties --record"),
+    Subject(id="load", name="Load", command="python -m tests.robustness --only load --record"),
+    Subject(id="faults", name="Faults", command="python -m tests.robustness --only faults --record"),
+    Subject(id="safety", name="Hostile text", command="python -m tests.robustness --only safety --record"),
     Subject(id="dependencies", name="Dependencies", command="python -m benchmarks.dependencies --record"),
 )
 SUBJECTS = (MODELS, REFERENCE, *SPEED, *ROBUSTNESS)

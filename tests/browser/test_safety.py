@@ -1,8 +1,8 @@
-"""Hostile text in every place that shows any: `python -m tests.proof --only safety` prints the same."""
+"""Hostile text in every place that shows any: `python -m tests.robustness --only safety` prints the same."""
 
 import pytest
 
-from tests.proof.safety import PLACES, Harm, Place, hosting, looking, visited
+from tests.robustness.safety import PLACES, Harm, Place, hosting, looking, visited
 
 
 @pytest.fixture(scope="module")

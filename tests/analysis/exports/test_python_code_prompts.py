@@ -10,8 +10,8 @@ from rauq.model.loading import wrap
 from rauq.scoring.settings import Settings
 from tests.analysis.exports.test_python_code import constants, loaded, shape, written
 from tests.chat_templates import CHATML, LLAMA3, chat_model
-from tests.rauq.test_thinking import CLOSE, OPEN, QUESTION, A, B, C, thinking_lm
-from tests.rauq.test_trace_messages import conversation_trace
+from tests.rauq.trace.test_thinking import CLOSE, OPEN, QUESTION, A, B, C, thinking_lm
+from tests.rauq.trace.test_trace_messages import conversation_trace
 
 SYSTEM = {"role": "system", "content": "Be brief: \"'''\n\\ {chat} $call \u202e\x00"}
 USER, ASSISTANT = {"role": "user", "content": "Hi\nthere"}, {"role": "assistant", "content": "Hello"}

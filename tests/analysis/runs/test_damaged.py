@@ -1,4 +1,4 @@
-"""Files of a run that somebody else wrote or something spoilt: what `make proof` found, each by itself."""
+"""Files of a run that somebody else wrote or something spoilt: what `make robustness` found, each by itself."""
 
 import io
 import json

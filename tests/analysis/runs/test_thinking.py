@@ -26,7 +26,7 @@ from rauq.trace.parts import part_of
 from rauq.trace.trace import Alignment
 from tests.analysis.runs.conftest import METHODS
 from tests.rauq.methods.evidence import same_letter, shared_words
-from tests.rauq.test_thinking import CLOSE, OPEN, QUESTION, A, B, C, thinking_lm
+from tests.rauq.trace.test_thinking import CLOSE, OPEN, QUESTION, A, B, C, thinking_lm
 from tests.shards import rewrite, without_checksums
 from tests.traces import make_trace
 

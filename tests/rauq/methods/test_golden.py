@@ -1,4 +1,4 @@
-"""Every number that the reference gave for methods other than RAUQ, whose own are in tests/rauq/test_golden.py."""
+"""Every number that the reference gave for methods other than RAUQ; RAUQ's are in tests/rauq/scoring."""
 
 import numpy as np
 import pytest

@@ -1,0 +1,190 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.cli import main
+from analysis.runs.job import read_status
+from analysis.runs.opened import open_run
+from analysis.runs.shard import answers_path
+from analysis.runs.traces import trace
+from analysis.runs.work import load_for
+from pages.ui.runs.words import asked as asked_of
+from rauq.errors import ModelNotFound
+from tests.architectures import save_tiny
+from tests.gguf_files import save_gguf
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(save_tiny(tmp_path_factory.mktemp("model")))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    file = tmp_path_factory.mktemp("data") / "asked.csv"
+    file.write_text("question,answer,right\nWhere?,Oslo,yes\nWhen?,Now\x1b[2J,no\n,Never,no\n")
+    return str(file)
+
+
+COLUMNS = ["--columns", "prompt=question,answer=answer,correct=right"]
+
+
+def test_help_is_quick_and_loads_neither_torch_nor_pandas():
+    code = "import sys\nfrom analysis.cli.main import main\ntry:\n    main(['score', '--help'])\nfinally:\n"
+    code += "    assert not {'torch', 'pandas', 'sklearn', 'plotly'} & set(sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "--resume" in run.stdout
+
+
+def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
+    out = tmp_path / "run"
+    asked = ["score", "--model", model, "--data", table, *COLUMNS, "--out", str(out)]
+    asked += ["--methods", "default", "eigen_score", "--samples", "2", "--seed", "7"]
+    assert main.main(asked) == 0
+    said = capsys.readouterr()
+    assert "Row 3 is left out" in said.err
+    assert "finished: 2 of 2" in said.err
+    for words in ("Answers", "share", "RAUQ", "Mean Token Entropy", "EigenScore", "PRR", "ROC-AUC"):
+        assert words in said.out
+    assert "\x1b" not in said.out + said.err
+    assert open_run(out).answers["quality"].tolist() == [1.0, 0.0]
+    request = open_run(out).manifest.request
+    assert (request.methods[-1], request.samples, request.seed) == ("eigen_score", 2, 7)
+    assert main.main(["score", "--out", str(out), "--resume"]) == 0
+    assert main.main(asked) == 0
+
+
+def test_two_files_are_right_and_wrong_answers(model, tmp_path):
+    for name in ("right", "wrong"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"prompt": "Where?", "answer": name}))
+    files = ["--correct", str(tmp_path / "right.jsonl"), "--incorrect", str(tmp_path / "wrong.jsonl")]
+    assert main.main(["score", "--model", model, *files, "--out", str(tmp_path / "run")]) == 0
+    assert open_run(tmp_path / "run").answers["quality"].tolist() == [1.0, 0.0]
+    assert main.main(["score", "--model", model, *files, "--limit", "1", "--out", str(tmp_path / "less")]) == 0
+    assert len(open_run(tmp_path / "less").answers) == 1
+
+
+@pytest.fixture
+def no_model(monkeypatch):
+    monkeypatch.setattr("analysis.runs.work.load_for", lambda _request: pytest.fail("a model was loaded"))
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "Name the data set with --data"),
+        (["--resume", "--model", "atlas"], "leave out --model"),
+        (["--resume", "--revision", "v1"], "leave out --revision"),
+        (["--data", "atlas", "--limit", "2", "--revision", "v1"], "Got the revision 'v1' of atlas"),
+        (["--correct", "x.csv"], "both --correct and --incorrect"),
+        (["--data", "atlas", "--correct", "x.csv"], "Give either --data"),
+        (["--correct", "x.csv", "--incorrect", "x.csv", "--per-group", "3"], "Give a limit instead"),
+        (["--data", "{table}", "--per-group", "3"], "Give a limit instead"),
+        (["--data", "{table}", "--columns", "prompt"], "give NAME=COLUMN"),
+        (["--data", "{table}", "--columns", "answer=answer"], "prompt among them"),
+        (["--data", "{table}", "--columns", "prompt=question,luck=right"], "give NAME=COLUMN"),
+        (["--data", "{table}", "--columns", "prompt=nothing"], "no column 'nothing'"),
+        (["--data", "atlas", "--limit", "2", "--methods", "luck"], "Unknown method 'luck'"),
+        (["--data", "atlas", "--limit", "2", "--methods", "luq"], "Add --nli microsoft/deberta-large-mnli"),
+        (["--data", "atlas", "--limit", "2", "--samples", "0"], "0 samples of an answer"),
+        (["--resume", "--samples", "3"], "leave out --samples"),
+        (["--resume", "--dtype", "auto"], "leave out --dtype"),
+        (["--data", "atlas", "--limit", "2", "--quality", "taste"], "'taste'"),
+        (["--data", "atlas", "--limit", "2", "--batch-size", "0"], "0 examples in a batch"),
+    ],
+)
+def test_bad_input_is_one_line_before_a_model_loads(arguments, complaint, table, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main.main(["score", "--out", str(out), *(part.format(table=table) for part in arguments)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert complaint in said.err.splitlines()[-1]
+    assert not out.exists()
+
+
+def test_a_revision_is_asked_for(table, tmp_path, monkeypatch):
+    def refuse(request):
+        message = f"{request.model} in {request.revision}"
+        raise ModelNotFound(message)
+
+    monkeypatch.setattr("analysis.runs.work.load_for", refuse)
+    asked = ["score", "--model", "org/name", "--revision", "v1", "--data", table, *COLUMNS]
+    assert main.main([*asked, "--out", str(tmp_path / "run")]) == 1
+    assert read_status(tmp_path / "run").message == "org/name in v1"
+
+
+def test_device_precision_and_kind_reach_the_run(model, table, tmp_path):
+    command = ["score", "--model", model, "--data", table, *COLUMNS]
+    chosen = ["--device", "cpu", "--dtype", "bfloat16", "--kind", "auto"]
+    assert main.main([*command, "--out", str(tmp_path / "run"), *chosen]) == 0
+    manifest = open_run(tmp_path / "run").manifest
+    assert (manifest.request.device, manifest.request.dtype, manifest.request.kind) == ("cpu", "bfloat16", None)
+    assert manifest.answerer.dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("arguments", [["--resume"], ["--data", "no-such-set"]])
+def test_a_known_error_exits_with_1(arguments, tmp_path, capsys):
+    assert main.main(["score", "--out", str(tmp_path / "run"), *arguments]) == 1
+    assert capsys.readouterr().err.startswith("analysis: ")
+
+
+@pytest.fixture
+def asked(model, table, tmp_path):
+    return ["score", "--model", model, "--data", table, *COLUMNS, "--out", str(tmp_path / "run")]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_between_tokens_and_says_how_to_go_on(number, code, asked, capsys, monkeypatch):
+    def load_and_hear(request):
+        os.kill(os.getpid(), number)
+        return load_for(request)
+
+    before = signal.getsignal(number)
+    with monkeypatch.context() as patched:
+        patched.setattr("analysis.runs.work.load_for", load_and_hear)
+        assert main.main(asked) == code
+    assert signal.getsignal(number) == before
+    assert "--resume" in capsys.readouterr().err
+    assert read_status(Path(asked[-1])).state == "stopped"
+    assert main.main(asked) == 0
+
+
+def test_a_report_is_written_into_the_run(asked, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("analysis.report.writing.write_pictures", lambda *_args: "No Chromium was found.")
+    out = tmp_path / "run"
+    assert main.main(asked) == 0
+    capsys.readouterr()
+    assert main.main(["report", str(out)]) == 0
+    said = capsys.readouterr()
+    assert said.out.strip() == str(out / "report" / "index.html")
+    assert said.err == "No Chromium was found.\n"
+    assert (out / "report" / "index.html").exists()
+    assert main.main(["report", str(tmp_path / "none")]) == 1
+
+
+@pytest.mark.parametrize("name", ["models", "models/tiny.gguf", "link"])
+def test_a_gguf_file_is_scored_and_gone_on_with_from_anywhere(name, table, tmp_path, monkeypatch):
+    out, before = tmp_path / "run", tmp_path / "models"
+    before.mkdir()
+    save_gguf(before / "tiny.gguf")
+    (tmp_path / "link").symlink_to(before / "tiny.gguf")
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["score", "--model", name, "--data", table, *COLUMNS, "--out", str(out)]) == 0
+    monkeypatch.chdir("/")
+    scores = open_run(out).answers["rauq"].tolist()
+    answers_path(out, 0).unlink()
+    assert main.main(["score", "--out", str(out), "--resume"]) == 0
+    run = open_run(out)
+    assert run.answers["rauq"].tolist() == scores
+    assert run.manifest.request.model == str(tmp_path / name)
+    assert (trace(run, 0).quantisation, trace(run, 0).dtype) == ("F32", "float32")
+    assert "stored as F32 in a GGUF file; the computation is in float32." in asked_of(run.manifest)

@@ -1,0 +1,286 @@
+import io
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rauq
+from rauq.cli import inspect
+from tests.chat_templates import CHATML
+from tests.gguf_files import save_gguf
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def no_model(monkeypatch):
+    def refuse(*_args, **_kwargs):
+        pytest.fail("a model was loaded")
+
+    monkeypatch.setattr("rauq.model.loading.load_model", refuse)
+
+
+def test_help_is_quick_and_loads_no_torch():
+    code = """
+import sys
+from rauq.cli import main
+try:
+    main(["inspect", "--help"])
+finally:
+    assert "torch" not in sys.modules
+"""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "--save" in run.stdout
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([""], "must not be empty"),
+        (["x", "--answer", ""], "must not be empty"),
+        (["x", "--max-new-tokens", "0"], "--max-new-tokens is 0"),
+        (["x", "--max-new-tokens", "-3"], "--max-new-tokens is -3"),
+        (["x", "--alpha", "1.5"], "alpha is 1.5"),
+        (["x", "--alpha", "nan"], "alpha is nan"),
+        (["x", "--save", "no/such/folder/t.safetensors"], "give a file in a folder that exists"),
+        (["x", "--save", "."], "give a file in a folder that exists"),
+        (["x", "--system", " "], "an empty message of role system"),
+        (["x", "--template-option", "tokenize=false"], "tokenize is reserved"),
+        (["x", "--template-option", "=3"], "the template option ''"),
+        (["x", "--template-option", "budget=Infinity"], "Got inf for the template option budget"),
+        (["x", "--template-option", f"budget={'[' * 100_000}", "--end"], "--end is only for an answer given"),
+        (["x", "--temperature", "0"], "Got temperature=0.0"),
+        (["x", "--top-p", "nan"], "top_p=nan"),
+        (["x", "--top-k", "-1"], "top_k=-1"),
+        (["x", "--seed", "-1"], "seed=-1"),
+        (["x", "--answer", "y", "--seed", "1"], "is not sampled; leave out --temperature"),
+    ],
+)
+def test_bad_input_is_refused_before_a_model_loads(arguments, complaint, capsys):
+    assert inspect.main(["inspect", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert complaint in captured.err
+    assert len(captured.err.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["inspect"],
+        ["nonsense"],
+        ["inspect", "x", "--signal", "luck"],
+        ["inspect", "x", "--alignment", "sideways"],
+        ["inspect", "x", "--part", "half"],
+        ["inspect", "x", "--seed", "lucky"],
+        ["inspect", "x", "--dtype", "int8"],
+        ["inspect", "x", "--kind", "odd"],
+        ["inspect", "x", "--alpha", "much"],
+        ["inspect", "x", "--max-new-tokens", "many"],
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        inspect.main(arguments)
+    assert stop.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["missing-folder", "empty-folder"])
+def test_a_known_error_is_one_line_and_exits_with_1(name, tmp_path, capsys):
+    (tmp_path / "empty-folder").mkdir()
+    assert inspect.main(["inspect", "x", "--model", str(tmp_path / name)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    loading, error = captured.err.splitlines()
+    assert loading == f"Loading {tmp_path / name} ..."
+    assert error.startswith("rauq: ")
+    assert name in error
+
+
+def test_ctrl_c_ends_quietly(monkeypatch, capsys):
+    def interrupt(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rauq.model.loading.load_model", interrupt)
+    assert inspect.main(["inspect", "x"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "rauq: stopped."
+
+
+def test_picture_of_a_generated_answer(model_folder, capsys):
+    assert inspect.main(["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "6"]) == 0
+    captured = capsys.readouterr()
+    assert f"Loading {model_folder} ..." in captured.err
+    assert "Loaded a base model of 6 layers with 4 heads." in captured.err
+    for words in ("Where is Oslo?", "Picked heads", "decides", "Uncertainty", "Confidence collapsed at token"):
+        assert words in captured.out
+    assert "\x1b" not in captured.out
+
+
+def test_json_is_the_score_of_the_saved_trace(model_folder, tmp_path, capsys):
+    file = tmp_path / "trace.safetensors"
+    options = ["--model", model_folder, "--max-new-tokens", "6", "--alpha", "0.4", "--signal", "entropy"]
+    assert inspect.main(["inspect", "Where is Oslo?", *options, "--json", "--save", str(file)]) == 0
+    record = json.loads(capsys.readouterr().out)
+    trace = rauq.Trace.load(file)
+    assert record["prompt"] == trace.prompt == "Where is Oslo?"
+    assert [token["id"] for token in record["tokens"]] == trace.answer_ids.tolist()
+    assert record["uncertainty"] == rauq.score(trace, rauq.Settings(alpha=0.4, signal="entropy")).uncertainty
+    rauq.score(trace, rauq.Settings(alignment="own"))  # a saved trace can be scored in every way
+
+
+@pytest.mark.parametrize("answer", [[], ["--answer", " In Norway."]])
+def test_alignment_reaches_the_score(answer, model_folder, capsys):
+    command = ["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "6", "--json", *answer]
+    records = []
+    for alignment in ("predicting", "own"):
+        assert inspect.main([*command, "--alignment", alignment]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    assert [record["settings"]["alignment"] for record in records] == ["predicting", "own"]
+    assert records[0]["tokens"][0]["logprob"] == records[1]["tokens"][0]["logprob"]
+    assert records[0]["picked_heads"] != records[1]["picked_heads"]
+
+
+def test_a_given_answer_is_scored_and_not_generated(model_folder, capsys):
+    assert (
+        inspect.main(["inspect", "Where is Oslo?", "--model", model_folder, "--answer", " In Norway.", "--json"]) == 0
+    )
+    record = json.loads(capsys.readouterr().out)
+    assert record["answer"] == " In Norway."
+    assert record["stop_reason"] == "given"
+
+
+def test_an_answer_is_drawn_as_the_options_say(model_folder, capsys):
+    command = ["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "5"]
+    drawn = ["--temperature", "3", "--top-p", "0.95", "--seed", "7"]
+    records = []
+    for options in (drawn, drawn, ["--seed", "8", "--top-k", "0"], []):
+        assert inspect.main([*command, *options, "--json"]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    assert records[0] == records[1]
+    assert records[0]["sampling"] == {"temperature": 3, "top_p": 0.95, "top_k": 50, "seed": 7}
+    assert records[2]["sampling"] == {"temperature": 1, "top_p": 1, "top_k": 0, "seed": 8}
+    assert records[3]["sampling"] == {}
+    assert inspect.main([*command, *drawn]) == 0
+    assert "sampled with temperature 3, top-p 0.95, top-k 50, seed 7" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_given_answer_gets_its_end_and_is_scored_in_part(model_folder, capsys):
+    command = ["inspect", "Where?", "--model", model_folder, "--answer", "<think>Hm</think>In Norway.", "--json"]
+    records = {}
+    for options in ([], ["--end"], ["--part", "thinking"], ["--part", "all"]):
+        assert inspect.main([*command, *options]) == 0
+        records[" ".join(options)] = json.loads(capsys.readouterr().out)
+    assert [record["stop_reason"] for record in records.values()] == ["given", "eos", "given", "given"]
+    assert len(records["--end"]["tokens"]) == len(records[""]["tokens"]) + 1
+    assert [record["settings"]["part"] for record in records.values()] == ["answer", "answer", "thinking", "all"]
+    assert len({record["uncertainty"] for record in records.values()}) == 4
+
+
+@pytest.mark.parametrize("prompt", ["x" * 100_000, "bad \udcff byte"])
+def test_bad_prompt_is_refused_by_the_model(prompt, model_folder, capsys):
+    assert inspect.main(["inspect", prompt, "--model", model_folder]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[-1].startswith("rauq: ")
+    assert "Traceback" not in captured.err
+
+
+def test_a_file_that_cannot_be_written_is_bad_input(model_folder, tmp_path, capsys, monkeypatch):
+    def refuse(*_args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    command = ["inspect", "x", "--model", model_folder, "--max-new-tokens", "2", "--save", str(tmp_path / "t")]
+    assert inspect.main(command) == 2
+    assert "cannot be written (Permission denied)" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_survives_a_terminal_without_unicode(model_folder, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert inspect.main(["inspect", "Où est Oslo ?", "--model", model_folder, "--max-new-tokens", "3"]) == 0
+    stream.flush()
+    text = stream.buffer.getvalue().decode("ascii")
+    assert r"O\xf9 est Oslo ?" in text
+
+
+def test_command_runs_as_a_module(model_folder):
+    command = [sys.executable, "-m", "rauq", "inspect", "Where is Oslo?", "--model", model_folder, "--json"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0
+    assert re.fullmatch(r"\{.*\}\n", run.stdout)
+    assert json.loads(run.stdout)["model"] == model_folder
+
+
+def test_a_system_prompt_and_options_reach_the_model(chat_folder, capsys, tmp_path):
+    options = ["--template-option", "enable_thinking=false", "--max-new-tokens", "3", "--save", str(tmp_path / "t")]
+    assert inspect.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--json", *options]) == 0
+    record = json.loads(capsys.readouterr().out)
+    said = [("system", "Be brief."), ("user", "Hi")]
+    assert [(message["role"], message["content"]) for message in record["messages"]] == said
+    assert (record["prompt"], record["prompt_form"]) == ("Hi", "messages")
+    assert record["template_options"] == {"enable_thinking": False}
+    assert rauq.Trace.load(tmp_path / "t").template_options == {"enable_thinking": False}
+    assert inspect.main(["inspect", "Hi", "--model", chat_folder, "--system", "Be brief.", "--answer", "Lo"]) == 0
+    drawn = " ".join(capsys.readouterr().out.split())
+    assert "(instruct, chat template applied to 2 messages) System Be brief. Prompt Hi Answer Lo" in drawn
+
+
+def test_a_prompt_that_has_its_template_is_said(chat_folder, capsys):
+    assert inspect.main(["inspect", CHATML.plain, "--model", chat_folder, "--max-new-tokens", "3"]) == 0
+    captured = capsys.readouterr()
+    assert "The prompt already contains this model's chat template, so none was applied." in captured.err
+    assert "prompt already contains the chat template, none applied" in " ".join(captured.out.split())
+    assert inspect.main(["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3"]) == 0
+    assert "already contains" not in capsys.readouterr().err
+
+
+def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
+    command = ["inspect", "Hi", "--model", chat_folder, "--max-new-tokens", "3", "--json"]
+    for options, found in (
+        ([], ("float32", "instruct")),
+        (["--device", "auto", "--dtype", "auto", "--kind", "auto"], ("float32", "instruct")),
+        (["--device", "cpu", "--dtype", "bfloat16", "--kind", "base"], ("bfloat16", "base")),
+    ):
+        assert inspect.main([*command, *options]) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert (record["dtype"], record["kind"]) == found
+    assert inspect.main([*command, "--device", "abacus"]) == 2
+    assert "There is no device 'abacus' here; choose auto, cpu" in capsys.readouterr().err
+
+
+def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):
+    candidate = rauq.examine(model_folder, device="cpu")
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 2 * candidate.parameters)
+    command = ["inspect", "Where?", "--model", model_folder, "--device", "cpu", "--max-new-tokens", "2"]
+    assert inspect.main(command) == 1
+    advice = re.search(r"choose bfloat16 .* (--dtype \w+) in a shell", capsys.readouterr().err)
+    assert inspect.main([*command, *advice[1].split()]) == 0
+
+
+def test_a_system_prompt_needs_a_chat_template(model_folder, capsys):
+    assert inspect.main(["inspect", "Hi", "--model", model_folder, "--system", "Be brief."]) == 2
+    assert "This model has no chat template, which messages" in capsys.readouterr().err
+
+
+def test_a_gguf_file_is_said_to_give_its_own_weights(tmp_path, capsys):
+    save_gguf(tmp_path / "tiny.gguf")
+    assert inspect.main(["inspect", "Q", "--model", str(tmp_path), "--max-new-tokens", "3"]) == 0
+    captured = capsys.readouterr()
+    for text in (captured.err, captured.out):
+        assert "The weights are stored as F32 in a GGUF file; the computation is in float32." in text

@@ -1,0 +1,73 @@
+"""Inputs by the ten thousand to every place where a stranger's data comes in, and what became of them."""
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from analysis.evidence.record import Bound, Record
+from benchmarks.recording import measured
+from tests.robustness.fuzz_engine import Fuzzed, Surface, fuzz_surface
+from tests.robustness.surfaces_answers import answers, reports
+from tests.robustness.surfaces_links import links_read, pages_opened
+from tests.robustness.surfaces_prompts import prompts
+from tests.robustness.surfaces_runs import run_archives, run_folders
+from tests.robustness.surfaces_traces import trace_files
+from tests.robustness.surfaces_uploads import csv_uploads, json_uploads, parquet_uploads
+
+COUNT = 10_000
+SEED = 6
+
+SURFACES: tuple[Callable[[Path], Surface], ...] = (
+    *(prompts, answers, reports, trace_files, csv_uploads, json_uploads, parquet_uploads),
+    *(run_folders, run_archives, links_read, pages_opened),
+)
+
+
+def fuzz(make: Callable[[Path], Surface], *, count: int, seed: int = SEED) -> Fuzzed:
+    """Put inputs to a surface that is given a folder of its own."""
+    with TemporaryDirectory() as folder:
+        return fuzz_surface(make(Path(folder)), count=count, seed=seed)
+
+
+def record(count: int = COUNT) -> Record:
+    """All surfaces, one a core; what should not have come out goes to stderr, with the input's number."""
+    cores = len(os.sched_getaffinity(0))
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        found = [_told(one) for one in pool.map(partial(fuzz, count=count), SURFACES)]
+    inputs, faults = sum(one.inputs for one in found), sum(len(one.faults) for one in found)
+    return measured(
+        "fuzz",
+        title="Spoilt inputs",
+        about=(
+            "Each place where text or a file of a stranger comes in is given valid inputs that were spoilt: bytes, "
+            "characters, types, shapes, names, nesting, encodings. Accepted ones are looked at as the pages do; any "
+            "other is refused by an error that says why. Whatever else comes out is a fault: another error, a warning, "
+            "a file left half-written, an input that takes more than 10 s. Pages, and whole reports, take long: they "
+            "get fewer inputs, of the same kinds as the texts and the links above them."
+        ),
+        command="python -m tests.robustness --only fuzz --record",
+        columns=("surface", "inputs", "accepted", "refused", "faults", "seconds", "slowest, s"),
+        rows=[
+            (one.surface, one.inputs, one.accepted, one.refused, len(one.faults), one.seconds, one.slowest)
+            for one in found
+        ],
+        bounds=[
+            Bound(
+                text=f"{inputs:,} inputs, and nothing but our own errors came out",
+                met=not faults,
+            )
+        ],
+        finding=f"Of {inputs:,} spoilt inputs to {len(found)} surfaces, {faults} brought out more than our own errors.",
+        packages=("numpy", "pandas", "pyarrow", "safetensors", "streamlit"),
+    )
+
+
+def _told(found: Fuzzed) -> Fuzzed:
+    faults = [f"input {fault.number}:\n{fault.said}\n" for fault in found.faults]
+    sys.stderr.writelines([f"{found.surface}: {found.inputs:,} in {found.seconds:.0f} s\n", *faults])
+    return found

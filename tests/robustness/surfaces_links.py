@@ -1,0 +1,99 @@
+"""Deep links: what a query string says is used, or left out and named; a page opens on whatever it asks for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from urllib.parse import parse_qsl, urlencode
+
+from streamlit.testing.v1 import AppTest
+
+from analysis.quality.measures import measure
+from analysis.runs.library import bundled_folder
+from analysis.runs.opened import open_run
+from pages.ui.answer_sets import query as of_sets
+from pages.ui.host import hosting
+from pages.ui.methods import query as of_methods
+from pages.ui.shared import url_state
+from pages.ui.shared.run_filters import passing
+from rauq.scoring.score import score
+from tests.robustness.fuzz_engine import Surface
+from tests.robustness.fuzz_mutators import hostile_text, spoilt_text
+from tests.traces import make_trace
+
+Query = dict[str, str]
+
+APP = str(Path(__file__).parents[2] / "app.py")
+PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "lesson", "evidence")
+_USUAL: Query = {
+    **{
+        "signal": "entropy",
+        "alpha": "0.5",
+        "alignment": "own",
+        "layers": "2.3",
+        "heads": "2-0.3-1",
+        "update": "product",
+    },
+    **{"token_aggregation": "mean", "layer_aggregation": "median", "layer": "2", "head": "1", "token": "0"},
+    **{"colour": "entropy", "example": "myth", "kept": "x", "wrong": "0.2", "run": "atlas", "number": "3"},
+    **{"from": "methods", "view": "best", "tokens": "fact", "offset": "2", "k": "5", "above": "0.7", "below": "0.3"},
+    **{"metric": "prr", "method": "msp", "methods": "rauq.msp", "table": "update", "published": "1", "group": "places"},
+    **{"quality": "0..1", "length": "1..50", "text": "Oslo", "a": "example:myth", "b": "run:atlas:3", "a_wrong": "0"},
+    **{"b_settings": "own", "b_alpha": "0.1", "branch": "1", "step": "3", "goto": "lesson", "max_new_tokens": "7"},
+}
+_ASKING: Query = {"prompt": "Where is Oslo?", "answer": " In Norway", "model": "some/model", "kind": "base"}
+_VALUES = (
+    *("", "-1", "0", "1", "1024", "9" * 9, "9" * 10, "9" * 5000, "1.5", "1e9", "nan", "٣", "²", "none", "None", "true"),
+    *("0.0.0", "0-0", "1-1.1-1", ".", "..", "1..0", "-1..-0", "../../etc", "/etc/passwd", "run:", "run::", "example:"),
+    *("kept:", "run:atlas:999999999", "all", "middle_five", "max", "top5", "http://127.0.0.1:1/x", "\ud800"),
+)
+
+
+def links_read(_folder: Path) -> Surface:
+    """Query strings, through everything that reads one."""
+    run, trace = open_run(bundled_folder()), make_trace()
+
+    def read(query: Query) -> None:
+        found = url_state.fitted(url_state.read_settings(query).settings, trace).settings
+        again = {name: text for name, text in url_state.written_settings(found, trace.kind).items() if text}
+        assert url_state.fitted(url_state.read_settings(again).settings, trace).wrong == ()
+        asked = url_state.read_asked(query)
+        assert asked is None or 1 <= asked.max_new_tokens <= hosting.MOST_TOKENS
+        url_state.read_wrong(query.get(url_state.WRONG, ""), len(trace.pieces))
+        of_methods.fitted(of_methods.read_asked(query).asked, run)
+        passing(run, of_sets.read_asked(query).asked.filters)
+        of_sets.fitted(of_sets.read_asked(query).asked, run, measure("given").thresholds)
+        address = url_state.link("http://127.0.0.1/inspect", query, trace)
+        assert address is None or len(address) <= url_state.LONGEST
+        score(trace, found)
+
+    return Surface(name="deep links", seeds=[_USUAL | _ASKING], mutate=_spoilt, target=read)
+
+
+def pages_opened(_folder: Path) -> Surface:
+    """Query strings on which a whole page opens; no prompt, since this would load a model."""
+    return Surface(name="pages opened by links", seeds=[_USUAL], mutate=_on_a_page, target=_open, share=0.03)
+
+
+def _open(query: Query) -> None:
+    page = AppTest.from_file(APP, default_timeout=60)
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception, [error.message for error in page.exception]
+
+
+def _on_a_page(usual: Query, rng: Random) -> Query:
+    return _spoilt(usual, rng) | {"goto": rng.choice(PAGES)}
+
+
+def _spoilt(usual: Mapping[str, str], rng: Random) -> Query:
+    """Some of the parameters, most as they may be; what a browser makes of them: no text there is no Unicode."""
+    names = rng.sample(sorted(usual), rng.randint(0, 8))
+    query = {name: usual[name] if rng.random() < 0.4 else _value(usual[name], rng) for name in names}
+    if rng.random() < 0.1:
+        query[hostile_text(rng)] = hostile_text(rng)
+    return dict(parse_qsl(urlencode(query, errors="replace"), keep_blank_values=True))
+
+
+def _value(usual: str, rng: Random) -> str:
+    return rng.choice(_VALUES) if rng.random() < 0.6 else spoilt_text(usual, rng)

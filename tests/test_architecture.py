@@ -1,0 +1,172 @@
+"""The house stands as designed: arrows, libraries in their rooms, small files, nothing unsafe; and each rule bites."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import architecture
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("pages", "analysis", "rauq", "training", "benchmarks")
+HEAVY = ("torch", "transformers", "sklearn", "pandas", "plotly", "streamlit")
+LINT = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True, no_logo=True))"
+
+# Modules that break the contracts of pyproject.toml, and what import-linter says of each.
+WRONG = {
+    "rauq/wrong_0.py": ("import analysis", "rauq.wrong_0 -> analysis "),
+    "rauq/wrong_1.py": ("def f():\n    from pages.ui.host import cache", "rauq.wrong_1 -> pages.ui.host.cache "),
+    "rauq/wrong_2.py": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import analysis.runs",
+        "rauq.wrong_2 -> analysis.runs ",
+    ),
+    "analysis/wrong_3.py": ("from pages import inspect", "analysis.wrong_3 -> pages.inspect "),
+    "pages/wrong_4.py": ("import training.corpus", "pages.wrong_4 -> training.corpus "),
+    "pages/wrong_5.py": ("import app", "pages.wrong_5 -> app "),
+    "rauq/wrong_6.py": ("from tests import house", "rauq.wrong_6 -> tests "),
+    "benchmarks/wrong_7.py": ("from training import corpus", "benchmarks.wrong_7 -> training.corpus "),
+    "rauq/wrong_8.py": ("import pandas as pd", "rauq.wrong_8 -> pandas "),
+    "rauq/wrong_9.py": ("def f():\n    import torch", "rauq.wrong_9 -> torch "),
+    "rauq/wrong_10.py": ("import streamlit", "rauq.wrong_10 -> streamlit "),
+    "rauq/wrong_11.py": ("from plotly import graph_objects", "rauq.wrong_11 -> plotly "),
+    "analysis/wrong_12.py": ("import streamlit", "analysis.wrong_12 -> streamlit "),
+    "analysis/wrong_13.py": ("import torch.nn", "analysis.wrong_13 -> torch "),
+    "analysis/wrong_14.py": ("import plotly.graph_objects as go", "analysis.wrong_14 -> plotly "),
+    "pages/wrong_15.py": ("import transformers", "pages.wrong_15 -> transformers "),
+    "rauq/wrong_16.py": ("from sklearn import metrics", "rauq.wrong_16 -> sklearn "),
+    "rauq/wrong_17.py": ("import pickle", "rauq.wrong_17 -> pickle "),
+    "analysis/wrong_18.py": ("from joblib import dump", "analysis.wrong_18 -> joblib "),
+    "rauq/wrong_19.py": ("import rauq", "rauq.wrong_19 -> rauq "),
+    "rauq/capture/wrong_20.py": ("from rauq.model import language_model", ".capture -> .model "),
+    "analysis/wrong_21.py": ("import analysis.wrong_22", ".wrong_22 -> .wrong_21 "),
+    "analysis/wrong_22.py": ("def f():\n    from analysis import wrong_21", ".wrong_22 -> .wrong_21 "),
+    "training/wrong_23.py": ("import training.wrong_24", ".wrong_24 -> .wrong_23 "),
+    "training/wrong_24.py": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import training.wrong_23",
+        ".wrong_24 -> .wrong_23 ",
+    ),
+}
+
+
+def read(*folders):
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+@pytest.fixture(scope="module")
+def product():
+    sources = read(*FOLDERS) | {"app.py": (ROOT / "app.py").read_text(encoding="utf-8")}
+    assert "rauq/trace/trace.py" in sources
+    return sources
+
+
+@pytest.fixture(scope="module")
+def lint(product, tmp_path_factory):
+    """Return what import-linter says of the product, and its exit status, once more modules are added to it."""
+
+    def run(added):
+        folder = tmp_path_factory.mktemp("copy")
+        shutil.copy(ROOT / "pyproject.toml", folder)
+        for path, text in (product | added).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+        ran = subprocess.run([sys.executable, "-c", LINT], cwd=folder, check=False, capture_output=True, text=True)
+        return ran.returncode, ran.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def said(lint):
+    return lint({path: source for path, (source, _) in WRONG.items()})[1]
+
+
+def test_contracts_are_kept(lint):
+    status, said = lint({})
+    assert (status, "0 broken" in said) == (0, True), said
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_wrong_import_is_found(path, said):
+    assert WRONG[path][1] in said
+
+
+@pytest.mark.parametrize("rule", [architecture.forbidden, architecture.hidden_torch])
+def test_product_follows(rule, product):
+    assert rule(product) == []
+
+
+def test_no_file_is_long(product):
+    assert architecture.too_long(product | read("tests")) == []
+
+
+def test_no_component_leaves_a_clean_up_to_streamlit():
+    """It would be called for a run that another overtook as well, while the component still stands."""
+    scripts = [path.read_text(encoding="utf-8") for path in (ROOT / "pages").rglob("*.js")]
+    drawing = [script.split("export default function")[1] for script in scripts if "export default function" in script]
+    assert len(drawing) == 3  # components: none is missed
+    for script in drawing:
+        assert "\n  return " not in script.split("\n}\n")[0]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "st.markdown(text, unsafe_allow_html=True)",
+        "load(name, trust_remote_code=True)",
+        "load(name, trust_remote_code=flag)",
+        "np.load(path, allow_pickle=True)",
+        "torch.load(path, weights_only=True)",
+    ],
+)
+def test_forbidden_construct_is_found(source):
+    assert len(architecture.forbidden({"rauq/model/loading.py": source})) == 1
+
+
+@pytest.mark.parametrize("source", ["import training.corpus", "from tests import house", "import torch", "import app"])
+def test_wrong_import_of_the_app_is_found(source):
+    assert len(architecture.forbidden({"app.py": source})) == 1
+    assert (
+        architecture.forbidden({"app.py": "import streamlit as st\nfrom pages import ui\nimport analysis, rauq"}) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "faults"),
+    [
+        ("from safetensors.torch import save", 1),
+        ("def f():\n    import safetensors.torch", 1),
+        ("import torch\nfrom safetensors.torch import save", 0),
+        ("from safetensors.numpy import save", 0),
+    ],
+)
+def test_torch_behind_safetensors_is_found(source, faults):
+    assert len(architecture.hidden_torch({"rauq/trace/trace.py": source})) == faults
+
+
+def test_converter_alone_may_read_pickled_weights():
+    assert architecture.forbidden({"analysis/quality/convert.py": "torch.load(path, weights_only=True)"}) == []
+
+
+def test_long_file_is_found():
+    assert architecture.too_long({"rauq/score.py": "x = 1\n" * 500}) == []
+    assert len(architecture.too_long({"rauq/score.py": "x = 1\n" * 501})) == 1
+
+
+def loaded_after(statement):
+    """Which heavy packages a fresh interpreter holds after the statement."""
+    code = f"{statement}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def test_loaded_after_sees_a_heavy_import():
+    assert loaded_after("import pandas") == ["pandas"]
+
+
+@pytest.mark.parametrize("statement", ["import rauq", "from rauq import Trace, score", "import rauq.__main__"])
+def test_scoring_loads_nothing_heavy(statement):
+    assert loaded_after(statement) == []
