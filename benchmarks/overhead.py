@@ -54,13 +54,13 @@ class PlainFeed:
         self.cached, self.kept, self.rows, self.batch = CachedModel(model, padding), kept, 0, len(padding)
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
-        """See `rauq.capture.session.Feed`."""
+        """See `rauq.capture.session.CaptureSession`."""
         self.rows += tail
         logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
         return logits
 
     def repeat(self, times: int) -> None:
-        """See `rauq.capture.session.Feed`."""
+        """See `rauq.capture.session.CaptureSession`."""
         self.batch *= times
         self.cached.repeat(times)
 
@@ -71,7 +71,7 @@ class PlainFeed:
 
 def without_capture(lm: LanguageModel) -> LanguageModel:
     """The same model, whose answers have no attention."""
-    return replace(lm, feed_type=cast("Any", PlainFeed), layers=(0,), num_heads=1)
+    return replace(lm, session_type=cast("Any", PlainFeed), layers=(0,), num_heads=1)
 
 
 def ways_of(method: str) -> tuple[Way, ...]:

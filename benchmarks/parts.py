@@ -15,7 +15,7 @@ from torch import Tensor
 from benchmarks.paired import Ratio, ratio
 from rauq import LanguageModel, Trace, score
 from rauq.capture.logits import LogitsBuffer, TokenStatistics
-from rauq.capture.session import TappedFeed
+from rauq.capture.session import TappedSession
 from rauq.model.generation import build_trace
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
 def parts(lm: LanguageModel, ids: Sequence[int], *, new_tokens: int) -> Parts:
     """Answer a prompt greedily, as `LanguageModel.generate` does, and score the answer."""
     clock = partial(timed, device=lm.device)
-    feed, buffer, answer = TappedFeed(lm.model, [0]), LogitsBuffer(), []
+    feed, buffer, answer = TappedSession(lm.model, [0]), LogitsBuffer(), []
     steps = statistics = 0.0
     logits = feed.feed(torch.tensor([ids], device=lm.device), tail=1)
     for place in range(new_tokens):
@@ -58,7 +58,7 @@ def parts(lm: LanguageModel, ids: Sequence[int], *, new_tokens: int) -> Parts:
 @torch.inference_mode()
 def recorder(lm: LanguageModel, ids: Sequence[int], *, pairs: int) -> Ratio:
     """Steps of one generation in pairs, one of each with the recorder on, in random order: on / off."""
-    feed, token = TappedFeed(lm.model, [0]), torch.tensor([[7]], device=lm.device)
+    feed, token = TappedSession(lm.model, [0]), torch.tensor([[7]], device=lm.device)
     feed.feed(torch.tensor([ids], device=lm.device), tail=1)
     step = {True: feed.feed, False: feed.cached.forward}
     seconds: dict[bool, list[float]] = {True: [], False: []}

@@ -26,7 +26,7 @@ from rauq.trace.messages import Message
 from rauq.trace.trace import Alternative, Trace
 
 if TYPE_CHECKING:
-    from rauq.checkpoints.model_info import Candidate, examine
+    from rauq.checkpoints.model_info import ModelInfo, inspect_model
     from rauq.methods.evaluate import evaluate
     from rauq.methods.method import Method, Uncertainty
     from rauq.methods.pair_scorers.classifiers import load_nli, load_similarity
@@ -43,7 +43,6 @@ __all__ = [
     "METHODS",
     "Alternative",
     "Batch",
-    "Candidate",
     "Failure",
     "Installed",
     "InvalidInput",
@@ -51,6 +50,7 @@ __all__ = [
     "LanguageModel",
     "Message",
     "Method",
+    "ModelInfo",
     "ModelNotFound",
     "NonFiniteLogits",
     "NotCaptured",
@@ -66,7 +66,7 @@ __all__ = [
     "batch",
     "cached_models",
     "evaluate",
-    "examine",
+    "inspect_model",
     "installed_models",
     "load_idf",
     "load_judges",
@@ -83,13 +83,13 @@ __all__ = [
 
 _AT_FIRST_USE = {
     "METHODS": "rauq.methods.table",
-    "Candidate": "rauq.checkpoints.model_info",
+    "ModelInfo": "rauq.checkpoints.model_info",
     "Judges": "rauq.methods.pair_scorers.judges",
     "LanguageModel": "rauq.model.language_model",
     "Method": "rauq.methods.method",
     "Uncertainty": "rauq.methods.method",
     "evaluate": "rauq.methods.evaluate",
-    "examine": "rauq.checkpoints.model_info",
+    "inspect_model": "rauq.checkpoints.model_info",
     "load_idf": "rauq.methods.pair_scorers.idf",
     "load_judges": "rauq.methods.pair_scorers.loading",
     "load_model": "rauq.model.loading",

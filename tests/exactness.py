@@ -17,7 +17,7 @@ import torch
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.recording import finish, measured, parser
 from rauq.capture.check import EXACT
-from rauq.capture.session import CachedModel, StepwiseFeed
+from rauq.capture.session import CachedModel, StepwiseSession
 from rauq.capture.witness import band_of_matrix, eager
 from rauq.model.language_model import LanguageModel
 from rauq.trace.trace import Trace
@@ -110,7 +110,7 @@ def answered(lm: LanguageModel, ids: list[list[int]], **options) -> list[Trace]:
 def row(architecture: Architecture) -> tuple[Cell, ...]:
     """The architecture's row of the record."""
     lm = tiny_language_model(architecture)
-    taken = "step by step" if lm.feed_type is StepwiseFeed else "from queries and keys"
+    taken = "step by step" if lm.session_type is StepwiseSession else "from queries and keys"
     return (
         architecture.name,
         taken,

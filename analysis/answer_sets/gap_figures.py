@@ -7,8 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.answer_sets.captions import signed
 from analysis.answer_sets.gaps import Gaps, HeadGaps
+from analysis.answer_sets.sentences import signed
 from analysis.figures import QUIET, Look, axis_look, finish, layout_look, outcomes, series, text_colour, words_instead
 from analysis.stats import Intervals
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from analysis.datasets import table as dataset_table
 from analysis.datasets.reading import read_file
-from rauq.checkpoints.model_info import find_candidate
+from rauq.checkpoints.model_info import find_model_info
 from rauq.cli.commands import DONE
 from rauq.errors import InvalidInput
 from rauq.labels import running
@@ -17,7 +17,7 @@ from rauq.model.tokens import Tokens
 
 def count(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code; of the model only config and tokenizer are read."""
-    checkpoint, _ = find_candidate(options.model, device="cpu", dtype="auto", revision=None, kind=None)
+    checkpoint, _ = find_model_info(options.model, device="cpu", dtype="auto", revision=None, kind=None)
     tokens = Tokens(checkpoint.tokenizer)
     documents = _lines(options.documents) if options.documents.suffix == ".txt" else _cells(options)
     idf = idf_of(

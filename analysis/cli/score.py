@@ -283,9 +283,10 @@ def _kind(options: argparse.Namespace, model: str) -> Kind:
     chosen: Kind | None = model_options(options)["kind"]
     if chosen or options.data.partition("=")[0] not in PAPER_SETS:
         return chosen or "base"
-    from rauq.checkpoints.model_info import examine
 
-    return examine(model, revision=options.revision).kind
+    from rauq.checkpoints.model_info import inspect_model
+
+    return inspect_model(model, revision=options.revision).kind
 
 
 def _columns(text: str) -> Columns:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from analysis.answer_sets.captions import joined
+from analysis.answer_sets.sentences import joined
 from analysis.evidence.record import Record
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis.answer_sets.captions import joined, left_out, signed
+from analysis.answer_sets.sentences import joined, left_out, signed
 from analysis.methods.ablations import Ablated, Sweep
 from analysis.methods.agreement import Disagreement, MethodAgreement
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.answer_sets import captions
-from analysis.answer_sets.captions import joined
+from analysis.answer_sets import sentences as answer_set_sentences
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
@@ -13,8 +12,9 @@ from analysis.answer_sets.figures import (
     separation_map,
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.sentences import joined
 from analysis.figures import UNCERTAINTY
-from analysis.methods import sentences
+from analysis.methods import sentences as method_sentences
 from analysis.methods.comparison import name_of
 from analysis.methods.figures import (
     agreement_map,
@@ -71,10 +71,10 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
                 f"methods-{one.metric.replace('_', '-')}",
                 f"Methods by {METRICS[one.metric]}",
                 joined(
-                    sentences.comparison_sentence(one.methods, one.overall, metric=one.metric),
-                    sentences.overall_note(one),
-                    sentences.undefined_sentence(one.methods, one.overall),
-                    sentences.intervals_caption(one),
+                    method_sentences.comparison_sentence(one.methods, one.overall, metric=one.metric),
+                    method_sentences.overall_note(one),
+                    method_sentences.undefined_sentence(one.methods, one.overall),
+                    method_sentences.intervals_caption(one),
                 ),
                 method_intervals(one.methods, one.overall, metric=one.metric),
             )
@@ -85,7 +85,8 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
                 f"paired-{one.metric.replace('_', '-')}",
                 f"{name_of(one.paired.base)} minus other methods, {METRICS[one.metric]}",
                 joined(
-                    sentences.paired_sentence(one.paired.overall, one.paired.base), sentences.paired_caption(one.paired)
+                    method_sentences.paired_sentence(one.paired.overall, one.paired.base),
+                    method_sentences.paired_caption(one.paired),
                 ),
                 paired_differences(one.paired.base, one.paired.methods, one.paired.overall, metric=one.metric),
             )
@@ -93,7 +94,10 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
             if one.paired is not None
         ),
         Drawing(
-            "rejection", "Rejection", sentences.rejections_caption(found.rejections), rejection_curves(found.rejections)
+            "rejection",
+            "Rejection",
+            method_sentences.rejections_caption(found.rejections),
+            rejection_curves(found.rejections),
         ),
     )
 
@@ -105,8 +109,8 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
                 f"alpha-{one.signal}",
                 f"RAUQ over alpha: {one.signal}",
                 joined(
-                    sentences.sweep_sentence(one, one.groups[0]),
-                    sentences.best_alpha_sentence(one, one.groups[0]),
+                    method_sentences.sweep_sentence(one, one.groups[0]),
+                    method_sentences.best_alpha_sentence(one, one.groups[0]),
                 ),
                 alpha_sweep(one),
             )
@@ -117,7 +121,7 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
             Drawing(
                 f"control-{own[0].tokens}",
                 "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact's tokens?",
-                f"{sentences.control_sentence(own[0])} {sentences.control_caption(own)}",
+                f"{method_sentences.control_sentence(own[0])} {method_sentences.control_caption(own)}",
                 control_differences(own),
             )
             for own in found.controls
@@ -136,7 +140,7 @@ def _answers(found: MethodResults) -> tuple[Drawing, ...]:
         Drawing(
             "agreement-of-methods",
             "Agreement of methods",
-            sentences.agreement_sentence(found.agreement, base=found.method),
+            method_sentences.agreement_sentence(found.agreement, base=found.method),
             agreement_map(found.agreement),
         ),
     )
@@ -154,19 +158,19 @@ def _papers(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "best-and-worst",
             f"Best and worst answers, layer {layer}",
-            captions.best_and_worst_caption(found.shown, layer, tokens=tokens),
+            answer_set_sentences.best_and_worst_caption(found.shown, layer, tokens=tokens),
             best_and_worst_map(found.shown, texts),
         ),
         Drawing(
             "correct-and-incorrect",
             f"Correct and incorrect answers, layer {layer}",
-            captions.gap_caption(found.gaps, found.row, found.thresholds, tokens=tokens),
+            answer_set_sentences.gap_caption(found.gaps, found.row, found.thresholds, tokens=tokens),
             gap_distributions(found.gaps, found.row),
         ),
         Drawing(
             "quality-by-attention",
             f"Quality and attention, layer {layer}",
-            captions.bins_caption(found.bins, found.correlations),
+            answer_set_sentences.bins_caption(found.bins, found.correlations),
             quality_bins_chart(found.bins, title="attention of the picked head"),
         ),
         Drawing(
@@ -192,7 +196,7 @@ def _over_layers(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "layer-gaps",
             "Correct minus incorrect, every layer",
-            captions.sides_sentence(found.gaps.picked, found.row, found.thresholds),
+            answer_set_sentences.sides_sentence(found.gaps.picked, found.row, found.thresholds),
             gap_lines(found.gaps, layers, name="layer"),
         ),
     )
@@ -204,9 +208,9 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "picked-heads",
             "Picked heads",
-            captions.joined(
-                captions.picked_heads_caption(found.picked),
-                captions.agreement_caption(found.agreement),
+            answer_set_sentences.joined(
+                answer_set_sentences.picked_heads_caption(found.picked),
+                answer_set_sentences.agreement_caption(found.agreement),
                 found.picks_note,
             ),
             picked_heads_map(found.picked),
@@ -214,13 +218,13 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "separation",
             "Heads that separate correct from incorrect",
-            captions.separation_caption(found.separation, layers),
+            answer_set_sentences.separation_caption(found.separation, layers),
             separation_map(found.separation, layers),
         ),
         Drawing(
             "score-meaning",
             "What a score means",
-            captions.calibration_caption(found.calibration),
+            answer_set_sentences.calibration_caption(found.calibration),
             calibration_chart(found.calibration),
         ),
     )

@@ -7,7 +7,6 @@ import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
 from analysis.answer_sets.calibration import Calibration, calibrate
-from analysis.answer_sets.captions import picks_note
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.heads import (
     Agreement,
@@ -19,6 +18,7 @@ from analysis.answer_sets.heads import (
     separation,
 )
 from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
+from analysis.answer_sets.sentences import picks_note
 from analysis.answer_sets.sides import sides
 from analysis.methods.ablations import Ablated, Sweep, ablate, ablations, sweep
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement

@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis import paper
 from analysis.answer_sets import tables as answer_set_tables
-from analysis.answer_sets.captions import joined
+from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
 from analysis.exports.numbers import as_text
 from analysis.methods import sentences

@@ -1,6 +1,6 @@
 """Feed tokens to a model with a cache, and keep the attention band of the rows that matter.
 
-Two ways, one interface: `TappedFeed` records the calls of the attention interface; `StepwiseFeed` is for models
+Two ways, one interface: `TappedSession` records the calls of the attention interface; `StepwiseSession` is for models
 outside it, which return the weights of one query at a time. Neither ever holds a T x T tensor.
 """
 
@@ -22,7 +22,7 @@ from rauq.trace.trace import NUM_BANDS
 _FLUSH_BYTES = 16 << 20  # queries that may wait; the band made of them is a hundred times smaller
 
 
-class Feed(Protocol):
+class CaptureSession(Protocol):
     """What generation needs of a model: tokens in, logits out, and in the end the band and the extras."""
 
     kept: Kept
@@ -87,7 +87,7 @@ class CachedModel:
         return options
 
 
-class TappedFeed:
+class TappedSession:
     """Records queries and keys of the attention interface; the band is computed in blocks."""
 
     def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
@@ -107,7 +107,7 @@ class TappedFeed:
         self.blocks: list[Tensor] = []
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
-        """See `Feed`."""
+        """See `CaptureSession`."""
         self.step.begin(tail, ids.shape[1])
         with tap.recording(self.recorders):
             logits: Tensor = self.cached.forward(ids, tail=tail).logits[:, -tail:]
@@ -118,7 +118,7 @@ class TappedFeed:
         return logits
 
     def repeat(self, times: int) -> None:
-        """See `Feed`."""
+        """See `CaptureSession`."""
         self._flush()
         self.blocks = [block.repeat_interleave(times, dim=0) for block in self.blocks]
         self.kept.repeat(times)
@@ -127,7 +127,7 @@ class TappedFeed:
             record.repeat(times)
 
     def band(self) -> Tensor:
-        """See `Feed`."""
+        """See `CaptureSession`."""
         self._flush()
         return torch.cat(self.blocks, dim=3)
 
@@ -182,7 +182,7 @@ def _with_prompt(record: LayerRecord, diagonal: Diagonal) -> tap.Recorder:
     return note
 
 
-class StepwiseFeed:
+class StepwiseSession:
     """One query at a time with `output_attentions`, after a plain prefill: (B, H, 1, T) is the largest tensor."""
 
     def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
@@ -193,20 +193,20 @@ class StepwiseFeed:
         self.layers: tuple[int, ...] = ()
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
-        """See `Feed`."""
+        """See `CaptureSession`."""
         with tap.recording(self.recorders):
             if ids.shape[1] > tail:
                 self._feed_before(ids[:, :-tail])
             return torch.cat([self._row(column) for column in ids[:, -tail:].split(1, dim=1)], dim=1)
 
     def repeat(self, times: int) -> None:
-        """See `Feed`."""
+        """See `CaptureSession`."""
         self.kept.repeat(times)
         self.cached.repeat(times)
         self.rows = [row.repeat_interleave(times, dim=0) for row in self.rows]
 
     def band(self) -> Tensor:
-        """See `Feed`."""
+        """See `CaptureSession`."""
         return torch.stack(self.rows, dim=3)
 
     def _feed_before(self, ids: Tensor) -> None:

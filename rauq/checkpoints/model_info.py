@@ -21,7 +21,7 @@ _MILLION = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class ModelInfo:
     """A model that could be loaded.
 
     `architecture` is the name of its class, `why_kind` what its kind was read from. `bytes_needed` are those of its
@@ -55,7 +55,7 @@ class Candidate:
         return self.bytes_needed + (self.bytes_cache or 0) <= self.bytes_free
 
 
-def examine(
+def inspect_model(
     name: str | os.PathLike[str] = EMBEDDED,
     *,
     device: str = "auto",
@@ -63,7 +63,7 @@ def examine(
     revision: str | None = None,
     kind: Kind | None = None,
     tokens: int = 0,
-) -> Candidate:
+) -> ModelInfo:
     """What `load_model` with the same arguments would load, from config and tokenizer: no weights are read.
 
     Args:
@@ -79,10 +79,10 @@ def examine(
         UnsupportedModel: it is no causal language model, or it needs its own code.
         InvalidInput: unknown device, dtype or kind.
     """
-    return find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind, tokens=tokens)[1]
+    return find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind, tokens=tokens)[1]
 
 
-def find_candidate(
+def find_model_info(
     name: str | os.PathLike[str],
     *,
     device: str,
@@ -90,8 +90,8 @@ def find_candidate(
     revision: str | None,
     kind: Kind | None,
     tokens: int = 0,
-) -> tuple[Checkpoint, Candidate]:
-    """A model's checkpoint, and what is known of it; arguments and errors are those of `examine`."""
+) -> tuple[Checkpoint, ModelInfo]:
+    """A model's checkpoint, and what is known of it; arguments and errors are those of `inspect_model`."""
     name = os.path.expanduser(name)  # noqa: PTH111 - a Path would change the name of a hub model
     _check_choices(name, dtype=dtype, revision=revision, kind=kind)
     embedded = name == EMBEDDED
@@ -102,7 +102,7 @@ def find_candidate(
     names = facts.names if facts else name
     found = KindAndReason(kind, "your choice") if kind else kind_of(names, checkpoint)
     text = checkpoint.config.get_text_config(decoder=True)
-    return checkpoint, Candidate(
+    return checkpoint, ModelInfo(
         name=name,
         architecture=type(checkpoint.skeleton).__name__,
         kind=found.kind,
@@ -121,7 +121,7 @@ def find_candidate(
     )
 
 
-def refuse_if_too_large(candidate: Candidate) -> None:
+def refuse_if_too_large(candidate: ModelInfo) -> None:
     """Say what is needed, what is free and what would fit, before memory runs out.
 
     Raises:
@@ -132,7 +132,7 @@ def refuse_if_too_large(candidate: Candidate) -> None:
         raise OutOfMemory(message)
 
 
-def takes_less(candidate: Candidate) -> str:
+def takes_less(candidate: ModelInfo) -> str:
     """For an error: what its weights take and what is free, where that is known, and what takes less."""
     needed, free = candidate.bytes_needed, candidate.bytes_free
     if needed is None or free is None:
@@ -180,7 +180,7 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
     check_kind(kind)
 
 
-def model_facts(candidate: Candidate) -> str:
+def model_facts(candidate: ModelInfo) -> str:
     """What is known about a model before it is loaded, in one line of numbers."""
     parameters = f", {candidate.parameters / _MILLION:,.1f} million parameters"
     if candidate.bytes_in_file is not None:
@@ -192,7 +192,7 @@ def model_facts(candidate: Candidate) -> str:
     return f"{candidate.architecture}{parameters}{needs}{place}{free}"
 
 
-def candidate_lines(candidate: Candidate, *, tokens: int, beside: bool) -> tuple[str, ...]:
+def model_lines(candidate: ModelInfo, *, tokens: int, beside: bool) -> tuple[str, ...]:
     """What a check says of a model, a line each; `tokens` were asked for; `beside`: jobs use another model."""
     heads = f"{candidate.architecture}: {candidate.num_layers} layers of {candidate.num_heads} heads"
     file = "" if candidate.bytes_in_file is None else f"{size(candidate.bytes_in_file)} in the file"
@@ -210,7 +210,7 @@ def candidate_lines(candidate: Candidate, *, tokens: int, beside: bool) -> tuple
     return tuple(filter(None, found))
 
 
-def _fit(candidate: Candidate, *, beside: bool) -> str:
+def _fit(candidate: ModelInfo, *, beside: bool) -> str:
     """Whether a model fits, where that is known."""
     if candidate.fits is None or candidate.bytes_free is None:
         return ""

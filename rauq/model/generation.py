@@ -12,7 +12,7 @@ from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogit
 
 from rauq.capture.extras import Layout
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
-from rauq.capture.session import Feed
+from rauq.capture.session import CaptureSession
 from rauq.errors import NonFiniteLogits
 from rauq.model.context import Limits, ModelDescription, Prompt
 from rauq.model.tokens import TextStream
@@ -136,13 +136,13 @@ _READ_LOGITS_BYTES = 256 << 20
 class Decoder:
     """What it takes to generate with a model: its description, what it computes in and where, and how to feed it.
 
-    `new_feed` gives a fresh cache and recorder for one batch.
+    `new_session` gives a fresh cache and recorder for one batch.
     """
 
     described: ModelDescription
     dtype: str
     device: torch.device
-    new_feed: Callable[[Layout, Collection[Extra]], Feed]
+    new_session: Callable[[Layout, Collection[Extra]], CaptureSession]
 
 
 @dataclass(eq=False)
@@ -170,7 +170,7 @@ def generate(
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
     ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], decoder.device)
-    feed = decoder.new_feed(_layout(padding, prompts), wanted.names)
+    feed = decoder.new_session(_layout(padding, prompts), wanted.names)
     logits = feed.feed(ids, tail=len(prefix) + 1)
     return _decoded(
         decoder,
@@ -189,7 +189,7 @@ def sample(
     decoder: Decoder, prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
 ) -> list[Trace | NonFiniteLogits]:
     """Draw k answers to one prompt, which is fed once; each draws from a stream of its own."""
-    feed = decoder.new_feed(_layout([0], [prompt]), wanted.names)
+    feed = decoder.new_session(_layout([0], [prompt]), wanted.names)
     logits = feed.feed(torch.tensor([prompt.ids], device=decoder.device), tail=1)
     feed.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
@@ -202,7 +202,7 @@ def read(
     """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
     ids, padding = _left_padded(sequences, decoder.device)
-    feed = decoder.new_feed(_layout(padding, prompts), wanted.names)
+    feed = decoder.new_session(_layout(padding, prompts), wanted.names)
     statistics = _read_statistics(decoder, feed, ids, max(map(len, answers)), idf=_idf(decoder, wanted))
     attention = feed.band().numpy()
     return [
@@ -233,7 +233,7 @@ def or_raise(result: Trace | NonFiniteLogits) -> Trace:
 
 def _decoded(
     decoder: Decoder,
-    feed: Feed,
+    feed: CaptureSession,
     logits: Tensor,
     prompts: Sequence[Prompt],
     *,
@@ -269,7 +269,7 @@ def _traces(
     prompts: Sequence[Prompt],
     answers: Sequence[_Answer],
     statistics: TokenStatistics,
-    feed: Feed,
+    feed: CaptureSession,
     *,
     last_row: bool,
     sampling: Sampling | None,
@@ -351,7 +351,7 @@ def _idf(decoder: Decoder, wanted: Wanted) -> Tensor | None:
 
 
 def _read_statistics(
-    decoder: Decoder, feed: Feed, ids: Tensor, num_tokens: int, *, idf: Tensor | None
+    decoder: Decoder, feed: CaptureSession, ids: Tensor, num_tokens: int, *, idf: Tensor | None
 ) -> TokenStatistics:
     """Statistics (B, num_tokens) of the last tokens of ids (B, T), fed with as many logits at a time as fit."""
     batch, length = ids.shape

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from rauq.arguments import Cancel, is_whole
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout
-from rauq.capture.session import Feed, StepwiseFeed, TappedFeed
+from rauq.capture.session import CaptureSession, StepwiseSession, TappedSession
 from rauq.capture.tap import middle_block
 from rauq.checkpoints.kinds import check_kind
 from rauq.checkpoints.loading import memory_errors, running_takes_less
@@ -43,7 +43,7 @@ class LanguageModel(ModelDescription):
     """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it."""
 
     model: PreTrainedModel
-    feed_type: type[TappedFeed | StepwiseFeed]
+    session_type: type[TappedSession | StepwiseSession]
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
@@ -291,7 +291,7 @@ class LanguageModel(ModelDescription):
                 None if prompt is None else self.encode(prompt).ids,
                 generate=self.generate,
                 vocab_size=self.vocab_size,
-                tapped=self.feed_type is TappedFeed,
+                tapped=self.session_type is TappedSession,
             )
 
     def _wanted(self, extras: Sequence[str], idf: ArrayLike | None) -> Wanted:
@@ -301,10 +301,10 @@ class LanguageModel(ModelDescription):
 
     @property
     def _decoder(self) -> generation.Decoder:
-        return generation.Decoder(described=self, dtype=self.dtype, device=self.device, new_feed=self._new_feed)
+        return generation.Decoder(described=self, dtype=self.dtype, device=self.device, new_session=self._new_feed)
 
-    def _new_feed(self, layout: Layout, extras: Collection[Extra]) -> Feed:
-        return self.feed_type(self.model, layout.begins, Kept(extras, layout))
+    def _new_feed(self, layout: Layout, extras: Collection[Extra]) -> CaptureSession:
+        return self.session_type(self.model, layout.begins, Kept(extras, layout))
 
     @contextmanager
     def _running(self, doing: str) -> Iterator[None]:

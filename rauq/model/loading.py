@@ -11,13 +11,13 @@ from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel
 from rauq.capture import tap
-from rauq.capture.session import StepwiseFeed, TappedFeed
+from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.capture.witness import looks_ahead
 from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.gguf.weights import OnProgress
 from rauq.checkpoints.kinds import kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
-from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_candidate, refuse_if_too_large, takes_less
+from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
 from rauq.errors import RauqError, UnsupportedModel
 from rauq.model.language_model import LanguageModel
 from rauq.model.tokens import Tokens
@@ -55,7 +55,7 @@ def load_model(
         Stopped: cancelled.
         InvalidInput: unknown device, dtype or kind.
     """
-    checkpoint, candidate = find_candidate(name, device=device, dtype=dtype, revision=revision, kind=kind)
+    checkpoint, candidate = find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind)
     refuse_if_too_large(candidate)
     checkpoint = fetched(checkpoint)
     with in_folder(checkpoint, dtype=candidate.dtype, on_progress=on_progress, cancel=cancel) as folder:
@@ -107,7 +107,7 @@ def sha256(path: Path) -> str:
 class _Probe:
     """What two tokens through the model show of it."""
 
-    feed_type: type[TappedFeed | StepwiseFeed]
+    session_type: type[TappedSession | StepwiseSession]
     layers: tuple[int, ...]
     num_heads: int
     vocab_size: int
@@ -122,8 +122,8 @@ def _probed(model: PreTrainedModel) -> _Probe:
     """
     tap.install(model)
     ids = torch.tensor([[0, 1], [0, 2]], device=model.device)
-    for feed_type in (TappedFeed, StepwiseFeed):
-        feed = feed_type(model, [0, 0])
+    for session_type in (TappedSession, StepwiseSession):
+        feed = session_type(model, [0, 0])
         logits = _first_logits(feed, ids)
         if looks_ahead(logits):
             message = f"{type(model).__name__} lets tokens see later ones: it is no causal language model."
@@ -131,13 +131,13 @@ def _probed(model: PreTrainedModel) -> _Probe:
         if feed.layers:
             num_heads = feed.band().shape[2]
             return _Probe(
-                feed_type=feed_type, layers=feed.layers, num_heads=num_heads, vocab_size=int(logits.shape[-1])
+                session_type=session_type, layers=feed.layers, num_heads=num_heads, vocab_size=int(logits.shape[-1])
             )
     message = f"{type(model).__name__} neither uses the attention interface nor returns attention weights."
     raise UnsupportedModel(message)
 
 
-def _first_logits(feed: TappedFeed | StepwiseFeed, ids: torch.Tensor) -> torch.Tensor:
+def _first_logits(feed: TappedSession | StepwiseSession, ids: torch.Tensor) -> torch.Tensor:
     try:
         with memory_errors("trying the model", takes_less=running_takes_less(feed.cached.model)):
             return feed.feed(ids, tail=2)

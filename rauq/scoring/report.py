@@ -1,13 +1,14 @@
-"""One scored answer as plain facts: what a table of heads, a sentence or a JSON object needs."""
+"""One scored answer as plain facts and sentences: what a table of heads, a page or a JSON object needs."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
-from rauq.labels import label, number, running
+from rauq.labels import about_weights, label, number, running
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
 from rauq.trace.parts import part_of, span_of
@@ -342,3 +343,35 @@ def _reason(name: str, value: object, score: Score) -> str:
         "contribution": score.reasons.contributions,
     }
     return reasons[name] or "this token is outside the part that is scored"
+
+
+_LONGEST_PROMPT = 60
+
+
+class Words(NamedTuple):
+    """Whose answer it is, what there is to see in it, and the numbers that say so."""
+
+    source: str
+    headline: str
+    detail: str
+
+
+def words(trace: Trace, score: Score, note: str = "") -> Words:
+    """The words around a scored answer; `note` stands behind its source."""
+    headline, detail = sentence_halves(trace, score)
+    if not why_empty(trace, score.settings.part):
+        detail = f"{detail} {uncertainty_sentence(score)}".rstrip()
+    source = f"{_source(trace)}. {about_weights(trace.quantisation, trace.dtype)}".rstrip()
+    return Words(f"{source} {note}", headline, detail)
+
+
+def _source(trace: Trace) -> str:
+    prompt = running(trace.prompt.strip())
+    if len(prompt) > _LONGEST_PROMPT:
+        prompt = f"…{prompt[-_LONGEST_PROMPT:].partition(' ')[2] or prompt[-_LONGEST_PROMPT:]}"
+    note = prompt_note(trace)
+    chat = f", {note}" if note else ""
+    count = len(trace.pieces)
+    counted = f"{count} token{'' if count == 1 else 's'}, {ending(trace)}"
+    isolated = f"\N{FIRST STRONG ISOLATE}{prompt}\N{POP DIRECTIONAL ISOLATE}"  # a right-to-left prompt stays inside
+    return f"{running(trace.model)} ({trace.kind}{chat}) on “{isolated}”: {counted}"

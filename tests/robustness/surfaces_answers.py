@@ -21,10 +21,10 @@ from analysis.exports.numbers import numbers_csv, picked_heads_csv
 from analysis.exports.python_code import python_code
 from pages.ui.inspect.linked_views.payload import payload
 from pages.ui.shared import url_state
-from pages.ui.shared.words import words
 from rauq import labels
 from rauq.cli import inspect
 from rauq.scoring import report
+from rauq.scoring.report import words
 from rauq.scoring.score import Score, score
 from rauq.scoring.settings import Settings, Update
 from rauq.trace.trace import Alternative, Kind, StopReason, Trace

@@ -6,8 +6,8 @@ from typing import Any, get_args
 import numpy as np
 import streamlit as st
 
-from analysis.answer_sets.captions import picks_note
 from analysis.answer_sets.heads import of_picked
+from analysis.answer_sets.sentences import picks_note
 from analysis.quality.judgement import Thresholds
 from analysis.runs.arrays import Picks, TokenChoice
 from analysis.runs.opened import Run

@@ -4,16 +4,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.captions import (
-    TOKENS,
-    agreement_caption,
-    best_and_worst_caption,
-    bins_caption,
-    picked_heads_caption,
-    separation_caption,
-    sides_sentence,
-)
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
@@ -25,11 +17,19 @@ from analysis.answer_sets.gap_figures import difference_words, gap_distributions
 from analysis.answer_sets.gaps import Gaps, head_gaps
 from analysis.answer_sets.heads import Agreement, PickedHeads, agreement, pick, picked_heads, separation
 from analysis.answer_sets.quality_bins import correlations, quality_bins
+from analysis.answer_sets.sentences import (
+    TOKENS,
+    agreement_caption,
+    best_and_worst_caption,
+    bins_caption,
+    picked_heads_caption,
+    separation_caption,
+    sides_sentence,
+)
 from analysis.answer_sets.sides import groups_note
 from analysis.figures import UNCERTAINTY
 from analysis.runs.shard import OFFSETS
 from analysis.stats import estimate, prr, roc_auc
-from pages.ui.answer_sets import sentences
 from pages.ui.answer_sets.controls import Chosen
 from pages.ui.host import cache
 from pages.ui.shared.errors import printable

@@ -19,9 +19,9 @@ from analysis.two_answers.comparison import (
     why_no_difference,
 )
 from analysis.two_answers.figures import difference_map, overlay
+from analysis.two_answers.sentences import Scores, about_curves, about_heads, about_scales, settings_in_words
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
-from pages.ui.compare.sentences import Scores, about_curves, about_heads, about_scales, settings_in_words
 from pages.ui.compare.strips import growing_strips, pair_of_strips
 from pages.ui.host.jobs import Job
 from pages.ui.shared.errors import show_error

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from analysis import paper
-from analysis.answer_sets.captions import joined
+from analysis.answer_sets.sentences import joined
 from analysis.evidence import sentences
 from analysis.evidence.record import Record
 from analysis.methods.ablations import ablations

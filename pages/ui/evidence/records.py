@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from analysis.answer_sets.captions import joined
+from analysis.answer_sets.sentences import joined
 from analysis.evidence import sentences
 from analysis.evidence.figures import Panel, costs_by_length, differences
 from analysis.evidence.record import (

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from analysis.runs.timings import Cost
     from rauq.arguments import Cancel
     from rauq.checkpoints.gguf.weights import OnProgress
-    from rauq.checkpoints.model_info import Candidate
+    from rauq.checkpoints.model_info import ModelInfo
     from rauq.model.language_model import LanguageModel
 
 
@@ -103,7 +103,7 @@ def model(
         return loaded.model.with_kind(choice.kind)
 
 
-def examine(choice: ModelChoice, *, tokens: int = 0) -> "Candidate":
+def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
     """What is known of a model before it is loaded; after one that is loading, for imports do not bear two threads.
 
     What is free for it includes what the model in memory will give back, unless a job still uses that one.
@@ -113,7 +113,7 @@ def examine(choice: ModelChoice, *, tokens: int = 0) -> "Candidate":
     """
     hosting.check_model(choice)
     with _loaded().lock:
-        candidate, leaving = rauq.examine(**asdict(choice), tokens=tokens), _loaded().model
+        candidate, leaving = rauq.inspect_model(**asdict(choice), tokens=tokens), _loaded().model
     if candidate.bytes_free is None or leaving is None:
         return candidate
     return replace(candidate, bytes_free=candidate.bytes_free + model_queue.bytes_leaving(leaving, choice.device))

@@ -244,7 +244,7 @@ def _model(job: Job) -> "Iterator[LanguageModel]":
     if cache.if_loaded(choice) is None:
         from rauq.checkpoints.model_info import model_facts
 
-        job.stage = f"Loading {model_facts(cache.examine(choice))}"
+        job.stage = f"Loading {model_facts(cache.inspect_model(choice))}"
     raise_if_stopped(job.cancel)
     lm = cache.model(choice, on_progress=partial(_show_progress, job), cancel=job.cancel)
     job.stage = "Waiting for another generation"

@@ -23,9 +23,9 @@ from pages.ui.shared.settings_form import offer_probability
 from pages.ui.shared.state import Shown
 from pages.ui.shared.url_state import FROM, NUMBER, RUN, USUAL_TOKENS, Asked
 from pages.ui.shared.verdicts import verdict
-from pages.ui.shared.words import Words, words
 from rauq.checkpoints.kinds import find_preset
 from rauq.labels import running
+from rauq.scoring.report import Words, words
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
 from rauq.trace.messages import Message

@@ -10,9 +10,9 @@ import streamlit as st
 
 import rauq
 from analysis import paper
-from analysis.answer_sets.captions import joined
 from analysis.answer_sets.figures import quality_bins_chart
 from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.sentences import about_ranking, joined
 from analysis.answer_sets.sides import groups_note
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences
@@ -35,7 +35,6 @@ from analysis.runs.create import about_unknown_methods, options_for
 from analysis.runs.opened import Run
 from analysis.runs.timings import Cost
 from analysis.stats import estimate, prr, roc_auc
-from pages.ui.answer_sets.sentences import about_ranking
 from pages.ui.host import cache
 from pages.ui.methods.controls import Chosen
 from pages.ui.methods.query import ref

@@ -272,7 +272,7 @@ def data_set_of_paper() -> DataSet | None:
 
 def _load(asked: _Asked) -> DataSet | RauqError:
     try:
-        return load(asked.name, kind=asked.model.kind or cache.examine(asked.model).kind)
+        return load(asked.name, kind=asked.model.kind or cache.inspect_model(asked.model).kind)
     except RauqError as error:
         return error
 

@@ -315,7 +315,7 @@ def write_down(data: DataSet, name: str) -> Path:
 def room(data: DataSet) -> str:
     """How much room the run takes at most, and how much there is; the embedded model may be looked at for it."""
     choice = chosen_model()
-    model = cache.examine(choice) if choice.name in hosting.models() else checked(choice)
+    model = cache.inspect_model(choice) if choice.name in hosting.models() else checked(choice)
     if model is None:
         return "How much room it takes depends on the model's layers and heads: check the model to see it."
     tokens = _tokens(data)

@@ -15,7 +15,7 @@ from rauq.labels import running
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from rauq.checkpoints.model_info import Candidate
+    from rauq.checkpoints.model_info import ModelInfo
 
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
@@ -61,9 +61,9 @@ def model_form() -> None:
     if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
         _check(choice)
     if (candidate := checked(choice)) is not None:
-        from rauq.checkpoints.model_info import candidate_lines
+        from rauq.checkpoints.model_info import model_lines
 
-        found = candidate_lines(candidate, tokens=MOST_TOKENS, beside=cache.in_use())
+        found = model_lines(candidate, tokens=MOST_TOKENS, beside=cache.in_use())
         st.text("\n".join(map(running, found)))
 
 
@@ -92,9 +92,9 @@ def model_of(trace: Trace) -> ModelChoice:
     return ModelChoice(name=trace.model, kind=trace.kind)
 
 
-def checked(choice: ModelChoice) -> "Candidate | None":
+def checked(choice: ModelChoice) -> "ModelInfo | None":
     """What is known of a model, where the user has checked it; nothing is looked up."""
-    found: tuple[ModelChoice, Candidate] | None = st.session_state.get(_CHECKED)
+    found: tuple[ModelChoice, ModelInfo] | None = st.session_state.get(_CHECKED)
     return found[1] if found is not None and found[0] == choice else None
 
 
@@ -126,7 +126,7 @@ def _take() -> None:
 def _check(choice: ModelChoice) -> None:
     try:
         with st.spinner("Reading its description"):
-            candidate = cache.examine(choice, tokens=MOST_TOKENS)
+            candidate = cache.inspect_model(choice, tokens=MOST_TOKENS)
     except rauq.RauqError as error:
         show_error(error)
         return

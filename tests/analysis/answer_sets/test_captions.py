@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.answer_sets import captions
+from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
@@ -25,13 +25,13 @@ def all_captions(means, quality):
     correct = np.where(np.isnan(quality), np.nan, quality > 0.5)
     found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
     return [
-        captions.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
-        captions.gap_caption(head_gaps(means, picks, outcome, resamples=20), ROW, Thresholds()),
-        captions.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
-        captions.separation_caption(separation(means, outcome, permutations=9), range(LAYERS)),
-        captions.calibration_caption(calibrate(values, correct, count=9)),
-        captions.picked_heads_caption(picked_heads(picks, range(LAYERS), HEADS)),
-        captions.agreement_caption(found),
+        sentences.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
+        sentences.gap_caption(head_gaps(means, picks, outcome, resamples=20), ROW, Thresholds()),
+        sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
+        sentences.separation_caption(separation(means, outcome, permutations=9), range(LAYERS)),
+        sentences.calibration_caption(calibrate(values, correct, count=9)),
+        sentences.picked_heads_caption(picked_heads(picks, range(LAYERS), HEADS)),
+        sentences.agreement_caption(found),
     ]
 
 
@@ -49,7 +49,7 @@ def test_a_gap_has_both_differences_an_interval_and_its_n():
     means, quality = made_up()
     quality[:2] = 0.5
     gaps = head_gaps(means, pick(means), sides(quality, Thresholds()))
-    caption = captions.gap_caption(gaps, ROW, Thresholds(), tokens="fact")
+    caption = sentences.gap_caption(gaps, ROW, Thresholds(), tokens="fact")
     absolute = gaps.picked.absolute
     assert "over the tokens that carry the fact" in caption
     assert f"+{number(absolute.value[ROW])} (+" in caption
@@ -60,19 +60,19 @@ def test_a_gap_has_both_differences_an_interval_and_its_n():
 def test_the_best_head_is_compared_with_chance():
     means, quality = made_up()
     result = separation(means, sides(quality, Thresholds()), permutations=50)
-    assert "Framed: layer 7 head 2, 1.000: correct answers have more." in captions.separation_caption(
+    assert "Framed: layer 7 head 2, 1.000: correct answers have more." in sentences.separation_caption(
         result, (5, 7, 8, 9)
     )
-    assert captions.separation_caption(result, (5, 7, 8, 9)).count(": beyond chance") == 1
+    assert sentences.separation_caption(result, (5, 7, 8, 9)).count(": beyond chance") == 1
     weak = replace(result, chance=0.6)
-    assert ": not beyond chance" in captions.separation_caption(weak, (5, 7, 8, 9))
+    assert ": not beyond chance" in sentences.separation_caption(weak, (5, 7, 8, 9))
 
 
 def test_groups_that_agree_are_counted_by_layers():
     picks = np.array([[0, 1], [0, 2], [0, 1], [0, 2]])
-    caption = captions.agreement_caption(agreement(picks, list("abab"), (3, 4), 3))
+    caption = sentences.agreement_caption(agreement(picks, list("abab"), (3, 4), 3))
     assert caption == "In 1 of 2 layers the same head is the most frequent in all 2 groups."
-    assert captions.agreement_caption(agreement(picks, list("aaaa"), (3, 4), 3)).startswith("There is one group")
+    assert sentences.agreement_caption(agreement(picks, list("aaaa"), (3, 4), 3)).startswith("There is one group")
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0, np.nan])

@@ -201,7 +201,7 @@ def test_a_check_that_fails_says_why(monkeypatch):
         raise ModelNotFound(message)
 
     monkeypatch.setattr(cache, "if_loaded", lambda _choice: None)
-    monkeypatch.setattr(cache, "examine", refuse)
+    monkeypatch.setattr(cache, "inspect_model", refuse)
     page = checked(open_evidence(view="check"))
     assert not page.exception
     assert page.error[0].value == "No model was loaded"

@@ -61,7 +61,7 @@ class Library:
         self.models.append(weakref.ref(model))
         return model
 
-    def examine(self, *, tokens, **choice):
+    def inspect_model(self, *, tokens, **choice):
         assert tokens == 0
         self._work()
         return Known(choice)
@@ -87,7 +87,7 @@ def loaded(monkeypatch):
 def library(monkeypatch):
     library = Library()
     monkeypatch.setattr(rauq, "load_model", library.load_model, raising=False)
-    monkeypatch.setattr(rauq, "examine", library.examine, raising=False)
+    monkeypatch.setattr(rauq, "inspect_model", library.inspect_model, raising=False)
     yield library
     library.go_on.set()
 
@@ -152,7 +152,7 @@ def test_every_part_of_a_choice_reaches_the_library_and_makes_it_another(change,
     cache.model(choice)
     options = {name: value for name, value in vars(choice).items() if name != "name"}
     assert library.calls[1] == (choice.name, options)
-    assert cache.examine(choice) == Known(vars(choice))
+    assert cache.inspect_model(choice) == Known(vars(choice))
     assert cache.if_loaded(FIRST) is None
 
 
@@ -160,7 +160,7 @@ def test_another_kind_is_a_view_of_the_weights_that_are_loaded(library):
     instruct = replace(FIRST, kind="instruct")
     model = cache.model(instruct)
     assert model == cache.if_loaded(instruct) == (cache.if_loaded(FIRST), "instruct")
-    assert cache.examine(instruct) == Known(vars(instruct))
+    assert cache.inspect_model(instruct) == Known(vars(instruct))
     assert cache.model(FIRST) is model[0]
     assert library.calls == [("first", {"device": "auto", "dtype": "auto", "kind": None})]
 
@@ -181,18 +181,18 @@ def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
 def test_what_is_free_includes_the_model_that_leaves_unless_a_job_uses_it(tmp_path, monkeypatch):
     first, second = folders(tmp_path, "first", "second")
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
-    assert cache.examine(second).bytes_free == 1000
+    assert cache.inspect_model(second).bytes_free == 1000
     with monkeypatch.context() as patched:
         patched.setattr("rauq.checkpoints.loading.free_main_memory", lambda: None)
         model = cache.model(first)
-        assert cache.examine(second).bytes_free is None
-    found = cache.examine(second)
+        assert cache.inspect_model(second).bytes_free is None
+    found = cache.inspect_model(second)
     assert found.bytes_free == 1000 + found.bytes_needed
     assert found.fits
     assert not cache.in_use()
     with model_queue.turn(model, threading.Event()):
         assert cache.in_use()
-        assert cache.examine(second).bytes_free == 1000
+        assert cache.inspect_model(second).bytes_free == 1000
 
 
 @pytest.mark.parametrize("error", [OutOfMemory("no"), ValueError("no")], ids=repr)
@@ -210,7 +210,7 @@ def test_a_load_that_fails_leaves_nothing_and_the_next_one_works(error, library)
     assert cache.model(FIRST) is cache.if_loaded(FIRST)
 
 
-@pytest.mark.parametrize("asking", [cache.model, cache.examine], ids=["load", "examine"])
+@pytest.mark.parametrize("asking", [cache.model, cache.inspect_model], ids=["load", "inspect_model"])
 def test_it_is_busy_until_the_library_is_done_and_nobody_waits_to_hear_so(asking, library):
     assert not cache.busy()
     library.go_on.clear()
@@ -227,7 +227,9 @@ def test_it_is_busy_until_the_library_is_done_and_nobody_waits_to_hear_so(asking
 def test_nothing_is_loaded_or_looked_at_at_the_same_time(library):
     library.go_on.clear()
     with ThreadPoolExecutor(THREADS) as pool:
-        work = [pool.submit((cache.model, cache.examine)[n % 2], (FIRST, SECOND)[n % 3 % 2]) for n in range(THREADS)]
+        work = [
+            pool.submit((cache.model, cache.inspect_model)[n % 2], (FIRST, SECOND)[n % 3 % 2]) for n in range(THREADS)
+        ]
         assert library.begun.wait(SECONDS)
         assert not library.crowded.wait(0.1)  # the others stand before a door that is open to whoever may come in
         library.go_on.set()

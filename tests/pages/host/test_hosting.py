@@ -33,7 +33,7 @@ def nothing_is_read(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(rauq, "load_model", refuse, raising=False)
-    monkeypatch.setattr(rauq, "examine", refuse, raising=False)
+    monkeypatch.setattr(rauq, "inspect_model", refuse, raising=False)
 
 
 def fields(page):
@@ -102,7 +102,7 @@ def test_ones_own_machine_has_the_limits_that_hold_anyway(monkeypatch):
 )
 @pytest.mark.usefixtures("nothing_is_read")
 def test_no_other_model_is_looked_at_or_loaded(choice):
-    for look in (cache.model, cache.examine):
+    for look in (cache.model, cache.inspect_model):
         with pytest.raises(InvalidInput, match="this host offers atlas"):
             look(choice)
     job = started(Request(model=choice, prompt="Where?"))

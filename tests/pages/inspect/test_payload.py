@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pages.ui.inspect.linked_views.payload import MOST_STEPS, payload
-from pages.ui.shared.words import words
+from rauq.scoring.report import words
 from rauq.scoring.score import score
 from tests.traces import make_trace
 

@@ -40,7 +40,7 @@ def asked(monkeypatch):
         message = f"There is no {name}."
         raise ModelNotFound(message)
 
-    monkeypatch.setattr(rauq, "examine", none, raising=False)
+    monkeypatch.setattr(rauq, "inspect_model", none, raising=False)
     return asked
 
 
@@ -88,7 +88,7 @@ def test_every_choice_reaches_the_library(key, value, open_app, asked):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_form_offers_what_the_library_takes(dtype, saved):
-    assert rauq.examine(saved, device="cpu", dtype=dtype).dtype == ("float32" if dtype == "auto" else dtype)
+    assert rauq.inspect_model(saved, device="cpu", dtype=dtype).dtype == ("float32" if dtype == "auto" else dtype)
 
 
 def test_the_embedded_model_takes_no_other_choices(open_app):

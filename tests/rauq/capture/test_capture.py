@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rauq.capture import session as feed_module
-from rauq.capture.session import StepwiseFeed, TappedFeed
+from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.errors import UnsupportedModel
 from rauq.model.language_model import LanguageModel
 from rauq.model.loading import wrap
@@ -50,7 +50,7 @@ def found(lm, single) -> Differences:
 
 def test_reports_the_layers_that_have_attention(lm, architecture):
     assert lm.layers == architecture.layers
-    assert lm.feed_type is (StepwiseFeed if architecture.stepwise else TappedFeed)
+    assert lm.session_type is (StepwiseSession if architecture.stepwise else TappedSession)
     assert lm.num_layers == lm.model.config.num_hidden_layers
 
 

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rauq.capture.extras import Kept, Layout
-from rauq.capture.session import CachedModel, TappedFeed
+from rauq.capture.session import CachedModel, TappedSession
 from rauq.model.language_model import LanguageModel
 from rauq.trace.extras import EXTRAS
 from rauq.trace.trace import Trace
@@ -41,7 +41,7 @@ class _Observed(TorchDispatchMode):
 def test_nothing_is_computed_inside_the_decoding_loop(padding, extras):
     model = tiny_model(named("llama"))
     kept = Kept(extras, Layout(padding, (30,) * len(padding)))
-    tapped, plain = TappedFeed(model, padding, kept), CachedModel(model, padding)
+    tapped, plain = TappedSession(model, padding, kept), CachedModel(model, padding)
     ids = torch.tensor(seeded_prompts(*[30] * len(padding)))
     step = ids[:, :1]
     with torch.inference_mode():
@@ -70,7 +70,7 @@ def test_no_tensor_grows_with_the_square_of_the_prompt(extras):
 
 def test_the_record_of_the_prompt_is_no_view_of_the_whole_prompt():
     model = tiny_model(named("llama"))
-    feed = TappedFeed(model, [0])
+    feed = TappedSession(model, [0])
     with torch.inference_mode():
         feed.feed(torch.tensor(seeded_prompts(200)), tail=1)
     [query] = feed.active[0].queries
@@ -79,7 +79,7 @@ def test_the_record_of_the_prompt_is_no_view_of_the_whole_prompt():
 
 def test_old_keys_of_a_window_are_dropped():
     lm = tiny_language_model(named("mistral-window"), sliding_window=8)
-    feed = TappedFeed(lm.model, [0])
+    feed = TappedSession(lm.model, [0])
     with torch.inference_mode():
         feed.feed(torch.tensor(seeded_prompts(200)), tail=1)
         for token in seeded_prompts(40)[0]:
@@ -117,8 +117,8 @@ def test_threads_on_two_models_and_on_one_do_not_mix():
         _same(trace, expected)
 
 
-def _steps(lm: LanguageModel, ids: list[int]) -> Iterator[TappedFeed]:
-    feed = TappedFeed(lm.model, [0])
+def _steps(lm: LanguageModel, ids: list[int]) -> Iterator[TappedSession]:
+    feed = TappedSession(lm.model, [0])
     feed.feed(torch.tensor([ids]), tail=1)
     yield feed
     for token in range(10, 15):
@@ -138,7 +138,7 @@ def test_overlapping_captures_of_one_model_do_not_mix():
 
 def test_a_thread_that_captures_does_not_record_another_threads_plain_run():
     lm = tiny_language_model(named("llama"))
-    feed = TappedFeed(lm.model, [0])
+    feed = TappedSession(lm.model, [0])
     inside, done = threading.Event(), threading.Event()
 
     def plain_run() -> None:

@@ -15,7 +15,7 @@ from rauq.capture import check as check_module
 from rauq.capture import session as feed_module
 from rauq.capture import tap
 from rauq.capture.check import Check
-from rauq.capture.session import StepwiseFeed
+from rauq.capture.session import StepwiseSession
 from rauq.capture.witness import watching
 from rauq.errors import UnsupportedModel
 from rauq.model.loading import wrap
@@ -107,7 +107,7 @@ def test_a_wrong_capture_is_not_exact_where_biases_make_the_scores(name, mutant,
 @pytest.mark.parametrize("name", ["falcon", "falcon-alibi", "bloom", "bloom-scores-500", "gptj", "mpt"])
 def test_misplaced_weights_of_a_model_fed_step_by_step_are_not_exact(name, dtype, monkeypatch):
     lm = wrapped(tiny_model(named(name)).to(dtype))
-    assert lm.feed_type is StepwiseFeed
+    assert lm.session_type is StepwiseSession
     real = feed_module._nearest
     for shift in (1, -1):
         monkeypatch.setattr(feed_module, "_nearest", lambda weights, shift=shift: real(weights).roll(shift, dims=-1))

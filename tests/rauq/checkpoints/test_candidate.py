@@ -10,7 +10,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 
 import rauq
 from rauq.checkpoints.loading import free_memory
-from rauq.checkpoints.model_info import examine, takes_less
+from rauq.checkpoints.model_info import inspect_model, takes_less
 from rauq.errors import InvalidInput, ModelNotFound, OutOfMemory, UnsupportedModel
 from rauq.model.loading import load_model
 from tests.architectures import ARCHITECTURES, byte_tokenizer, named, tiny_model
@@ -53,7 +53,7 @@ def configure(folder, **settings):
 @pytest.mark.parametrize("architecture", ARCHITECTURES[::4], ids=str)
 def test_what_is_said_of_a_model_is_so_once_it_is_loaded(tmp_path, architecture):
     folder = save(tmp_path, architecture)
-    candidate, lm = examine(folder), load_model(folder)
+    candidate, lm = inspect_model(folder), load_model(folder)
     assert (candidate.name, candidate.kind, candidate.dtype) == (lm.name, lm.kind, lm.dtype)
     assert (candidate.num_layers, candidate.num_heads) == (lm.num_layers, lm.num_heads)
     assert candidate.device == str(lm.device)
@@ -64,23 +64,23 @@ def test_what_is_said_of_a_model_is_so_once_it_is_loaded(tmp_path, architecture)
 
 
 def test_counts_are_those_of_the_architecture(saved):
-    candidate = rauq.examine(saved, device="cpu")
+    candidate = rauq.inspect_model(saved, device="cpu")
     assert (candidate.architecture, candidate.parameters) == ("LlamaForCausalLM", PARAMETERS)
     assert (candidate.dtype, candidate.bytes_needed) == ("float32", 4 * PARAMETERS)
-    assert rauq.examine(saved, dtype="float16").bytes_needed == 2 * PARAMETERS
-    assert isinstance(candidate, rauq.Candidate)
+    assert rauq.inspect_model(saved, dtype="float16").bytes_needed == 2 * PARAMETERS
+    assert isinstance(candidate, rauq.ModelInfo)
 
 
 def test_the_embedded_model_is_the_default():
-    candidate = examine(device="cpu")
+    candidate = inspect_model(device="cpu")
     assert (candidate.name, candidate.kind, candidate.dtype) == ("atlas", "base", "float32")
-    assert examine(device="cpu", dtype="bfloat16").dtype == "float32"
+    assert inspect_model(device="cpu", dtype="bfloat16").dtype == "float32"
 
 
 def test_weights_are_not_read(folder):
     """A file of the right name is enough; only loading finds out that it is empty."""
     (folder / "model.safetensors").write_bytes(b"")
-    assert examine(folder).parameters == PARAMETERS
+    assert inspect_model(folder).parameters == PARAMETERS
     with pytest.raises(ModelNotFound, match=r"The weights in .* cannot be loaded"):
         load_model(folder)
 
@@ -95,13 +95,13 @@ def test_weights_are_not_read(folder):
     ],
 )
 def test_the_kind_comes_with_its_reason(tmp_path, name, template, choice, found):
-    candidate = examine(save(tmp_path / name, named("llama"), template), kind=choice)
+    candidate = inspect_model(save(tmp_path / name, named("llama"), template), kind=choice)
     assert (candidate.kind, candidate.why_kind) == found
 
 
 def test_packed_weights_have_no_known_size(folder):
     configure(folder, quantization_config={"quant_method": "mxfp4"})
-    candidate = examine(folder)
+    candidate = inspect_model(folder)
     assert (candidate.bytes_needed, candidate.fits) == (None, None)
 
 
@@ -109,7 +109,7 @@ def test_it_fits_where_there_is_room(saved, free):
     needed = 4 * PARAMETERS
     for amount, fits in ((needed, True), (needed - 1, False), (None, None)):
         free(amount)
-        candidate = examine(saved, device="cpu")
+        candidate = inspect_model(saved, device="cpu")
         assert (candidate.bytes_free, candidate.fits) == (amount, fits)
 
 
@@ -141,7 +141,7 @@ def test_what_does_not_fit_is_refused_before_its_weights_are_read(folder, free):
 )
 def test_what_takes_less_is_said_where_it_is_known(saved, dtype, needed, free, says):
     known = {"dtype": dtype, "bytes_needed": needed and int(needed), "bytes_free": int(free)}
-    assert says in takes_less(replace(examine(saved, device="cpu"), parameters=16 * 10**9, **known))
+    assert says in takes_less(replace(inspect_model(saved, device="cpu"), parameters=16 * 10**9, **known))
 
 
 def test_what_would_fit_does(saved, free):
@@ -193,7 +193,7 @@ def test_on_a_gpu_auto_has_main_memory_too(free, monkeypatch):
 )
 def test_what_loading_refuses_is_refused_before(folder, spoil, error, says):
     spoil(folder)
-    for look in (examine, load_model):
+    for look in (inspect_model, load_model):
         with pytest.raises(error, match=says):
             look(folder)
 
@@ -202,12 +202,12 @@ def test_an_encoder_decoder_is_refused_before(tmp_path):
     sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
     T5ForConditionalGeneration(T5Config(vocab_size=260, **sizes)).save_pretrained(tmp_path)
     with pytest.raises(UnsupportedModel, match="is an encoder-decoder"):
-        examine(tmp_path)
+        inspect_model(tmp_path)
 
 
 def test_choices_that_there_are_not_are_refused(saved):
     for options in ({"device": "gpu"}, {"dtype": "int8"}, {"kind": "chat"}):
         with pytest.raises(InvalidInput, match="choose"):
-            examine(saved, **options)
+            inspect_model(saved, **options)
     with pytest.raises(InvalidInput, match="one revision"):
-        examine("atlas", revision="main")
+        inspect_model("atlas", revision="main")

@@ -10,7 +10,7 @@ import pytest
 
 from rauq.checkpoints.gguf import header
 from rauq.checkpoints.gguf.places import HubFile
-from rauq.checkpoints.model_info import examine
+from rauq.checkpoints.model_info import inspect_model
 from rauq.errors import ModelNotFound, OutOfMemory, UnsupportedModel
 from rauq.methods.pair_scorers.classifiers import load_nli
 from rauq.model.loading import load_model
@@ -48,7 +48,7 @@ def test_a_name_that_the_hub_does_not_have_is_refused():
 
 def test_looking_at_a_model_of_the_hub_fetches_no_weights(hub, hub_cache):
     publish(hub, "tiny/llama")
-    candidate = examine("tiny/llama")
+    candidate = inspect_model("tiny/llama")
     assert (candidate.name, candidate.num_layers, candidate.architecture) == ("tiny/llama", 3, "LlamaForCausalLM")
     fetched = {path.name for path in hub_cache.rglob("*") if path.is_symlink()}
     assert "config.json" in fetched
@@ -57,20 +57,20 @@ def test_looking_at_a_model_of_the_hub_fetches_no_weights(hub, hub_cache):
 
 def test_a_model_of_which_only_the_config_was_fetched_is_not_here_without_network(hub, point_to):
     publish(hub, "tiny/llama")
-    examine("tiny/llama")
+    inspect_model("tiny/llama")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         point_to(closed.getsockname())
         with pytest.raises(
             ModelNotFound, match=r"The weights of tiny/llama cannot be loaded .*the hub does not answer"
         ):
-            examine("tiny/llama")
+            inspect_model("tiny/llama")
 
 
 def test_pickled_weights_of_the_hub_are_not_taken(hub):
     folder = publish(hub, "tiny/pickled")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    for look in (examine, load_model):
+    for look in (inspect_model, load_model):
         with pytest.raises(ModelNotFound, match="The weights of tiny/pickled cannot be loaded"):
             look("tiny/pickled")
 
@@ -125,7 +125,7 @@ def test_a_gguf_file_of_the_hub_is_described_before_it_is_fetched(hub, hub_cache
     monkeypatch.setattr(header, "_FIRST_READ", 2**14)
     name = published_gguf(hub, "described")
     num_bytes = (hub.root / name).stat().st_size
-    candidate = examine(name, device="cpu")
+    candidate = inspect_model(name, device="cpu")
     assert (candidate.bytes_in_file, candidate.quantisation, candidate.num_layers) == (num_bytes, "F32", 3)
     assert hub.sent["tiny-F32.gguf"] <= num_bytes / 2
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
@@ -137,7 +137,7 @@ def test_a_gguf_file_of_the_hub_is_described_before_it_is_fetched(hub, hub_cache
 def test_a_gguf_file_of_the_hub_that_cannot_be_read_exactly_is_not_fetched(hub, hub_cache, monkeypatch):
     monkeypatch.setattr(header, "_FIRST_READ", 2**14)
     name = published_gguf(hub, "refused", entries={"llama.something.new": 3})
-    for look in (examine, load_model):
+    for look in (inspect_model, load_model):
         with pytest.raises(UnsupportedModel, match=rf"{name} cannot be read exactly: 'llama\.something\.new'"):
             look(name)
     assert hub.sent["tiny-F32.gguf"] <= (hub.root / name).stat().st_size / 2
@@ -153,7 +153,7 @@ def test_any_part_of_a_file_of_the_hub_can_be_read(gives_parts, hub, monkeypatch
     file = HubFile(model="tiny/parts", file="tiny-F32.gguf", revision=None, num_bytes=len(content))
     for start, length in ((0, 4), (100_000, 70), (len(content) - 3, 3)):
         assert file.read(start, length) == content[start : start + length]
-    assert examine(name).bytes_in_file == len(content)
+    assert inspect_model(name).bytes_in_file == len(content)
     with pytest.raises(ModelNotFound, match=r"The header of tiny/parts/none\.gguf cannot be loaded: .* not that file"):
         replace(file, file="none.gguf").read(0, 4)
 

@@ -122,7 +122,7 @@ def test_what_is_found_can_be_looked_at(home):
     blob = home / ".ollama/models/blobs" / f"sha256-{DIGEST}"
     place(blob, b"")
     save_gguf(blob)
-    assert [rauq.examine(name).architecture for name in found()] == ["LlamaForCausalLM"]
+    assert [rauq.inspect_model(name).architecture for name in found()] == ["LlamaForCausalLM"]
 
 
 def test_folders_that_may_not_be_read_are_left_out(home, monkeypatch):

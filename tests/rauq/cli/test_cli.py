@@ -265,7 +265,7 @@ def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
 
 
 def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):
-    candidate = rauq.examine(model_folder, device="cpu")
+    candidate = rauq.inspect_model(model_folder, device="cpu")
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 2 * candidate.parameters)
     command = ["inspect", "Where?", "--model", model_folder, "--device", "cpu", "--max-new-tokens", "2"]
     assert inspect.main(command) == 1

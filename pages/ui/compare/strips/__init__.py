@@ -10,12 +10,12 @@ import streamlit as st
 
 from analysis.figures import looks
 from analysis.two_answers.comparison import Columns
+from analysis.two_answers.sentences import layer_and_head
 from pages.ui.compare.answers import Answer
-from pages.ui.compare.sentences import layer_and_head
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.words import words
 from rauq.labels import NEWLINE, SPACE, label, number, parts, visible
 from rauq.scoring import report
+from rauq.scoring.report import words
 from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
 

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui.inspect.linked_views.payload import live_payload, payload
-from pages.ui.shared.words import Words
+from rauq.scoring.report import Words
 
 __all__ = ["KEY", "live_views", "payload", "show_views"]
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from analysis.figures import attention_scale
-from pages.ui.shared.words import Words
 from rauq.labels import NEWLINE, SPACE, label, parts, visible
 from rauq.scoring import report
-from rauq.scoring.report import why_empty
+from rauq.scoring.report import Words, why_empty
 from rauq.scoring.score import Score
 from rauq.trace.trace import Alignment, Trace
 

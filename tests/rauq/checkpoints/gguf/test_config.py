@@ -47,7 +47,7 @@ def test_facts_are_those_of_the_model(tmp_path, architecture):
         tmp_path / "m.gguf", architecture, **tied, entries={"general.name": "Tiny", "general.file_type": 0}
     )
     facts, sizes = read_facts(tmp_path / "m.gguf"), read_hyperparameters(read_header(tmp_path / "m.gguf"))
-    assert rauq.examine(tmp_path / "m.gguf").parameters == sum(weights.numel() for weights in model.parameters())
+    assert rauq.inspect_model(tmp_path / "m.gguf").parameters == sum(weights.numel() for weights in model.parameters())
     assert (sizes.layers, sizes.heads, sizes.context_length, sizes.vocabulary) == (3, 4, 256, 260)
     assert (facts.names, facts.quantisation, facts.chat_template) == (("Tiny", "m.gguf"), "F32", None)
     assert facts.file_size == (tmp_path / "m.gguf").stat().st_size
@@ -56,7 +56,7 @@ def test_facts_are_those_of_the_model(tmp_path, architecture):
 def test_smollm2_is_known_before_its_weights_are_read():
     facts, sizes = read_facts(SMOLLM2), read_hyperparameters(read_header(SMOLLM2))
     assert (sizes.layers, sizes.heads, sizes.context_length, facts.quantisation) == (30, 9, 8192, "Q4_1")
-    candidate = rauq.examine(SMOLLM2)
+    candidate = rauq.inspect_model(SMOLLM2)
     assert (candidate.architecture, candidate.parameters) == ("LlamaForCausalLM", 134_515_008)
     assert facts.names == ("Smollm2 135M 8k Lc100K Mix1 Ep2", "smollm2", "8k-lc100k-mix1-ep2", SMOLLM2.name)
     assert "<|im_start|>" in facts.chat_template
@@ -190,7 +190,7 @@ def test_a_tensor_that_is_not_understood_is_named(tmp_path, case):
 
 def test_factors_of_one_change_nothing(tmp_path):
     model = save_gguf(tmp_path / "m.gguf", tensors={"rope_freqs.weight": np.ones(4, np.float32)})
-    assert rauq.examine(tmp_path / "m.gguf").parameters == sum(weights.numel() for weights in model.parameters())
+    assert rauq.inspect_model(tmp_path / "m.gguf").parameters == sum(weights.numel() for weights in model.parameters())
     assert config_of(tmp_path / "m.gguf").rope_parameters["rope_type"] == "default"
 
 

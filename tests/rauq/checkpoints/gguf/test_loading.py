@@ -16,7 +16,7 @@ from rauq.checkpoints import checkpoint
 from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.weights import plan
 from rauq.checkpoints.loading import load_weights
-from rauq.checkpoints.model_info import examine
+from rauq.checkpoints.model_info import inspect_model
 from rauq.checkpoints.store import usual_store
 from rauq.errors import CacheError, InvalidInput, ModelNotFound, OutOfMemory, Stopped, UnsupportedModel
 from rauq.model.loading import load_model
@@ -111,7 +111,7 @@ def test_safetensors_of_a_folder_come_before_its_gguf_file(file, tmp_path):
 def test_a_second_load_dequantises_nothing_and_tells_nothing(file, own_place, monkeypatch):
     told = []
     load_model(file, on_progress=lambda done, total: told.append((done, total)))
-    total = examine(file).bytes_needed
+    total = inspect_model(file).bytes_needed
     assert told[-1] == (total, total)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     (folder,) = (own_place / "gguf").iterdir()
@@ -134,7 +134,7 @@ def test_what_an_older_way_of_reading_has_written_is_not_taken(file, own_place, 
 
 
 def test_it_is_described_as_it_will_be_loaded(file):
-    candidate, lm = examine(file, device="cpu", tokens=100), load_model(file, device="cpu")
+    candidate, lm = inspect_model(file, device="cpu", tokens=100), load_model(file, device="cpu")
     assert (candidate.num_layers, candidate.num_heads) == (lm.num_layers, lm.num_heads)
     assert (candidate.architecture, candidate.dtype) == (type(lm.model).__name__, lm.dtype)
     assert candidate.bytes_needed == sum(weights.nbytes for weights in lm.model.parameters())
@@ -143,10 +143,10 @@ def test_it_is_described_as_it_will_be_loaded(file):
 
 
 def test_what_does_not_fit_is_refused_with_the_cache_that_was_asked_for(file, monkeypatch):
-    needed = examine(file).bytes_needed
+    needed = inspect_model(file).bytes_needed
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: needed + 1000)
-    assert examine(file, device="cpu").fits
-    assert not examine(file, device="cpu", tokens=100).fits
+    assert inspect_model(file, device="cpu").fits
+    assert not inspect_model(file, device="cpu", tokens=100).fits
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: needed - 1)
     with pytest.raises(OutOfMemory, match="does not fit"):
         load_model(file, device="cpu")
@@ -157,7 +157,7 @@ def test_what_does_not_fit_is_refused_with_the_cache_that_was_asked_for(file, mo
 )
 def test_the_kind_is_read_from_the_names_in_the_file(entries, kind, tmp_path):
     save_gguf(tmp_path / "blob", entries=entries)
-    assert load_model(tmp_path / "blob").kind == examine(tmp_path / "blob").kind == kind
+    assert load_model(tmp_path / "blob").kind == inspect_model(tmp_path / "blob").kind == kind
 
 
 def test_end_tokens_come_from_the_file(tmp_path):
@@ -227,7 +227,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(change, file):
     assert usual_store().entries() == []
 
 
-@pytest.mark.parametrize("look", [examine, load_model])
+@pytest.mark.parametrize("look", [inspect_model, load_model])
 def test_tensors_that_lack_or_are_left_over_are_named(look, tmp_path):
     save_gguf(tmp_path / "lacks.gguf", without=["blk.1.attn_q.weight"])
     with pytest.raises((UnsupportedModel, ModelNotFound), match=r"attn_q|q_proj"):
@@ -255,7 +255,7 @@ def made(name, **options):
     ],
     ids=["folder", "magic", "text", "several", "mmproj", "split", "missing", "entry"],
 )
-@pytest.mark.parametrize("look", [examine, load_model])
+@pytest.mark.parametrize("look", [inspect_model, load_model])
 def test_what_is_no_usable_file_is_refused_in_words(look, case, tmp_path):
     make, name, error, says = case
     make(tmp_path)

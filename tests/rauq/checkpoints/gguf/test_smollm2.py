@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM
 from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.tokenizer import read_tokenizer
 from rauq.checkpoints.loading import find_checkpoint, load_weights
-from rauq.checkpoints.model_info import examine
+from rauq.checkpoints.model_info import inspect_model
 from rauq.checkpoints.store import usual_store
 from rauq.model.loading import load_model
 from tests.real_models import SMOLLM2
@@ -42,7 +42,7 @@ def folder(smollm2, tmp_path_factory):
 
 def test_it_is_described_in_a_moment(smollm2):
     began = time.process_time()  # other processes take time too
-    candidate = examine(SMOLLM2, device="cpu", tokens=1000)
+    candidate = inspect_model(SMOLLM2, device="cpu", tokens=1000)
     assert time.process_time() - began < 2  # AutoConfig and AutoTokenizer take 12
     assert (candidate.architecture, candidate.num_layers, candidate.num_heads) == ("LlamaForCausalLM", 30, 9)
     assert (candidate.kind, candidate.quantisation, candidate.parameters) == ("instruct", "Q4_1", PARAMETERS)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
@@ -12,7 +13,6 @@ from analysis.answer_sets.heads import picked_heads, separation
 from analysis.answer_sets.sides import Sides
 from analysis.quality.judgement import Thresholds
 from analysis.stats import estimate, spearman
-from pages.ui.answer_sets import sentences
 from pages.ui.shared.run_page import Counts, about_counts
 
 NUM = 60

@@ -4,7 +4,7 @@ import pytest
 
 import rauq
 from analysis.two_answers.comparison import different_scales, same_confidence
-from pages.ui.compare.sentences import about_curves, about_heads, layer_and_head
+from analysis.two_answers.sentences import about_curves, about_heads, layer_and_head
 from rauq import Settings
 from tests.answers import random_trace
 from tests.traces import make_trace
