@@ -28,7 +28,7 @@ def no_model(monkeypatch):
 def test_help_is_quick_and_loads_no_torch():
     code = """
 import sys
-from rauq.cli import main
+from rauq.cli.inspect import main
 try:
     main(["inspect", "--help"])
 finally:
