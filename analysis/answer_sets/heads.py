@@ -85,10 +85,10 @@ def _top(heads: PickedHeads) -> np.ndarray:
 class Separation:
     """Area under the ROC curve of each head's mean attention: `auc` (L, H).
 
-    It is the chance that a correct answer has more attention than an incorrect one: 0.5 tells nothing, and below it
+    The probability that a correct answer has more attention than an incorrect one: 0.5 is chance, and below it
     incorrect answers have more. A head's strength is its distance from 0.5. `best` is the (row, head) of the
     strongest, and `chance` the distance that the strongest of all heads exceeds in 5 of 100 random labellings of the
-    same answers: looking at many heads, some head always looks good. Without both sides all is nan, `best` None.
+    same answers, which corrects for multiple comparisons. Without both sides all is nan, `best` None.
     """
 
     auc: np.ndarray
@@ -119,7 +119,7 @@ def separation(means: np.ndarray, sides: Sides, *, permutations: int = 500, seed
     counts = {"num_correct": num_correct, "num_incorrect": num_incorrect, "excluded": int((on_a_side & ~kept).sum())}
     if missing := [side for side, n in (("correct", num_correct), ("incorrect", num_incorrect)) if not n]:
         nothing = np.full(means.shape[1:], np.nan)
-        reason = f"no {' and no '.join(missing)} answer with attention"
+        reason = f"no {' and no '.join(missing)} answer has attention"
         return Separation(auc=nothing, **counts, best=None, chance=float("nan"), reason=reason)
     ranked = np.array([ranks(values) for values in means[kept].reshape(len(correct), -1).T])  # (L * H, A)
     distance = _distances(ranked, correct[None])[0].reshape(means.shape[1:])

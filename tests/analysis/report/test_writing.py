@@ -199,7 +199,7 @@ def test_heads_are_counted_as_they_were_stored_and_it_is_said_where_they_were_no
     without_picks(folder)
     older = results(open_run(folder), QUICK)
     said = [one.caption for each in (found, older) for one in drawings(each) if one.name == "picked-heads"]
-    assert ["for 8 answers they are picked here" in caption for caption in said] == [False, True]
+    assert ["does not store the selected heads of 8 answers" in caption for caption in said] == [False, True]
 
 
 def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_path, run, found, monkeypatch):

@@ -68,7 +68,7 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
 def test_a_view_of_picked_heads_says_where_these_were_not_stored(runs, view, picks):
     make(runs)
     without_picks(make(runs, "older").folder)
-    note = "for 45 answers they are picked here"
+    note = "does not store the selected heads of 45 answers"
     assert note not in said(open_sets(run="small", view=view))
     assert (note in said(open_sets(run="older", view=view))) is picks
 
@@ -76,8 +76,8 @@ def test_a_view_of_picked_heads_says_where_these_were_not_stored(runs, view, pic
 def test_heads_are_counted_as_they_were_stored(runs):
     folder = make(runs).folder
     change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 3)})
-    assert "100 % of 45 answers pick head 3" in said(open_sets(run="small", view="picked"))
-    assert "pick head 3" not in said(open_sets(run="small", view="picked", tokens="fact")).partition("n = ")[0]
+    assert "head 3 is selected in 100 % of 45 answers" in said(open_sets(run="small", view="picked"))
+    assert "head 3 is selected" not in said(open_sets(run="small", view="picked", tokens="fact")).partition("n = ")[0]
 
 
 @pytest.mark.parametrize(
