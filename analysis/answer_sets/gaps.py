@@ -47,7 +47,7 @@ class HeadGaps:
 
 
 def head_gaps(means: np.ndarray, picks: np.ndarray, sides: Sides, *, resamples: int = 1000, seed: int = 0) -> HeadGaps:
-    """The gaps in each layer, out of the heads' mean attention `means` (A, L, H) and the picked heads `picks` (A, L).
+    """The gaps in each layer, out of the heads' mean attention `means` (A, L, H) and the selected heads `picks` (A, L).
 
     The picks are those of the whole answer, whichever tokens `means` are taken over, as RAUQ picks.
     """

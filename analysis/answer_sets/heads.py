@@ -21,21 +21,21 @@ def pick(means: np.ndarray) -> np.ndarray:
 
 
 def of_picked(means: np.ndarray, picks: np.ndarray) -> np.ndarray:
-    """The mean of the picked head: `means` (..., H) at `picks` (...), nan where no head was picked."""
+    """The mean of the selected head: `means` (..., H) at `picks` (...), nan where no head is selected."""
     taken = np.take_along_axis(means, np.maximum(picks, 0)[..., None], axis=-1)[..., 0]
     return np.where(picks == NO_HEAD, np.nan, taken)
 
 
 @dataclass(frozen=True, eq=False)
 class PickedHeads:
-    """Share of the answers that pick each head: `shares` (L, H), out of `counts` (L,) that pick one in that layer."""
+    """Share of answers in which each head is selected: `shares` (L, H), out of `counts` (L,) with one in the layer."""
 
     layers: tuple[int, ...]
     counts: np.ndarray
     shares: np.ndarray
 
     def most_frequent(self, layer: int, *, most: int = 3) -> tuple[tuple[int, float], ...]:
-        """Heads of a layer with their shares, the most frequent first, the lowest among equals; none never picked."""
+        """Selected heads of a layer with their shares, the most frequent first, the lowest among equals."""
         shares = self.shares[self.layers.index(layer)]
         ranked = np.argsort(-shares, kind="stable")[:most]
         return tuple((int(head), float(shares[head])) for head in ranked if shares[head] > 0)
@@ -43,10 +43,10 @@ class PickedHeads:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Agreement:
-    """Whether G groups pick the same heads in L layers.
+    """Whether the same heads are selected in G groups and L layers.
 
-    `heads` (L,) are the most frequent of all answers, -1 in a layer where none is picked, and `shares` (G, L) how many
-    answers of a group pick them. `group_heads` (G, L) are the most frequent of each group.
+    `heads` (L,) are the most frequent of all answers, -1 in a layer where none is selected, and `shares` (G, L) in how
+    many answers of a group they are selected. `group_heads` (G, L) are the most frequent of each group.
     """
 
     groups: tuple[str, ...]
@@ -106,7 +106,7 @@ class Separation:
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the best head is stronger than the best of as many heads mostly is by chance."""
+        """Whether the best head is stronger than the best of as many heads under 95 of 100 random labellings."""
         return self.strength > self.chance
 
 

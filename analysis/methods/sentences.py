@@ -275,8 +275,8 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
     scored = "its score" if not controls or controls[0].tokens == "all" else "the score of the fact tokens"
     return joined(
         "Each answer keeps its probabilities; the attention of its selected heads is replaced by that of another "
-        "answer of its group (nearest length, mean of 20 permutations), the group mean, a random head, or the mean over "
-        f"heads. Then {scored} is recomputed.",
+        "answer of its group (nearest length, mean of 20 permutations), the group mean, a random head, or the mean "
+        f"over heads. Then {scored} is recomputed.",
         "Above 0 the real attention ranks better. Paired 95 % bootstrap intervals.",
         f"Up to {left_out:,} answers of a group are left out for lack of a quality or a score." if left_out else "",
     )

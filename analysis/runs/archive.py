@@ -117,7 +117,7 @@ def _pick_faults(run: Run) -> Iterator[str]:
     for alignment in ALIGNMENTS:
         heads = picks(run, alignment).heads
         if np.any((heads < NO_HEAD) | (heads >= run.answerer.num_heads)):
-            yield f"a picked head is none of the {run.answerer.num_heads} of its layer (alignment {alignment})"
+            yield f"a selected head is none of the {run.answerer.num_heads} of its layer (alignment {alignment})"
 
 
 MOST_FILES = 20_000
