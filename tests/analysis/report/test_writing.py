@@ -204,7 +204,7 @@ def test_heads_are_counted_as_they_were_stored_and_it_is_said_where_they_were_no
 
 def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_path, run, found, monkeypatch):
     empty = made_run(tmp_path / "empty", quality=[], failures=3)
-    with pytest.raises(InvalidInput, match="no answers to report on"):
+    with pytest.raises(InvalidInput, match="no answers to report"):
         write_report(empty, tmp_path / "out")
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(writing, "results", lambda *_: found)

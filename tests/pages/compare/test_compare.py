@@ -157,7 +157,7 @@ def test_maps_of_different_models_say_why_there_is_none():
     page = open_compare(a=FIRST, b=kept(make_trace(num_layers=3)))
     assert not page.exception
     assert list(charts(page)) == ["overlay"]
-    assert "has no counterpart" in page.info[0].value
+    assert "heads do not correspond" in page.info[0].value
 
 
 @pytest.mark.parametrize("num_tokens", [1, 2])

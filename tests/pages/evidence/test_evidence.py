@@ -142,7 +142,7 @@ def test_a_table_of_the_paper_is_chosen_by_its_parts():
     assert page.header[0].value == "Published PRR, Llama-3.1 8B: update rules"
     chosen(page, "Model").set_value("GPT-OSS 20B").run()
     assert page.query_params["published"] == "instruction_results.GPT-OSS 20B"
-    assert "Nothing of it was measured here" in said(page)
+    assert "None of it was measured here" in said(page)
 
 
 @pytest.mark.parametrize("table", ["overall_results", "llama_functions"])
@@ -185,7 +185,7 @@ def test_a_model_is_checked_when_it_is_asked_for(monkeypatch, tiny):
     page.text_area(key=layout.PROMPT).set_value(HOSTILE).run()
     checked(page)
     assert not page.exception
-    assert "The captured attention is the model's own" in page.header[0].value
+    assert "The captured attention equals the model's own" in page.header[0].value
     assert "3 layers; worst is layer" in page.header[0].value
     assert "own eager attention in float32 is up to" in texts(page)
     (spec,) = charts(page).values()

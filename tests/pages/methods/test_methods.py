@@ -107,7 +107,7 @@ def test_a_run_of_such_methods_alone_has_nothing_to_compare(runs):
     page = open_methods(run="small")
     assert not page.exception
     assert page.error[0].value == "This run cannot be used"
-    assert any("nothing to compare" in text.value and "gone_rauq" in text.value for text in page.text)
+    assert any("Nothing to compare" in text.value and "gone_rauq" in text.value for text in page.text)
     assert "small" in page.get("page_link")[0].proto.query_string
 
 
