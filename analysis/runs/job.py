@@ -37,10 +37,10 @@ def only_job(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=_PATIENCE)
     except Timeout as error:
-        message = f"Another job works on {folder}. Wait for it, or stop it first."
+        message = f"Another job is using {folder}. Wait for it, or stop it first."
         raise RunError(message) from error
     except OSError as error:
-        message = f"{folder} cannot be written to ({error.strerror or error}). Give a folder that can."
+        message = f"{folder} cannot be written to ({error.strerror or error}). Give a writable folder."
         raise RunError(message) from error
     try:
         yield
@@ -119,7 +119,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def read_status(folder: Path) -> Status:
-    """Read how far a run is; "interrupted" where its job ended without a word.
+    """Read how far a run is; "interrupted" if its job ended unexpectedly.
 
     Raises:
         RunError: the folder is no run.
@@ -127,7 +127,7 @@ def read_status(folder: Path) -> Status:
     manifest = read_manifest(folder)
     status = _written(folder) or _from_shards(folder, manifest)
     if status.state in WORKING and not is_held(folder):
-        message = "The job ended without a word, killed perhaps. What it saved is whole: resume the run."
+        message = "The job ended unexpectedly; it may have been killed. Saved answers are intact: resume the run."
         return replace(status, state="interrupted", in_works=0, message=message)
     return status
 

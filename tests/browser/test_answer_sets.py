@@ -24,7 +24,7 @@ def hit(page, point):
 
 def test_journey_from_a_run_to_one_generation_and_back(page, server):
     page.goto(f"{server}/answer_sets?run=atlas&view=gap&group=places")
-    expect(page.get_by_role("heading", level=2)).to_contain_text("the picked head gives correct answers")
+    expect(page.get_by_role("heading", level=2)).to_contain_text("selected head: mean attention")
     expect(page.get_by_text("n = 300 answers")).to_be_visible()
     settled(page)
     page.get_by_role("radio", name="Fact tokens").click()

@@ -205,7 +205,7 @@ def test_a_hostile_file_is_refused_in_plain_text(page, server):
     open_compare(page, server)
     upload(page, b"no trace", name=f"{ATTACK.replace('/', '')}.safetensors")
     expect(page.get_by_text("is not a trace, or it is truncated")).to_be_visible()
-    expect(page.locator(".headline")).to_contain_text("less sure")
+    expect(page.locator(".headline")).to_contain_text("more uncertain")
     expect_unharmed(page)
 
 

@@ -1,4 +1,4 @@
-"""How valid inputs are spoilt: bytes, texts and JSON, by the faults that files and strangers have."""
+"""Malformed inputs from valid ones: bytes, texts and JSON, with faults that occur in real files."""
 
 import json
 from random import Random

@@ -257,8 +257,8 @@ def record():
             (harm.place, *(len(each) for each in (harm.elements, harm.requests, harm.scripts, harm.turned)))
             for harm in found
         ],
-        bounds=[Bound(text="Hostile text is drawn as text, and does nothing", met=all(harm.none for harm in found))],
+        bounds=[Bound(text="Hostile text is shown as text and has no effect", met=all(harm.none for harm in found))],
         finding=f"{len(PAYLOADS)} payloads in {len(found)} places: "
-        f"{sum(not harm.none for harm in found)} places where one was more than text.",
+        f"{sum(not harm.none for harm in found)} places where one had an effect.",
         packages=("streamlit", "plotly", "playwright"),
     )

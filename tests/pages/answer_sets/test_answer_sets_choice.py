@@ -134,7 +134,7 @@ def test_picks_that_were_not_stored_are_said(run, tmp_path):
     without_picks(folder)
     filters = Filters(quality=Span(0.9, 1.0))
     chosen = choose("small", open_run(folder), Asked(filters=filters), Settings(), USUAL)
-    assert f"for {len(chosen.rows)} answers they are picked here" in chosen.about_picks
+    assert f"the selected heads of {len(chosen.rows)} answers" in chosen.about_picks
 
 
 def test_picks_are_those_of_the_whole_answer(run):

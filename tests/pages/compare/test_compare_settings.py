@@ -34,11 +34,11 @@ def test_b_can_have_its_own_settings_and_the_table_has_both():
     page = unfold(open_compare(a=FIRST, b=FIRST, alpha="0.4"), "scoring")
     page.toggle(key="b_settings").set_value(True).run()
     assert page.query_params["b_alpha"] == "0.4"
-    assert strips(page)["headline"].startswith("A and B are equally sure")
+    assert strips(page)["headline"].startswith("A and B are equally uncertain")
     page = choose(unfold(page, "scoring"), "b_signal_field", "entropy")
     assert page.query_params == {"a": FIRST, "b": FIRST, "alpha": "0.4", "b_settings": "own", "b_signal": "entropy"}
     assert strips(page)["headline"].endswith("on different scales")
-    assert "not on one scale, for their signals and alphas differ" in interpreted(page)
+    assert "not comparable: their signals and alphas differ" in interpreted(page)
     assert list(table(page)["setting"]) == ["probability, alpha 0.4, predicting", "entropy, alpha 0.5, predicting"]
     assert (table(page)["A − B"] == 0).all()
     unfold(page, "scoring").button(key="paper").click().run()

@@ -85,7 +85,7 @@ def test_methods_that_this_version_does_not_have_are_named_in_the_details(root):
     page = open_runs(run=MADE)
     assert not page.exception
     assert "Methods: RAUQ, Perplexity, Mean Token Entropy\n" in said(page)
-    assert "Methods that this version does not have, kept in the run's table and not ranked: gone_msp." in said(page)
+    assert "Methods unknown to this version, kept in the run's table but not ranked: gone_msp." in said(page)
     assert "damaged" not in said(page)
 
 
@@ -162,7 +162,7 @@ def test_a_second_job_on_a_run_is_refused(root):
     assert not page.exception
     assert [error.value for error in page.error] == ["This run cannot be used"]
     texts = [text.value for text in page.text]
-    (told_at,) = (place for place, text in enumerate(texts) if "Another job works on" in text)
+    (told_at,) = (place for place, text in enumerate(texts) if "Another job is using" in text)
     assert texts.index("another") < texts.index("twice") < told_at  # beside the run, where the user looks
 
 
@@ -196,7 +196,7 @@ def test_what_is_no_file_of_a_run_is_not_deleted(root):
     page = open_runs(run="mixed").button(key="delete").click().run()
     page = page.button(key="delete_for_good").click().run()
     assert (folder / "thesis.txt").exists()
-    assert "it holds other files too, such as thesis.txt" in said(page)
+    assert "it contains other files, such as thesis.txt" in said(page)
 
 
 def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
@@ -205,7 +205,7 @@ def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
     shutil.rmtree(folder)
     page.button(key="resume_gone").click().run()
     assert not page.exception
-    assert "is no run" in said(page)
+    assert "is not a run" in said(page)
     assert "There is no run yet" in told(page)
 
 
@@ -228,8 +228,8 @@ def zipped(**files):
 
 
 BAD_ARCHIVES = {
-    "escapes": (zipped(manifest="{}", __evil="boo"), "is no file of a run"),
-    "no archive": (b"PK\x03\x04 and nothing else", "no archive of a run"),
+    "escapes": (zipped(manifest="{}", __evil="boo"), "is not a file of a run"),
+    "no archive": (b"PK\x03\x04 and nothing else", "not an archive of a run"),
 }
 
 

@@ -184,7 +184,7 @@ def test_nothing_to_ask_cannot_be_started():
     assert page.button(key="start_run").disabled
 
 
-@pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "cannot name a run")])
+@pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "is not a valid name for a run")])
 def test_a_name_that_no_run_can_have_is_told(name, words, root, tmp_path):
     (tmp_path / "bundled").mkdir()
     page = start(written(embedded(open_form()), new_run_name=name).run())
