@@ -19,7 +19,7 @@ PICKER = "answer_"  # and the side: the key of its list
 _EXAMPLE, _KEPT = "example:", "kept:"
 _WRONG = "_wrong"  # behind the side
 _LAST_QUERY = "_compare_query"
-_VERDICT = {True: "right", False: "wrong"}
+_VERDICT = {True: "correct", False: "incorrect"}
 _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
 
 
