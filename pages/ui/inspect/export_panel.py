@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 _NONE = (
-    "A percentile needs a run of the same model and revision, and there is none here. Score a data set "
-    "one on the page Runs. Until then the score ranks answers of one model under one setting."
+    "A percentile needs a run of the same model and revision, and there is none here. Score a data set on the "
+    "page Runs to get one. Until then, compare the score only with scores of this model under the same settings."
 )
 _RANKING = "For ranking, not a probability: with other prompts the same score has another rank and another share."
 
@@ -87,6 +87,14 @@ def _compare(name: str, trace: Trace, score: Score) -> None:
     written = url_state.written_settings(score.settings, trace.kind)
     query = {RUN: name, "view": "meaning"} | {key: value for key, value in written.items() if value is not None}
     st.page_link("pages/answer_sets.py", label="All answers of this run", query_params=query)
+
+
+def _rank(percentile: float, count: int) -> str:
+    """Say how many of `count` answers are more confident: `percentile` percent, 0 to 100."""
+    if percentile in {0, 100}:
+        return f"{'Less' if percentile else 'More'} confident than all {count:,} answers"
+    share = "under 1" if percentile < 1 else "over 99" if percentile > 99 else f"{percentile:.0f}"  # noqa: PLR2004 - not rounded to none or all
+    return f"Less confident than {share} % of {count:,} answers"
 
 
 def _check_layers(run: "Run", score: Score) -> None:

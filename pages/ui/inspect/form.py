@@ -63,7 +63,7 @@ _OPTION = "template_option_"
 
 
 def fields() -> None:
-    """Draw the system prompt and the template's options, folded, and the conversation so far with a button to leave it."""
+    """Draw the system prompt, the template's options and the conversation so far, folded, and a button to leave it."""
     with st.expander("System prompt"):
         placeholder = "How the model should answer"
         st.text_area(

@@ -90,7 +90,7 @@ def chosen_model() -> ModelChoice:
 
 
 def model_of(trace: Trace) -> ModelChoice:
-    """Return the model that a trace names: the user's choice if it names the same one, with the trace's kind if that differs."""
+    """Return the model that a trace names: the form's choice if it fits, else the name with the trace's kind."""
     for choice in (chosen_model(), ModelChoice(name=trace.model)):
         loaded = cache.if_loaded(choice)
         if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):

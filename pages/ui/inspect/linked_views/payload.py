@@ -25,8 +25,8 @@ _MAP_CAPTION = (
     "head shown in the other charts. A large weight is not an explanation."
 )
 _CHART_CAPTION = (
-    "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r down "
-    "to c is the collapse, this project's measure, not the paper's. Below: inputs to the recurrence."
+    "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "
+    "down to c is the collapse, this project's measure, not the paper's. Below: inputs to the recurrence."
 )
 
 
