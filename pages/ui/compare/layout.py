@@ -36,8 +36,8 @@ def empty_stage() -> None:
     """Say what the page is for, and offer to make the first answer."""
     st.title("Which of two answers is less confident, and from which token on?", anchor=False)
     st.write(
-        "There is no answer to compare yet. Type a prompt or open a saved trace: the answer becomes A. Then make B from "
-        "another prompt, or branch off A: replace one of its tokens and let the model continue."
+        "There is no answer to compare yet. Type a prompt or open a saved trace: the answer becomes A. Then make B "
+        "from another prompt, or branch off A: replace one of its tokens and let the model continue."
     )
     if error := answers.problem():
         show_error(error)
@@ -191,8 +191,8 @@ def _table(rows: Sequence[UnderOneSetting]) -> None:
         columns, hide_index=True, column_config=dict.fromkeys(("uncertainty A", "uncertainty B", "A − B"), _NUMBER)
     )
     st.caption(
-        'Both answers under each setting: uncertainty, and the layer and head that give the score, "None" where no single '
-        "layer does. Higher is less confident. For ranking answers of one model, not a probability."
+        'Both answers under each setting: uncertainty, and the layer and head that give the score, "-" where no single '
+        "layer gives the score. Higher is less confident. For ranking answers of one model, not a probability."
     )
 
 

@@ -93,7 +93,7 @@ def _rank(percentile: float, count: int) -> str:
     """Say how many of `count` answers are more confident: `percentile` percent, 0 to 100."""
     if percentile in {0, 100}:
         return f"{'Less' if percentile else 'More'} confident than all {count:,} answers"
-    share = "under 1" if percentile < 1 else "over 99" if percentile > 99 else f"{percentile:.0f}"  # noqa: PLR2004 - not rounded to none or all
+    share = "under 1" if percentile < 1 else "over 99" if percentile > 99 else f"{percentile:.0f}"
     return f"Less confident than {share} % of {count:,} answers"
 
 

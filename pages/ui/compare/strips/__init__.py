@@ -189,7 +189,7 @@ def _branch(trace: Trace, token: int) -> dict[str, Any]:
     ]
     title = f"Branch off A at token {token}: replace “{label(trace.pieces[token], longest=40)}” "
     return {
-        "title": f"{title}({_probability(float(trace.logprobs[token]))}), by",
+        "title": f"{title}({_probability(float(trace.logprobs[token]))}) by",
         "alternatives": alternatives,
     }
 
