@@ -185,7 +185,7 @@ def _table(rows: Sequence[UnderOneSetting]) -> None:
     columns |= {f"uncertainty {name}": [score.uncertainty for score in scores] for name, scores in sides.items()}
     columns["A − B"] = [row.difference for row in rows]
     for name, scores in sides.items():
-        columns[f"layer {name}"] = [score.layer for score in scores]
+        columns[f"layer {name}"] = ["-" if score.layer is None else str(score.layer) for score in scores]
         columns[f"head {name}"] = [_head(score) for score in scores]
     st.dataframe(
         columns, hide_index=True, column_config=dict.fromkeys(("uncertainty A", "uncertainty B", "A − B"), _NUMBER)
@@ -196,6 +196,6 @@ def _table(rows: Sequence[UnderOneSetting]) -> None:
     )
 
 
-def _head(score: Score) -> int | None:
-    head = None if score.layer is None else int(score.heads[score.layers.index(score.layer)])
-    return head if head is not None and head >= 0 else None
+def _head(score: Score) -> str:
+    head = -1 if score.layer is None else int(score.heads[score.layers.index(score.layer)])
+    return str(head) if head >= 0 else "-"

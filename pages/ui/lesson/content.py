@@ -112,7 +112,10 @@ def _weight(lesson: Lesson, *, before: int = 0) -> float:
     token = lesson.wrong.invented[0] - before if lesson.wrong.invented else 0
     weight = deciding(lesson).weights[token] if token > 0 else None
     if weight is None:
-        message = "The lesson's incorrect answer invents nothing after its second token. Run `python -m training record` again."
+        message = (
+            "The lesson's incorrect answer invents nothing after its second token. "
+            "Run `python -m training record` again."
+        )
         raise TraceFileError(message)
     return weight
 

@@ -37,7 +37,7 @@ def chosen(trace: Trace) -> Chosen:
     found = {name: None if value is None else nearest(allowed[name], value) for name, value in asked.items()}
     colour = st.query_params.get(COLOUR)
     if wrong := [name for name in SELECTED if found[name] != asked[name]]:
-        notify(f"The link's {' and '.join(wrong)} is out of range; the nearest is shown.")
+        notify(f"Out of range in the link: {' and '.join(wrong)}. The nearest is shown.")
     unread = [name for name in SELECTED if name in st.query_params and found[name] is None]
     unread += [COLOUR] if colour not in {None, *COLOURS} else []
     if unread:

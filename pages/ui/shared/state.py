@@ -53,7 +53,7 @@ def current() -> Shown | None:
         if (found := answers.find_in_run(st.query_params[RUN], st.query_params.get(NUMBER, ""))) is not None:
             return _in_form(Shown(name=found.ref, trace=found.trace, note=found.note))
         _forget(*OF_RUN)
-        notify("The answer that the link names was not found in a run here; another one is shown.")
+        notify("The answer that the link names was not found in a run here.")
     if (name := st.query_params.get(KEPT)) is not None:
         if (trace := answers.find(name)) is not None:
             return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))

@@ -206,7 +206,7 @@ def test_a_name_that_is_taken_is_told_with_one_that_is_free(root, monkeypatch):
 def test_without_a_model_there_is_nothing_to_start(root):
     page = choose(embedded(open_form()), state.MODEL, "another")
     page = start(page)
-    assert "No model is named." in said(page)
+    assert "No model is given." in said(page)
     assert not root.exists()
 
 
