@@ -98,7 +98,7 @@ def test_the_panel_ranks_the_score_under_the_current_settings(open_app, root, se
     scores = np.array([rauq.score(trace(run, row), settings).uncertainty for row in range(45)])
     assert f"Less confident than {percentile_of(scores, scores[4]):.0f} % of 45 answers of the run small" in text(page)
     assert "% [" in text(page)
-    assert "A ranking, not a probability" in text(page)
+    assert "For ranking, not a probability" in text(page)
     assert "reference_chart" in charts(page)
 
 
