@@ -44,7 +44,7 @@ def show_record(record: Record) -> None:
     """Draw a record without its headline; its texts are drawn as plain text."""
     st.text(printable(record.about))
     _lines([f"Missed: {bound.text}" for bound in record.bounds if not bound.met])
-    _lines([f"Met: {bound.text}" for bound in record.bounds if bound.met])
+    _lines([f"Kept: {bound.text}" for bound in record.bounds if bound.met])
     st.code(record.command, language="bash")
     show_table([_column(record, place) for place in range(len(record.columns))], alt=record.title)
     _lines(record.notes)
