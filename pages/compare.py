@@ -1,4 +1,4 @@
-"""Compare: two answers side by side, or one answer and how else it could have gone on."""
+"""Compare: two answers side by side, or one answer and another continuation of it."""
 
 from pages.ui.compare import answers
 from pages.ui.compare.answers import Answer
@@ -12,7 +12,7 @@ from rauq.errors import RauqError
 
 
 def compare(a: Answer, b: Answer) -> None:
-    """The two answers, or, while another is being made, A and how that one grows."""
+    """Show the two answers, or, while another is being generated, A with the new one under it."""
     pickers(a, b)
     if error := answers.problem():
         show_error(error)

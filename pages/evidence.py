@@ -1,4 +1,4 @@
-"""Evidence: what was compared, measured and attacked, each with the command that does it again, and what was not."""
+"""Evidence: what was compared, measured and tested, the command that repeats each, and what is missing."""
 
 from pages.ui.evidence.layout import show_evidence
 from pages.ui.evidence.query import PAGE

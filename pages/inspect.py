@@ -1,4 +1,4 @@
-"""Inspect: where in one answer did the model stop knowing, and which head shows it?"""
+"""Inspect: at which token of an answer did confidence collapse, and which head shows it?"""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from rauq.errors import RauqError
 require_shell("inspect")
 state.bring_back_url()
 job = st.session_state.get(state.JOB)
-at_work = job if job is not None and job.live else None  # asked once: a job ending now is for the next run
+at_work = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
 shown, damage = None, None
 try:
     shown = state.current()
@@ -21,9 +21,9 @@ except RauqError as error:
     damage = error
 trace = shown.trace if shown else None
 request = inspect_form.current_request()
-refusal = job.error if job is not None and job.request == request else None  # not one that was mended since
+refusal = job.error if job is not None and job.request == request else None  # not an error that has been fixed since
 
-form = st.sidebar.container()  # the answer is drawn before the form is: it is what one looks for
+form = st.sidebar.container()  # the answer is drawn before the form: users look for it first
 if at_work:
     follow(at_work)
 else:

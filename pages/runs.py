@@ -1,4 +1,4 @@
-"""Runs: a data set put to a model, answer by answer, in a process of its own; watched, gone on with, taken along."""
+"""Runs: a model answers a data set in a process of its own; runs are watched, resumed, exported and imported."""
 
 from analysis.runs.library import list_runs
 from pages.ui.host.session_runs import runs_folder

@@ -198,7 +198,7 @@ def _model(page, host):
 
 def _details(page, host):
     page.goto(f"{host.address}/runs?run={RUN}")
-    page.get_by_text("The last lines of its log").click()
+    page.get_by_text("Last lines of the log").click()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     _drawn(page, "[data-testid=stCode]")
 

@@ -1,4 +1,4 @@
-"""What the reader chooses on the page Answer sets: answers, tokens, a layer, and how attention is read."""
+"""The choices on the page Answer sets: answers, tokens, a layer, and how attention is measured."""
 
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -27,7 +27,7 @@ PAGE = "answer_sets"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chosen(ChosenAnswers):
-    """Answers of a run, with what is asked of them and under which settings."""
+    """Answers of a run, with the options and settings chosen in the URL."""
 
     page: str = PAGE
     asked: Asked
@@ -35,23 +35,23 @@ class Chosen(ChosenAnswers):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """All layers that have attention, absolute."""
+        """Return all layers that have attention, absolute."""
         return self.run.answerer.layers
 
     @property
     def layer(self) -> int:
-        """The layer that is looked at, absolute: where none is asked for, the middle one of those kept."""
+        """Return the layer shown, absolute; by default the middle one of those stored."""
         return (
             self.run.stored_layers[len(self.run.stored_layers) // 2] if self.asked.layer is None else self.asked.layer
         )
 
     @property
     def column(self) -> int:
-        """Where that layer lies on the layer axis."""
+        """Return the index of that layer on the layer axis."""
         return self.layers.index(self.layer)
 
     def means(self, *, tokens: TokenChoice | None = None, offset: int | None = None) -> np.ndarray:
-        """Mean attention of every head (n, L, H), of the tokens and the offset that are asked for unless others are."""
+        """Return mean attention of every head (n, L, H), by default of the tokens and the offset chosen."""
         return np.asarray(
             cache.means(self.run, self.settings.alignment, tokens or self.asked.tokens, offset or self.asked.offset)[
                 self.rows
@@ -59,16 +59,16 @@ class Chosen(ChosenAnswers):
         )
 
     def picks(self) -> np.ndarray:
-        """The head that each answer picks in each layer (n, L), over the whole answer, as RAUQ does."""
+        """Return the head selected for each answer in each layer (n, L), over the whole answer, as in RAUQ."""
         return np.asarray(self._all_picks().heads[self.rows])
 
     @property
     def about_picks(self) -> str:
-        """Where picks come from, if they were not stored when the answers were scored."""
+        """Say how heads were selected, if they were not stored when the answers were scored."""
         return picks_note(self._all_picks().stored[self.rows])
 
     def picked_attention(self) -> np.ndarray:
-        """Attention (n,) of the picked head in the layer that is looked at."""
+        """Return attention (n,) of the selected head in the layer shown."""
         return of_picked(self.means()[:, self.column], self.picks()[:, self.column])
 
     def _all_picks(self) -> Picks:
@@ -76,18 +76,18 @@ class Chosen(ChosenAnswers):
 
 
 def choose(name: str, run: Run, asked: Asked, settings: Settings, usual: Thresholds) -> Chosen:
-    """The answers that pass the filters."""
+    """Return the answers that pass the filters."""
     rows = np.flatnonzero(passing(run, asked.filters))
     return Chosen(name=name, run=run, rows=rows, thresholds=thresholds(asked, usual), asked=asked, settings=settings)
 
 
 _TOKEN_NAMES = {"all": "Whole answer", "fact": "Fact tokens", "other": "Other tokens"}
-_NO_FACTS = "This run does not say which tokens carry the fact: its measure of quality does not know."
+_NO_FACTS = "Fact tokens are unknown in this run: its measure of quality does not mark them."
 _READ = (url_state.OFFSET, url_state.COUNT, url_state.CORRECT, url_state.INCORRECT, *SETTINGS)
 
 
 def token_switch(run: Run, asked: Asked) -> None:
-    """Whole answer, fact tokens or the others; off, with the reason, where no answer of the run marks any."""
+    """Choose whole answer, fact tokens or other tokens; disabled, with the reason, if no answer has fact tokens."""
     put(url_state.TOKENS, asked.tokens)
     known = marks_facts(run)
     st.segmented_control(
@@ -110,7 +110,7 @@ def layer_picker(chosen: Chosen) -> None:
 
 
 def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: bool) -> None:
-    """How attention is read, and whatever else the view depends on."""
+    """Choose how attention is measured, and the other options of the view."""
     settings = resolve(chosen.settings, chosen.run.answerer.kind)
     popover = st.popover(_reading_label(chosen), key="answer_reading", width="stretch", on_change="rerun")
     if popover.open:
@@ -130,16 +130,16 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
             if rows:
                 put(url_state.COUNT, chosen.asked.k)
                 options = {"key": key_of(url_state.COUNT), "on_change": write, "args": (url_state.COUNT, Asked().k)}
-                st.number_input("Best and worst answers, of each", 1, MOST_ROWS, **options)
+                st.number_input("Number of best and of worst answers", 1, MOST_ROWS, **options)
             if score:
                 _score(chosen.run, settings)
             st.button(
-                "Back to the usual", key="usual", on_click=run_filters.forget, args=(_READ,), disabled=_is_usual(chosen)
+                "Reset to defaults", key="usual", on_click=run_filters.forget, args=(_READ,), disabled=_is_usual(chosen)
             )
 
 
 def _threshold(label: str, name: str, chosen: Chosen, value: float) -> None:
-    """A slider over the qualities of the run, wide enough for what is chosen."""
+    """Draw a slider over the qualities of the run that includes the chosen value."""
     quality = chosen.run.answers["quality"].to_numpy(float)
     known = np.append(quality[np.isfinite(quality)], [0.0, 1.0, value])
     put(name, value)
@@ -176,7 +176,7 @@ def _write_threshold(name: str) -> None:
 
 
 def _change_setting(name: str, run: Run) -> None:
-    """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
+    """Apply one changed setting; a new signal sets alpha to the paper's value for it."""
     kind = run.answerer.kind
     chosen = replace(resolve(asked_settings(run), kind), **{name: st.session_state[key_of(name)]})
     state.change_settings(resolve(replace(chosen, alpha=None), kind) if name == SIGNAL else chosen, kind)

@@ -1,4 +1,4 @@
-"""One run on the page Methods: what is chosen above, one view of it, and how many answers are behind it."""
+"""The page Methods: the choices at the top, one view of a run, and the number of answers in it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 @dataclass(frozen=True, kw_only=True)
 class _Sight:
-    """A view: what it is called, what draws it, which choice is its own, and whether it ranks by a metric."""
+    """A view: its name, the function that draws it, its own choice, and whether it uses a metric."""
 
     name: str
     draw: Callable[[Chosen], None]
@@ -46,16 +46,16 @@ _SIGHTS = MappingProxyType[View, _Sight](
 
 
 def empty_stage() -> None:
-    """Say what the page is for."""
+    """Show what the page is for and how to get a run."""
     st.title("Does RAUQ rank answers better than other methods?", anchor=False)
     st.write(
-        "This page sets uncertainty methods side by side on a set of answers that was scored, a run: how well each "
-        "ranks them, what it costs, and what of RAUQ does the ranking. There is no run here yet."
+        "This page compares uncertainty methods on a run, a scored set of answers: how well each method ranks the "
+        "answers, what it costs, and which parts of RAUQ matter. There is no run here yet."
     )
 
 
 def show_run(name: str) -> None:
-    """Open a run, and show what the URL asks for."""
+    """Open a run and show the view in the URL."""
     columns = st.columns([3, 1.6, 4.7, 2], gap="small", vertical_alignment="bottom")
     with columns[0]:
         run_picker(PAGE, name, of_one_run=OF_ONE_RUN)
@@ -77,7 +77,7 @@ def show_run(name: str) -> None:
 
 
 def _asked(run: Run) -> Asked:
-    """What the URL asks for; what cannot be used is taken out of it, and the user is told."""
+    """Return the options in the URL; unusable ones are removed from it, and the user is told."""
     found, wrong = read_asked(st.query_params.to_dict())
     found, unfit = fitted(found, run)
     run_filters.mend((*wrong, *unfit))

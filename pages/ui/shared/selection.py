@@ -1,7 +1,7 @@
 """What is selected in the linked views, and its place in the URL.
 
-A layer, a head or a token stands in the URL only once the user has chosen it; until then the views show the layer
-that decided and the head that was picked in it.
+A layer, a head or a token is in the URL only once the user has chosen it; until then the views show the layer that
+gives the score and the head selected in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _HEARD, _SERIAL = "_heard", "_serial"
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """What the user has chosen: an absolute layer, a head, an answer token, what colours the tokens; None where not."""
+    """What the user has chosen: an absolute layer, a head, an answer token, a token colouring; None if not chosen."""
 
     layer: int | None = None
     head: int | None = None
@@ -31,24 +31,24 @@ class Chosen:
 
 
 def chosen(trace: Trace) -> Chosen:
-    """The selection of the URL, brought into the range of the answer; the user is told where it was not."""
+    """Return the selection in the URL, clipped to the range of the answer; the user is told of each change."""
     asked = {name: url_state.number(st.query_params.get(name, "")) for name in SELECTED}
     allowed = {LAYER: trace.layers, HEAD: range(trace.num_heads), TOKEN: range(len(trace.pieces))}
     found = {name: None if value is None else nearest(allowed[name], value) for name, value in asked.items()}
     colour = st.query_params.get(COLOUR)
     if wrong := [name for name in SELECTED if found[name] != asked[name]]:
-        notify(f"This answer has no such {' or '.join(wrong)}: the nearest is shown.")
+        notify(f"Out of range in the link: {' and '.join(wrong)}. The nearest is shown.")
     unread = [name for name in SELECTED if name in st.query_params and found[name] is None]
     unread += [COLOUR] if colour not in {None, *COLOURS} else []
     if unread:
-        notify(f"The link's {' and '.join(unread)} cannot be used: left out.")
+        notify(f"The link's {' and '.join(unread)} cannot be read and was ignored.")
     selected = Chosen(**found, colour=colour if colour in COLOURS else None)
     write(selected)
     return selected
 
 
 def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
-    """The layer and the head that the views show: the chosen ones, else the deciding layer and its picked head."""
+    """Return the layer and the head that the views show: those chosen, else the ones that give the score."""
     layer = selected.layer
     if layer is None:
         layer = score.layers[0] if score.layer is None else score.layer
@@ -57,7 +57,7 @@ def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
 
 
 def hear(told: Mapping[str, Any], trace: Trace) -> None:
-    """Take over what was selected and marked as wrong in the browser, which knows it already."""
+    """Write what was selected or marked as wrong in the browser into the URL; the browser has drawn it already."""
     selected = Chosen(**{field.name: told[field.name] for field in fields(Chosen)})
     wrong = tuple(told["wrong"])
     st.session_state[_HEARD] = (selected, wrong)
@@ -69,7 +69,7 @@ def hear(told: Mapping[str, Any], trace: Trace) -> None:
 
 
 def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
-    """A number that changes when selection or marks came from elsewhere than the views, which then take them over."""
+    """Return a number that changes when selection or marks come from outside the views, which then adopt them."""
     if st.session_state.get(_HEARD) != (selected, wrong):
         st.session_state[_HEARD] = (selected, wrong)
         st.session_state[_SERIAL] = st.session_state.get(_SERIAL, 0) + 1
@@ -77,10 +77,10 @@ def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
 
 
 def write(selected: Chosen) -> None:
-    """Write a selection into the URL."""
+    """Write a selection to the URL."""
     update_url({name: None if value is None else str(value) for name, value in asdict(selected).items()})
 
 
 def nearest(allowed: Sequence[int], asked: int) -> int:
-    """The allowed number closest to the one that was asked for."""
+    """Return the allowed number closest to `asked`."""
     return min(allowed, key=lambda number: abs(number - asked))

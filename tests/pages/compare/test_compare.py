@@ -76,7 +76,8 @@ def test_a_link_restores_answers_token_and_settings():
 
 @pytest.mark.parametrize("name", ["token", "branch"])
 @pytest.mark.parametrize(
-    ("text", "said"), [("99", "A has no token 99"), ("-1", "no number"), ("x", "no number"), ("٣", "no")]
+    ("text", "said"),
+    [("99", "A has no token 99"), ("-1", "not a number"), ("x", "not a number"), ("٣", "not a number")],
 )
 def test_a_token_that_a_lacks_is_mended_and_told_once(name, text, said):
     page = open_compare(a=FIRST, **{name: text})

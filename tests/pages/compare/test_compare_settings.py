@@ -26,8 +26,8 @@ def test_the_table_scores_both_under_the_same_setting():
     assert row["setting"] == "probability, alpha 0.4, predicting"
     assert (row["uncertainty A"], row["uncertainty B"]) == (a.uncertainty, b.uncertainty)
     assert row["A − B"] == a.uncertainty - b.uncertainty
-    assert (row["layer A"], row["layer B"]) == (a.layer, b.layer)
-    assert row["head A"] == a.heads[a.layers.index(a.layer)]
+    assert (row["layer A"], row["layer B"]) == (str(a.layer), str(b.layer))
+    assert row["head A"] == str(a.heads[a.layers.index(a.layer)])
 
 
 def test_b_can_have_its_own_settings_and_the_table_has_both():

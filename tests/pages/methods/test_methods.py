@@ -209,7 +209,7 @@ def test_a_click_on_a_score_opens_the_answer_in_inspect():
     page = open_methods({"answers_score_and_quality": {"selection": clicked(3)}}, **query)
     assert not page.exception
     assert page.query_params == query | {"number": "7", "from": "methods"}
-    assert "Back to the methods on its run" in [link.label for link in page.get("page_link")]
+    assert "Back to the methods of the run" in [link.label for link in page.get("page_link")]
 
 
 @pytest.mark.usefixtures("small")

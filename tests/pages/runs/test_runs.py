@@ -62,7 +62,7 @@ def test_a_finished_run_leads_to_its_figures(root):
     assert links(page) == [f"run={MADE}"] * 2  # Answer sets and Methods
     page = page.button(key=f"details_{MADE}").click().run()
     assert page.query_params["run"] == MADE
-    assert "3 examples of <b>a</b>, asked on 2030-01-01 UTC" in said(page)
+    assert "3 examples of <b>a</b>, created on 2030-01-01 UTC" in said(page)
     assert page.dataframe[0].value.to_numpy().tolist() == [[2, "<b>a</b>?", "out of memory"]]
     assert "Quality of the data set" in said(page)
     assert {"delete"} <= keys(page)
@@ -101,7 +101,7 @@ def test_a_broken_run_is_listed_with_its_reason(root):
     new_run(root / "whole")
     page = open_runs(run="broken")
     assert not page.exception
-    assert badges(page) == [":gray-badge[not begun]", ":orange-badge[broken]"]
+    assert badges(page) == [":gray-badge[not started]", ":orange-badge[broken]"]
     assert "manifest.json cannot be read" in said(page)
     assert {"delete"} <= keys(page)
 
@@ -179,7 +179,7 @@ def test_deleting_asks_first(root):
     new_run(root / "kept")
     page = open_runs(run="gone").button(key="delete").click().run()
     assert folder.exists()
-    assert "Delete gone and its" in said(page)
+    assert "Delete gone (" in said(page)
     page = page.button(key="keep").click().run()
     assert "delete_for_good" not in keys(page)
     page = page.button(key="delete").click().run()
@@ -216,7 +216,7 @@ def test_an_exported_run_comes_in_again(root):
     assert not page.exception
     assert not page.error
     assert page.query_params["run"] == f"{MADE}-2"
-    assert badges(page) == [":gray-badge[not begun]"] * 2
+    assert badges(page) == [":gray-badge[not started]"] * 2
 
 
 def zipped(**files):

@@ -20,7 +20,7 @@ from tests.pages.reading import choose, interpreted, written
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
 PARAMETERS = "0.0 million parameters\n178.0 kB in memory, float32 on cpu"
 AT_HAND = "_at_hand"
-PAPERS = [f"{preset.hub_id} (to download; in the paper)" for preset in PRESETS]
+PAPERS = [f"{preset.hub_id} (in the paper; must be downloaded)" for preset in PRESETS]
 
 
 @pytest.fixture(scope="module")

@@ -119,5 +119,5 @@ def test_a_session_of_a_host_corrects_its_own_runs_alone(host, name):
     """A client may ask for what no button offers: the run of another session has no name in this one."""
     make(host / "another", references=())
     verdicts._correct(name=name, number=4, correct=False)
-    assert "no longer there" in str(verdicts.st.session_state.pop("_verdict_problem"))
+    assert "not found" in str(verdicts.st.session_state.pop("_verdict_problem"))
     assert read_corrections(host / "another" / "small") == ()
