@@ -127,8 +127,10 @@ def read_status(folder: Path) -> Status:
     manifest = read_manifest(folder)
     status = _written(folder) or _from_shards(folder, manifest)
     if status.state in WORKING and not is_held(folder):
-        message = "The job ended unexpectedly; it may have been killed. Saved answers are intact: resume the run."
-        return replace(status, state="interrupted", in_works=0, message=message)
+        status = _written(folder) or status  # a job that ended since the first look has written how
+        if status.state in WORKING:
+            message = "The job ended unexpectedly; it may have been killed. Saved answers are intact: resume the run."
+            return replace(status, state="interrupted", in_works=0, message=message)
     return status
 
 

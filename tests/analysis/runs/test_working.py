@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analysis.runs import job
 from analysis.runs.create import prepare, request_for, write_examples
 from analysis.runs.files import TIMINGS, is_of_run
-from analysis.runs.job import STOP, only_job, read_status
+from analysis.runs.job import STOP, only_job, read_status, write_status
 from analysis.runs.manifest import read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
@@ -287,3 +288,18 @@ def test_an_unforeseen_error_is_told_and_raised(prepared, monkeypatch):
     with pytest.raises(RuntimeError):
         work(prepared)
     assert read_status(prepared).message == "RuntimeError: out of luck"
+
+
+def test_a_job_that_ends_between_two_looks_is_not_called_interrupted(run, monkeypatch):
+    finished = work(run)
+    write_status(run, replace(finished, state="answering"))
+
+    def ends_now(folder):
+        write_status(folder, finished)
+        return False
+
+    monkeypatch.setattr(job, "is_held", ends_now)
+    assert read_status(run).state == "finished"
+    monkeypatch.setattr(job, "is_held", lambda _: False)
+    write_status(run, replace(finished, state="answering"))
+    assert read_status(run).state == "interrupted"
