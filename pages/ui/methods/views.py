@@ -128,7 +128,8 @@ _ALONE = (
 _SECONDS = (
     "Extra seconds per answer beyond generation in batches. Samples count in full for every method; capture is "
     "excluded."
-)_OVERHEAD = (
+)
+_OVERHEAD = (
     "Those seconds in percent of generation in batches, which includes the capture. Not comparable with the paper."
 )
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import threading
 from dataclasses import replace
 from functools import cache
@@ -290,8 +291,9 @@ def test_an_unforeseen_error_is_told_and_raised(prepared, monkeypatch):
     assert read_status(prepared).message == "RuntimeError: out of luck"
 
 
-def test_a_job_that_ends_between_two_looks_is_not_called_interrupted(run, monkeypatch):
-    finished = work(run)
+def test_a_job_that_ends_between_two_looks_is_not_called_interrupted(finished_run, tmp_path, monkeypatch):
+    run = Path(shutil.copytree(finished_run, tmp_path / "run"))
+    finished = read_status(run)
     write_status(run, replace(finished, state="answering"))
 
     def ends_now(folder):
