@@ -31,7 +31,7 @@ def empty(**changes):
         ({"kind": "instruct", "prompt_form": "ids"}, ("generated its end token immediately", "given as token ids")),
         ({"pieces": (b"\n",), "answer_tokens": ("\n",), "stop_reason": "stop"}, ("A stop string came", INSTRUCT)),
         ({"pieces": (b" ", b" "), "answer_tokens": (" ", " "), "stop_reason": "length"}, ("white space", "more")),
-        ({"pieces": (b" ",), "answer_tokens": (" ",), "stop_reason": "given"}, ("The answer is only white space (as given)",)),
+        ({"pieces": (b" ",), "answer_tokens": (" ",), "stop_reason": "given"}, ("only white space (as given)",)),
         ({"pieces": (b"a", b"b"), "answer_tokens": ("a", "b"), "thinking": (0, 2), "stop_reason": "length"},
          ("still thinking when the answer reached the token limit. Allow more tokens.",)),
         ({"pieces": (b"a", b"</s>"), "answer_tokens": ("a", ""), "thinking": (0, 1)},
