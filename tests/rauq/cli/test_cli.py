@@ -124,7 +124,13 @@ def test_picture_of_a_generated_answer(model_folder, capsys):
     captured = capsys.readouterr()
     assert f"Loading {model_folder} ..." in captured.err
     assert "Loaded a base model of 6 layers with 4 heads." in captured.err
-    for words in ("Where is Oslo?", "Picked heads", "decides", "Uncertainty", "Confidence collapsed at token"):
+    for words in (
+        "Where is Oslo?",
+        "Selected heads",
+        "gives the score",
+        "Uncertainty",
+        "Confidence collapsed at token",
+    ):
         assert words in captured.out
     assert "\x1b" not in captured.out
 
