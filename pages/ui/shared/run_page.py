@@ -22,8 +22,8 @@ from pages.ui.shared import figure_export, run_filters, state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.figure_export import format_picker
-from pages.ui.shared.run_filters import LONGEST_TEXT, Filters, Span, groups, written_span
-from pages.ui.shared.url_state import FILTERS, FROM, NUMBER, RUN, by_the_user, put_in_url
+from pages.ui.shared.run_filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
+from pages.ui.shared.url_state import FROM, NUMBER, RUN, by_the_user, put_in_url
 from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
 from rauq.labels import lines, running
@@ -229,7 +229,7 @@ def filters(chosen: ChosenAnswers, asked: Filters) -> None:
                 on_change=write,
                 args=(url_state.TEXT, ""),
             )
-            st.button("Look at all answers", key="all_answers", on_click=run_filters.forget, args=(url_state.FILTERS,))
+            st.button("Look at all answers", key="all_answers", on_click=url_state.drop, args=FILTERS)
 
 
 @by_the_user
@@ -277,7 +277,7 @@ def _span_field(label: str, name: str, values: np.ndarray, chosen: Span) -> None
 
 def _choose_run(key: str, of_one_run: Iterable[str]) -> None:
     put_in_url(url_state.RUN, st.session_state[key])
-    run_filters.forget(of_one_run)
+    url_state.drop(*of_one_run)
 
 
 def _write_span(name: str, ends: tuple[float, float]) -> None:
@@ -291,7 +291,8 @@ _MOST_ERRORS = 3
 def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[str], None]) -> None:
     """Show the run that the URL names, or, where there is none at all, what the page is for."""
     require_shell(page)
-    run_filters.bring_back_url(page)
+    if run_filters.is_arriving(page):
+        url_state.bring_back(page)
     name = run_filters.run_name()
     try:
         if name is None:
@@ -304,7 +305,7 @@ def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[st
         if name is not None:
             _way_to_runs(name)
     state.tell_notices()
-    run_filters.remember_url(page)
+    url_state.remember(page)
 
 
 def open_run(name: str) -> Run | None:
@@ -330,7 +331,7 @@ def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) 
     """Draw a view, or say why there is nothing to draw; with a `figure` the reader chooses what cameras save."""
     if not len(chosen.rows):
         st.info("No answer passes the filters.")
-        st.button("Look at all answers", key="no_filters", on_click=run_filters.forget, args=(FILTERS,))
+        st.button("Look at all answers", key="no_filters", on_click=url_state.drop, args=FILTERS)
         return
     try:
         draw()
