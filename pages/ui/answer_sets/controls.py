@@ -18,7 +18,7 @@ from pages.ui.host import cache
 from pages.ui.shared import state, url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import STEPS, ChosenAnswers, key_of, put, write
-from pages.ui.shared.url_state import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, put_in_url, text_of, written, written_settings
+from pages.ui.shared.url_state import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, text_of, update_url, written, written_settings
 from rauq.scoring.settings import Settings, Signal, resolve
 from rauq.trace.trace import Alignment
 
@@ -169,7 +169,7 @@ def _is_usual(chosen: Chosen) -> bool:
 
 
 def _write_threshold(name: str) -> None:
-    put_in_url(name, text_of(st.session_state[key_of(name)]))
+    update_url({name: text_of(st.session_state[key_of(name)])})
 
 
 def _change_setting(name: str, run: Run) -> None:

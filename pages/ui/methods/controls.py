@@ -18,7 +18,7 @@ from pages.ui.methods.query import Asked
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import ChosenAnswers, choice, key_of, put, write
-from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, put_in_url, text_of
+from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, text_of, update_url
 from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 
 PAGE = "methods"
@@ -163,4 +163,4 @@ def _pick(label: str, name: str, titles: Mapping[str, str], chosen: str, *, usua
 
 def _write_methods() -> None:
     chosen = tuple(st.session_state[key_of(url_state.METHODS)])
-    put_in_url(url_state.METHODS, text_of(chosen) or None)
+    update_url({url_state.METHODS: text_of(chosen) or None})

@@ -23,7 +23,7 @@ from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.figure_export import format_picker
 from pages.ui.shared.run_filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
-from pages.ui.shared.url_state import FROM, NUMBER, RUN, by_the_user, put_in_url
+from pages.ui.shared.url_state import FROM, NUMBER, RUN, by_the_user, update_url
 from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
 from rauq.labels import lines, running
@@ -236,7 +236,7 @@ def filters(chosen: ChosenAnswers, asked: Filters) -> None:
 def write(name: str, usual: object) -> None:
     """Write what was chosen into the URL, or, where it is the usual, take it out."""
     value = st.session_state[key_of(name)]
-    put_in_url(name, None if value == usual else str(value))
+    update_url({name: None if value == usual else str(value)})
 
 
 def put(name: str, value: object) -> None:
@@ -276,13 +276,13 @@ def _span_field(label: str, name: str, values: np.ndarray, chosen: Span) -> None
 
 
 def _choose_run(key: str, of_one_run: Iterable[str]) -> None:
-    put_in_url(url_state.RUN, st.session_state[key])
+    update_url({url_state.RUN: st.session_state[key]})
     url_state.drop(*of_one_run)
 
 
 def _write_span(name: str, ends: tuple[float, float]) -> None:
     chosen = Span(*st.session_state[key_of(name)])
-    put_in_url(name, None if chosen == ends else written_span(chosen))
+    update_url({name: None if chosen == ends else written_span(chosen)})
 
 
 _MOST_ERRORS = 3

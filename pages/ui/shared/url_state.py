@@ -320,6 +320,11 @@ class Captured(Protocol):
         """Heads of a layer."""
 
 
+def settings_in(query: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """The parameters of settings, as they stand in a URL behind a prefix."""
+    return {name: query[prefix + name] for name in _SETTINGS if prefix + name in query}
+
+
 def read_settings(query: Mapping[str, str]) -> Read[Settings]:
     """Settings from URL parameters; those that are missing follow the paper."""
     return read(query, Settings(), _SETTINGS)
@@ -402,11 +407,6 @@ def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
             change(*args, **options)
 
     return called
-
-
-def put_in_url(name: str, value: str | None) -> None:
-    """Write a parameter into the URL, or, where the value is None, take it out."""
-    update_url({name: value})
 
 
 def update_url(values: Mapping[str, str | None]) -> None:
