@@ -5,7 +5,7 @@ from pages.ui.compare.answers import Answer
 from pages.ui.compare.form import pickers
 from pages.ui.compare.layout import empty_stage, follow, views
 from pages.ui.compare.settings import settings_of_both
-from pages.ui.shared import state
+from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
 from rauq.errors import RauqError
@@ -24,7 +24,7 @@ def compare(a: Answer, b: Answer) -> None:
         views((a, b), settings)
 
 
-require_shell("compare")
+require_shell(answers.PAGE)
 answers.bring_back_url()
 answers.collect()
 try:
@@ -36,4 +36,4 @@ try:
 except RauqError as error:
     show_error(error)
 state.tell_notices()
-answers.remember_url()
+url_state.remember(answers.PAGE)

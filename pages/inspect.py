@@ -3,15 +3,17 @@
 import streamlit as st
 
 from pages.ui.inspect import form as inspect_form
-from pages.ui.inspect.layout import asking_stage, empty_stage, follow, show_answer
-from pages.ui.shared import state
+from pages.ui.inspect.layout import PAGE, asking_stage, empty_stage, follow, show_answer
+from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.settings_form import settings_form
+from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, OF_RUN
 from rauq.errors import RauqError
 
-require_shell("inspect")
-state.bring_back_url()
+require_shell(PAGE)
+url_state.bring_back(PAGE)
+url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
 job = st.session_state.get(state.JOB)
 at_work = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
 shown, damage = None, None
@@ -45,7 +47,7 @@ with form:
     settings_form(trace)
     inspect_form.open_form()
 state.tell_notices()
-state.remember_url()
+url_state.remember(PAGE)
 if not at_work:
     with count:  # last, since it may load the model
         inspect_form.token_count(request, trace, told=refusal, may_load=shown is not None)

@@ -15,10 +15,10 @@ from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets.query import MOST_ROWS, Asked, thresholds
 from pages.ui.answer_sets.query import settings as asked_settings
 from pages.ui.host import cache
-from pages.ui.shared import run_filters, state, url_state
+from pages.ui.shared import state, url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import STEPS, ChosenAnswers, key_of, put, write
-from pages.ui.shared.url_state import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, put_in_url, written_settings
+from pages.ui.shared.url_state import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, text_of, update_url, written, written_settings
 from rauq.scoring.settings import Settings, Signal, resolve
 from rauq.trace.trace import Alignment
 
@@ -77,7 +77,7 @@ class Chosen(ChosenAnswers):
 
 def choose(name: str, run: Run, asked: Asked, settings: Settings, usual: Thresholds) -> Chosen:
     """Return the answers that pass the filters."""
-    rows = np.flatnonzero(passing(run, asked.filters))
+    rows = np.flatnonzero(passing(run, asked))
     return Chosen(name=name, run=run, rows=rows, thresholds=thresholds(asked, usual), asked=asked, settings=settings)
 
 
@@ -133,9 +133,7 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
                 st.number_input("Number of best and of worst answers", 1, MOST_ROWS, **options)
             if score:
                 _score(chosen.run, settings)
-            st.button(
-                "Reset to defaults", key="usual", on_click=run_filters.forget, args=(_READ,), disabled=_is_usual(chosen)
-            )
+            st.button("Reset to defaults", key="usual", on_click=url_state.drop, args=_READ, disabled=_is_usual(chosen))
 
 
 def _threshold(label: str, name: str, chosen: Chosen, value: float) -> None:
@@ -166,13 +164,12 @@ def _reading_label(chosen: Chosen) -> str:
 
 
 def _is_usual(chosen: Chosen) -> bool:
-    usual = replace(Asked(), view=chosen.asked.view, layer=chosen.asked.layer, tokens=chosen.asked.tokens)
-    papers = written_settings(chosen.settings, chosen.run.answerer.kind)
-    return replace(chosen.asked, filters=usual.filters) == usual and not any(papers.values())
+    own = written(chosen.asked, Asked()) | written_settings(chosen.settings, chosen.run.answerer.kind)
+    return not any(own[name] for name in _READ)
 
 
 def _write_threshold(name: str) -> None:
-    put_in_url(name, f"{st.session_state[key_of(name)]:.6g}")
+    update_url({name: text_of(st.session_state[key_of(name)])})
 
 
 def _change_setting(name: str, run: Run) -> None:

@@ -90,6 +90,6 @@ def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, 
         if sight.layer:
             controls.layer_picker(chosen)
     with columns[2]:
-        filters(chosen, chosen.asked.filters)
+        filters(chosen, chosen.asked)
     with columns[3]:
         controls.reading(chosen, offset=sight.offset, sides=sight.sides, rows=sight.rows, score=sight.score)

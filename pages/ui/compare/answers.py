@@ -14,11 +14,11 @@ from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
 from rauq.trace.trace import Trace
 
+PAGE = "compare"
 A, B, TOKEN, BRANCH = "a", "b", "token", "branch"
 PICKER = "answer_"  # plus the side: the key of its list
 _EXAMPLE, _KEPT = "example:", "kept:"
 _WRONG = "_wrong"  # behind the side
-_LAST_QUERY = "_compare_query"
 _VERDICT = {True: "correct", False: "incorrect"}
 _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
 
@@ -53,15 +53,9 @@ def pair() -> tuple[Answer, Answer] | None:
 
 def bring_back_url() -> None:
     """Restore the URL as it was when this page was left: switching pages empties it and drops the widgets."""
-    arriving = PICKER + A not in st.session_state
-    if arriving and not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
-        st.query_params.from_dict(last)
+    if PICKER + A not in st.session_state:
+        url_state.bring_back(PAGE)
     url_state.hold((A, B))
-
-
-def remember_url() -> None:
-    """Keep the URL for `bring_back_url`."""
-    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
 
 
 def at_hand() -> Mapping[str, str]:
@@ -94,10 +88,10 @@ def choose(side: str, ref: str) -> None:
 
 def swap(a: Answer, b: Answer) -> None:
     """Swap A and B, with their marks."""
-    marks = [st.query_params.get(side + _WRONG) for side in (B, A)]
+    marks = {side + _WRONG: st.query_params.get(other + _WRONG) for side, other in ((A, B), (B, A))}
     choose(A, b.ref)
     choose(B, a.ref)
-    st.query_params.update({side + _WRONG: text for side, text in zip((A, B), marks, strict=True) if text is not None})
+    url_state.update_url(marks)
 
 
 def selected_token(a: Trace) -> int | None:
@@ -135,24 +129,13 @@ def _asked(side: str) -> Answer | None:
     ref = st.query_params.get(side)
     answer = _found(ref) if ref is not None else None
     if ref is not None and answer is None:
-        _forget(side, side + _WRONG)
+        url_state.drop(side, side + _WRONG)
         state.notify(f"The answer {side.upper()} of this link is no longer in memory; another one is shown.")
     return answer
 
 
 def _marked(side: str, answer: Answer) -> Answer:
-    text = st.query_params.get(side + _WRONG)
-    if text is None:
-        return replace(answer, wrong=answer.trace.wrong)
-    wrong, usable = url_state.read_wrong(text, len(answer.trace.pieces))
-    if not usable:
-        state.notify(f"Some tokens that the link marks as wrong are not in {side.upper()} and were ignored.")
-        st.query_params[side + _WRONG] = url_state.written_wrong(wrong)
-    return replace(answer, wrong=wrong)
-
-
-def _forget(*names: str) -> None:
-    url_state.update_url(dict.fromkeys(names))
+    return replace(answer, wrong=state.wrong_tokens(answer.trace, side + _WRONG, where=side.upper()))
 
 
 def _found(ref: str) -> Answer | None:

@@ -26,7 +26,7 @@ from pages.ui.shared import run_filters
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_page import key_of, open_run, put
 from pages.ui.shared.tables import Column, numbers, show_table, take_along
-from pages.ui.shared.url_state import PUBLISHED, RUN, put_in_url
+from pages.ui.shared.url_state import PUBLISHED, RUN, update_url
 from rauq.labels import running
 
 _WIDTH = 180  # pixels: of a value with its interval
@@ -132,11 +132,11 @@ def _choose(changed: str) -> None:
     wanted = {part: st.session_state[key_of(f"published_{part}")] for part in _PARTS}
     order = (changed, *(part for part in _PARTS if part != changed))
     found = max(published_tables(), key=lambda one: [getattr(one, part) == wanted[part] for part in order])
-    put_in_url(PUBLISHED, ref(found))
+    update_url({PUBLISHED: ref(found)})
 
 
 def _choose_run() -> None:
-    put_in_url(RUN, st.session_state[run_filters.picker(PAGE)] or None)
+    update_url({RUN: st.session_state[run_filters.picker(PAGE)] or None})
 
 
 def _draw(one: Published, beside: Beside | None, overhead: Record | None) -> None:

@@ -32,6 +32,7 @@ from rauq.trace.messages import Message
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Kind, Trace
 
+PAGE = "inspect"
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds; each poll takes time from the thread that imports torch or generates for others
 
 
@@ -190,7 +191,7 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
         st.switch_page("pages/compare.py", query_params=query)
     ask_on(shown.trace)
     take_away(shown, marked, score)
-    state.remember_url()
+    url_state.remember(PAGE)
 
 
 def _way_back() -> None:

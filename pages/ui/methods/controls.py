@@ -14,11 +14,11 @@ from analysis.methods.comparison import RAUQ, Group, groups_of, name_of
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import METRICS
-from pages.ui.methods.query import Asked, written_methods
+from pages.ui.methods.query import Asked
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import ChosenAnswers, choice, key_of, put, write
-from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, put_in_url
+from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, text_of, update_url
 from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 
 PAGE = "methods"
@@ -82,7 +82,7 @@ class Chosen(ChosenAnswers):
 
 def choose(name: str, run: Run, asked: Asked, usual: Thresholds) -> Chosen:
     """Return the answers that pass the filters."""
-    rows = np.flatnonzero(passing(run, asked.filters))
+    rows = np.flatnonzero(passing(run, asked))
     return Chosen(name=name, run=run, rows=rows, thresholds=usual, asked=asked)
 
 
@@ -163,4 +163,4 @@ def _pick(label: str, name: str, titles: Mapping[str, str], chosen: str, *, usua
 
 def _write_methods() -> None:
     chosen = tuple(st.session_state[key_of(url_state.METHODS)])
-    put_in_url(url_state.METHODS, written_methods(chosen) or None)
+    update_url({url_state.METHODS: text_of(chosen) or None})

@@ -7,15 +7,11 @@ from types import MappingProxyType
 import streamlit as st
 
 from analysis.runs.create import check_comparable
-from analysis.runs.opened import Run
 from pages.ui.methods import controls, views
 from pages.ui.methods.controls import PAGE, Chosen, choose
-from pages.ui.methods.query import Asked, View, fitted, read_asked
+from pages.ui.methods.query import OF_ONE_RUN, Asked, View, fitted
 from pages.ui.shared import run_filters
 from pages.ui.shared.run_page import draw_view, filters, open_run, run_picker, usual_thresholds, view_picker
-from pages.ui.shared.url_state import FILTERS, METHOD, METHODS, TOKENS
-
-OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +58,8 @@ def show_run(name: str) -> None:
     if (run := open_run(name)) is None:
         return
     check_comparable(run.manifest.request)
-    chosen = choose(name, run, _asked(run), usual_thresholds(run))
+    asked = run_filters.asked(Asked(), lambda found: fitted(found, run))
+    chosen = choose(name, run, asked, usual_thresholds(run))
     sight = _SIGHTS[chosen.asked.view]
     with columns[1]:
         if sight.metric:
@@ -71,14 +68,6 @@ def show_run(name: str) -> None:
         if sight.choose:
             sight.choose(chosen)
     with columns[3]:
-        filters(chosen, chosen.asked.filters)
+        filters(chosen, chosen.asked)
     view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view, usual=Asked().view)
     draw_view(lambda: sight.draw(chosen), chosen, figure=sight.figure)
-
-
-def _asked(run: Run) -> Asked:
-    """Return the options in the URL; unusable ones are removed from it, and the user is told."""
-    found, wrong = read_asked(st.query_params.to_dict())
-    found, unfit = fitted(found, run)
-    run_filters.mend((*wrong, *unfit))
-    return found

@@ -22,8 +22,8 @@ from pages.ui.shared import figure_export, run_filters, state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.figure_export import format_picker
-from pages.ui.shared.run_filters import LONGEST_TEXT, Filters, Span, groups, written_span
-from pages.ui.shared.url_state import FILTERS, FROM, NUMBER, RUN, by_the_user, put_in_url
+from pages.ui.shared.run_filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
+from pages.ui.shared.url_state import FROM, NUMBER, RUN, by_the_user, update_url
 from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
 from rauq.labels import lines, running
@@ -229,14 +229,14 @@ def filters(chosen: ChosenAnswers, asked: Filters) -> None:
                 on_change=write,
                 args=(url_state.TEXT, ""),
             )
-            st.button("Clear filters", key="all_answers", on_click=run_filters.forget, args=(url_state.FILTERS,))
+            st.button("Clear filters", key="all_answers", on_click=url_state.drop, args=FILTERS)
 
 
 @by_the_user
 def write(name: str, usual: object) -> None:
     """Write a choice to the URL, or remove it if it is the default."""
     value = st.session_state[key_of(name)]
-    put_in_url(name, None if value == usual else str(value))
+    update_url({name: None if value == usual else str(value)})
 
 
 def put(name: str, value: object) -> None:
@@ -276,13 +276,13 @@ def _span_field(label: str, name: str, values: np.ndarray, chosen: Span) -> None
 
 
 def _choose_run(key: str, of_one_run: Iterable[str]) -> None:
-    put_in_url(url_state.RUN, st.session_state[key])
-    run_filters.forget(of_one_run)
+    update_url({url_state.RUN: st.session_state[key]})
+    url_state.drop(*of_one_run)
 
 
 def _write_span(name: str, ends: tuple[float, float]) -> None:
     chosen = Span(*st.session_state[key_of(name)])
-    put_in_url(name, None if chosen == ends else written_span(chosen))
+    update_url({name: None if chosen == ends else written_span(chosen)})
 
 
 _MOST_ERRORS = 3
@@ -291,7 +291,8 @@ _MOST_ERRORS = 3
 def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[str], None]) -> None:
     """Show the run that the URL names, or, if there are no runs, what the page is for."""
     require_shell(page)
-    run_filters.bring_back_url(page)
+    if run_filters.is_arriving(page):
+        url_state.bring_back(page)
     name = run_filters.run_name()
     try:
         if name is None:
@@ -304,7 +305,7 @@ def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[st
         if name is not None:
             _way_to_runs(name)
     state.tell_notices()
-    run_filters.remember_url(page)
+    url_state.remember(page)
 
 
 def open_run(name: str) -> Run | None:
@@ -330,7 +331,7 @@ def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) 
     """Draw a view, or show why there is nothing to draw; `figure`: with the choice of the format of saved figures."""
     if not len(chosen.rows):
         st.info("No answer passes the filters.")
-        st.button("Clear filters", key="no_filters", on_click=run_filters.forget, args=(FILTERS,))
+        st.button("Clear filters", key="no_filters", on_click=url_state.drop, args=FILTERS)
         return
     try:
         draw()

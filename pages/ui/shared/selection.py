@@ -5,14 +5,14 @@ gives the score and the head selected in it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any
 
 import streamlit as st
 
 from pages.ui.shared import url_state
 from pages.ui.shared.state import notify
-from pages.ui.shared.url_state import COLOUR, HEAD, LAYER, SELECTED, TOKEN, WRONG, update_url
+from pages.ui.shared.url_state import HEAD, LAYER, SELECTED, TOKEN, WRONG, Number, one_of, update_url
 from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
 
@@ -24,25 +24,23 @@ _HEARD, _SERIAL = "_heard", "_serial"
 class Chosen:
     """What the user has chosen: an absolute layer, a head, an answer token, a token colouring; None if not chosen."""
 
-    layer: int | None = None
-    head: int | None = None
-    token: int | None = None
-    colour: str | None = None
+    layer: Number = None
+    head: Number = None
+    token: Number = None
+    colour: Annotated[str | None, one_of(COLOURS)] = None
 
 
 def chosen(trace: Trace) -> Chosen:
     """Return the selection in the URL, clipped to the range of the answer; the user is told of each change."""
-    asked = {name: url_state.number(st.query_params.get(name, "")) for name in SELECTED}
+    asked, unread = url_state.read(st.query_params.to_dict(), Chosen())
     allowed = {LAYER: trace.layers, HEAD: range(trace.num_heads), TOKEN: range(len(trace.pieces))}
-    found = {name: None if value is None else nearest(allowed[name], value) for name, value in asked.items()}
-    colour = st.query_params.get(COLOUR)
-    if wrong := [name for name in SELECTED if found[name] != asked[name]]:
+    given = {name: getattr(asked, name) for name in SELECTED if getattr(asked, name) is not None}
+    found: dict[str, Any] = {name: nearest(allowed[name], number) for name, number in given.items()}
+    if wrong := [name for name in given if found[name] != given[name]]:
         notify(f"Out of range in the link: {' and '.join(wrong)}. The nearest is shown.")
-    unread = [name for name in SELECTED if name in st.query_params and found[name] is None]
-    unread += [COLOUR] if colour not in {None, *COLOURS} else []
     if unread:
         notify(f"The link's {' and '.join(unread)} cannot be read and was ignored.")
-    selected = Chosen(**found, colour=colour if colour in COLOURS else None)
+    selected = replace(asked, **found)
     write(selected)
     return selected
 
@@ -62,10 +60,7 @@ def hear(told: Mapping[str, Any], trace: Trace) -> None:
     wrong = tuple(told["wrong"])
     st.session_state[_HEARD] = (selected, wrong)
     write(selected)
-    if wrong == trace.wrong:
-        st.query_params.pop(WRONG, None)
-    else:
-        st.query_params[WRONG] = url_state.written_wrong(wrong)
+    update_url({WRONG: None if wrong == trace.wrong else url_state.written_wrong(wrong)})
 
 
 def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
@@ -78,7 +73,7 @@ def serial(selected: Chosen, wrong: tuple[int, ...]) -> int:
 
 def write(selected: Chosen) -> None:
     """Write a selection to the URL."""
-    update_url({name: None if value is None else str(value) for name, value in asdict(selected).items()})
+    update_url(url_state.written(selected, Chosen()))
 
 
 def nearest(allowed: Sequence[int], asked: int) -> int:

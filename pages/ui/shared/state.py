@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui.host import hosting
 from pages.ui.shared import answer_fields, answers, url_state
 from pages.ui.shared.errors import printable
-from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, WRONG, Asked
+from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, SETTINGS, WRONG, Asked
 from rauq.atlas import recorded as atla_recorded
 from rauq.atlas.recorded import Recorded
 from rauq.scoring.settings import Settings
@@ -26,7 +26,7 @@ JOB, UNREADABLE = "_job", "_unreadable"
 GENERATE, READ = "generate", "paste"
 DEVICE, DTYPE, KIND, AUTO = "device", "dtype", "kind", "auto"
 ATLAS, OTHER = "atlas", "another"
-_NOTICES, _LAST_QUERY, _IN_FORM = "_notices", "_last_query", "_in_form"
+_NOTICES, _IN_FORM = "_notices", "_in_form"
 VERDICT = {True: "correct", False: "incorrect"}
 
 
@@ -52,12 +52,12 @@ def current() -> Shown | None:
     if RUN in st.query_params:
         if (found := answers.find_in_run(st.query_params[RUN], st.query_params.get(NUMBER, ""))) is not None:
             return _in_form(Shown(name=found.ref, trace=found.trace, note=found.note))
-        _forget(*OF_RUN)
+        url_state.drop(*OF_RUN)
         notify("The answer that the link names was not found in a run here.")
     if (name := st.query_params.get(KEPT)) is not None:
         if (trace := answers.find(name)) is not None:
             return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
-        del st.query_params[KEPT]
+        url_state.drop(KEPT)
         notify("That answer is no longer in memory. Generate it again, or open its saved trace.")
     return None if asked() else _recorded()
 
@@ -142,53 +142,40 @@ def open_trace(trace: Trace) -> None:
     if job := st.session_state.pop(JOB, None):
         job.cancel.set()
     st.session_state.pop(UNREADABLE, None)
-    _forget(*ASKS, *SELECTED, WRONG)
+    url_state.drop(*ASKS, *SELECTED, WRONG)
     show(trace)
     st.session_state.pop(_IN_FORM)  # so that the form is filled from it
 
 
-def wrong_tokens(trace: Trace) -> tuple[int, ...]:
+def wrong_tokens(trace: Trace, name: str = WRONG, *, where: str = "this answer") -> tuple[int, ...]:
     """Return the tokens marked as wrong: those in the URL, or else those stored in the trace."""
-    text = st.query_params.get(WRONG)
+    text = st.query_params.get(name)
     if text is None:
         return trace.wrong
     marked, usable = url_state.read_wrong(text, len(trace.pieces))
     if not usable:
-        notify("Some tokens that the link marks as wrong are not in this answer and were ignored.")
-        st.query_params[WRONG] = url_state.written_wrong(marked)
+        notify(f"Some tokens that the link marks as wrong are not in {where} and were ignored.")
+        url_state.update_url({name: url_state.written_wrong(marked)})
     return marked
 
 
-def settings(captured: url_state.Captured | None) -> Settings:
-    """Return the settings in the URL. Unusable ones are removed from it, and the user is told."""
-    found, wrong = url_state.read_settings(st.query_params.to_dict())
-    if captured is not None:
-        found, unfit = url_state.fitted(found, captured)
-        wrong += unfit
-    if wrong:
-        notify(f"The link's {' and '.join(wrong)} cannot be used here; the paper's setting is used instead.")
-        _forget(*wrong)
+def settings(*captured: url_state.Captured | None, prefix: str = "") -> Settings:
+    """Return the settings in the URL. Unusable ones are removed from it, and the user is told.
+
+    `prefix` stands before their names in the URL.
+    """
+    found, wrong = url_state.read_settings(url_state.settings_in(st.query_params.to_dict(), prefix))
+    unfit = {name for one in captured if one is not None for name in url_state.fitted(found, one).wrong}
+    if names := [name for name in SETTINGS if name in {*wrong, *unfit}]:
+        url_state.drop(*(prefix + name for name in names))
+        notify(f"The link's {' and '.join(names)} cannot be used here; the paper's setting is used instead.")
+        return settings(*captured, prefix=prefix)  # heads may suit the layers that were asked for, and not the paper's
     return found
 
 
 def change_settings(chosen: Settings, kind: Kind) -> None:
     """Write settings to the URL, without those that equal the paper's for this kind of model."""
     url_state.update_url(url_state.written_settings(chosen, kind))
-
-
-def bring_back_url() -> None:
-    """Restore the URL as it was when this page was left: switching pages empties it.
-
-    While an answer is shown, the URL names it, so it is never empty otherwise.
-    """
-    if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
-        st.query_params.from_dict(last)
-    url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
-
-
-def remember_url() -> None:
-    """Keep the URL for `bring_back_url`."""
-    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
 
 
 def notify(text: str) -> None:
@@ -218,8 +205,7 @@ def _recorded() -> Shown | None:
     if not at_hand:
         return None
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
-    if st.query_params.get(EXAMPLE) != recorded.id:
-        st.query_params[EXAMPLE] = recorded.id
+    url_state.update_url({EXAMPLE: recorded.id})
     note = (
         f"Recorded; the answer is {VERDICT[recorded.correct]}. {recorded.what_to_see} New to RAUQ? Start with Lesson."
     )
@@ -232,7 +218,3 @@ def _in_form(shown: Shown) -> Shown:
         fill(url_state.asking(shown.trace))
         st.session_state[_IN_FORM] = shown.name
     return shown
-
-
-def _forget(*names: str) -> None:
-    url_state.update_url(dict.fromkeys(names))

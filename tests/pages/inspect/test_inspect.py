@@ -178,6 +178,12 @@ def test_a_link_out_of_range_is_corrected_with_a_notice(query, mended, said, ope
     assert views(page)["detail"]
 
 
+def test_what_takes_the_place_of_layers_that_a_link_cannot_have_is_drawn_at_once(open_app, trace):
+    page = open_app(trace, layers="2.99")
+    assert "layers cannot be used here: the paper's setting takes its place" in interpreted(page)
+    assert views(page)["picked"] == views(open_app(trace))["picked"]
+
+
 def test_marks_that_came_with_the_trace_are_shown(open_app):
     page = open_app(make_trace(PIECES, wrong=(3,)))
     assert views(page)["wrong"] == [3]
