@@ -87,7 +87,7 @@ def find_recorded(name: str) -> Recorded:
     for found in load_recorded():
         if found.id == name:
             return found
-    message = f"{INDEX} has no recording {name!r}. `python -m training record` makes them all again."
+    message = f"{INDEX} has no recording {name!r}. `python -m training record` makes all of them again."
     raise TraceFileError(message)
 
 
@@ -115,7 +115,7 @@ def held_out(trace: Trace) -> Example:
     example = examples_by_prompt().get(trace.prompt)
     if example is None:
         message = (
-            f"{trace.prompt!r} is no held-out prompt, so its answer cannot be judged. "
+            f"{trace.prompt!r} is not a held-out prompt, so its answer cannot be judged. "
             "`python -m training record` records others."
         )
         raise TraceFileError(message)

@@ -86,7 +86,7 @@ class Check:
         layers = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'}"
         largest = max(self.pass_differences, default=0.0)
         passes = (
-            f"incremental and full passes of the model differ by {largest:.1e}, which decides nothing"
+            f"incremental and full passes of the model differ by {largest:.1e}, which is no error of the capture"
             if largest
             else ""
         )

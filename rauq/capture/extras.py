@@ -1,4 +1,4 @@
-"""What a feed keeps for the extras of a trace (`rauq.trace.trace.extras`), until each answer's share is cut out."""
+"""What a feed keeps for the extras of a trace (`rauq.trace.extras`), until each answer's share is cut out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping

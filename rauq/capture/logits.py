@@ -17,7 +17,7 @@ _LEAST_IN_FOCUS = 0.01
 class TokenStatistics(NamedTuple):
     """Per row: log-probability and entropy (R,) in nats, ids and log-probabilities (R, 10) of the most probable.
 
-    `focus` (R, 2) as in `rauq.trace.trace.extras`, or (R, 0) where no inverse document frequencies were given.
+    `focus` (R, 2) as in `rauq.trace.extras`, or (R, 0) where no inverse document frequencies were given.
     """
 
     logprobs: Tensor

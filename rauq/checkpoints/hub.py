@@ -104,8 +104,8 @@ def _is_on_hub(source: str, file: str, revision: str | None) -> bool:
 _MOST_NAMED = 3
 _UNSUPPORTED = MappingProxyType(
     {
-        "trust_remote_code": "it comes with code of its own, which is never run",
-        "Unrecognized configuration class": "it is no causal language model",
+        "trust_remote_code": "it needs its own code, which is never run",
+        "Unrecognized configuration class": "it is not a causal language model",
     }
 )
 
@@ -150,27 +150,27 @@ _FAILURES = (
         says="No space left on device",
     ),
     HubFailure(
-        what="the hub is not asked, since HF_HUB_OFFLINE demands offline mode",
+        what="the hub was not contacted, since HF_HUB_OFFLINE is set",
         todo="Unset that variable.",
         names=frozenset({"OfflineModeIsEnabled"}),
         network=True,
     ),
     HubFailure(
-        what="no safe connection to the hub can be made: its certificate, or that of a proxy, is not accepted",
+        what="no secure connection to the hub is possible: its certificate, or that of a proxy, was rejected",
         todo="Check this machine's clock, and name the certificates of a proxy in the variable SSL_CERT_FILE.",
         names=frozenset({"SSLError"}),
         says="[SSL",
         network=True,
     ),
     HubFailure(
-        what="the proxy does not lead to the hub",
+        what="the proxy does not reach the hub",
         todo="Check the variables HTTPS_PROXY and NO_PROXY.",
         names=frozenset({"ProxyError"}),
         statuses=range(407, 408),
         network=True,
     ),
     HubFailure(
-        what="the hub gives it only to those who have accepted its terms",
+        what="the hub gives access only to users who have accepted its terms",
         todo=_LOG_IN,
         names=frozenset({"GatedRepoError"}),
     ),
@@ -181,7 +181,7 @@ _FAILURES = (
         names=frozenset({"RevisionNotFoundError"}),
     ),
     HubFailure(
-        what="the hub has this {thing}, but not that file of it",
+        what="the hub has this {thing}, but not that file",
         todo="Check the spelling; a GGUF file is named organisation/model/file.gguf.",
         names=frozenset({"RemoteEntryNotFoundError"}),
     ),
@@ -191,25 +191,25 @@ _FAILURES = (
         names=frozenset({"RepositoryNotFoundError", "HFValidationError"}),
     ),
     HubFailure(
-        what="the hub refuses it to this user",
+        what="the hub does not give this user access",
         todo=_LOG_IN,
         names=frozenset({"LocalTokenNotFoundError"}),
         statuses=range(401, 404),
     ),
     HubFailure(
-        what="the hub gets too many requests from here",
-        todo="Try again in some minutes; after hf auth login more are allowed.",
+        what="the hub received too many requests from this machine",
+        todo="Try again in some minutes; more requests are allowed after hf auth login.",
         statuses=range(429, 430),
         network=True,
     ),
-    HubFailure(what="the hub has a fault of its own", todo=_AGAIN, statuses=range(500, 600), network=True),
+    HubFailure(what="the hub reports an internal error", todo=_AGAIN, statuses=range(500, 600), network=True),
     HubFailure(
         what="the hub refuses the request",
         todo="Check the name, and HF_ENDPOINT if that variable is set.",
         statuses=range(400, 500),
     ),
     HubFailure(
-        what="what answers is not the hub",
+        what="the server that answered is not the hub",
         todo="Check the proxy, and HF_ENDPOINT if that variable is set.",
         names=frozenset({"FileMetadataError"}),
         network=True,
@@ -221,7 +221,7 @@ _FAILURES = (
         network=True,
     ),
     HubFailure(
-        what="the download broke off, or is not what the hub has announced",
+        what="the download was interrupted, or differs from what the hub announced",
         todo="Try again.",
         names=frozenset(
             {"RemoteProtocolError", "ReadError", "IncompleteRead", "ChunkedEncodingError", "ClientPayloadError"}
@@ -232,12 +232,12 @@ _FAILURES = (
     ),
     HubFailure(
         what="the hub cannot be reached: there is no network",
-        todo="Connect this machine to one.",
+        todo="Connect this machine to a network.",
         names=frozenset({"NetworkError", "ConnectionError", "ClientConnectionError"}),
         network=True,
     ),
     HubFailure(
-        what="it is not in the hub's cache on this machine, and the hub was not asked",
+        what="it is not in the hub's cache on this machine, and the hub was not contacted",
         todo="Connect this machine to a network.",
         names=frozenset({"LocalEntryNotFoundError"}),
         network=True,
@@ -259,7 +259,7 @@ def plain_errors(source: str | Path, part: str) -> Iterator[None]:
 def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
     """Why the hub gave nothing; `otherwise` is what can be done without a network."""
     if (found := hub_failure(error)) is None:
-        return f"Folder {source!r} not found, and asking the hub failed ({_short(error)}). {otherwise}"
+        return f"Folder {source!r} not found, and the request to the hub failed ({_short(error)}). {otherwise}"
     return f"Folder {source!r} not found, and {found.what}. {found.todo}{' ' + otherwise if found.network else ''}"
 
 

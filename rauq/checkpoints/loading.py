@@ -104,7 +104,7 @@ def find_device(name: str) -> torch.device:
     try:
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        message = f"There is no device {name!r} here; choose auto, cpu, or, where there is one, mps, cuda or cuda:N."
+        message = f"Device {name!r} is not available; choose auto, cpu, or, if available, mps, cuda or cuda:N."
         raise InvalidInput(message) from error
     return torch.device(name)
 
@@ -174,7 +174,7 @@ def _refuse_other_architectures(config: Any) -> None:
         message = f"{names} is an encoder-decoder. Choose a causal language model (a decoder alone)."
         raise UnsupportedModel(message)
     if names and not any(name.endswith(_CAUSAL_ENDINGS) for name in names):
-        message = f"{names} is no causal language model. Choose one whose architecture ends in ForCausalLM."
+        message = f"{names} is not a causal language model. Choose one whose architecture ends in ForCausalLM."
         raise UnsupportedModel(message)
 
 

@@ -216,5 +216,5 @@ def _fit(candidate: ModelInfo, *, beside: bool) -> str:
         return ""
     if candidate.fits:
         return f"It fits: {size(candidate.bytes_free)} are free."
-    other = " beside the model that is at work" if beside else ""
+    other = " beside the model in use" if beside else ""
     return f"It does not fit{other}: choose a smaller model, or bfloat16 as its precision."

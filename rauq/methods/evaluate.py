@@ -15,7 +15,7 @@ from rauq.trace.parts import NO_PART, part_of
 from rauq.trace.trace import Trace
 
 _NO_JUDGES = Judges()
-_UNDEFINED = "a log-probability, an attention weight or what a judge said is nan, or infinite terms cancel"
+_UNDEFINED = "a log-probability, an attention weight or a judge's output is nan, or infinite terms cancel"
 
 
 def evaluate(
@@ -85,7 +85,7 @@ def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
     if lacking := what_lacks(method, given):
         return Uncertainty(math.nan, lacking)
     if "samples" in method.needs and not evidence.samples:
-        return Uncertainty(math.nan, f"all samples ({drawn}) are without text")
+        return Uncertainty(math.nan, f"all samples ({drawn}) are empty")
     try:
         with np.errstate(all="ignore"):  # what comes of it is infinite, or nan with a reason
             found = method.uncertainty(evidence)

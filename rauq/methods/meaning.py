@@ -30,7 +30,7 @@ from rauq.trace.trace import Trace
 _ASKED = frozenset({"nli", "similarity", "keywords"})
 _TEMPERATURE = 1e-3
 _ALONE = 0.5  # the relevance of the only token of a sample
-_IRRELEVANT = "no token of a sample matters to the judge of similarity"
+_IRRELEVANT = "removing any token of a sample leaves its similarity at 1"
 
 
 def semantic_entropy(evidence: Evidence) -> Uncertainty:

@@ -15,22 +15,22 @@ from rauq.trace.trace import Extra, Trace
 
 Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
 Family = Literal["one generation", "samples", "ablation"]
-Direction = Literal["higher is less sure"]
+Direction = Literal["higher is less certain"]
 _Judge = TypeVar("_Judge")
 
 NEEDS: tuple[Need, ...] = get_args(Need)
 
 _LACKS: Mapping[Need, str] = MappingProxyType(
     {
-        "samples": "It compares sampled answers, and there are none. Draw some: lm.sample(prompt, k=5).",
-        "nli": "It needs a judge of entailment. Give one: load_judges(nli='microsoft/deberta-large-mnli').",
+        "samples": "It compares sampled answers, and none were given. Draw some: lm.sample(prompt, k=5).",
+        "nli": "It needs an entailment model. Give one: load_judges(nli='microsoft/deberta-large-mnli').",
         "similarity": (
-            "It needs a judge of similarity. Give one: load_judges(similarity='cross-encoder/stsb-roberta-large')."
+            "It needs a similarity model. Give one: load_judges(similarity='cross-encoder/stsb-roberta-large')."
         ),
         "idf": "It needs document frequencies. Give them: load_judges(idf=FILE), made by python -m analysis idf.",
-        "keywords": "It needs a judge of keywords. Give one: load_judges(tagger='en_core_web_sm').",
-        "facts": "Facts are known of the held-out prompts of the embedded model alone. Ask one of these.",
-        "held_out": "Its heads are chosen on other answers. Look for it among the ablations of a run.",
+        "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
+        "facts": "Facts are known only for the held-out prompts of the embedded model. Use one of these.",
+        "held_out": "Its heads are selected on other answers. See the ablations of a run.",
     }
 )
 
@@ -84,7 +84,7 @@ class Method:
     needs: frozenset[Need] = frozenset()
     extras: tuple[Extra, ...] = ()
     sample_extras: tuple[Extra, ...] = ()
-    direction: Direction = "higher is less sure"
+    direction: Direction = "higher is less certain"
 
     def uncertainty(self, evidence: Evidence) -> Uncertainty:
         """What the method says of an answer; signal and alpha that a preset leaves open are the paper's for the model.

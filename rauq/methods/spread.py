@@ -60,7 +60,7 @@ def eigen_score(evidence: Evidence) -> Uncertainty:
     if not np.isfinite(states).all():
         return Uncertainty(
             np.nan,
-            "a hidden state is not known: a sample of one token, after thinking or of a model that skips the prompt",
+            "a hidden state is unknown: a sample of one token has none after thinking, or where the model skips the prompt",
         )
     return Uncertainty(mean_log_eigenvalue(np.array(states)))
 

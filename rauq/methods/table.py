@@ -163,8 +163,8 @@ _ABLATIONS = (
     _ablation(
         id="single_head",
         name="RAUQ, one head a layer",
-        compute=lambda _: Uncertainty(np.nan, "its heads are chosen on other answers"),
-        cost="none; the heads are chosen on other answers",
+        compute=lambda _: Uncertainty(np.nan, "its heads are selected on other answers"),
+        cost="none; the heads are selected on other answers",
         needs=frozenset({"held_out"}),
     ),
 )

@@ -75,7 +75,7 @@ def build_trace(
     undefined = (statistics.logprobs.isnan() | statistics.entropies.isnan()).nonzero()
     if len(undefined):
         message = (
-            f"The model {model.name} put out logits that are not finite at answer token {int(undefined[0])}. "
+            f"The model {model.name} produced NaN or infinite logits at answer token {int(undefined[0])}. "
             "Load it in float32 or bfloat16, or check its weights."
         )
         return NonFiniteLogits(message)

@@ -59,7 +59,7 @@ class LanguageModel(ModelDescription):
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """The extras of a trace that this model can capture (`rauq.trace.trace.extras`)."""
+        """The extras of a trace that this model can capture (`rauq.trace.extras`)."""
         lacking: set[Extra] = set() if self.num_layers // 2 in self.layers else {"diagonal"}
         if middle_block(self.model) is None:
             lacking.add("hidden")
@@ -122,7 +122,7 @@ class LanguageModel(ModelDescription):
             template_options: Variables of the chat template, such as {"enable_thinking": False}.
             answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
             last_row: Feed the last token once more, which alignment "own" needs.
-            extras: Arrays to capture besides the band, by the names in `rauq.trace.trace.extras`.
+            extras: Arrays to capture besides the band, by the names in `rauq.trace.extras`.
             idf: Inverse document frequencies (V,) of the vocabulary's tokens, for the extra "focus".
             on_token: Called at once with index, id and text of each answer token.
             cancel: Asked after each token; the partial trace is returned.

@@ -126,7 +126,7 @@ def _probed(model: PreTrainedModel) -> _Probe:
         feed = session_type(model, [0, 0])
         logits = _first_logits(feed, ids)
         if looks_ahead(logits):
-            message = f"{type(model).__name__} lets tokens see later ones: it is no causal language model."
+            message = f"{type(model).__name__} attends to later tokens: it is not a causal language model."
             raise UnsupportedModel(message)
         if feed.layers:
             num_heads = feed.band().shape[2]
@@ -139,7 +139,7 @@ def _probed(model: PreTrainedModel) -> _Probe:
 
 def _first_logits(feed: TappedSession | StepwiseSession, ids: torch.Tensor) -> torch.Tensor:
     try:
-        with memory_errors("trying the model", takes_less=running_takes_less(feed.cached.model)):
+        with memory_errors("testing the model", takes_less=running_takes_less(feed.cached.model)):
             return feed.feed(ids, tail=2)
     except RauqError:
         raise

@@ -283,7 +283,7 @@ def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None =
         counted = _all_tokens(answers)
     elif settings.token_aggregation != "mean_log" or settings.update in MEAN_UPDATES:
         message = (
-            f"Some tokens alone have a score of token_aggregation='mean_log' and an update with confidence; "
+            f"Scoring only some tokens needs token_aggregation='mean_log' and an update with token confidences; "
             f"got {settings.token_aggregation!r} and {settings.update!r}."
         )
         raise InvalidInput(message)

@@ -104,10 +104,12 @@ def why_undefined(
 ) -> Reasons:
     """The reasons of one answer, given that of its uncertainty."""
     update = f"update={settings.update!r}"
-    no_confidence = f"{update} has no confidence of tokens" if settings.update in MEAN_UPDATES else ""
-    no_sum = "a median over tokens is not a sum of them" if settings.token_aggregation == "median" else ""
-    no_layer = "a median over layers is no single layer's" if settings.layer_aggregation == "median" else ""
-    no_flow = f"{update} carries no confidence onwards" if settings.update in WITHOUT_ALPHA else ""
+    no_confidence = f"{update} has no token confidences" if settings.update in MEAN_UPDATES else ""
+    no_sum = "a median over tokens is not a sum of contributions" if settings.token_aggregation == "median" else ""
+    no_layer = (
+        "a median over layers does not belong to a single layer" if settings.layer_aggregation == "median" else ""
+    )
+    no_flow = f"{update} does not carry confidence forward" if settings.update in WITHOUT_ALPHA else ""
     no_logarithm = "a confidence is 0 or less, where it has no finite logarithm"
     return Reasons(
         uncertainty=uncertainty,

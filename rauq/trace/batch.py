@@ -287,7 +287,7 @@ def _first_of_one_model(traces: tuple[Trace, ...]) -> Trace:
         listed = "; ".join(map(str, sorted(models, key=str)))
         message = (
             "These traces come from different models (name, revision, kind, layers, number of layers, heads, "
-            f"vocabulary): {listed}. Make one batch a model."
+            f"vocabulary): {listed}. Make one batch per model."
         )
         raise InvalidInput(message)
     return traces[0]

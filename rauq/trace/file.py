@@ -50,7 +50,7 @@ def faults(fields: Mapping[str, Any]) -> Iterator[str]:
         if np.any((values < lowest) | (values > highest)):  # nan is no bad value: it stays nan
             yield f"{name} must lie in [{_bound(lowest)}, {_bound(highest)}]"
     if any(math.isnan(entry[2]) for row in fields["alternatives"] for entry in row):
-        yield "an alternative has a logprob of nan: what has no probability is none"
+        yield "an alternative has a logprob of nan"
     yield from _wrong_extras(fields)
     if not _is_unicode(fields):
         yield "a text is not valid Unicode (it holds a lone surrogate)"
@@ -68,7 +68,7 @@ def excesses(fields: Mapping[str, Any]) -> Iterator[str]:
         (extras, LARGEST_UPLOADED_EXTRAS, "bytes of extras"),
     ):
         if count > most:
-            yield f"{count:,} {what}, and at most {most:,} are taken"
+            yield f"{count:,} {what}, and at most {most:,} are accepted"
 
 
 def _sizes(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
@@ -214,7 +214,7 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
             raise ValueError(fault)
         return make(**fields)
     except _UNREADABLE as error:
-        message = f"{name} is damaged: its parts do not fit together ({_short(error)}). Save the trace again."
+        message = f"{name} is damaged: its parts are inconsistent ({_short(error)}). Save the trace again."
         raise TraceFileError(message) from error
 
 
@@ -226,7 +226,7 @@ def check_upload(content: bytes, name: str) -> None:
     """
     if len(content) > LARGEST_UPLOAD or len(content) > _header_length(content) > LARGEST_UPLOADED_HEADER:
         message = (
-            f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are taken, of which "
+            f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are accepted, of which "
             f"{LARGEST_UPLOADED_HEADER:,} may be text. {_BY_PATH}"
         )
         raise TraceFileError(message)
@@ -258,7 +258,7 @@ def read(path: Path) -> bytes:
             raise TraceFileError(message)
         return path.read_bytes()
     except OSError as error:
-        message = f"{path} cannot be read ({error.strerror}). Check who may read it."
+        message = f"{path} cannot be read ({error.strerror}). Check its permissions."
         raise TraceFileError(message) from error
 
 
@@ -326,7 +326,7 @@ def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], 
             _typed_list({name: row[i]}, name, kind) for i, (name, kind) in enumerate(names.items())
         )
         if len(set(map(len, columns))) > 1:
-            message = "a token has more of some parts of its alternatives than of others"
+            message = "the ids, texts and logprobs of a token's alternatives differ in number"
             raise ValueError(message)
         yield columns
 

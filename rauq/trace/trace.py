@@ -49,7 +49,7 @@ class Trace:
     `prompt` is the text that was answered: of `messages`, the content of the last one, the user's. `prompt_form` says
     how the prompt was given; "templated" is a text that had its chat template already, so that none was applied.
     `template_options` are variables that the chat template was given.
-    `extras` are arrays that were asked for by name (`rauq.trace.trace.extras`); a file may hold others.
+    `extras` are arrays that were asked for by name (`rauq.trace.extras`); a file may hold others.
     `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
     `thinking` are the answer tokens between the model's thinking marks, marks included, as (start, stop), stop
     exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
@@ -207,7 +207,7 @@ def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tu
 
 def _check(trace: Trace) -> None:
     if faults := [*_wrong_shapes(trace), *_wrong_values(trace)]:
-        message = f"These parts make no trace: {'; '.join(faults)}."
+        message = f"These values do not make a valid trace: {'; '.join(faults)}."
         raise InvalidInput(message)
 
 

@@ -182,7 +182,7 @@ def _parse(cursor: Cursor, read: Read) -> GgufHeader:
     for _ in range(num_entries):
         key = cursor.text("the name of a metadata entry")
         if key in metadata:
-            raise damaged(cursor.path, f"the metadata entry {said(key)} is there twice")
+            raise damaged(cursor.path, f"the metadata entry {said(key)} occurs twice")
         metadata[key] = cursor.value(said(key))
     _refuse_parts(cursor.path, metadata)
     table = [_entry(cursor) for _ in range(num_tensors)]

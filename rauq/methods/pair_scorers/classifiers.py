@@ -122,7 +122,7 @@ def logits(classifier: Classifier, firsts: Texts, seconds: Texts) -> np.ndarray:
         with memory_errors("comparing texts", takes_less="Try a smaller model."), torch.inference_mode():
             found[places] = classifier.model(**inputs).logits.double().cpu().numpy()
     if not np.isfinite(found).all():
-        message = f"{classifier.name} put out numbers that are not finite, so it judges nothing. Get the model again."
+        message = f"{classifier.name} produced NaN or infinite outputs, so it cannot be used. Get the model again."
         raise NonFiniteLogits(message)
     place = {pair: row for row, pair in enumerate(different)}
     return found[[place[pair] for pair in pairs]]
@@ -231,7 +231,7 @@ def _check(classifier: Classifier) -> None:
         raise UnsupportedModel(message)
     if (follows := _activation(classifier)) not in ("", "Sigmoid"):
         message = (
-            f"The output of {classifier.name} goes through {follows}, so it is no similarity from 0 to 1. "
+            f"The output of {classifier.name} goes through {follows}, so it is not a similarity from 0 to 1. "
             f"Choose a model with a sigmoid, for example {SIMILARITY}."
         )
         raise UnsupportedModel(message)

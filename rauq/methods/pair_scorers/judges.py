@@ -81,7 +81,7 @@ class AskedOnce:
         begun = time.perf_counter()
         judged = self.judge([first for first, _ in pairs], [second for _, second in pairs])
         if not np.isfinite(judged).all():
-            message = "A judge gave numbers that are not finite. Choose another judge."
+            message = "A judge returned numbers that are not finite. Choose another judge."
             raise NonFiniteLogits(message)
         each = (time.perf_counter() - begun) / len(pairs)
         self.known |= {pair: (row, each) for pair, row in zip(pairs, judged, strict=True)}

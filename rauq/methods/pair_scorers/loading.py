@@ -39,7 +39,7 @@ def load_tagger(name: str = TAGGER) -> Keywords:
     language = _language(name)
     if not language.pipe_names:
         message = (
-            f"The spaCy model {name} tags nothing. Choose one with parts of speech and entities, such as {TAGGER}."
+            f"The spaCy model {name} assigns no tags. Choose one with parts of speech and entities, such as {TAGGER}."
         )
         raise UnsupportedModel(message)
     return partial(_keywords, language)
