@@ -1,4 +1,4 @@
-"""Where a model is, in a folder, on the hub or in its cache, and why it cannot be had, in plain words."""
+"""Where a model is: in a folder, on the hub or in its cache; and why it cannot be loaded."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 def whereabouts(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
     """What to tell transformers so that it finds a folder, a model of the hub, or one of the cache without network.
 
-    The hub is asked once with a short limit, since its own client goes on trying for half a minute.
+    The hub is asked once with a short limit, since its own client retries for half a minute.
 
     Args:
         source: A folder or the hub id of a model.
@@ -86,7 +86,7 @@ def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
         raise ModelNotFound(message)
     try:
         ask_hub(source, "config.json", revision)
-    except Exception as error:  # the network, the hub and the name can each be at fault
+    except Exception as error:  # the network, the hub and the name can each be the cause
         if not isinstance(error, HFValidationError) and cached_commit(source, revision):
             return True
         raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
@@ -116,11 +116,11 @@ _AGAIN = "Try again later."
 
 @dataclass(frozen=True, kw_only=True)
 class HubFailure:
-    """A way in which the hub gives nothing: what happened, and what to do.
+    """A kind of failure of the hub: what happened, and what to do.
 
-    It is told by the `names` of an exception's classes (httpx, httpx2, requests and aiohttp each have their own under
-    the same names), by an HTTP status from `statuses`, by `errnos`, or by what the exception `says`. Where it is the
-    `network` that fails, a model on this machine works still.
+    It is recognised by the `names` of an exception's classes (httpx, httpx2, requests and aiohttp each have their own
+    under the same names), by an HTTP status from `statuses`, by `errnos`, or by what the exception `says`. If it is
+    the `network` that fails, a model on this machine still works.
     """
 
     what: str
@@ -131,7 +131,7 @@ class HubFailure:
     says: str = ""
     network: bool = False
 
-    def is_told_by(self, error: BaseException) -> bool:
+    def matches(self, error: BaseException) -> bool:
         """Whether an exception, without what led to it, is of this kind."""
         return (
             any(parent.__name__ in self.names for parent in type(error).__mro__)
@@ -141,7 +141,7 @@ class HubFailure:
         )
 
 
-# The first that fits holds: special kinds come before those that they are cases of.
+# The first match counts, so special kinds come before general ones.
 _FAILURES = (
     HubFailure(
         what="the disk is full",
@@ -252,32 +252,32 @@ def plain_errors(source: str | Path, part: str) -> Iterator[None]:
         yield
     except RauqError:
         raise
-    except Exception as error:  # other people's files fail in any way
+    except Exception as error:  # foreign files can raise any exception
         raise _why_not(Path(source), part, error) from error
 
 
 def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
-    """Why the hub gave nothing; `otherwise` is what can be done without a network."""
+    """The error for a failure of the hub; `otherwise` is what can be done without a network."""
     if (found := hub_failure(error)) is None:
         return f"Folder {source!r} not found, and the request to the hub failed ({_short(error)}). {otherwise}"
     return f"Folder {source!r} not found, and {found.what}. {found.todo}{' ' + otherwise if found.network else ''}"
 
 
 def hub_failure(error: BaseException, *, thing: str = "model") -> HubFailure | None:
-    """What happened where the hub gave no `thing`, by an exception and its causes; None where it is something else.
+    """What happened if the hub gave no `thing`, from an exception and its causes; None if it is something else.
 
     Its `what` ends with the name of the exception, or with the HTTP status.
     """
     chain = list(_causes(error))
     for kind in _FAILURES:
-        if (told := next(filter(kind.is_told_by, chain), None)) is not None:
+        if (told := next(filter(kind.matches, chain), None)) is not None:
             by = f"HTTP {_status(told)}" if _status(told) in kind.statuses else type(told).__name__
             return replace(kind, what=f"{kind.what} ({by})".format(thing=thing), todo=kind.todo.format(thing=thing))
     return None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and its causes. What it was merely raised beside does not count: a file that may be missing is."""
+    """An exception and its causes. Exceptions handled before, as for a file that may be missing, do not count."""
     while error is not None:
         yield error
         error = error.__cause__

@@ -1,4 +1,4 @@
-"""What a method is: a row of the table, what it needs, the evidence that it looks at, and the number that it gives."""
+"""What a method is: a row of the table, its requirements, its evidence, and its result."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Uncertainty(float):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
-    """What a method may look at: the greedy answer, the samples that are not empty, the judges.
+    """The input of a method: the greedy answer, the samples that are not empty, the judges.
 
     `question`: the prompt without its worked examples, for methods that put it before an answer.
     """
@@ -71,7 +71,7 @@ class Method:
 
     `needs`: what it asks for besides the greedy answer; `extras`: arrays that the greedy trace must have captured, and
     `sample_extras` each sample. `cost`: forward passes beyond the greedy answer, in words, with K samples of N tokens.
-    `source`: where it is from.
+    `source`: its publication.
     """
 
     id: str
@@ -87,10 +87,10 @@ class Method:
     direction: Direction = "higher is less certain"
 
     def uncertainty(self, evidence: Evidence) -> Uncertainty:
-        """What the method says of an answer; signal and alpha that a preset leaves open are the paper's for the model.
+        """The uncertainty of an answer; signal and alpha that a preset leaves open are the paper's for the model.
 
         Raises:
-            RauqError: what this method cannot do without is missing, or does not fit.
+            RauqError: something that this method needs is missing, or does not fit.
         """
         if self.compute is not None:
             return self.compute(evidence)
@@ -107,7 +107,7 @@ def what_lacks(method: Method, given: Collection[Need]) -> str:
 
 
 def needs_met(judges: Judges, *, samples: bool) -> frozenset[Need]:
-    """What these judges, and samples where there are any, give to methods."""
+    """The needs that these judges, and samples if there are any, meet."""
     there: dict[Need, bool] = {
         "samples": samples,
         "nli": judges.nli is not None,

@@ -1,4 +1,4 @@
-"""Inverse document frequencies: how much each token of a vocabulary tells, counted over documents."""
+"""Inverse document frequencies: how informative each token of a vocabulary is, counted over documents."""
 
 import os
 from collections.abc import Iterable, Sequence

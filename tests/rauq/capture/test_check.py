@@ -131,7 +131,7 @@ def test_dynamic_quantisation_is_checked_call_by_call(name, changes):
     assert max(found.differences) < 1e-5
     assert max(found.pass_differences) > 1e-2
     assert len(found.pass_differences) == len(found.layers)
-    assert str(found).endswith(f"differ by {max(found.pass_differences):.1e}, which is no error of the capture")
+    assert str(found).endswith(f"differ by {max(found.pass_differences):.1e}, which is not an error of the capture")
 
 
 @pytest.mark.parametrize("mutant", ["one key off", "another head", "rounded queries", "a stale key"])
