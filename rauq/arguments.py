@@ -1,4 +1,4 @@
-"""What counts as a number where a caller may give anything, and how a caller cancels work that takes long."""
+"""Checks of numbers and text from a caller, and the interface for cancelling."""
 
 from numbers import Real
 from typing import Protocol

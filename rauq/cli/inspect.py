@@ -30,7 +30,7 @@ from rauq.trace.trace import Alignment, Part, Trace
 
 MARK = "*"
 _PROMPT_CHARACTERS = 300
-# One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of a sure model's.
+# One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of the reference's.
 _SHADES = (
     (1.0, "black on #f2701d"),
     (0.5, "black on #fd9a4d"),

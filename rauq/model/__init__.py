@@ -1,1 +1,1 @@
-"""A language model at work: prompts and tokens, generating, reading, sampling."""
+"""Running a language model: prompts and tokens, generating, reading, sampling."""

@@ -1,1 +1,1 @@
-"""What one generation left behind: the trace, its file, its parts, and batches of traces. No model is needed."""
+"""The record of one generation: the trace, its file, its parts, and batches of traces. No model is needed."""

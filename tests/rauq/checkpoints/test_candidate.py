@@ -180,14 +180,18 @@ def test_on_a_gpu_auto_has_main_memory_too(free, monkeypatch):
         (
             lambda folder: configure(folder, model_type="mine", auto_map={"AutoConfig": "code.Mine"}),
             UnsupportedModel,
-            "code of its own, which is never run",
+            "its own code, which is never run",
         ),
         (
             lambda folder: configure(folder, model_type="vit", architectures=None),
             UnsupportedModel,
-            "no causal language",
+            "not a causal language",
         ),
-        (lambda folder: configure(folder, architectures=["LlamaModel"]), UnsupportedModel, "no causal language model"),
+        (
+            lambda folder: configure(folder, architectures=["LlamaModel"]),
+            UnsupportedModel,
+            "not a causal language model",
+        ),
     ],
     ids=["config", "broken config", "tokenizer", "weights", "pickled", "code", "pictures", "headless"],
 )

@@ -267,7 +267,7 @@ def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
         record = json.loads(capsys.readouterr().out)
         assert (record["dtype"], record["kind"]) == found
     assert inspect.main([*command, "--device", "abacus"]) == 2
-    assert "There is no device 'abacus' here; choose auto, cpu" in capsys.readouterr().err
+    assert "Device 'abacus' is not available; choose auto, cpu" in capsys.readouterr().err
 
 
 def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):
