@@ -158,14 +158,14 @@ def gap(chosen: Chosen) -> None:
         figure = gap_lines(found, chosen.layers, name="layer", dark=is_dark())
         chart(figure, "difference_by_layer", "Difference between correct and incorrect answers in each layer")
         st.caption(
-            "Correct minus incorrect in every layer, with 95 % intervals. These are multiple comparisons: about 1 in 20 "
-            "intervals excludes zero by chance."
+            "Correct minus incorrect in every layer, with 95 % intervals. These are multiple comparisons: about 1 in "
+            "20 intervals excludes zero by chance."
         )
     figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
     st.caption(
-        "Attention of the selected head in every layer, each on its own scale. Boxes: middle half; whiskers: 90 %. Bold: "
-        "the interval excludes zero. If boxes overlap, the difference says little about a single answer."
+        "Attention of the selected head in every layer, each on its own scale. Boxes: middle half; whiskers: 90 %. "
+        "Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
     )
 
 
@@ -192,9 +192,9 @@ def further(chosen: Chosen) -> None:
     figure = gap_lines(found, OFFSETS, name="preceding token", dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(
-        f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is selected by attention "
-        "to the previous token. In the paper, answers differ at the first two preceding tokens and hardly beyond. Short "
-        "answers count only at distances that they have."
+        f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is selected by "
+        "previous-token attention. In the paper, answers differ at the first two preceding tokens, hardly beyond. "
+        "Short answers count only at distances that they have."
     )
     st.dataframe(
         _by_offset(found.picked),

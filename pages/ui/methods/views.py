@@ -125,7 +125,9 @@ _ALONE = (
     "Extra time in percent of plain generation without capture, one prompt at a time, with 95 % interval. Includes "
     "the capture, samples and computation that the method needs. Comparable with the paper."
 )
-_SECONDS = "Extra seconds per answer beyond generation in batches. Samples count in full for every method; capture is excluded."
+_SECONDS = (
+    "Extra seconds per answer beyond generation in batches. Samples count in full for each method; capture is excluded."
+)
 _OVERHEAD = (
     "Those seconds in percent of generation in batches, which includes the capture. Not comparable with the paper."
 )
@@ -249,8 +251,8 @@ def scores(chosen: Chosen) -> None:
     )
     clickable(figure, "score_and_quality", "Quality of each answer by its uncertainty, with bin means", chosen)
     st.caption(
-        f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less confident, and the mean quality "
-        "in tenths of the answers. Click a point to open the answer in Inspect."
+        f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less confident, and the mean "
+        "quality in tenths of the answers. Click a point to open the answer in Inspect."
     )
 
 

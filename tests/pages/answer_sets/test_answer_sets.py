@@ -60,7 +60,9 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
     assert not page.error
     assert drawn(page) == CHARTS[view]
     assert len(page.header) == 1
-    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
+    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Not shown: 1 failed." in said(
+        page
+    )
     assert page.query_params == {"run": "small", "view": view}
 
 
@@ -112,7 +114,7 @@ def test_a_broken_part_is_said_and_the_rest_is_shown(runs):
     (runs / "atlas-copy" / "traces-00001.safetensors").write_bytes(b"no tensors")
     page = open_sets(run="atlas-copy", view="bins")
     assert not page.exception
-    assert "1 of 3 parts of this run are missing or broken" in page.warning[0].value
+    assert "1 of 3 parts of this run are missing or damaged" in page.warning[0].value
     assert drawn(page) == CHARTS["bins"]
 
 
@@ -183,7 +185,7 @@ def test_fact_tokens_can_be_chosen_only_where_they_are_known(runs):
     assert not page.exception
     switch = next(group for group in page.get("button_group") if group.key == "answers_tokens")
     assert switch.proto.disabled
-    assert "which tokens carry the fact" in switch.help
+    assert "Fact tokens are unknown" in switch.help
     assert "tokens" in page.toast[0].value
     assert page.query_params == {"run": "small"}
 

@@ -86,7 +86,9 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
     assert drawn(page) == CHARTS[view]
     assert len(page.dataframe) == TABLES.get(view, 0)
     assert page.header
-    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
+    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Not shown: 1 failed." in said(
+        page
+    )
     assert page.query_params == {"run": "small", "view": view}
 
 
@@ -181,7 +183,7 @@ def test_rauq_is_found_at_a_glance_and_costs_stand_before_the_groups(monkeypatch
 @pytest.mark.usefixtures("small")
 def test_published_numbers_stand_beside_only_on_demand_and_are_called_published():
     plain = open_methods(run="small", view="ablations", table="update")
-    choice = next(box for box in plain.selectbox if box.label.startswith("Beside the published"))
+    choice = next(box for box in plain.selectbox if box.label.startswith("Published numbers"))
     assert (choice.value, len(plain.dataframe)) == ("", 1)
     page = choice.set_value("llama_functions.Llama-3.1 8B").run()
     assert page.query_params[PUBLISHED] == "llama_functions.Llama-3.1 8B"
