@@ -105,7 +105,7 @@ def model(
 
 
 def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
-    """Return what is known of a model before it is loaded; waits while one is loading, since imports are not thread-safe.
+    """Return what is known of a model before it is loaded; waits while one is loading: imports are not thread-safe.
 
     The free memory includes that of the model in memory, unless a job still uses it.
 

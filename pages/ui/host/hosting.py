@@ -85,8 +85,8 @@ def in_words() -> str:
     """Describe the host's limits to its visitors."""
     most = limits()
     return (
-        f"This is a hosted app. Limits: {most.characters:,} characters for a prompt or an answer, {most.new_tokens:,} new "
-        f"tokens for an answer, {most.rows:,} rows and {most.samples} samples for a run."
+        f"This is a hosted app. Limits: {most.characters:,} characters for a prompt or an answer, {most.new_tokens:,} "
+        f"new tokens for an answer, {most.rows:,} rows and {most.samples} samples for a run."
     )
 
 
@@ -98,7 +98,10 @@ def check_model(choice: ModelChoice) -> None:
     """
     as_offered = [replace(choice, name=name, device="auto", dtype="auto", kind=None) for name in models()]
     if is_hosted() and choice not in as_offered:
-        message = f"Got the model {running(choice.name)[:80]!r}; this host offers {', '.join(models())}, without other options."
+        message = (
+            f"Got the model {running(choice.name)[:80]!r}; this host offers {', '.join(models())}, without other "
+            "options. Choose one of these."
+        )
         raise InvalidInput(message)
     if is_hosted() and _leads_elsewhere(Path(choice.name).expanduser()):
         message = (
@@ -132,5 +135,5 @@ def check_number(what: str, number: int, most: int) -> None:
         InvalidInput: it is not.
     """
     if not 1 <= number <= most:
-        message = f"Got {number:,} {what}; 1 to {most:,} are allowed here. Choose fewer."
+        message = f"Got {number:,} {what}; choose a number from 1 to {most:,}."
         raise InvalidInput(message)

@@ -114,7 +114,7 @@ class Job:
 
 @dataclass(eq=False)
 class AtWork:
-    """The running and waiting jobs of all sessions. Admission is atomic: two at once cannot both take the last place."""
+    """The running and waiting jobs of all sessions. Admission is atomic: two at once cannot share the last place."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     jobs: set[Job] = field(default_factory=set)
@@ -127,7 +127,7 @@ class AtWork:
         """
         with self.lock:
             if len(self.jobs) >= (most := hosting.limits().generations):
-                message = f"{most} generations are running or waiting on this host, which is its limit. Try again in a minute."
+                message = f"{most} generations are running or waiting on this host, its limit. Try again in a minute."
                 raise InvalidInput(message)
             self.jobs.add(job)
 

@@ -103,7 +103,7 @@ def test_the_panel_ranks_the_score_under_the_current_settings(open_app, root, se
 
 
 def test_the_panel_says_why_it_is_empty(open_app):
-    assert "no run here is of this one" in interpreted(unfold(open_app(make_trace()), PANEL))
+    assert "needs a run of the same model and revision" in interpreted(unfold(open_app(make_trace()), PANEL))
     one_token = make_trace((b"a",), model="a", revision="0")
     page = unfold(open_app(one_token), PANEL)
     assert not page.exception
@@ -115,5 +115,5 @@ def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, t
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "even"))
     make(tmp_path / "even", quality=(1.0,) * 24)
     page = unfold(open_app(run="small", number="4"), PANEL)
-    assert "not known, because all 24 answers are correct" in text(page)
+    assert "unknown: all 24 answers are correct" in text(page)
     assert "Less confident than" in text(page)
