@@ -191,7 +191,7 @@ _WHAT = (
     "sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
 )
 _HOSTED = (
-    "Only you see your runs here, and they are deleted when this page is closed. Export the runs you want to keep."
+    "Only you see your runs here, and only while this page is open. Export the runs you want to keep."
 )
 
 

@@ -111,7 +111,7 @@ def test_a_session_sees_only_the_bundled_run_and_its_own(open_app, tmp_path):
         assert text not in said(other.run())
         assert "There is no run of that name here." in interpreted(open_runs(run=text))
         assert "was not found in a run here" in interpreted(open_app(run=text, number="0"))
-    assert "they go with this page" in told(mine)
+    assert "only while this page is open" in told(mine)
     assert own_folder(mine) != own_folder(other)
     assert len(own_folder(mine).name) == 22  # of 64 letters: 128 bits
 

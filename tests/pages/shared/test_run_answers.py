@@ -108,7 +108,7 @@ def test_the_panel_says_why_it_is_empty(open_app):
     page = unfold(open_app(one_token), PANEL)
     assert not page.exception
     all_layers = unfold(open_app(make_trace(model="a", revision="0"), layers="all"), PANEL)
-    assert "keeps fewer layers" in text(all_layers)
+    assert "stores fewer layers" in text(all_layers)
 
 
 def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, tmp_path):
