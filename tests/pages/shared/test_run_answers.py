@@ -51,7 +51,7 @@ def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, root):
 @pytest.mark.parametrize(
     ("run", "number"), [("small", "45"), ("small", "x"), ("small", ""), ("gone", "0"), ("../small", "0"), ("", "0")]
 )
-def test_an_answer_that_is_not_there_is_said(open_app, run, number):
+def test_a_missing_answer_is_reported(open_app, run, number):
     page = open_app(run=run, number=number, view="best")
     assert not page.exception
     assert "was not found in a run" in interpreted(page)
