@@ -30,6 +30,11 @@ def test_the_table_scores_both_under_the_same_setting():
     assert row["head A"] == str(a.heads[a.layers.index(a.layer)])
 
 
+def test_a_score_of_no_single_layer_has_a_dash_for_layer_and_head():
+    (row,) = table(open_compare(a=FIRST, b=BESIDE, layer_aggregation="mean")).to_dict("records")
+    assert {row[name] for name in ("layer A", "layer B", "head A", "head B")} == {"-"}
+
+
 def test_b_can_have_its_own_settings_and_the_table_has_both():
     page = unfold(open_compare(a=FIRST, b=FIRST, alpha="0.4"), "scoring")
     page.toggle(key="b_settings").set_value(True).run()

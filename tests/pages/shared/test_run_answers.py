@@ -8,6 +8,7 @@ from analysis.answer_sets.calibration import percentile_of
 from analysis.runs import library
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
+from pages.ui.inspect.export_panel import rank_in_words
 from pages.ui.shared import answers
 from rauq import Settings
 from tests.pages.comparing import open_compare, strips, unfold
@@ -117,3 +118,17 @@ def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, t
     page = unfold(open_app(run="small", number="4"), PANEL)
     assert "unknown: all 24 answers are correct" in text(page)
     assert "Less confident than" in text(page)
+
+
+@pytest.mark.parametrize(
+    ("percentile", "words"),
+    [
+        (0, "More confident than all 900 answers"),
+        (0.06, "Less confident than under 1 % of 900 answers"),
+        (41.7, "Less confident than 42 % of 900 answers"),
+        (99.94, "Less confident than over 99 % of 900 answers"),
+        (100, "Less confident than all 900 answers"),
+    ],
+)
+def test_a_rank_is_rounded_to_neither_none_nor_all(percentile, words):
+    assert rank_in_words(percentile, 900) == words
