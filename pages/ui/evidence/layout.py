@@ -95,7 +95,7 @@ def _form(*, live: bool) -> None:
         st.text_area("Prompt (none: random tokens)", key=PROMPT, height=70, persist_state="session")
         choice = chosen_model()
         loaded = cache.if_loaded(choice) is not None
-        label = "Check model" if loaded else "Load and check model"
+        label = "Check attention" if loaded else "Load model and check attention"
         st.button(label, key="check_now", type="primary", on_click=_start, disabled=live or not choice.name)
 
 
