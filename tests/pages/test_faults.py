@@ -17,7 +17,7 @@ from tests.pages.reading import choose, finished, interpreted, shown_trace, view
 from tests.traces import make_trace
 
 PROMPT = "What was typed & kept?"
-MEMORY = "There is not enough memory"
+MEMORY = "Not enough memory"
 UNOPENED = "This trace cannot be opened"
 
 

@@ -43,7 +43,7 @@ def test_a_verdict_is_corrected_twice_and_undone_in_inspect(open_app, root):
     page = page.button(key="verdict_incorrect").click().run()
     assert not page.exception
     by_hand = (
-        "Marked by hand as incorrect, quality 0, which replaces what was measured (Quality of the data set: 1.00)."
+        "Marked by hand as incorrect, quality 0, which replaces the measured quality (Quality of the data set: 1.00)."
     )
     assert shown(page) == f"Reference: a a | b. {by_hand}"
     assert "quality 0.00" in views(page)["source"]
