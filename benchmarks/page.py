@@ -203,8 +203,8 @@ def _change_alpha(page: Page) -> float:
 def _answer(page: Page, day: str) -> float:
     """The first one loads the model, and does not count; the day tells an answer from the one before."""
     page.get_by_label("Prompt").fill(PROMPT.format(day=day))
-    page.get_by_label("Most tokens").fill("20")
-    page.get_by_label("Most tokens").press("Enter")
+    page.get_by_label("Max new tokens").fill("20")
+    page.get_by_label("Max new tokens").press("Enter")
     _rested(page)
     start = time.perf_counter()
     page.get_by_role("button", name="Generate").click()

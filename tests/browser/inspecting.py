@@ -54,6 +54,6 @@ def expect_selected(page, layer, head):
     expect(page.get_by_label("Layer", exact=True)).to_have_value(str(layer))
     expect(page.get_by_label("Head", exact=True)).to_have_value(str(head))
     expect(page.locator("canvas.layer-head")).to_have_attribute(
-        "aria-label", re.compile(f"Selected: layer {layer}, head {head}")
+        "aria-label", re.compile(f"Shown: layer {layer}, head {head}")
     )
     expect(page.locator("canvas.token-head")).to_have_attribute("aria-label", re.compile(f"Heads of layer {layer},"))

@@ -43,7 +43,7 @@ def test_canvases_of_any_size_are_drawn(own_page, server):
     for width, height in [*sizes, ("", "")]:
         views.evaluate_all(RESIZE, [width, height, "1px" if width else ""])
         token.evaluate("button => button.click()")
-        expect(own_page.locator("canvas.layer-head")).to_have_attribute("aria-label", re.compile("at token 2 alone"))
+        expect(own_page.locator("canvas.layer-head")).to_have_attribute("aria-label", re.compile("at token 2 only"))
         token.evaluate("button => button.click()")
         expect(own_page.locator("canvas.layer-head")).to_have_attribute(
             "aria-label", re.compile("mean over the answer")

@@ -8,13 +8,13 @@ from playwright.sync_api import expect
 def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(page, cold_server):
     page.goto(f"{cold_server}/evidence?view=check")
     headline = page.get_by_role("heading", level=2).first
-    expect(headline).to_have_text("Is the captured attention the model's own, here and now?")
+    expect(headline).to_have_text("Is the captured attention exact for this model?")
     expect(page).to_have_url(re.compile(r"/evidence\?view=check$"))
-    page.get_by_role("button", name="Load the model and check it").focus()
+    page.get_by_role("button", name="Load model and check attention").focus()
     page.keyboard.press("Enter")
     expect(headline).to_contain_text("The captured attention is the model's own: ")
     expect(page.locator(".st-key-answers_self_check .nsewdrag")).to_be_visible()
-    expect(page.get_by_role("button", name="Check model", exact=True)).to_be_enabled()
+    expect(page.get_by_role("button", name="Check attention", exact=True)).to_be_enabled()
 
     page.get_by_role("radio", name="Models").click()
     expect(page).to_have_url(re.compile("view=models"))

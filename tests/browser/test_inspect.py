@@ -20,7 +20,7 @@ def test_journey_from_a_prompt_to_a_head(page, server):
 
     collapse.hover()
     tip = page.locator(".tip")
-    for fact in ("probability", "entropy", "attention", "confidence", "contribution", "Most probable here"):
+    for fact in ("probability", "entropy", "attention", "confidence", "contribution", "Most probable tokens"):
         expect(tip).to_contain_text(fact)
     expect(tip.locator(".alternative")).to_have_count(10)
 

@@ -1,4 +1,4 @@
-"""The app under AppTest, as it opens where no recorded generation ships."""
+"""The app under AppTest, without recorded generations."""
 
 from functools import cache as kept
 from pathlib import Path
@@ -63,7 +63,7 @@ def no_model(monkeypatch):
 
 @pytest.fixture
 def host(monkeypatch, tmp_path):
-    """A host whose machine has runs and models that are nobody's business."""
+    """A host whose machine has private runs and models."""
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "private"))
     place = tmp_path / "place"

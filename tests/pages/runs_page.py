@@ -1,4 +1,4 @@
-"""The page Runs under AppTest: opened on a folder of runs of its own, and what it shows."""
+"""The page Runs under AppTest: helpers to open it on its own folder of runs and to read it."""
 
 from streamlit.testing.v1 import AppTest
 
@@ -23,7 +23,7 @@ def open_form():
 
 
 def new_run(folder, count=3, data="places.csv"):
-    """A run that nobody has begun."""
+    """A run that was not started."""
     examples = tuple(Example(id=str(number), prompt=f"Where is {number}?") for number in range(count))
     data = DataSet(name=data, examples=examples)
     prepare(folder, data, request_for(data, model="atlas"))
@@ -52,5 +52,5 @@ def column(page, name):
 
 
 def rejected(page):
-    """The rejected rows; the accepted ones stand above them."""
+    """The rejected rows, which are below the accepted ones."""
     return page.dataframe[1].value

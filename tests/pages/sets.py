@@ -1,4 +1,4 @@
-"""The page Answer sets under AppTest: small runs to look at, and how it is opened."""
+"""The page Answer sets under AppTest: small runs, and helpers to open it."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def open_sets(**query):
 
 
 def seeded(query, key, event):
-    """The page as it is after something was selected in the chart or table of that key."""
+    """The page after a selection in the chart or table of that key."""
     page = AppTest.from_file(APP, default_timeout=60)
     page.switch_page("pages/answer_sets.py")
     for name, value in query.items():
@@ -41,7 +41,7 @@ def clicked(place):
 
 
 def said(page):
-    """Everything that the page says in our own words."""
+    """All texts of the page."""
     kinds = (page.header, page.caption, page.title, page.markdown, page.info, page.warning, page.error, page.toast)
     return " ".join(str(element.value) for kind in kinds for element in kind)
 

@@ -1,4 +1,4 @@
-"""Memory, folders and files that fail: it is said, the page stays, and nothing that was typed is lost."""
+"""Failures of memory, folders and files are reported, the page stays usable, and typed text is kept."""
 
 import shutil
 import threading
@@ -17,7 +17,7 @@ from tests.pages.reading import choose, finished, interpreted, shown_trace, view
 from tests.traces import make_trace
 
 PROMPT = "What was typed & kept?"
-MEMORY = "There is not enough memory"
+MEMORY = "Not enough memory"
 UNOPENED = "This trace cannot be opened"
 
 
@@ -43,7 +43,7 @@ def said(page):
 
 
 def expect_fault(page, title, *words):
-    """The page stands, says what is wrong, and keeps what was typed."""
+    """Check that the page shows this error and keeps the typed text."""
     assert not page.exception
     assert [error.value for error in page.error] == [title]
     assert all(word in said(page) for word in words), said(page)
@@ -69,7 +69,7 @@ def test_a_model_that_does_not_fit_is_refused_with_what_would_fit(open_app, fold
 
 
 @pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")], ids=["cpu", "gpu"])
-def test_memory_that_ends_while_weights_are_read(error, open_app, folder, monkeypatch):
+def test_running_out_of_memory_while_reading_weights(error, open_app, folder, monkeypatch):
     def end(*_arguments, **_options):
         raise error
 
@@ -83,7 +83,7 @@ def test_memory_that_ends_while_weights_are_read(error, open_app, folder, monkey
     assert not answered(page).error
 
 
-def test_memory_that_ends_while_an_answer_is_written(open_app, folder):
+def test_running_out_of_memory_while_generating(open_app, folder):
     page = answered(asked(open_app(), folder))
     first, lm = shown_trace(page), cache.if_loaded(ModelChoice(name=str(folder)))
     hook = lm.model.register_forward_hook(fail, with_kwargs=True)
@@ -138,7 +138,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
-def test_a_file_that_is_no_trace_is_said_and_a_good_one_clears_it(content, open_app):
+def test_a_file_that_is_not_a_trace_is_reported_and_a_valid_one_clears_the_error(content, open_app):
     assert content != GOOD
     shown = make_trace((b" Lima", b"!"))
     page = written(with_uploader(open_app(shown)), prompt=PROMPT).run()
@@ -152,7 +152,7 @@ def test_a_file_that_is_no_trace_is_said_and_a_good_one_clears_it(content, open_
     assert shown_trace(page).prompt == page.text_area(key=state.PROMPT).value == "From a file?"
 
 
-def test_another_schema_is_said_with_both_numbers(open_app):
+def test_another_schema_is_reported_with_both_numbers(open_app):
     page = upload(with_uploader(open_app(make_trace())), BAD_FILES["another schema"])
     assert "trace schema 2; this version reads schema 1" in said(page)
 

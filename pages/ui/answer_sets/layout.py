@@ -13,7 +13,7 @@ from pages.ui.shared.run_page import draw_view, filters, open_run, run_picker, u
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sight:
+class _ViewSpec:
     """A view: its name, the function that draws it, and the choices it depends on."""
 
     name: str
@@ -28,18 +28,18 @@ class _Sight:
     picks: bool = False
 
 
-_SIGHTS = MappingProxyType[View, _Sight](
+_VIEW_SPECS = MappingProxyType[View, _ViewSpec](
     {
-        "best": _Sight(name="Best and worst", draw=views.best, rows=True, picks=True),
-        "gap": _Sight(name="Correct vs incorrect", draw=views.gap, sides=True, picks=True),
-        "bins": _Sight(name="Quality by attention", draw=views.bins, picks=True),
-        "further": _Sight(name="Attention by distance", draw=views.further, sides=True, offset=False, picks=True),
-        "picked": _Sight(name="Selected heads", draw=views.picked, picks=True),
-        "separation": _Sight(name="Discriminative heads", draw=views.separating, sides=True, layer=False),
-        "meaning": _Sight(
+        "best": _ViewSpec(name="Best and worst", draw=views.best, rows=True, picks=True),
+        "gap": _ViewSpec(name="Correct vs incorrect", draw=views.gap, sides=True, picks=True),
+        "bins": _ViewSpec(name="Quality by attention", draw=views.bins, picks=True),
+        "further": _ViewSpec(name="Attention by distance", draw=views.further, sides=True, offset=False, picks=True),
+        "picked": _ViewSpec(name="Selected heads", draw=views.picked, picks=True),
+        "separation": _ViewSpec(name="Discriminative heads", draw=views.separating, sides=True, layer=False),
+        "meaning": _ViewSpec(
             name="What a score means", draw=views.meaning, tokens=False, layer=False, offset=False, score=True
         ),
-        "answers": _Sight(
+        "answers": _ViewSpec(
             name="Answers",
             draw=views.answers,
             tokens=False,
@@ -70,26 +70,26 @@ def show_run(name: str) -> None:
         return
     usual = usual_thresholds(run)
     chosen = choose(name, run, query.asked(run, usual), query.settings(run), usual)
-    sight = _SIGHTS[chosen.asked.view]
-    _controls(columns[1:], chosen, sight)
-    view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view, usual=Asked().view)
-    draw_view(lambda: _draw(chosen, sight), chosen, figure=sight.figure)
+    spec = _VIEW_SPECS[chosen.asked.view]
+    _controls(columns[1:], chosen, spec)
+    view_picker({view: one.name for view, one in _VIEW_SPECS.items()}, chosen.asked.view, usual=Asked().view)
+    draw_view(lambda: _draw(chosen, spec), chosen, figure=spec.figure)
 
 
-def _draw(chosen: Chosen, sight: _Sight) -> None:
-    sight.draw(chosen)
-    if sight.picks and (note := chosen.about_picks):
+def _draw(chosen: Chosen, spec: _ViewSpec) -> None:
+    spec.draw(chosen)
+    if spec.picks and (note := chosen.about_picks):
         st.caption(note)
 
 
-def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, sight: _Sight) -> None:
+def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, spec: _ViewSpec) -> None:
     with columns[0]:
-        if sight.tokens:
+        if spec.tokens:
             controls.token_switch(chosen.run, chosen.asked)
     with columns[1]:
-        if sight.layer:
+        if spec.layer:
             controls.layer_picker(chosen)
     with columns[2]:
         filters(chosen, chosen.asked)
     with columns[3]:
-        controls.reading(chosen, offset=sight.offset, sides=sight.sides, rows=sight.rows, score=sight.score)
+        controls.reading(chosen, offset=spec.offset, sides=spec.sides, rows=spec.rows, score=spec.score)

@@ -193,8 +193,8 @@ def further(chosen: Chosen) -> None:
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(
         f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is selected by "
-        "attention to the previous token. In the paper, answers differ at the first two preceding tokens and hardly "
-        "beyond. Short answers count only at distances that they have."
+        "previous-token attention. In the paper, answers differ at the first two preceding tokens, hardly beyond. "
+        "Short answers count only at distances that they have."
     )
     st.dataframe(
         _by_offset(found.picked),

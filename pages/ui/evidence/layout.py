@@ -95,7 +95,7 @@ def _form(*, live: bool) -> None:
         st.text_area("Prompt (none: random tokens)", key=PROMPT, height=70, persist_state="session")
         choice = chosen_model()
         loaded = cache.if_loaded(choice) is not None
-        label = "Check model" if loaded else "Load and check model"
+        label = "Check attention" if loaded else "Load model and check attention"
         st.button(label, key="check_now", type="primary", on_click=_start, disabled=live or not choice.name)
 
 
@@ -118,22 +118,22 @@ Draw = Callable[[Asked, Mapping[str, Record]], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sight:
+class _ViewSpec:
     """A view: its name and the function that draws it."""
 
     name: str
     draw: Draw
 
 
-_SIGHTS = MappingProxyType[View, _Sight](
+_VIEW_SPECS = MappingProxyType[View, _ViewSpec](
     {
-        "models": _Sight(name="Models", draw=evidence_records.models),
-        "check": _Sight(name="Self-check now", draw=self_check),
-        "reference": _Sight(name="Reference", draw=evidence_records.reference),
-        "speed": _Sight(name="Speed", draw=evidence_records.speed),
-        "robustness": _Sight(name="Robustness", draw=evidence_records.robustness),
-        "paper": _Sight(name="The paper", draw=paper.paper_tables),
-        "limits": _Sight(name="Limits", draw=limits),
+        "models": _ViewSpec(name="Models", draw=evidence_records.models),
+        "check": _ViewSpec(name="Self-check now", draw=self_check),
+        "reference": _ViewSpec(name="Reference", draw=evidence_records.reference),
+        "speed": _ViewSpec(name="Speed", draw=evidence_records.speed),
+        "robustness": _ViewSpec(name="Robustness", draw=evidence_records.robustness),
+        "paper": _ViewSpec(name="The paper", draw=paper.paper_tables),
+        "limits": _ViewSpec(name="Limits", draw=limits),
     }
 )
 
@@ -146,5 +146,5 @@ def show_evidence() -> None:
         RunError: the run compared with the paper cannot be opened.
     """
     asked = read_asked()
-    view_picker({view: one.name for view, one in _SIGHTS.items()}, asked.view, usual="")
-    _SIGHTS[asked.view].draw(asked, records())
+    view_picker({view: one.name for view, one in _VIEW_SPECS.items()}, asked.view, usual="")
+    _VIEW_SPECS[asked.view].draw(asked, records())

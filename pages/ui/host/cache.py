@@ -1,4 +1,4 @@
-"""What all sessions of the app share: one loaded model, answers that links lead back to, and opened runs."""
+"""What all sessions of the app share: one loaded model, answers that links refer to, and opened runs."""
 
 import atexit
 import shutil
@@ -42,12 +42,12 @@ _RUN = "analysis.runs.opened.Run"
 
 
 def _arrays(run: "Run") -> tuple[object, ...]:
-    """Shards never change once they are written."""
+    """Return what identifies the shards, which never change once written."""
     return str(run.folder), run.manifest.created, tuple((shard.number, shard.size) for shard in run.shards)
 
 
 def _verdicts(run: "Run") -> tuple[object, ...]:
-    """The same, and the verdicts that the user corrected."""
+    """Return the same with the verdicts that the user corrected."""
     corrected = run.answers.loc[run.answers["corrected"], ["number", "quality"]]
     return *_arrays(run), corrected.to_numpy(dtype=float).tobytes()
 
@@ -56,16 +56,16 @@ BY_ARRAYS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_R
 BY_VERDICTS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_RUN: _verdicts})
 
 
-_RESAMPLES = 500  # so that thirty methods are ranked in two seconds; a report takes more
+_RESAMPLES = 500  # few enough to rank thirty methods in two seconds; a report uses more
 MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
 
 
 @dataclass(eq=False)
 class Loaded:
-    """The model in memory, if any: another one takes its place, and the first is freed before that loads.
+    """The model in memory, if any; it is freed before another one is loaded.
 
-    `choice` is what was loaded, of no kind: a kind is a view of the same weights. A job that is still at work with the
-    first model keeps it until it ends; asked for again meanwhile, it is found among those `alive`.
+    `choice` is what was loaded, without a kind: a kind is a view of the same weights. A running job keeps the previous
+    model until it ends; if that model is requested again in the meantime, it is found in `alive`.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -85,10 +85,11 @@ class KeptAnswers:
 def model(
     choice: ModelChoice, *, on_progress: "OnProgress | None" = None, cancel: "Cancel | None" = None
 ) -> "LanguageModel":
-    """Load a model, or return the one that is loaded. Torch is imported by this, long after the first widgets.
+    """Load a model, or return the loaded one. This imports torch, long after the first widgets are drawn.
 
     Raises:
-        RauqError: no such model, it does not fit, or its attention cannot be captured exactly; or cancelled.
+        RauqError: the model does not exist or does not fit, its attention cannot be captured exactly, or loading was
+            cancelled.
     """
     hosting.check_model(choice)
     loaded, weights = _loaded(), replace(choice, kind=None)
@@ -104,12 +105,12 @@ def model(
 
 
 def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
-    """What is known of a model before it is loaded; after one that is loading, for imports do not bear two threads.
+    """Return what is known of a model before it is loaded; waits while one is loading: imports are not thread-safe.
 
-    What is free for it includes what the model in memory will give back, unless a job still uses that one.
+    The free memory includes that of the model in memory, unless a job still uses it.
 
     Raises:
-        RauqError: no such model, or none of a kind that can be used.
+        RauqError: the model does not exist or is not supported.
     """
     hosting.check_model(choice)
     with _loaded().lock:
@@ -120,25 +121,25 @@ def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
 
 
 def busy() -> bool:
-    """Whether a model is being loaded or looked at: who asks for one now has to wait."""
+    """Return whether a model is being loaded or inspected, so that another request has to wait."""
     return _loaded().lock.locked()
 
 
 def in_use() -> bool:
-    """Whether a model is loaded that jobs use: another one would come beside it."""
+    """Return whether jobs use the loaded model, so that another one would need memory in addition."""
     found = _loaded().model
     return found is not None and model_queue.is_in_use(found)
 
 
 def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
-    """The model if it is in memory; nothing is loaded, and nobody waits for one that is."""
+    """Return the model if it is in memory; nothing is loaded, and the call does not wait for one being loaded."""
     loaded = _loaded()
     found = loaded.model
     return found.with_kind(choice.kind) if found is not None and loaded.choice == replace(choice, kind=None) else None
 
 
 def run(folder: Path) -> "Run":
-    """Open a run, or return it as it was opened; it is read again once its files have changed.
+    """Open a run, or return the opened one; it is read again if its files have changed.
 
     Raises:
         RunError: it cannot be opened.
@@ -150,7 +151,7 @@ def run(folder: Path) -> "Run":
 
 @st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) -> np.ndarray:
-    """Mean attention of every head of a run (A, L, H); not to be written into."""
+    """Return mean attention of every head of a run (A, L, H), read-only."""
     from analysis.runs import arrays
 
     return arrays.means(run, alignment, tokens=tokens, offset=offset)
@@ -158,7 +159,7 @@ def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def picks(run: "Run", alignment: Alignment) -> "Picks":
-    """The heads that the answers of a run pick; not to be written into."""
+    """Return the heads selected for the answers of a run, read-only."""
     from analysis.runs import arrays
 
     return arrays.picks(run, alignment)
@@ -166,20 +167,20 @@ def picks(run: "Run", alignment: Alignment) -> "Picks":
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def scores(run: "Run", settings: Settings) -> np.ndarray:
-    """Uncertainty of every answer of a run (A,) under these settings; not to be written into.
+    """Return the uncertainty of every answer of a run (A,) under these settings, read-only.
 
     Raises:
-        InvalidInput: settings that do not suit the layers that the run keeps.
+        InvalidInput: the settings need layers that the run does not store.
     """
     return rauq.score_many(_batch(run, settings.alignment), settings).uncertainty
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.ndarray) -> "Calibration":
-    """The share of correct answers at each score under these settings, among the answers `rows` (n,) of a run.
+    """Return the share of correct answers at each score under these settings, for the answers `rows` (n,) of a run.
 
     Raises:
-        InvalidInput: settings that do not suit the layers that the run keeps.
+        InvalidInput: the settings need layers that the run does not store.
     """
     from analysis.answer_sets.calibration import calibrate
 
@@ -189,17 +190,17 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def costs(run: "Run") -> "tuple[Cost, ...]":
-    """What each method of a run cost."""
+    """Return the cost of each method of a run."""
     from analysis.runs.timings import costs as measured
 
     return measured(run)
 
 
 @st.cache_resource(
-    max_entries=16, show_spinner="Ranking by every method", show_time=False, hash_funcs=dict(BY_VERDICTS)
+    max_entries=16, show_spinner="Computing the rankings of all methods", show_time=False, hash_funcs=dict(BY_VERDICTS)
 )
 def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
-    """The methods of a run side by side, on its answers `rows` (n,)."""
+    """Compare the methods of a run on its answers `rows` (n,)."""
     from analysis.methods.comparison import compare
 
     asked: Any = {"metric": metric, "thresholds": _thresholds(run), "resamples": _RESAMPLES}
@@ -208,13 +209,13 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
 
 
 @st.cache_resource(
-    max_entries=16, show_spinner="Scoring with eleven alphas", show_time=False, hash_funcs=dict(BY_VERDICTS)
+    max_entries=16, show_spinner="Scoring with eleven values of alpha", show_time=False, hash_funcs=dict(BY_VERDICTS)
 )
 def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignment: Alignment) -> "Sweep":
-    """RAUQ over alpha, on the answers `rows` (n,) of a run.
+    """Score the answers `rows` (n,) of a run by RAUQ at several values of alpha.
 
     Raises:
-        InvalidInput: the run does not keep the layers of the paper's window.
+        InvalidInput: the run does not store the layers of the paper's window.
     """
     from analysis.methods.ablations import sweep as swept
 
@@ -222,9 +223,9 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     return swept(_batch(run, alignment).take(rows), _quality(run, rows), _groups(run, rows), **asked)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Scoring every variant", show_time=False, hash_funcs=dict(BY_VERDICTS))
+@st.cache_resource(max_entries=32, show_spinner="Scoring all variants", show_time=False, hash_funcs=dict(BY_VERDICTS))
 def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Ablated":
-    """One of the paper's tables of ablations, on the answers `rows` (n,) of a run."""
+    """Compute one of the paper's tables of ablations on the answers `rows` (n,) of a run."""
     from analysis.methods.ablations import ablate, ablations
 
     wanted = next(one for one in ablations(run.answerer.layers) if one.id == table)
@@ -242,7 +243,7 @@ def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Abla
 
 @st.cache_resource(max_entries=8, show_spinner="Exchanging attention", show_time=False, hash_funcs=dict(BY_VERDICTS))
 def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
-    """RAUQ with its attention exchanged, on the answers `rows` (n,) of a run."""
+    """Score the answers `rows` (n,) of a run by RAUQ with exchanged attention."""
     from analysis.methods.attention_permutation import control_groups
     from analysis.runs.traces import fact_masks
 
@@ -259,13 +260,13 @@ def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScore
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def answers() -> KeptAnswers:
-    """The answers of all sessions; `pages.ui.shared.answers` keeps and finds them."""
+    """Return the answers of all sessions; `pages.ui.shared.answers` stores and finds them."""
     return KeptAnswers()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def private_place() -> Path:
-    """A folder for what sessions keep to themselves; it goes with the server."""
+    """Return a folder for private files of sessions, deleted when the server stops."""
     place = Path(tempfile.mkdtemp(prefix="rauq-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     return place
@@ -280,7 +281,7 @@ def _loaded() -> Loaded:
 def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
     from analysis.runs.opened import open_run
 
-    del state  # it tells this state of the folder from others
+    del state  # part of the cache key: distinguishes states of the folder
     return open_run(Path(folder))
 
 

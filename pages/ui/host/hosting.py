@@ -1,6 +1,6 @@
-"""The app for strangers, `RAUQ_HOSTED=1`: models of a list alone, no path from outside, and limits on what is asked.
+"""The hosted app, `RAUQ_HOSTED=1`, for the public: only listed models, no paths from visitors, and limits on requests.
 
-Fields say so beforehand. What counts is checked where a request is made, since a client may send what no field offers.
+The fields show the limits; each request is also checked, since a client may send what no field offers.
 """
 
 import os
@@ -18,11 +18,11 @@ MOST_TOKENS = 1024  # of an answer
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that may be asked for.
+    """The limits of requests.
 
     `characters` of a prompt, or of an answer that is scored; `new_tokens` of an answer, and `samples` of it; `rows` of
-    a run, of which `batch` are answered at once. Of all sessions together: `jobs` of runs that work at a time, the
-    `bytes` of their runs, and `generations` that work or wait; an archive unpacks to `archive` bytes.
+    a run, of which `batch` are answered at once. For all sessions together: running `jobs`, the `bytes` of their runs,
+    and `generations` running or waiting; an archive unpacks to at most `archive` bytes.
     """
 
     characters: int = sys.maxsize
@@ -52,7 +52,7 @@ HOST = Limits(
 
 @dataclass(frozen=True, kw_only=True)
 class ModelChoice:
-    """Which model, and where and how it computes; "auto" and None leave the choice to the library."""
+    """A model and its device and precision; "auto" and None leave the choice to the library."""
 
     name: str = "atlas"
     device: str = "auto"
@@ -61,44 +61,47 @@ class ModelChoice:
 
 
 def is_hosted() -> bool:
-    """Whether strangers use this app."""
+    """Return whether this app is hosted for the public."""
     return os.environ.get(HOSTED_VARIABLE, "") not in ("", "0")
 
 
 def limits() -> Limits:
-    """What holds here."""
+    """Return the limits of this app."""
     return HOST if is_hosted() else OWN
 
 
 def models() -> tuple[str, ...]:
-    """The models that a host offers, as RAUQ_MODELS lists them; on one's own machine the one that needs no name."""
+    """Return the models that a host offers, as RAUQ_MODELS lists them; without a host, the embedded one."""
     listed = os.environ.get(MODELS_VARIABLE, "") if is_hosted() else ""
     return tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip())) or ("atlas",)
 
 
 def offered(name: str) -> str:
-    """The model of this name, or the first of the list where a host does not offer it."""
+    """Return the name, or the first model on the list if the host does not offer it."""
     return name if name in models() else models()[0]
 
 
 def in_words() -> str:
-    """What a host allows, for its visitors."""
+    """Describe the host's limits to its visitors."""
     most = limits()
     return (
-        f"This is a hosted app: a prompt and an answer may have {most.characters:,} characters each, an answer "
-        f"{most.new_tokens:,} new tokens, a run {most.rows:,} rows and {most.samples} samples."
+        f"This is a hosted app. Limits: {most.characters:,} characters for a prompt or an answer, {most.new_tokens:,} "
+        f"new tokens for an answer, {most.rows:,} rows and {most.samples} samples for a run."
     )
 
 
 def check_model(choice: ModelChoice) -> None:
-    """See that this model may be used here; on one's own machine it is any.
+    """Check that this model may be used here; without a host any model may.
 
     Raises:
-        InvalidInput: a host does not offer it, or not in this way, or it is a link that leads elsewhere.
+        InvalidInput: the host does not offer the model or these options, or its files are links to another folder.
     """
     as_offered = [replace(choice, name=name, device="auto", dtype="auto", kind=None) for name in models()]
     if is_hosted() and choice not in as_offered:
-        message = f"Got the model {running(choice.name)[:80]!r}; this host offers {', '.join(models())}, as it is."
+        message = (
+            f"Got the model {running(choice.name)[:80]!r}; this host offers {', '.join(models())}, without other "
+            "options. Choose one of these."
+        )
         raise InvalidInput(message)
     if is_hosted() and _leads_elsewhere(Path(choice.name).expanduser()):
         message = (
@@ -109,28 +112,28 @@ def check_model(choice: ModelChoice) -> None:
 
 
 def check_text(what: str, text: str) -> None:
-    """See that a prompt or an answer is not too long.
+    """Check that a prompt or an answer is not too long.
 
     Raises:
         InvalidInput: it is.
     """
     if len(text) > (most := limits().characters):
-        message = f"Got {len(text):,} characters of {what}; it may have {most:,} here. Shorten it."
+        message = f"Got {len(text):,} characters of {what}; at most {most:,} are allowed here. Shorten it."
         raise InvalidInput(message)
 
 
 def _leads_elsewhere(path: Path) -> bool:
-    """Whether a model that is a file or a folder here is, or holds, a link out of the folder that it is in."""
+    """Return whether a model's file or folder is or contains a link to another folder."""
     inside = [*path.glob("*.gguf"), *path.glob("*.safetensors")] if path.is_dir() else []
     return path.exists() and any(not one.resolve().is_relative_to(path.parent.resolve()) for one in (path, *inside))
 
 
 def check_number(what: str, number: int, most: int) -> None:
-    """See that a number is from 1 to the most there may be.
+    """Check that a number is from 1 to `most`.
 
     Raises:
         InvalidInput: it is not.
     """
     if not 1 <= number <= most:
-        message = f"Got {number:,} {what}; there may be 1 to {most:,} here."
+        message = f"Got {number:,} {what}; choose a number from 1 to {most:,}."
         raise InvalidInput(message)

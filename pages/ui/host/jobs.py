@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_LAST_WORDS = 5.0  # seconds that an ending process waits for a job to stop
+_LAST_WORDS = 5.0  # seconds that an exiting process waits for a job to stop
 
 
 @dataclass(frozen=True, kw_only=True)
 class Branch:
-    """Another way from token `token` of an answer on: its place is taken by a token id, or by a text."""
+    """Another continuation of an answer from token `token` on, which is replaced by a token id or a text."""
 
     origin: Trace
     token: int
@@ -43,8 +43,8 @@ class Branch:
 class Request:
     """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
 
-    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling` of None
-    is greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
+    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling=None` is
+    greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
     """
 
     model: ModelChoice
@@ -59,7 +59,7 @@ class Request:
 
     @property
     def conversation(self) -> str | Sequence[Message]:
-        """The prompt for the library: its text alone where nothing stands before it.
+        """Return the prompt for the library: a text, or messages if there is context.
 
         Raises:
             InvalidInput: the prompt cannot be a message.
@@ -68,7 +68,7 @@ class Request:
 
 
 def check_answer(request: Request) -> None:
-    """See that a request for one answer keeps the limits.
+    """Check that a request for one answer keeps the limits.
 
     Raises:
         InvalidInput: its prompt or an answer is too long, or it asks for too many tokens.
@@ -84,13 +84,13 @@ def check_answer(request: Request) -> None:
 
 @dataclass(eq=False)
 class Job:
-    """A request being worked on. The worker writes, the page reads; no model is kept in it.
+    """A request in progress. The worker writes it, the page reads it; it holds no model.
 
-    It is `waiting` while no token is to be expected: a model loads, or others come first.
+    It is `waiting` while no token can come: a model is loading, or other jobs are first.
     """
 
     request: Request
-    stage: str = "Looking at the model"
+    stage: str = "Inspecting the model"
     waiting: bool = True
     pieces: list[str] = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
@@ -103,45 +103,45 @@ class Job:
 
     @property
     def live(self) -> bool:
-        """Whether the worker is still at it."""
+        """Return whether the worker is still running."""
         return not self.done.is_set()
 
     def give_up(self) -> None:
-        """Stop because the process ends: a thread that is cut off within torch aborts the process."""
+        """Stop because the process exits: a thread interrupted inside torch aborts the process."""
         self.cancel.set()
         self.done.wait(_LAST_WORDS)
 
 
 @dataclass(eq=False)
 class AtWork:
-    """The jobs of all sessions that work or wait. To count one in is one step: two at once do not both find room."""
+    """The running and waiting jobs of all sessions. Admission is atomic: two at once cannot share the last place."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     jobs: set[Job] = field(default_factory=set)
 
     def admit(self, job: Job) -> None:
-        """Count a job in.
+        """Admit a job.
 
         Raises:
-            InvalidInput: there are as many as a host allows.
+            InvalidInput: the host's limit is reached.
         """
         with self.lock:
             if len(self.jobs) >= (most := hosting.limits().generations):
-                message = f"{most} generations work or wait on this host, and no more may. Try again in a minute."
+                message = f"{most} generations are running or waiting on this host, its limit. Try again in a minute."
                 raise InvalidInput(message)
             self.jobs.add(job)
 
     def dismiss(self, job: Job) -> None:
-        """Count a job out."""
+        """Remove a job."""
         with self.lock:
             self.jobs.discard(job)
 
 
 def prepare(request: Request) -> Job:
-    """A job that has not begun; one that oversteps the limits is refused.
+    """Return a job that has not started; one that exceeds the limits is refused.
 
-    Let the session keep it, and then begin it: the next click may cut short a callback wherever that touches the
-    session, and a job that nobody keeps runs on unseen, and cannot be stopped.
+    Store it in the session before starting it: the next click may interrupt a callback wherever it touches the session,
+    and a running job that no session holds cannot be seen or stopped.
     """
     try:
         check_answer(request)
@@ -151,12 +151,12 @@ def prepare(request: Request) -> Job:
 
 
 def begin(job: Job) -> None:
-    """Answer the request of a job in a thread of its own, unless it was refused, or is refused now: there are many."""
+    """Start a job in its own thread, unless it was refused or is refused now because there are too many."""
     _begin(job, _answer)
 
 
 def begin_check(job: Job) -> None:
-    """Check the captured attention of the model of a job, likewise."""
+    """Start a check of the captured attention of a job's model in the same way."""
     _begin(job, _compare)
 
 
@@ -174,7 +174,7 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
 
 
 def refused(request: Request, error: RauqError) -> Job:
-    """A job that ended before it began."""
+    """Return a job that ended with an error before it started."""
     job = Job(request, error=error)
     job.done.set()
     return job
@@ -185,7 +185,7 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         work(job)
     except RauqError as error:
         job.error = _alone(error)
-    except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait for ever
+    except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would wait forever
         _log.exception("The generation failed")
         what = type(error).__name__ if hosting.is_hosted() else f"{type(error).__name__}: {error}"
         job.error = RauqError(f"The generation failed unexpectedly ({what}).")
@@ -224,7 +224,7 @@ def _answer(job: Job) -> None:
 
 
 def _sampling(sampling: Sampling | None) -> dict[str, Any]:
-    """Arguments of `generate` for sampling; empty for greedy."""
+    """Return the arguments of `generate` for sampling; empty for greedy."""
     return {} if sampling is None else {"do_sample": True} | vars(sampling)
 
 
@@ -236,10 +236,10 @@ def _compare(job: Job) -> None:
 
 @contextmanager
 def _model(job: Job) -> "Iterator[LanguageModel]":
-    """The model of a job, loaded if it is not yet, for as long as it is this job's turn."""
+    """Yield the model of a job, loaded if necessary, while it is this job's turn."""
     choice = job.request.model
     while cache.busy() and not job.cancel.wait(LOOK):
-        pass  # one that loads cannot be cut short, but who waits for it can
+        pass  # loading cannot be interrupted, but waiting for it can
     raise_if_stopped(job.cancel)
     if cache.if_loaded(choice) is None:
         from rauq.checkpoints.model_info import model_facts
@@ -258,10 +258,10 @@ def _show_progress(job: Job, done: int, total: int) -> None:
 
 
 def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
-    """The answer up to where it branches, and what takes its place there.
+    """Return the ids of the answer up to the branch and of the text or token that replaces the next one.
 
     Raises:
-        InvalidInput: the model reads the prompt as other tokens than those of the origin.
+        InvalidInput: the model tokenises the prompt differently from the original answer's.
     """
     if (branch := request.branch) is None:
         return None
@@ -269,7 +269,9 @@ def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
     options = request.template_options
     encoded = lm.encode(request.conversation, chat=origin.chat_applied, template_options=options)
     if encoded.ids != tuple(origin.prompt_ids.tolist()):
-        message = "This model reads the prompt as other tokens than the answer's own, so nothing can branch off it."
+        message = (
+            "This model tokenises the prompt differently from the answer's own model, so the answer cannot be branched."
+        )
         raise InvalidInput(message)
     kept = origin.answer_ids[: branch.token].tolist()
     instead = [branch.instead] if isinstance(branch.instead, int) else lm.tokens.encode_answer(branch.instead)
@@ -277,6 +279,6 @@ def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:
 
 
 def _alone(error: RauqError) -> RauqError:
-    """The error without what led to it: a traceback would keep the model in memory for as long as the job is kept."""
+    """Return the error without its traceback, which would keep the model in memory as long as the job."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

@@ -1,4 +1,4 @@
-"""Jobs on one model come one after another, in the order in which they asked; who waits can be stopped."""
+"""Jobs on one model run one at a time, first come, first served; a waiting job can be stopped."""
 
 import threading
 from collections import deque
@@ -15,29 +15,29 @@ from rauq.errors import Stopped
 if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
 
-LOOK = 0.1  # seconds between two looks at whether a job that waits was stopped
+LOOK = 0.1  # seconds between checks whether a waiting job was stopped
 
 
 @dataclass(eq=False)
 class Queue:
-    """Who stands before a model, the first at work; a lock alone would let anyone come first, and somebody last."""
+    """The jobs waiting for a model, the first one running; a lock alone would not keep the order of arrival."""
 
     moved: threading.Condition = field(default_factory=threading.Condition)
     places: deque[object] = field(default_factory=deque)
 
 
 def queue(model: "LanguageModel") -> Queue:
-    """The queue before a model, of all sessions; one for all views of its weights, which share a lock."""
+    """Return the queue of a model, for all sessions; all views of its weights share one."""
     return _queues().setdefault(model.lock, Queue())
 
 
 def is_in_use(model: "LanguageModel") -> bool:
-    """Whether a job works with a model, or waits for it."""
+    """Return whether a job uses a model or waits for it."""
     return bool(queue(model).places)
 
 
 def bytes_leaving(model: "LanguageModel", device: str) -> int:
-    """What a loaded model gives back on a device once another takes its place: nothing while jobs use it."""
+    """Return the bytes that replacing a loaded model frees on a device: none while jobs use it."""
     from rauq.checkpoints.loading import bytes_held
 
     return 0 if is_in_use(model) else bytes_held(model.model, device)
@@ -45,10 +45,10 @@ def bytes_leaving(model: "LanguageModel", device: str) -> int:
 
 @contextmanager
 def turn(model: "LanguageModel", cancel: threading.Event) -> Iterator[None]:
-    """Work with a model after all who came before.
+    """Hold a model's turn in the body, after all jobs that came before.
 
     Raises:
-        Stopped: cancelled before it came to that.
+        Stopped: cancelled while waiting.
     """
     line, place = queue(model), object()
     with line.moved:
@@ -67,7 +67,7 @@ def turn(model: "LanguageModel", cancel: threading.Event) -> Iterator[None]:
 
 
 def raise_if_stopped(cancel: threading.Event) -> None:
-    """Go on unless cancelled.
+    """Raise if cancelled.
 
     Raises:
         Stopped: cancelled.

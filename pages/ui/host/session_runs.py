@@ -1,7 +1,7 @@
-"""Where the runs of a session are: with all others on one's own machine; on a host in a folder that is its own.
+"""Where the runs of a session are: on a user's own machine in one folder; on a host in a folder per session.
 
-The name of that folder cannot be guessed and stands in no link. The folders of the sessions that did nothing for
-longest make room, and none outlives the server.
+The folder's name cannot be guessed and is in no link. The folders of the sessions idle for longest are deleted
+when space is needed, and all are deleted with the server.
 """
 
 import os
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from analysis.runs.manifest import Manifest, Request
 
 _MINE = "_runs_folder"
-_OWN_IDF = ("", "atlas")  # what methods weigh tokens by: nothing, or what comes with the app
+_OWN_IDF = ("", "atlas")  # document frequencies: none, or those that come with the app
 
 
 def runs_folder() -> Path:
-    """The folder of this session's runs; it need not exist."""
+    """Return the folder of this session's runs, which may not exist."""
     from analysis.runs import library
 
     if not hosting.is_hosted():
@@ -40,15 +40,15 @@ def runs_folder() -> Path:
     name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
     folder = cache.private_place() / name
     if folder.exists():
-        os.utime(folder)  # the longest unused makes room first
+        os.utime(folder)  # the folder unused for longest is deleted first
     return folder
 
 
 def check_run(request: "Request", examples: "Iterable[Example]") -> None:
-    """See that a run keeps what a host allows; on one's own machine it is any.
+    """Check that a run keeps a host's limits; without a host any run is allowed.
 
     Raises:
-        InvalidInput: another model than those offered, anything else from elsewhere, or more than the limits.
+        InvalidInput: a model that is not offered, another file or revision from elsewhere, or a limit exceeded.
     """
     if not hosting.is_hosted():
         return
@@ -58,8 +58,7 @@ def check_run(request: "Request", examples: "Iterable[Example]") -> None:
     elsewhere = (request.weights, request.revision, request.nli, request.similarity, request.tagger)
     if any(elsewhere) or request.idf not in _OWN_IDF:
         message = (
-            "This run asks for a judge, for weights or for a revision from elsewhere, and this host takes none. Leave "
-            "them out."
+            "This run needs a judge, weights or a revision from elsewhere, which this host does not allow. Remove them."
         )
         raise InvalidInput(message)
     hosting.check_number("rows", request.count, most.rows)
@@ -73,10 +72,10 @@ def check_run(request: "Request", examples: "Iterable[Example]") -> None:
 
 @contextmanager
 def room_for_job(folder: Path) -> "Iterator[None]":
-    """Start the job of a run in the body, one after another: two that check at once would both find room.
+    """Start the job of a run in the body, one at a time: two checks at once could both find room.
 
     Raises:
-        InvalidInput, RunError: as of `check_begin`.
+        InvalidInput, RunError: as in `check_begin`.
     """
     with _starting():
         check_begin(folder)
@@ -84,11 +83,11 @@ def room_for_job(folder: Path) -> "Iterator[None]":
 
 
 def check_begin(folder: Path) -> None:
-    """See that the job of a run may begin now, wherever the run came from.
+    """Check that the job of a run may start now, wherever the run came from.
 
     Raises:
-        InvalidInput: the run is none that a host allows, or too many jobs are at work.
-        RunError: the folder is no run.
+        InvalidInput: the host does not allow the run, or too many jobs are running.
+        RunError: the folder is not a run.
     """
     from analysis.runs.create import read_examples
     from analysis.runs.manifest import read_manifest
@@ -99,28 +98,28 @@ def check_begin(folder: Path) -> None:
     check_run(manifest.request, read_examples(folder))
     _check_commit(manifest)
     if sum(map(is_held, _runs())) >= (most := hosting.limits().jobs):
-        message = f"{most} jobs work on this host, and no more do at a time. Begin once one of them has ended."
+        message = f"{most} jobs are running on this host, which is its limit. Start again once one of them has ended."
         raise InvalidInput(message)
 
 
 def _check_commit(manifest: "Manifest") -> None:
-    """A run from elsewhere would have a host load whatever commit its manifest names."""
+    """Refuse other commits: a run from elsewhere would make a host load any commit that its manifest names."""
     from analysis.runs.work import begun_commit
     from rauq.checkpoints.hub import cached_commit
 
     model, commit = manifest.request.model, begun_commit(manifest)
     if commit is not None and cached_commit(model, commit) is None:
         message = (
-            f"This run was begun with commit {commit[:12]} of {model}, which this host does not have. Score it anew."
+            f"This run was started with commit {commit[:12]} of {model}, which this host does not have. Make a new run."
         )
         raise InvalidInput(message)
 
 
 def make_room() -> None:
-    """Let the runs of the sessions that did nothing for longest go, until all keep the limit of the host.
+    """Delete the runs of the sessions idle for longest until the host's limit is met.
 
     Raises:
-        InvalidInput: what is left, of this session and of those at work, is too much still.
+        InvalidInput: the remaining runs, of this session and of running jobs, are still too large.
     """
     if not hosting.is_hosted():
         return
@@ -129,7 +128,7 @@ def make_room() -> None:
         if _bytes() > most and folder != mine and not any(map(is_held, _runs(folder.name))):
             shutil.rmtree(folder, ignore_errors=True)
     if _bytes() > most:
-        message = "There is no room for another run on this host. Delete one of yours, or try again later."
+        message = "There is no space for another run on this host. Delete one of yours, or try again later."
         raise InvalidInput(message)
 
 
@@ -139,8 +138,8 @@ def _starting() -> threading.Lock:
 
 
 def _runs(session: str = "*") -> list[Path]:
-    """The runs of a session, or of all; what another session deletes meanwhile is left out."""
-    return [Path(found) for found in glob(f"{cache.private_place()}/{session}/*")]  # noqa: PTH207 - it bears such a loss
+    """Return the runs of a session, or of all; runs that another session deletes in the meantime are left out."""
+    return [Path(found) for found in glob(f"{cache.private_place()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
 
 
 def _bytes() -> int:

@@ -79,7 +79,7 @@ def _compare(name: str, trace: Trace, score: Score) -> None:
         st.text("No rank: this score, or every score of the run, is undefined.")
         return
     count = int(np.isfinite(uncertainties).sum())
-    rank = f"{_rank(percentile, count)} of the run {name}, scored with the same settings."
+    rank = f"{rank_in_words(percentile, count)} of the run {name}, scored with the same settings."
     st.text(f"{rank} {_share(found, score.uncertainty, correct_above)} {_RANKING}")
     if not found.reason:
         figure = calibration_chart(found, score=score.uncertainty, dark=is_dark())
@@ -89,8 +89,8 @@ def _compare(name: str, trace: Trace, score: Score) -> None:
     st.page_link("pages/answer_sets.py", label="All answers of this run", query_params=query)
 
 
-def _rank(percentile: float, count: int) -> str:
-    """Say how many of `count` answers are more confident: `percentile` percent, 0 to 100."""
+def rank_in_words(percentile: float, count: int) -> str:
+    """Say where a score ranks among `count` answers, `percentile` (0 to 100) percent of which are more confident."""
     if percentile in {0, 100}:
         return f"{'Less' if percentile else 'More'} confident than all {count:,} answers"
     share = "under 1" if percentile < 1 else "over 99" if percentile > 99 else f"{percentile:.0f}"

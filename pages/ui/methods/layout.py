@@ -15,7 +15,7 @@ from pages.ui.shared.run_page import draw_view, filters, open_run, run_picker, u
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sight:
+class _ViewSpec:
     """A view: its name, the function that draws it, its own choice, and whether it uses a metric."""
 
     name: str
@@ -25,18 +25,18 @@ class _Sight:
     figure: bool = True
 
 
-_SIGHTS = MappingProxyType[View, _Sight](
+_VIEW_SPECS = MappingProxyType[View, _ViewSpec](
     {
-        "ranking": _Sight(name="Ranking", draw=views.ranking, metric=True),
-        "rejection": _Sight(name="Rejection", draw=views.rejection, choose=controls.methods_picker),
-        "alpha": _Sight(name="Alpha", draw=views.alpha, choose=controls.signal_switch, metric=True),
-        "ablations": _Sight(name="Ablations", draw=views.ablation, choose=controls.ablation_picker, metric=True),
-        "attention": _Sight(
+        "ranking": _ViewSpec(name="Ranking", draw=views.ranking, metric=True),
+        "rejection": _ViewSpec(name="Rejection", draw=views.rejection, choose=controls.methods_picker),
+        "alpha": _ViewSpec(name="Alpha", draw=views.alpha, choose=controls.signal_switch, metric=True),
+        "ablations": _ViewSpec(name="Ablations", draw=views.ablation, choose=controls.ablation_picker, metric=True),
+        "attention": _ViewSpec(
             name="Does attention matter?", draw=views.attention, choose=controls.token_switch, metric=True
         ),
-        "scores": _Sight(name="Score and quality", draw=views.scores, choose=controls.method_picker),
-        "agreement": _Sight(name="Agreement", draw=views.agreement, choose=controls.other_picker),
-        "errors": _Sight(name="Errors", draw=views.errors, choose=controls.method_picker, figure=False),
+        "scores": _ViewSpec(name="Score and quality", draw=views.scores, choose=controls.method_picker),
+        "agreement": _ViewSpec(name="Agreement", draw=views.agreement, choose=controls.other_picker),
+        "errors": _ViewSpec(name="Errors", draw=views.errors, choose=controls.method_picker, figure=False),
     }
 )
 
@@ -60,14 +60,14 @@ def show_run(name: str) -> None:
     check_comparable(run.manifest.request)
     asked = run_filters.asked(Asked(), lambda found: fitted(found, run))
     chosen = choose(name, run, asked, usual_thresholds(run))
-    sight = _SIGHTS[chosen.asked.view]
+    spec = _VIEW_SPECS[chosen.asked.view]
     with columns[1]:
-        if sight.metric:
+        if spec.metric:
             controls.metric_switch(chosen)
     with columns[2]:
-        if sight.choose:
-            sight.choose(chosen)
+        if spec.choose:
+            spec.choose(chosen)
     with columns[3]:
         filters(chosen, chosen.asked)
-    view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view, usual=Asked().view)
-    draw_view(lambda: sight.draw(chosen), chosen, figure=sight.figure)
+    view_picker({view: one.name for view, one in _VIEW_SPECS.items()}, chosen.asked.view, usual=Asked().view)
+    draw_view(lambda: spec.draw(chosen), chosen, figure=spec.figure)

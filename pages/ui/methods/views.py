@@ -126,8 +126,7 @@ _ALONE = (
     "the capture, samples and computation that the method needs. Comparable with the paper."
 )
 _SECONDS = (
-    "Extra seconds per answer beyond generation in batches. Samples count in full for every method; capture is "
-    "excluded."
+    "Extra seconds per answer beyond generation in batches. Samples count in full for each method; capture is excluded."
 )
 _OVERHEAD = (
     "Those seconds in percent of generation in batches, which includes the capture. Not comparable with the paper."

@@ -125,7 +125,7 @@ _LABELS = {
     "error_label": "Kind of error",
     "facts": "Facts",
     "source": "Source text",
-    "question": "Question alone",
+    "question": "Question only",
     "id": "Id",
 }
 _HELP = {

@@ -190,9 +190,7 @@ _WHAT = (
     "A run holds a model's answers to a data set, with attention and uncertainty, on this machine. The page Answer "
     "sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
 )
-_HOSTED = (
-    "Only you see your runs here, and they are deleted when this page is closed. Export the runs you want to keep."
-)
+_HOSTED = "Only you see your runs here, and only while this page is open. Export the runs you want to keep."
 
 
 def head() -> None:

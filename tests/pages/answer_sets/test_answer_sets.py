@@ -1,4 +1,4 @@
-"""Answer sets: every view of a run, what it says where there is nothing to see, and the way to one answer and back."""
+"""Answer sets: every view of a run, its empty states, and the way to one answer and back."""
 
 import shutil
 
@@ -54,18 +54,20 @@ def test_without_a_run_the_page_says_what_to_do():
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_draws_its_figures_alone_and_always_says_n(view):
+def test_a_view_draws_only_its_figures_and_always_shows_n(view):
     page = open_sets(run="small", view=view)
     assert not page.exception
     assert not page.error
     assert drawn(page) == CHARTS[view]
     assert len(page.header) == 1
-    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
+    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Not shown: 1 failed." in said(
+        page
+    )
     assert page.query_params == {"run": "small", "view": view}
 
 
 @pytest.mark.parametrize(("view", "picks"), [("picked", True), ("gap", True), ("separation", False)])
-def test_a_view_of_picked_heads_says_where_these_were_not_stored(runs, view, picks):
+def test_a_view_of_selected_heads_says_if_they_were_not_stored(runs, view, picks):
     make(runs)
     without_picks(make(runs, "older").folder)
     note = "does not store the selected heads of 45 answers"
@@ -107,16 +109,16 @@ def test_a_run_without_answers_says_so(runs):
     assert [text.value for text in page.text] == ["out of memory"] * 2
 
 
-def test_a_broken_part_is_said_and_the_rest_is_shown(runs):
+def test_a_damaged_part_is_reported_and_the_rest_is_shown(runs):
     shutil.copytree(BUNDLED, runs / "atlas-copy")
     (runs / "atlas-copy" / "traces-00001.safetensors").write_bytes(b"no tensors")
     page = open_sets(run="atlas-copy", view="bins")
     assert not page.exception
-    assert "1 of 3 parts of this run are missing or broken" in page.warning[0].value
+    assert "1 of 3 parts of this run are missing or damaged" in page.warning[0].value
     assert drawn(page) == CHARTS["bins"]
 
 
-def test_a_run_that_is_not_finished_is_no_broken_one(runs):
+def test_an_unfinished_run_is_not_called_damaged(runs):
     shutil.copytree(BUNDLED, runs / "atlas-copy")
     for kind in ("answers-00001.parquet", "traces-00001.safetensors"):
         (runs / "atlas-copy" / kind).unlink()
@@ -161,7 +163,7 @@ def test_a_link_restores_everything():
     ("name", "text"),
     [("view", "all"), ("layer", "99"), ("below", "2"), ("layers", "0.99"), ("layers", "middle_five")],
 )
-def test_what_a_link_gets_wrong_is_mended_and_told_once(name, text):
+def test_wrong_options_of_a_link_are_corrected_and_reported_once(name, text):
     page = open_sets(run="small", **{name: text})
     assert not page.exception
     assert page.query_params == {"run": "small"}
@@ -170,7 +172,7 @@ def test_what_a_link_gets_wrong_is_mended_and_told_once(name, text):
 
 
 @pytest.mark.usefixtures("small")
-def test_a_run_that_is_not_there_gives_way_to_the_first():
+def test_a_missing_run_is_replaced_by_the_first():
     page = open_sets(run="../../etc")
     assert not page.exception
     assert "no run of that name" in page.toast[0].value
@@ -183,7 +185,7 @@ def test_fact_tokens_can_be_chosen_only_where_they_are_known(runs):
     assert not page.exception
     switch = next(group for group in page.get("button_group") if group.key == "answers_tokens")
     assert switch.proto.disabled
-    assert "which tokens carry the fact" in switch.help
+    assert "Fact tokens are unknown" in switch.help
     assert "tokens" in page.toast[0].value
     assert page.query_params == {"run": "small"}
 
@@ -242,14 +244,14 @@ def test_a_click_opens_the_answer_in_inspect(view, key):
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("place", [45, -1, "0"])
-def test_a_click_on_what_is_no_answer_goes_nowhere(place):
+def test_a_click_beside_the_answers_does_nothing(place):
     page = seeded({"run": "small", "view": "bins"}, "answers_quality_by_attention", clicked(place))
     assert not page.exception
     assert drawn(page) == CHARTS["bins"]
 
 
 @pytest.mark.usefixtures("small")
-def test_the_table_opens_a_row_and_can_be_taken_along():
+def test_the_table_opens_a_row_and_can_be_saved():
     page = open_sets(run="small", view="answers")
     table = page.dataframe[0].value
     assert table["uncertainty"].is_monotonic_decreasing

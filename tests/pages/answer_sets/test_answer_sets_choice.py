@@ -1,4 +1,4 @@
-"""What a link asks for is read or left out, never half believed; filters let through what they say."""
+"""The options of a link are used or ignored as a whole; filters select the answers that they describe."""
 
 import math
 import shutil
@@ -32,7 +32,7 @@ def run(tmp_path_factory):
     return make(tmp_path_factory.mktemp("runs"), quality=quality, lengths=[1, 2, 3, 4, 5, 6, 7, 8], failures=2)
 
 
-def test_nothing_asked_is_the_usual():
+def test_without_options_the_defaults_hold():
     assert read_asked({"run": "x", "alpha": "0.5", "number": "3"}) == (Asked(), ())
 
 
@@ -52,7 +52,7 @@ def test_nothing_asked_is_the_usual():
         ("text", "<b>", Asked(text="<b>")),
     ],
 )
-def test_what_is_asked_is_read(name, text, expected):
+def test_options_are_read(name, text, expected):
     assert read_asked({name: text}) == (expected, ())
 
 
@@ -66,7 +66,7 @@ def test_what_is_asked_is_read(name, text, expected):
         *(("text", ""), ("text", "a" * 201)),
     ],
 )
-def test_what_cannot_be_used_is_named_and_the_rest_is_kept(name, text):
+def test_unusable_options_are_named_and_the_rest_is_kept(name, text):
     rest = {"view": "bins"} if name != "view" else {"layer": "2"}
     found, wrong = read_asked({name: text, **rest})
     assert wrong == (name,)
@@ -78,7 +78,7 @@ def test_a_written_span_reads_back():
         assert read_asked({"quality": written_span(span)}).asked.quality == span
 
 
-def test_what_a_run_lacks_gives_way_to_the_usual(run):
+def test_options_that_a_run_lacks_are_replaced_by_defaults(run):
     asked = Asked(layer=6, group="three", above=0.2, below=0.4)
     assert fitted(asked, run, USUAL) == (Asked(), ("layer", "group", "above", "below"))
     fits = Asked(layer=5, tokens="fact", group="two", above=0.4, below=0.4)
@@ -104,7 +104,7 @@ def test_a_single_threshold_must_suit_that_of_the_measure(run):
         (Filters(group="one", length=Span(3, 9), text="AAAA"), (4, 6)),
     ],
 )
-def test_filters_let_through_what_they_say(run, filters, rows):
+def test_filters_select_the_described_answers(run, filters, rows):
     assert np.flatnonzero(passing(run, filters)).tolist() == list(rows)
 
 
@@ -119,13 +119,13 @@ def test_every_answer_is_counted_once(run, filters):
     assert found.failed == 2
 
 
-def test_thresholds_are_not_passed_by_what_stands_on_them(run):
+def test_a_quality_equal_to_a_threshold_is_on_neither_side(run):
     chosen = choose("small", run, Asked(above=0.95, below=0.05), Settings(), USUAL)
     assert (counts(chosen).correct, counts(chosen).incorrect, counts(chosen).between) == (2, 2, 3)
     assert np.flatnonzero(chosen.sides.correct).tolist() == [0, 6]
 
 
-def test_picks_are_the_stored_ones(run, tmp_path):
+def test_selected_heads_are_the_stored_ones(run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "run")
     change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 3)})
     chosen = choose("small", open_run(folder), Asked(tokens="fact", layer=4), Settings(), USUAL)
@@ -134,7 +134,7 @@ def test_picks_are_the_stored_ones(run, tmp_path):
     assert chosen.about_picks == ""
 
 
-def test_picks_that_were_not_stored_are_said(run, tmp_path):
+def test_selected_heads_that_were_not_stored_are_reported(run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "run")
     without_picks(folder)
     filters = Filters(quality=Span(0.9, 1.0))
@@ -142,7 +142,7 @@ def test_picks_that_were_not_stored_are_said(run, tmp_path):
     assert f"the selected heads of {len(chosen.rows)} answers" in chosen.about_picks
 
 
-def test_picks_are_those_of_the_whole_answer(run):
+def test_heads_are_selected_over_the_whole_answer(run):
     chosen = choose("small", run, Asked(tokens="fact", offset=2, layer=4), Settings(), USUAL)
     whole = choose("small", run, Asked(), Settings(), USUAL).means()
     expected = np.where(np.isnan(whole).any(axis=-1), -1, np.nan_to_num(whole, nan=-1).argmax(axis=-1))

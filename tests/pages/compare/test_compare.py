@@ -1,4 +1,4 @@
-"""Compare: two answers on one grid, and what is said where they cannot be compared."""
+"""Compare: two answers on one grid, and the messages where they cannot be compared."""
 
 import json
 import subprocess
@@ -79,7 +79,7 @@ def test_a_link_restores_answers_token_and_settings():
     ("text", "said"),
     [("99", "A has no token 99"), ("-1", "not a number"), ("x", "not a number"), ("٣", "not a number")],
 )
-def test_a_token_that_a_lacks_is_mended_and_told_once(name, text, said):
+def test_a_token_outside_a_is_corrected_and_reported_once(name, text, said):
     page = open_compare(a=FIRST, **{name: text})
     assert not page.exception
     last = len(of(FIRST).pieces) - 1
@@ -104,7 +104,7 @@ def test_tokens_marked_as_wrong_are_drawn_and_named():
 
 
 @pytest.mark.parametrize(("text", "left"), [("3.9999", "3"), ("<b>", "none"), ("none", "none")])
-def test_marks_that_an_answer_lacks_are_left_out_and_told(text, left):
+def test_marks_outside_an_answer_are_ignored_and_reported(text, left):
     page = open_compare(a=FIRST, a_wrong=text)
     assert not page.exception
     assert page.query_params["a_wrong"] == left
@@ -131,7 +131,7 @@ def test_a_link_to_an_answer_that_is_gone_says_so_and_shows_another(ref):
     assert page.query_params == {"b": BESIDE}
 
 
-def test_choosing_answers_and_swapping_them_lives_in_the_url():
+def test_chosen_and_swapped_answers_are_in_the_url():
     page = open_compare(token="3")
     page.selectbox(key="answer_b").set_value("example:myth").run()
     assert page.query_params == {"token": "3", "b": "example:myth"}
@@ -201,7 +201,7 @@ def test_the_mean_of_the_heads_is_named_as_such():
     assert all(rows[1][0].endswith(", mean of its heads") for rows in facts)
 
 
-def test_what_is_folded_away_is_not_drawn():
+def test_folded_fields_are_not_drawn():
     page = open_compare()
     assert [field.key for field in page.selectbox] == ["answer_a", "answer_b"]
     assert not page.text_area

@@ -1,4 +1,4 @@
-"""Compare: how B is made: a branch, another prompt, a file; and what happens meanwhile, or in its place."""
+"""Compare: how B is made from a branch, another prompt or a file; progress and failures."""
 
 import threading
 
@@ -64,7 +64,7 @@ def test_the_first_answer_becomes_a_and_the_next_one_b():
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", make_trace().to_bytes()[:-20]])
-def test_a_file_that_is_no_trace_is_refused_and_nothing_is_lost(content):
+def test_a_file_that_is_not_a_trace_is_refused_and_nothing_is_lost(content):
     page = upload(open_compare(b="example:myth"), content, name=f"{HOSTILE}.safetensors")
     assert not page.exception
     assert page.error
@@ -75,7 +75,7 @@ def test_a_file_that_is_no_trace_is_refused_and_nothing_is_lost(content):
     assert not page.error
 
 
-def test_a_branch_keeps_what_came_before_and_says_the_chosen_token():
+def test_a_branch_keeps_the_tokens_before_it_and_has_the_chosen_one():
     page = unfold(open_compare(a=FIRST, b=BESIDE), "make")
     origin = of(FIRST)
     token = int(rauq.score(origin).collapse.argmax())
@@ -98,7 +98,7 @@ def test_a_branch_keeps_what_came_before_and_says_the_chosen_token():
     assert np.isfinite(branch.attention[:, :, -1, 0]).all()  # so that the own alignment can be scored
 
 
-def test_a_branch_can_go_on_with_a_text():
+def test_a_branch_can_continue_with_a_text():
     page = unfold(open_compare(a=FIRST, token="5"), "make")
     page.selectbox(key=f"instead_{FIRST}_5").set_value(-1).run()
     page.text_input(key="branch_text").set_value(" Lima is")
@@ -135,7 +135,7 @@ def test_a_pasted_answer_is_scored():
     assert shown(page, "b").answer == " Nowhere."
 
 
-def test_what_was_typed_outlasts_a_fold_and_another_page():
+def test_typed_text_survives_folding_and_another_page():
     page = unfold(open_compare(a=FIRST, token="5"), "make")
     page.number_input(key="compare_max_new_tokens").set_value(7).run()
     page = unfold(choose(page, "compare_task", "paste"), "make")
@@ -165,7 +165,7 @@ def test_a_model_that_does_not_exist_is_refused_and_the_page_stays():
 
 
 class SlowModel:
-    """Writes the tokens that are forced, then waits until it is cancelled."""
+    """Generates the forced tokens, then waits until it is cancelled."""
 
     def __init__(self):
         self.lock, self.begun, self.calls = threading.RLock(), threading.Event(), 0
@@ -192,7 +192,7 @@ def slow(monkeypatch):
     return model
 
 
-def test_a_growing_branch_stands_under_a_and_stop_keeps_it(slow):
+def test_a_branch_being_generated_is_shown_under_a_and_stop_keeps_it(slow):
     a = kept(make_trace(alternatives=((Alternative(7, " was", -1.0),),) * 3))
     page = open_compare(a=a, token="1")
     for _ in range(5):
@@ -211,7 +211,7 @@ def test_a_growing_branch_stands_under_a_and_stop_keeps_it(slow):
     assert page.query_params["a"] == a
 
 
-def test_a_branch_survives_a_look_at_another_page(slow):
+def test_a_branch_survives_a_visit_to_another_page(slow):
     a = kept(make_trace(alternatives=((Alternative(7, " was", -1.0),),) * 3))
     page = open_compare(a=a, token="1")
     unfold(page, "make").button(key="make_branch").click().run()
@@ -226,7 +226,7 @@ def test_a_branch_survives_a_look_at_another_page(slow):
     assert shown(page, "b").stop_reason == "cancelled"
 
 
-def test_a_branch_outlasts_a_run_that_is_cut_short_while_it_becomes_b(slow, monkeypatch):
+def test_a_branch_survives_an_interrupted_script_run(slow, monkeypatch):
     def cut_short(*_arguments):
         raise StopException
 
@@ -258,7 +258,7 @@ def test_a_failed_branch_leaves_the_page_as_it_was(slow, monkeypatch):
     assert page.query_params["b"] == FIRST
 
 
-def test_a_model_taken_for_another_kind_is_asked_for_by_kind(slow):
+def test_a_model_treated_as_another_kind_is_requested_by_kind(slow):
     slow.kind = "instruct"
     assert model_of(make_trace(model="m")).kind == "base"
     slow.kind = "base"

@@ -1,4 +1,4 @@
-"""Compare: how both answers are scored, B by settings of its own, and what a link cannot mean."""
+"""Compare: how both answers are scored, B with its own settings, and unusable settings of a link."""
 
 import numpy as np
 import pytest
@@ -28,6 +28,11 @@ def test_the_table_scores_both_under_the_same_setting():
     assert row["A − B"] == a.uncertainty - b.uncertainty
     assert (row["layer A"], row["layer B"]) == (str(a.layer), str(b.layer))
     assert row["head A"] == str(a.heads[a.layers.index(a.layer)])
+
+
+def test_a_score_of_no_single_layer_has_a_dash_for_layer_and_head():
+    (row,) = table(open_compare(a=FIRST, b=BESIDE, layer_aggregation="mean")).to_dict("records")
+    assert {row[name] for name in ("layer A", "layer B", "head A", "head B")} == {"-"}
 
 
 def test_b_can_have_its_own_settings_and_the_table_has_both():
@@ -63,7 +68,7 @@ def test_answers_of_another_kind_follow_the_papers_setting_of_their_own():
     assert list(table(page)["setting"]) == settings
 
 
-def test_settings_that_a_link_cannot_mean_are_told():
+def test_unusable_settings_of_a_link_are_reported():
     page = open_compare(alpha="7", signal="<b>")
     assert not page.exception
     assert "signal and alpha cannot be used" in interpreted(page)
@@ -111,7 +116,7 @@ def test_layers_that_only_a_link_can_choose_stand_among_the_choices():
     assert page.select_slider(key="alpha_field").value == "0.33"
 
 
-def test_layers_that_an_answer_lacks_are_mended_and_told_once():
+def test_layers_that_an_answer_lacks_are_corrected_and_reported_once():
     page = open_compare(layers="500", heads="0-1")
     assert not page.exception
     assert page.query_params == {}

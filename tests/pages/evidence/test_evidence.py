@@ -1,4 +1,4 @@
-"""Evidence: what it says of records kept, missed, missing and damaged, of a model now, and of the paper's tables."""
+"""Evidence: bounds kept and missed, missing and damaged records, the self-check, and the paper's tables."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_a_missed_bound_is_in_the_headline_and_in_the_choice(folder):
     assert page.header[-1].value == "It is fast"
 
 
-def test_what_peers_cost_is_drawn_as_far_as_it_is_kept(folder):
+def test_the_cost_of_other_tools_is_drawn_as_far_as_recorded(folder):
     save(peers_time(), folder)
     page = open_evidence(view="speed")
     assert drawn(page) == {"peers"}
@@ -113,7 +113,7 @@ def test_a_damaged_record_is_an_error_that_says_which(folder):
     assert "capture.json" in texts(page)
 
 
-def test_published_costs_stand_beside_what_was_measured_one_prompt_at_a_time(folder):
+def test_published_costs_are_compared_with_those_measured_one_prompt_at_a_time(folder):
     def caption():
         page = open_evidence(view="paper", published="overall_results_roc_auc.Llama-3.1 8B")
         [found] = [one.value for one in page.caption if "Published overhead" in one.value]
@@ -125,7 +125,7 @@ def test_published_costs_stand_beside_what_was_measured_one_prompt_at_a_time(fol
 
 
 @pytest.mark.parametrize("name", ["view", "table", "published", "run"])
-def test_what_a_link_gets_wrong_is_mended_and_told(name):
+def test_wrong_options_of_a_link_are_corrected_and_reported(name):
     page = open_evidence(**{"view": "limits", name: "../x"})
     assert not page.exception
     assert page.query_params.get(name) in (None, "limits")
@@ -146,7 +146,7 @@ def test_a_table_of_the_paper_is_chosen_by_its_parts():
 
 
 @pytest.mark.parametrize("table", ["overall_results", "llama_functions"])
-def test_a_run_stands_beside_the_paper_and_is_called_measured_here(tmp_path, table):
+def test_a_run_is_shown_beside_the_paper_and_labelled_measured_here(tmp_path, table):
     make(tmp_path / "runs", quality=tuple(float(number % 3 > 0) for number in range(15)))
     page = open_evidence(view="paper", published=f"{table}.Llama-3.1 8B", run="small")
     assert not page.exception
@@ -157,7 +157,7 @@ def test_a_run_stands_beside_the_paper_and_is_called_measured_here(tmp_path, tab
     assert "measured here, mean of groups" in page.dataframe[0].proto.columns
 
 
-def test_a_run_that_cannot_be_opened_is_said(tmp_path):
+def test_a_run_that_cannot_be_opened_is_reported(tmp_path):
     make(tmp_path / "runs")
     (tmp_path / "runs" / "small" / "manifest.json").write_text("{")
     page = open_evidence(view="paper", run="small")
@@ -178,7 +178,7 @@ def checked(page):
     return page.run()
 
 
-def test_a_model_is_checked_when_it_is_asked_for(monkeypatch, tiny):
+def test_a_model_is_checked_on_request(monkeypatch, tiny):
     monkeypatch.setattr(cache, "model", lambda _choice, **_options: tiny)
     monkeypatch.setattr(cache, "if_loaded", lambda _choice: tiny)
     page = open_evidence(view="check")
@@ -210,7 +210,7 @@ def test_a_check_that_fails_says_why(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_model")
-def test_a_host_checks_its_own_models_and_takes_no_longer_prompts_than_elsewhere(monkeypatch):
+def test_a_host_checks_only_its_models_and_limits_the_prompt(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setenv(hosting.MODELS_VARIABLE, "first,second")
     page = open_evidence(view="check")

@@ -50,7 +50,7 @@ def test_a_pasted_answer_without_a_space_can_be_given_one(open_app):
     assert not [button for button in page.button if button.key == "add_space"]
 
 
-def test_what_was_typed_survives_fields_that_are_put_away(open_app):
+def test_typed_text_survives_hidden_fields(open_app):
     page = choose(open_app(), state.TASK, "paste")
     page = written(page, prompt=EXAMPLES[0].prompt, answer=" Nowhere.").run()
     page = choose(choose(page, state.TASK, "generate"), state.TASK, "paste")
@@ -61,7 +61,7 @@ def test_what_was_typed_survives_fields_that_are_put_away(open_app):
     assert page.text_input(key=state.OTHER_MODEL).value == "some/model"
 
 
-def test_an_error_goes_when_its_cause_is_mended(open_app):
+def test_an_error_disappears_once_its_cause_is_fixed(open_app):
     page = open_app()
     page.button(key="run").click().run()
     assert page.error
@@ -104,7 +104,7 @@ def test_a_selection_made_before_another_answer_is_forgotten(open_app):
         ((state.MODEL, "another"), {"prompt": "Q?", "other_model": " "}, "No model is given"),
     ],
 )
-def test_what_is_missing_is_named_before_a_model_loads(choice, values, said, open_app, monkeypatch):
+def test_missing_input_is_reported_before_a_model_loads(choice, values, said, open_app, monkeypatch):
     page = choose(open_app(), *choice) if choice else open_app()
     monkeypatch.setattr(cache, "model", lambda choice, **_options: cache.if_loaded(choice))
     page = written(page, **values).button(key="run").click().run()
@@ -122,14 +122,14 @@ def test_a_prompt_beyond_the_context_says_how_many_tokens_are_allowed(prompt, op
 
 
 @pytest.mark.parametrize("prompt", ["\x00\x07\x1b[0m", "\u202eabc", "مرحبا", "🦜🏳️‍🌈", HOSTILE], ids=ascii)
-def test_strange_prompts_are_answered(prompt, open_app):
+def test_unusual_prompts_are_answered(prompt, open_app):
     page = finished(written(open_app(), prompt=prompt, max_new_tokens=4).button(key="run").click().run())
     assert not page.exception
     assert not page.error
     assert shown_trace(page).prompt == prompt
 
 
-def test_a_broken_folder_is_refused_in_its_own_words(open_app, tmp_path):
+def test_a_damaged_folder_is_refused_with_the_reason(open_app, tmp_path):
     folder = tmp_path / "![](http:evil) *m*"
     folder.mkdir()
     (folder / "config.json").write_text("{")
@@ -179,7 +179,7 @@ def test_the_count_of_one_model_is_not_that_of_another():
 
 @pytest.mark.parametrize(("stop_reason", "offered"), [("given", True), ("eos", True), ("stop", False)])
 def test_entropy_of_a_given_answer_offers_probability(open_app, stop_reason, offered):
-    """The tokens of this trace are not the most probable ones: with its end token, it was given too."""
+    """The tokens of this trace are not the most probable ones; with an end token, that one was given too."""
     page = open_app(make_trace(kind="instruct", stop_reason=stop_reason))
     assert ("Entropy does not depend on which token was given" in interpreted(page)) == offered
     if offered:
@@ -188,7 +188,7 @@ def test_entropy_of_a_given_answer_offers_probability(open_app, stop_reason, off
         assert "Entropy does not depend" not in interpreted(page)
 
 
-def test_a_link_says_that_nothing_was_run_until_something_was(open_app):
+def test_a_link_says_that_nothing_was_run_until_it_is_run(open_app):
     page = open_app(prompt="word " * 5000)
     assert "Nothing has been loaded or run." in interpreted(page)
     page = finished(page.button(key="run").click().run())

@@ -1,4 +1,4 @@
-"""One model at a time: the next one loads once, after the first was freed, and while it does nothing else imports."""
+"""One model at a time: the next one loads once, after the first was freed, and nothing else imports meanwhile."""
 
 import gc
 import threading
@@ -34,14 +34,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a model: what was asked for, and that nobody knows what is free."""
+    """The description of a model: the arguments, with unknown free memory."""
 
     choice: dict
     bytes_free: None = None
 
 
 class Library:
-    """In place of what imports torch: it notes who is inside at the same time, and waits where it is told to."""
+    """Replaces what imports torch: it records simultaneous calls, and waits where told to."""
 
     def __init__(self):
         self.calls, self.alive_at_load, self.models = [], [], []
@@ -131,7 +131,7 @@ def test_a_real_model_is_freed_before_the_next_is_loaded(tmp_path, monkeypatch):
     assert all(ref() is None for ref in refs)
 
 
-def test_the_same_choice_is_loaded_once_for_all_who_ask_at_once(library):
+def test_simultaneous_requests_for_one_choice_load_it_once(library):
     together = threading.Barrier(THREADS)
 
     def ask(_):
@@ -178,7 +178,7 @@ def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
         cache.model(replace(choice, kind="odd"))
 
 
-def test_what_is_free_includes_the_model_that_leaves_unless_a_job_uses_it(tmp_path, monkeypatch):
+def test_free_memory_includes_the_replaced_model_unless_a_job_uses_it(tmp_path, monkeypatch):
     first, second = folders(tmp_path, "first", "second")
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
     assert cache.inspect_model(second).bytes_free == 1000
@@ -211,7 +211,7 @@ def test_a_load_that_fails_leaves_nothing_and_the_next_one_works(error, library)
 
 
 @pytest.mark.parametrize("asking", [cache.model, cache.inspect_model], ids=["load", "inspect_model"])
-def test_it_is_busy_until_the_library_is_done_and_nobody_waits_to_hear_so(asking, library):
+def test_it_is_busy_until_the_library_is_done_and_asking_does_not_wait(asking, library):
     assert not cache.busy()
     library.go_on.clear()
     with ThreadPoolExecutor(1) as pool:
@@ -224,21 +224,21 @@ def test_it_is_busy_until_the_library_is_done_and_nobody_waits_to_hear_so(asking
     assert not cache.busy()
 
 
-def test_nothing_is_loaded_or_looked_at_at_the_same_time(library):
+def test_models_are_not_loaded_or_inspected_at_the_same_time(library):
     library.go_on.clear()
     with ThreadPoolExecutor(THREADS) as pool:
         work = [
             pool.submit((cache.model, cache.inspect_model)[n % 2], (FIRST, SECOND)[n % 3 % 2]) for n in range(THREADS)
         ]
         assert library.begun.wait(SECONDS)
-        assert not library.crowded.wait(0.1)  # the others stand before a door that is open to whoever may come in
+        assert not library.crowded.wait(0.1)  # the others wait for the lock
         library.go_on.set()
         for one in work:
             one.result(SECONDS)
     assert not library.crowded.is_set()
 
 
-def test_a_model_that_is_there_is_found_without_the_lock(library, loaded):
+def test_a_loaded_model_is_found_without_the_lock(library, loaded):
     model = cache.model(FIRST)
     with loaded.lock:
         assert cache.if_loaded(FIRST) is model

@@ -1,4 +1,4 @@
-"""The app for strangers: models of its list and the limits, whatever a client sends."""
+"""The hosted app: only listed models, and limits on every request that a client sends."""
 
 import os
 from dataclasses import replace
@@ -41,7 +41,7 @@ def fields(page):
 
 
 @pytest.mark.parametrize(("value", "hosted"), [(None, False), ("", False), ("0", False), ("1", True), ("yes", True)])
-def test_a_variable_makes_it_a_host(value, hosted, monkeypatch):
+def test_an_environment_variable_makes_the_app_a_host(value, hosted, monkeypatch):
     monkeypatch.delenv(hosting.HOSTED_VARIABLE)
     if value is not None:
         monkeypatch.setenv(hosting.HOSTED_VARIABLE, value)
@@ -83,7 +83,7 @@ def test_a_host_does_not_follow_links_out_of_the_folder_of_a_model(tmp_path, mon
         hosting.check_model(ModelChoice(name=str(elsewhere / "a.gguf")))
 
 
-def test_ones_own_machine_has_the_limits_that_hold_anyway(monkeypatch):
+def test_without_a_host_only_the_general_limits_hold(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "")
     assert (OWN.rows, OWN.samples) == (MOST_EXAMPLES, MOST_SAMPLES)
     hosting.check_model(ModelChoice(name="/any/folder", device="cuda", kind="instruct"))
@@ -101,7 +101,7 @@ def test_ones_own_machine_has_the_limits_that_hold_anyway(monkeypatch):
     ids=repr,
 )
 @pytest.mark.usefixtures("nothing_is_read")
-def test_no_other_model_is_looked_at_or_loaded(choice):
+def test_no_other_model_is_inspected_or_loaded(choice):
     for look in (cache.model, cache.inspect_model):
         with pytest.raises(InvalidInput, match="this host offers atlas"):
             look(choice)
@@ -121,12 +121,12 @@ LONG_BRANCH = replace(BRANCH, instead=5, origin=make_trace((LONG.encode(),)))
         ({"answer": LONG}, "8,001 characters of answer"),
         ({"branch": BRANCH}, "8,001 characters of answer"),
         ({"branch": LONG_BRANCH}, "8,001 characters of answer"),
-        ({"max_new_tokens": HOST.new_tokens + 1}, "Got 257 new tokens; there may be 1 to 256"),
+        ({"max_new_tokens": HOST.new_tokens + 1}, "Got 257 new tokens; choose a number from 1 to 256"),
         ({"max_new_tokens": 0}, "Got 0 new tokens"),
     ],
 )
 @pytest.mark.usefixtures("nothing_is_read")
-def test_a_request_that_oversteps_a_limit_is_refused_at_once(asked, says):
+def test_a_request_beyond_a_limit_is_refused_at_once(asked, says):
     job = jobs.prepare(Request(**{"model": ATLAS, "prompt": "Where?"} | asked))
     assert not job.live
     assert says in str(job.error)
@@ -145,7 +145,7 @@ def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):
     page = written(open_app(), prompt=LONG).run()
     assert page.selectbox(key=state.MODEL).options == ["atlas", "org/name"]
     assert page.number_input(key=state.LIMIT).max == HOST.new_tokens
-    assert "8,000 characters each" in interpreted(page)
+    assert "8,000 characters" in interpreted(page)
     page.button(key="run").click().run()
     assert "Got 8,001 characters of prompt" in said(page)
     assert page.text_area(key=state.PROMPT).value == LONG
@@ -171,7 +171,7 @@ def test_a_link_brings_no_model_and_no_more_tokens_than_there_may_be(open_app):
     assert page.selectbox(key=state.MODEL).value == "atlas"
     assert page.number_input(key=state.LIMIT).value == HOST.new_tokens
     assert "The link's model is not offered here" in interpreted(page)
-    assert "The link's limit of tokens cannot be used here; it is 256 now." in interpreted(page)
+    assert "The link's token limit is not allowed here; it was set to 256." in interpreted(page)
 
 
 @pytest.mark.usefixtures("nothing_is_read")
@@ -185,7 +185,7 @@ def test_an_uploaded_answer_of_another_model_does_not_branch(open_app):
     assert "this host offers atlas" in str(job.error)
 
 
-def test_what_nobody_foresaw_is_told_by_its_kind_alone(monkeypatch):
+def test_an_unexpected_error_shows_only_its_type(monkeypatch):
     def fail(*_arguments, **_options):
         message = "/a/folder of this machine"
         raise OSError(message)
@@ -196,7 +196,7 @@ def test_what_nobody_foresaw_is_told_by_its_kind_alone(monkeypatch):
     assert str(job.error) == "The generation failed unexpectedly (OSError)."
 
 
-def test_errors_tell_strangers_nothing_about_the_machine(open_app, monkeypatch):
+def test_errors_show_visitors_nothing_about_the_machine(open_app, monkeypatch):
     told = []
     monkeypatch.setattr("streamlit.set_option", lambda *option: told.append(option))
     open_app()

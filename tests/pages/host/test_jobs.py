@@ -1,4 +1,4 @@
-"""Generation in the background: one at a time, stopped when asked, and never silent about a failure."""
+"""Generation in the background: one at a time, can be stopped, and reports every failure."""
 
 import re
 import threading
@@ -28,7 +28,7 @@ REQUEST = Request(model=ModelChoice(name="slow"), prompt="Where?")
 
 
 class SlowModel:
-    """Writes its first token, then waits: for the word to go on, or to be cancelled."""
+    """Generates its first token, then waits for a signal to continue or for cancellation."""
 
     def __init__(self):
         self.lock = threading.RLock()
@@ -60,7 +60,7 @@ def slow(monkeypatch):
 
 
 class Counting(set):
-    """Jobs whose count takes until the word to go on; it notes whether two count at the same time."""
+    """Jobs whose counting waits for a signal; it records whether two count at the same time."""
 
     def __init__(self):
         super().__init__()
@@ -80,7 +80,7 @@ class Counting(set):
 
 
 class Overtaken(UserDict):
-    """A session whose owner clicks again while a callback is about to keep a job."""
+    """A session whose user clicks again while a callback is about to store a job."""
 
     def __setitem__(self, key, value):
         if isinstance(value, Job):
@@ -112,7 +112,7 @@ def test_stop_keeps_what_there_is(slow):
     assert job.error is None
 
 
-def test_an_ending_process_stops_its_jobs_and_waits_for_them(slow):
+def test_an_exiting_process_stops_its_jobs_and_waits_for_them(slow):
     job = started(REQUEST)
     assert slow.begun.wait(30)
     job.give_up()
@@ -129,7 +129,7 @@ def test_jobs_on_one_model_take_turns(slow):
 
 
 def in_line(slow, count):
-    """That many jobs, each begun once the one before it stood in the line."""
+    """Start `count` jobs, each once the one before it is in the queue."""
     line = model_queue.queue(slow)
     several = []
     for number in range(count):
@@ -139,7 +139,7 @@ def in_line(slow, count):
     return several
 
 
-def test_who_asks_first_is_answered_first(slow):
+def test_jobs_are_answered_in_order_of_arrival(slow):
     several = in_line(slow, 12)
     assert slow.begun.wait(30)
     assert [job.waiting for job in several] == [False, *[True] * 11]
@@ -148,7 +148,7 @@ def test_who_asks_first_is_answered_first(slow):
     assert slow.prompts == [f"Number {number}?" for number in range(12)]
 
 
-def test_of_many_who_ask_a_host_at_once_no_more_are_let_in_than_may(slow, monkeypatch):
+def test_a_host_admits_no_more_simultaneous_jobs_than_its_limit(slow, monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=3))
     together = threading.Barrier(12)
@@ -162,7 +162,7 @@ def test_of_many_who_ask_a_host_at_once_no_more_are_let_in_than_may(slow, monkey
     let_in = [job for job in several if job.live]
     assert len(let_in) == 3
     assert {str(job.error)[:49] for job in several if job not in let_in} == {
-        "3 generations work or wait on this host, and no m"
+        "3 generations are running or waiting on this host"
     }
     let_in[0].cancel.set()
     ended(let_in[0])
@@ -171,8 +171,8 @@ def test_of_many_who_ask_a_host_at_once_no_more_are_let_in_than_may(slow, monkey
     slow.go_on.set()
 
 
-def test_what_is_counted_in_is_counted_in_one_step(monkeypatch):
-    """Who counts is told to wait there, so that another one could come between the count and the place."""
+def test_admission_is_atomic(monkeypatch):
+    """The counting job waits there, so that another one could come between the check and the admission."""
     counting, go_on = Counting(), threading.Event()
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=1))
@@ -181,7 +181,7 @@ def test_what_is_counted_in_is_counted_in_one_step(monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(at_work.admit, Job(REQUEST)) for _ in range(2)]
         assert counting.begun.wait(30)
-        assert not counting.crowded.wait(0.1)  # the other one stands before a door
+        assert not counting.crowded.wait(0.1)  # the other one waits for the lock
         go_on.set()
         errors = [one.exception(30) for one in both]
     assert {type(error) for error in errors} == {InvalidInput, type(None)}
@@ -207,7 +207,7 @@ def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
     assert slow.calls == 0
 
 
-def test_dequantising_is_told_and_can_be_stopped(tmp_path, monkeypatch):
+def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "store"))  # other tests may have dequantised the same weights
     save_gguf(tmp_path / "tiny.gguf")
     monkeypatch.setattr(cache, "_loaded", lambda: fresh)
@@ -237,7 +237,7 @@ def test_five_clicks_are_one_generation(slow, open_app):
     page = open_app()
     page.text_area(key=state.PROMPT).set_value("Where?")
     button = page.button(key="run")
-    for _ in range(5):  # on the page as it was before the first click, as a fast hand does
+    for _ in range(5):  # on the page as it was before the first click, as with fast clicking
         button.click().run()
     assert slow.begun.wait(30)
     page.run()
@@ -249,7 +249,7 @@ def test_five_clicks_are_one_generation(slow, open_app):
 
 
 @pytest.mark.parametrize("click", [form.run, lambda: answers.start(REQUEST), layout._start])
-def test_a_click_that_the_next_one_cuts_short_begins_nothing(click, monkeypatch):
+def test_a_click_interrupted_by_the_next_one_starts_nothing(click, monkeypatch):
     monkeypatch.setattr(st, "session_state", Overtaken(prompt="Where?"))
     begun = []
     monkeypatch.setattr(threading.Thread, "start", begun.append)
@@ -258,7 +258,7 @@ def test_a_click_that_the_next_one_cuts_short_begins_nothing(click, monkeypatch)
     assert begun == []
 
 
-def test_an_answer_outlasts_a_run_that_is_cut_short_while_it_takes_it_over(slow, open_app, monkeypatch):
+def test_an_answer_survives_an_interrupted_script_run(slow, open_app, monkeypatch):
     def cut_short(*_arguments):
         raise StopException
 

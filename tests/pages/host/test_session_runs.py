@@ -1,4 +1,4 @@
-"""The runs of a session on a host: its own alone, within the limits, wherever they came from."""
+"""The runs of a session on a host: only its own, within the limits, wherever they came from."""
 
 import os
 import threading
@@ -73,7 +73,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize(("change", "says"), FOREIGN.values(), ids=FOREIGN)
-def test_a_run_that_oversteps_a_limit_is_refused(change, says, request_and_data, monkeypatch):
+def test_a_run_beyond_a_limit_is_refused(change, says, request_and_data, monkeypatch):
     request, data = request_and_data
     session_runs.check_run(request, data.examples)
     with pytest.raises(InvalidInput, match=says):
@@ -102,7 +102,7 @@ def test_the_form_of_a_run_names_no_path_and_keeps_the_rows(no_process):
     assert no_process == [folder]
 
 
-def test_a_session_sees_the_bundled_run_and_its_own_alone(open_app, tmp_path):
+def test_a_session_sees_only_the_bundled_run_and_its_own(open_app, tmp_path):
     make(tmp_path / "private", "of-this-machine")
     mine, other = imported(open_runs(), new_run(tmp_path / "made")), open_runs()
     assert not mine.error
@@ -110,14 +110,14 @@ def test_a_session_sees_the_bundled_run_and_its_own_alone(open_app, tmp_path):
     for text in ("copy", "of-this-machine"):
         assert text not in said(other.run())
         assert "There is no run of that name here." in interpreted(open_runs(run=text))
-        assert "There is no such answer of a run here" in interpreted(open_app(run=text, number="0"))
-    assert "they go with this page" in told(mine)
+        assert "was not found in a run here" in interpreted(open_app(run=text, number="0"))
+    assert "only while this page is open" in told(mine)
     assert own_folder(mine) != own_folder(other)
     assert len(own_folder(mine).name) == 22  # of 64 letters: 128 bits
 
 
 @pytest.mark.parametrize("change", [{"model": "/etc"}, {"nli": "/etc"}], ids=["model", "judge"])
-def test_a_run_from_elsewhere_is_not_gone_on_with_beyond_what_is_offered(change, no_process, tmp_path):
+def test_an_imported_run_is_not_resumed_beyond_what_is_offered(change, no_process, tmp_path):
     data = DataSet(name="a", examples=(Example(id="0", prompt="Where?"),))
     prepare(tmp_path / "made", data, request_for(data, **{"model": "atlas"} | change))
     page = imported(open_runs(), tmp_path / "made")
@@ -127,7 +127,7 @@ def test_a_run_from_elsewhere_is_not_gone_on_with_beyond_what_is_offered(change,
     assert no_process == []
 
 
-def test_a_run_from_elsewhere_brings_no_commit_along(no_process, tmp_path, monkeypatch):
+def test_an_imported_run_cannot_choose_a_commit(no_process, tmp_path, monkeypatch):
     monkeypatch.setattr(hosting, "models", lambda: ("org/name",))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     data, commit = DataSet(name="a", examples=(Example(id="0", prompt="Where?"),)), "a" * 40
@@ -143,7 +143,7 @@ def test_a_run_from_elsewhere_brings_no_commit_along(no_process, tmp_path, monke
     assert no_process == []
 
 
-def test_the_log_of_a_job_is_for_ones_own_machine(tmp_path, monkeypatch):
+def test_the_log_of_a_job_is_hidden_on_a_host(tmp_path, monkeypatch):
     page = imported(open_runs(), new_run(tmp_path / "made"))
     folder = own_folder(page) / "copy"
     write_status(folder, Status(state="failed", total=3, message="No room"))
@@ -155,16 +155,16 @@ def test_the_log_of_a_job_is_for_ones_own_machine(tmp_path, monkeypatch):
     assert [code.value for code in page.run().code] == ["a path of this machine"]
 
 
-def test_so_many_jobs_work_at_a_time_and_no_more(host):
+def test_no_more_jobs_run_at_once_than_the_limit(host):
     runs = [new_run(host / session / "run") for session in "abc"]
     with only_job(runs[0]):
         session_runs.check_begin(runs[2])
-        with only_job(runs[1]), pytest.raises(InvalidInput, match="2 jobs work on this host"):
+        with only_job(runs[1]), pytest.raises(InvalidInput, match="2 jobs are running on this host"):
             session_runs.check_begin(runs[2])
     session_runs.check_begin(runs[2])
 
 
-def test_two_runs_that_begin_at_once_are_not_both_let_in(host, monkeypatch):
+def test_two_runs_started_at_once_are_not_both_admitted(host, monkeypatch):
     monkeypatch.setattr(hosting, "HOST", replace(HOST, jobs=1))
     runs = [new_run(host / session / "run") for session in "ab"]
     begun, crowded, go_on, at_work = threading.Event(), threading.Event(), threading.Event(), set()
@@ -179,13 +179,13 @@ def test_two_runs_that_begin_at_once_are_not_both_let_in(host, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(actions._begin, run) for run in runs]
         assert begun.wait(30)
-        assert not crowded.wait(0.1)  # the other one is not let in before the first is counted
+        assert not crowded.wait(0.1)  # the other one is not admitted before the first is counted
         go_on.set()
         errors = [one.exception(30) for one in both]
-    assert sorted(str(error)[:24] for error in errors) == ["1 jobs work on this host", "None"]
+    assert sorted(str(error)[:31] for error in errors) == ["1 jobs are running on this host", "None"]
 
 
-def test_runs_of_the_longest_unused_session_make_room(host, monkeypatch):
+def test_runs_of_the_session_idle_for_longest_are_deleted_first(host, monkeypatch):
     monkeypatch.setattr(session_runs.st, "session_state", {"_runs_folder": "mine"})
     runs = {name: new_run(host / name / "run") for name in ("at-work", "mine", "old", "new")}
     for age, name in enumerate(runs):
@@ -196,7 +196,7 @@ def test_runs_of_the_longest_unused_session_make_room(host, monkeypatch):
         session_runs.make_room()
         assert {path.name for path in host.iterdir()} == {"at-work", "mine", "new"}
         room(monkeypatch, 1.5 * size)
-        with pytest.raises(InvalidInput, match="no room for another run"):
+        with pytest.raises(InvalidInput, match="no space for another run"):
             session_runs.make_room()
     assert {path.name for path in host.iterdir()} == {"at-work", "mine"}
 

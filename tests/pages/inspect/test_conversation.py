@@ -1,4 +1,4 @@
-"""Inspect in conversation: a system prompt, the next question under an answer, and what came before as folded text."""
+"""Conversations in Inspect: a system prompt, a follow-up below an answer, and earlier messages as folded text."""
 
 import json
 
@@ -129,7 +129,7 @@ CONTEXTS = (
 
 
 @pytest.mark.parametrize("text", CONTEXTS, ids=lambda text: text[:30])
-def test_a_context_that_cannot_be_used_is_none(text):
+def test_an_unusable_context_is_none(text):
     assert read_context(text) is None
     assert read_asked({"prompt": "Q", "context": text}) == Asked(prompt="Q")
 
@@ -137,7 +137,7 @@ def test_a_context_that_cannot_be_used_is_none(text):
 @pytest.mark.parametrize(
     "text", ["", "x", "[]", "3", '{"tokenize": false}', '{"a": [1]}', '{"a": NaN}', '{"": 1}', "[" * 100_000]
 )
-def test_options_that_cannot_be_used_are_none(text):
+def test_unusable_options_are_none(text):
     assert read_options(text) is None
 
 
@@ -151,7 +151,7 @@ def test_a_link_fills_the_form_and_shows_what_comes_before(open_app):
 
 
 @pytest.mark.usefixtures("no_model")
-def test_a_link_with_a_damaged_conversation_is_said(open_app):
+def test_a_link_with_a_damaged_conversation_is_reported(open_app):
     page = open_app(prompt="Who?", model="some/model", context='[["tool", "x"]]', template_options="[]")
     assert fields(page) == ("Who?", "")
     told = interpreted(page)
@@ -170,7 +170,7 @@ def test_a_host_counts_the_whole_conversation():
         check_answer(Request(model=model, prompt="x" * 7000, context=(Message(role="user", content="x" * 1001),)))
 
 
-def test_a_conversation_goes_on_under_the_answer(open_app, chat_folder):
+def test_a_conversation_continues_below_the_answer(open_app, chat_folder):
     page = choose(open_app(), state.MODEL, "another")
     page = written(page, prompt="Hi", system="Be brief.", other_model=chat_folder, **LIMIT).run()
     assert "A system prompt is set." in interpreted(page)
@@ -197,7 +197,7 @@ def test_a_conversation_goes_on_under_the_answer(open_app, chat_folder):
     assert settings_of(page) == {}
 
 
-def test_an_example_taken_beside_a_conversation_begins_anew(open_app, monkeypatch):
+def test_choosing_an_example_starts_a_new_conversation(open_app, monkeypatch):
     monkeypatch.setattr(form, "begin", lambda job: job.done.set())
     page = open_app(conversation_trace())
     page.selectbox(key="_example").select_index(0).run()
@@ -222,7 +222,7 @@ def test_an_empty_question_asks_nothing(open_app):
     assert fields(page) == ("Where?", "")
 
 
-def test_a_templated_prompt_is_said(open_app, chat_folder):
+def test_a_templated_prompt_is_reported(open_app, chat_folder):
     page = choose(open_app(), state.MODEL, "another")
     page = written(page, prompt=CHATML.plain, other_model=chat_folder, **LIMIT)
     page = finished(page.button(key="run").click().run())

@@ -1,4 +1,4 @@
-"""The page around an answer that is already there: no model is loaded by any of this."""
+"""The page with an existing answer: nothing here loads a model."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def test_without_an_answer_the_page_says_what_to_do(open_app):
     assert not page.get("bidi_component")
 
 
-def test_an_answer_is_shown_with_its_weak_spot_first(open_app, trace):
+def test_an_answer_is_shown_with_its_largest_collapse_first(open_app, trace):
     page = open_app(trace)
     assert not page.exception
     drawn, score = views(page), rauq.score(trace)
@@ -49,7 +49,7 @@ def test_an_answer_is_shown_with_its_weak_spot_first(open_app, trace):
     assert drawn["deciding"] == score.layer
 
 
-def test_the_browser_is_fed_with_the_numbers_of_the_score(open_app, trace):
+def test_the_browser_gets_the_numbers_of_the_score(open_app, trace):
     drawn, score = views(open_app(trace)), rauq.score(trace)
     arrays, weights = drawn["arrays"], trace.previous_token_attention()
     np.testing.assert_allclose(drawn["weights"], weights.ravel(), atol=1e-5)
@@ -105,7 +105,7 @@ def test_a_link_leads_to_a_recorded_generation(open_app, trace):
     assert page.query_params == {"example": "0"}
 
 
-def test_a_recording_that_is_damaged_is_said_and_the_page_stays(open_app, trace):
+def test_a_damaged_recording_is_reported_and_the_page_stays(open_app, trace):
     record(trace)
     (recorded.FOLDER / "0.safetensors").write_bytes(b"no trace")
     page = open_app()
@@ -140,13 +140,13 @@ def test_the_first_picture_needs_neither_torch_nor_figures():
     assert run.stdout.splitlines()[-1] == "[]"
 
 
-def test_an_answer_that_is_no_longer_there_is_said(open_app):
+def test_an_evicted_answer_is_reported(open_app):
     page = open_app(kept="gone")
     assert "no longer in memory" in interpreted(page)
     assert page.query_params == {}
 
 
-def test_what_is_selected_is_brought_to_the_views(open_app, trace):
+def test_the_selection_reaches_the_views(open_app, trace):
     page = open_app(trace, layer="1", head="3", token="2", wrong="3.4")
     drawn = views(page)
     assert drawn["selection"] == {"layer": 1, "head": 3, "token": 2, "colour": None}
@@ -211,7 +211,7 @@ def test_text_of_models_and_users_is_never_interpreted(open_app):
 
 
 @pytest.mark.parametrize("num_tokens", [1, 2])
-def test_short_answers_have_a_picture_of_what_there_is(num_tokens, open_app):
+def test_short_answers_are_drawn(num_tokens, open_app):
     page = open_app(make_trace((b"a",) * num_tokens))
     assert not page.exception
     drawn = views(page)
@@ -242,7 +242,7 @@ def test_a_score_that_is_undefined_or_infinite_still_has_a_picture(changes, quer
         assert drawn["reasons"]["contribution"]
 
 
-def test_layers_of_a_hybrid_are_named_as_they_are(open_app):
+def test_layers_of_a_hybrid_keep_their_absolute_indices(open_app):
     page = open_app(random_trace(6, layers=(3, 7, 11), num_layers=12), layer="9")
     assert views(page)["layers"] == [3, 7, 11]
     assert views(page)["selection"]["layer"] in {7, 11}

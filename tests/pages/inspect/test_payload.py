@@ -1,4 +1,4 @@
-"""What the linked views are fed with."""
+"""The input of the linked views."""
 
 from base64 import b64decode
 

@@ -1,4 +1,4 @@
-"""The lesson's page: what it is fed, that its words are few and true, and what it does without recordings."""
+"""The page Lesson: its data, its short and correct texts, and its state without recordings."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def told(lesson):
     return steps(lesson)
 
 
-def test_the_page_is_fed_every_step_and_ten_puzzles():
+def test_the_page_gets_every_step_and_ten_puzzles():
     page = open_lesson()
     assert not page.exception
     data = fed(page)
@@ -65,7 +65,7 @@ def test_every_step_has_a_picture_of_its_own(told):
     assert all(f"{step.picture}: draw" in script for step in told)
 
 
-def test_what_is_said_of_the_drop_is_so(lesson):
+def test_the_text_on_the_drop_is_true(lesson):
     weights, first = deciding(lesson).weights, lesson.wrong.invented[0]
     assert weights[first] < 0.1 * weights[first - 1]
     others = [picked.weights for picked in lesson.picked if picked is not deciding(lesson)]
@@ -73,12 +73,12 @@ def test_what_is_said_of_the_drop_is_so(lesson):
 
 
 @pytest.mark.parametrize("invented", [(), (0,), (1, 2)])
-def test_a_weight_that_is_missing_is_no_number(lesson, invented):
+def test_a_missing_weight_is_an_error(lesson, invented):
     with pytest.raises(TraceFileError, match="invents nothing after its second token"):
         steps(replace(lesson, wrong=replace(lesson.wrong, invented=invented)))
 
 
-def test_the_words_tell_the_recordings_numbers(lesson, told):
+def test_the_text_has_the_numbers_of_the_recordings(lesson, told):
     text = {step.picture: step.text for step in told}
     assert "“Bavda” is invented" in text["drop"]
     assert f"{lesson.picked[0].layer} to {lesson.picked[-1].layer} here" in text["picking"]
@@ -87,7 +87,7 @@ def test_the_words_tell_the_recordings_numbers(lesson, told):
     assert f"{lesson.myth.uncertainty:.2f}" in text["limits"]
 
 
-def test_what_is_said_of_right_and_wrong_answers_is_so(lesson):
+def test_the_text_on_correct_and_incorrect_answers_is_true(lesson):
     right, wrong, myth = lesson.right, lesson.wrong, lesson.myth
     assert max(right.collapse) < 0.1
     assert wrong.collapse.index(max(wrong.collapse)) in wrong.invented
@@ -96,7 +96,7 @@ def test_what_is_said_of_right_and_wrong_answers_is_so(lesson):
     assert abs(myth.uncertainty - right.uncertainty) < 0.1 * (wrong.uncertainty - right.uncertainty)
 
 
-def test_right_answers_have_drops_too():
+def test_correct_answers_have_drops_too():
     trace = recorded.find_recorded("known-words").trace()
     weights = trace.previous_token_attention()
     drops = [before - after for head in weights[4:9].reshape(-1, weights.shape[2]) for before, after in pairwise(head)]
@@ -113,7 +113,7 @@ def test_a_link_opens_its_step():
     ("asked", "shown"),
     [("0", 1), ("77", LAST), ("-1", 1), ("x", 1), ("", 1), ("4.5", 1), ("٣", 1), ("04", 4), ("9" * 40, 1)],
 )
-def test_a_step_that_is_none_is_corrected(asked, shown):
+def test_an_invalid_step_is_corrected(asked, shown):
     page = open_lesson(step=asked)
     assert not page.exception
     assert fed(page)["step"] == shown
@@ -142,13 +142,13 @@ def test_without_recordings_the_page_says_what_to_do(index, monkeypatch, tmp_pat
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[{}]", "[1]", "3", '[{"id": "unknown-word"}]', "[]"])
-def test_a_damaged_index_is_told_in_words(damage, monkeypatch, tmp_path):
+def test_a_damaged_index_is_reported(damage, monkeypatch, tmp_path):
     monkeypatch.setattr(recorded, "INDEX", tmp_path / "index.json")
     recorded.INDEX.write_text(damage)
     expect_error(open_lesson(), "index.json")
 
 
-def test_a_damaged_trace_is_told_in_words(monkeypatch, tmp_path):
+def test_a_damaged_trace_is_reported(monkeypatch, tmp_path):
     for riddle in recorded.load_game():
         content = riddle.path.read_bytes()
         (tmp_path / riddle.path.name).write_bytes(content[: len(content) // 2])
@@ -156,7 +156,7 @@ def test_a_damaged_trace_is_told_in_words(monkeypatch, tmp_path):
     expect_error(open_lesson(), ".safetensors")
 
 
-def test_a_trace_that_is_gone_is_told_in_words(monkeypatch, tmp_path):
+def test_a_missing_trace_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(recorded, "FOLDER", tmp_path)
     expect_error(open_lesson(), "There is no file")
 

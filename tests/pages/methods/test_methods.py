@@ -1,4 +1,4 @@
-"""Methods: every view of a run, what it says where there is nothing to see, and the way to one answer."""
+"""Methods: every view of a run, its empty states, and the way to one answer."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_without_a_run_the_page_says_what_to_do():
     assert "python -m analysis score" in page.code[0].value
 
 
-def test_a_run_that_cannot_be_opened_is_said(runs):
+def test_a_run_that_cannot_be_opened_is_reported(runs):
     make(runs)
     (runs / "small" / "manifest.json").write_text("{")
     page = open_methods()
@@ -79,14 +79,16 @@ def test_a_run_that_cannot_be_opened_is_said(runs):
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("view", CHARTS)
-def test_a_view_draws_its_figures_alone_and_always_says_n(view):
+def test_a_view_draws_only_its_figures_and_always_shows_n(view):
     page = open_methods(run="small", view=view)
     assert not page.exception
     assert not page.error
     assert drawn(page) == CHARTS[view]
     assert len(page.dataframe) == TABLES.get(view, 0)
     assert page.header
-    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Besides: 1 failed." in said(page)
+    assert "n = 45 answers: 30 correct (quality above 0.9), 15 incorrect (below 0.1). Not shown: 1 failed." in said(
+        page
+    )
     assert page.query_params == {"run": "small", "view": view}
 
 
@@ -130,7 +132,7 @@ def test_no_answers_break_a_view(run, view):
         *(("published", "x"), ("tokens", "other"), ("signal", "logits"), ("group", "three")),
     ],
 )
-def test_what_a_link_gets_wrong_is_mended_and_told(name, text):
+def test_wrong_options_of_a_link_are_corrected_and_reported(name, text):
     page = open_methods(run="small", **({"view": "errors"} if name != "view" else {}) | {name: text})
     assert not page.exception
     assert name not in page.query_params
@@ -150,7 +152,7 @@ def test_the_ranking_has_every_method_the_best_on_top_and_what_the_run_lacks():
 
 
 @pytest.mark.usefixtures("small")
-def test_the_best_of_a_column_is_bold_and_the_best_two_carry_a_sign():
+def test_the_best_of_a_column_is_bold_and_the_best_two_have_a_sign():
     page = open_methods(run="small", view="ablations")
     styler, values = page.dataframe[0].proto.arrow_data.styler, page.dataframe[0].value["1"]
     read = pa.ipc.open_stream(styler.display_values).read_all().to_pandas()["1"]
@@ -162,7 +164,7 @@ def test_the_best_of_a_column_is_bold_and_the_best_two_carry_a_sign():
 
 
 @pytest.mark.usefixtures("small")
-def test_rauq_is_found_at_a_glance_and_costs_stand_before_the_groups(monkeypatch):
+def test_rauqs_row_is_tinted_and_costs_come_before_the_groups(monkeypatch):
     alone = Alone(overhead=0.02, low=-0.01, high=0.05, pairs=30)
     known = [Cost("rauq", 0.5, 0.25, alone=alone), *(Cost(method, 0.5, 0.25) for method in OTHERS)]
     monkeypatch.setattr("pages.ui.host.cache.costs", lambda _run: known)
@@ -179,9 +181,9 @@ def test_rauq_is_found_at_a_glance_and_costs_stand_before_the_groups(monkeypatch
 
 
 @pytest.mark.usefixtures("small")
-def test_published_numbers_stand_beside_only_on_demand_and_are_called_published():
+def test_published_numbers_are_shown_only_on_demand_and_labelled_published():
     plain = open_methods(run="small", view="ablations", table="update")
-    choice = next(box for box in plain.selectbox if box.label.startswith("Beside the published"))
+    choice = next(box for box in plain.selectbox if box.label.startswith("Published numbers"))
     assert (choice.value, len(plain.dataframe)) == ("", 1)
     page = choice.set_value("llama_functions.Llama-3.1 8B").run()
     assert page.query_params[PUBLISHED] == "llama_functions.Llama-3.1 8B"

@@ -1,4 +1,4 @@
-"""The list of runs: what is there, how far it is, and what can be done with it."""
+"""The list of runs: its entries, their progress, and the actions on them."""
 
 import io
 import os
@@ -20,7 +20,7 @@ MADE = "made"
 
 @pytest.fixture(autouse=True)
 def root(monkeypatch, tmp_path):
-    """Where runs are; none came with the app."""
+    """A folder of runs; none came with the app."""
     folder = tmp_path / "runs"
     folder.mkdir()
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
@@ -43,7 +43,7 @@ def imported(page, content, name="copy.zip"):
     return uploader.upload(name, content).run()
 
 
-def test_without_a_run_the_page_says_how_one_comes_about():
+def test_without_a_run_the_page_says_how_to_make_one():
     page = open_runs()
     assert not page.exception
     assert "There is no run yet" in told(page)
@@ -107,7 +107,7 @@ def test_a_broken_run_is_listed_with_its_reason(root):
 
 
 @pytest.mark.parametrize("name", ["nothing", HOSTILE])
-def test_a_link_to_a_run_that_is_not_there_is_told(name, root):
+def test_a_link_to_a_missing_run_is_reported(name, root):
     new_run(root / "whole")
     page = open_runs(run=name)
     assert not page.exception
@@ -127,7 +127,7 @@ def test_texts_of_a_run_are_drawn_as_text(root):
     assert "evil" not in told(page)
 
 
-def test_a_job_at_work_is_shown_and_can_be_stopped(root):
+def test_a_running_job_is_shown_and_can_be_stopped(root):
     folder = new_run(root / "works", count=40)
     status = Status(state="answering", total=40, saved=8, failed=1, in_works=2, answered=10, tokens=300, seconds=6.0)
     with only_job(folder):
@@ -144,7 +144,7 @@ def test_a_job_at_work_is_shown_and_can_be_stopped(root):
         assert page.button(key="stop_works").disabled
 
 
-def test_a_job_that_was_killed_can_be_gone_on_with(root):
+def test_a_killed_job_can_be_resumed(root):
     folder = new_run(root / "killed")
     write_status(folder, Status(state="answering", total=3, saved=1))
     page = open_runs()
@@ -157,16 +157,16 @@ def test_a_second_job_on_a_run_is_refused(root):
     folder = new_run(root / "twice")
     new_run(root / "another")
     page = open_runs(run="twice")
-    with only_job(folder):  # as another tab has started it meanwhile
+    with only_job(folder):  # as if another tab had started it
         page.button(key="resume_twice").click().run()
     assert not page.exception
     assert [error.value for error in page.error] == ["This run cannot be used"]
     texts = [text.value for text in page.text]
     (told_at,) = (place for place, text in enumerate(texts) if "Another job is using" in text)
-    assert texts.index("another") < texts.index("twice") < told_at  # beside the run, where the user looks
+    assert texts.index("another") < texts.index("twice") < told_at  # next to the run
 
 
-def test_a_job_that_cannot_begin_is_told_in_its_own_words(root):
+def test_a_job_that_cannot_start_is_reported_with_the_reason(root):
     folder = new_run(root / "lost")
     (folder / "examples.parquet").write_bytes(b"PAR1")
     page = open_runs(run="lost").button(key="resume_lost").click().run()
@@ -190,7 +190,7 @@ def test_deleting_asks_first(root):
     assert not page.error
 
 
-def test_what_is_no_file_of_a_run_is_not_deleted(root):
+def test_files_that_are_not_part_of_a_run_are_not_deleted(root):
     folder = new_run(root / "mixed")
     (folder / "thesis.txt").write_text("years of work")
     page = open_runs(run="mixed").button(key="delete").click().run()
@@ -209,7 +209,7 @@ def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
     assert "There is no run yet" in told(page)
 
 
-def test_an_exported_run_comes_in_again(root):
+def test_an_exported_run_can_be_imported(root):
     with export_zip(new_run(root / MADE)) as archive:
         content = archive.read()
     page = imported(open_runs(), content, "made.zip")
@@ -234,7 +234,7 @@ BAD_ARCHIVES = {
 
 
 @pytest.mark.parametrize(("content", "words"), BAD_ARCHIVES.values(), ids=BAD_ARCHIVES)
-def test_an_archive_that_is_no_run_is_refused_whole(content, words, root):
+def test_an_archive_that_is_not_a_run_is_refused_as_a_whole(content, words, root):
     page = imported(open_runs(), content)
     assert not page.exception
     assert len(page.error) == 1

@@ -1,4 +1,4 @@
-"""A new run: from a file to a job, with every row that is left out, and input that cannot be used."""
+"""A new run: from a file to a job, with rejected rows, and unusable input."""
 
 import pytest
 
@@ -26,7 +26,7 @@ Q: In which country is Turin? A:,Turin is in Italy.,perhaps,places
 
 @pytest.fixture(autouse=True)
 def root(monkeypatch, tmp_path):
-    """Where runs are; none came with the app."""
+    """A folder of runs; none came with the app."""
     folder = tmp_path / "runs"
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
     monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "bundled")
@@ -98,13 +98,13 @@ def test_columns_can_be_mapped_otherwise(monkeypatch):
 
 
 def without_a_job(monkeypatch):
-    """The folders whose jobs were begun; none is."""
+    """The folders whose jobs would have been started; none is."""
     begun = []
     monkeypatch.setattr("pages.ui.runs.actions.start_job", begun.append)
     return begun
 
 
-def test_what_is_chosen_is_what_is_asked(monkeypatch):
+def test_the_request_has_the_chosen_options(monkeypatch):
     begun = without_a_job(monkeypatch)
     page = embedded(open_form())
     page = choose(page, "new_run_layers", "all")
@@ -132,7 +132,7 @@ def test_two_files_are_correct_and_incorrect(monkeypatch):
     assert begun[0].name == "good.csv-bad-atlas"
 
 
-def test_the_room_is_told_before_the_start():
+def test_the_disk_space_is_shown_before_the_start():
     page = embedded(open_form(), examples=300)
     assert "25.8 kB for an answer of 64 tokens" in told(page)
     assert "At most 7.7 MB" in told(page)
@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_read_leaves_the_rest_of_the_form(content, name, w
     assert page.text_input(key="new_run_name").value == "typed"
 
 
-def test_a_file_that_is_taken_out_leaves_nothing_behind():
+def test_a_removed_file_leaves_nothing_behind():
     page = upload(open_form(), CSV)
     page.file_uploader("new_run_upload_answers").set_value(None).run()
     assert not page.exception
@@ -167,7 +167,7 @@ def test_a_file_that_is_taken_out_leaves_nothing_behind():
     assert "places.csv" not in said(page)
 
 
-def test_columns_that_do_not_go_together_are_told():
+def test_columns_that_cannot_be_combined_are_reported():
     page = upload(open_form(), CSV)
     column(page, "quality").set_value("answer")
     page = page.run()
@@ -178,14 +178,14 @@ def test_columns_that_do_not_go_together_are_told():
     assert not page.run().error
 
 
-def test_nothing_to_ask_cannot_be_started():
+def test_a_run_without_examples_cannot_be_started():
     page = upload(open_form(), b"prompt,answer\n,none\n")
     assert "0 rows accepted, 1 row rejected." in told(page)
     assert page.button(key="start_run").disabled
 
 
 @pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "is not a valid name for a run")])
-def test_a_name_that_no_run_can_have_is_told(name, words, root, tmp_path):
+def test_a_name_that_is_not_allowed_is_reported(name, words, root, tmp_path):
     (tmp_path / "bundled").mkdir()
     page = start(written(embedded(open_form()), new_run_name=name).run())
     assert not page.exception
@@ -195,7 +195,7 @@ def test_a_name_that_no_run_can_have_is_told(name, words, root, tmp_path):
     assert page.query_params["view"] == "new"
 
 
-def test_a_name_that_is_taken_is_told_with_one_that_is_free(root, monkeypatch):
+def test_a_taken_name_is_reported_with_a_free_one(root, monkeypatch):
     begun = without_a_job(monkeypatch)
     start(written(embedded(open_form()), new_run_name="mine").run())
     page = start(written(embedded(open_form()), new_run_name="mine").run())
@@ -210,7 +210,7 @@ def test_without_a_model_there_is_nothing_to_start(root):
     assert not root.exists()
 
 
-def test_a_revision_is_asked_for_of_its_model_alone(monkeypatch):
+def test_a_revision_is_used_only_for_its_model(monkeypatch):
     begun = without_a_job(monkeypatch)
     key = "new_run_revision_org/name"
     page = embedded(open_form())
@@ -230,7 +230,7 @@ def test_a_revision_is_asked_for_of_its_model_alone(monkeypatch):
     assert read_manifest(begun[1]).request.revision is None
 
 
-def test_a_set_of_the_paper_that_is_not_here_is_told(tmp_path):
+def test_a_missing_data_set_of_the_paper_is_reported(tmp_path):
     page = choose(open_form(), "new_run_source", "The paper's")
     assert "start_run" not in keys(page)
     written(page, new_run_copy=str(tmp_path / "nothing"))
@@ -249,7 +249,7 @@ def test_texts_of_a_file_are_drawn_as_text():
     assert "evil" not in told(page)
 
 
-def test_a_look_at_another_page_keeps_the_form():
+def test_a_visit_to_another_page_keeps_the_form():
     page = written(upload(open_form(), CSV), new_run_name="typed").run()
     column(page, "group").set_value(None)
     page = page.run().switch_page("pages/lesson.py").run()
@@ -262,7 +262,7 @@ def test_a_look_at_another_page_keeps_the_form():
     assert page.text_input(key="new_run_name").value == "typed"
 
 
-def test_methods_without_their_judge_are_grey_until_one_is_named(monkeypatch):
+def test_methods_without_their_judge_are_disabled_until_one_is_given(monkeypatch):
     begun = without_a_job(monkeypatch)
     page = embedded(open_form())
     boxes = {box.key.removeprefix(METHOD): box for box in page.checkbox}
@@ -284,7 +284,7 @@ def test_methods_without_their_judge_are_grey_until_one_is_named(monkeypatch):
     assert (request.samples, request.nli) == (3, "a/judge")
 
 
-def test_no_method_is_no_run_and_all_that_need_no_download_are_chosen_at_once(root, monkeypatch):
+def test_a_run_needs_a_method_and_all_without_a_download_can_be_chosen_at_once(root, monkeypatch):
     begun = without_a_job(monkeypatch)
     page = embedded(open_form())
     for method in DEFAULT:

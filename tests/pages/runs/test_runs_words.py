@@ -1,4 +1,4 @@
-"""What is said of a run: numbers that are true, in words that read well."""
+"""Descriptions of a run: correct numbers in readable words."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_answers_are_counted_without_those_that_failed(status, said):
     assert counted(status) == said
 
 
-def test_speed_and_time_left_are_those_of_a_job_at_work():
+def test_speed_and_time_left_are_shown_only_for_a_running_job():
     numbers = {"total": 100, "saved": 40, "answered": 40, "tokens": 800, "seconds": 20.0}
     assert progress_in_words(Status(state="answering", **numbers)) == "40 of 100 answers, 40 tokens/s, about 30 s left"
     assert progress_in_words(Status(state="stopped", **numbers)) == "40 of 100 answers"

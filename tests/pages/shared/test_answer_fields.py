@@ -1,4 +1,4 @@
-"""How an answer is drawn and ended goes from the form to the library, and from a link back into the form."""
+"""Sampling and the end token go from the form to the library, and from a link back into the form."""
 
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
@@ -20,7 +20,7 @@ UNLIKELY = ((Alternative(99, "a", -0.1),),) * 3
 
 
 def brought(trace):
-    """What a link to an answer asks for where it is opened."""
+    """What a link to an answer asks for when it is opened."""
     return read_asked(dict(parse_qsl(urlsplit(url_state.link("http://here/inspect", {}, trace)).query)))
 
 
@@ -54,11 +54,11 @@ def test_a_link_leads_back_to_what_was_asked(changes):
         {"seed": "1", "temperature": "0.5\n"},
     ],
 )
-def test_what_cannot_be_drawn_is_greedy(query):
+def test_unusable_sampling_is_greedy(query):
     assert read_asked({"prompt": "Who?"} | query) == Asked(prompt="Who?")
 
 
-def test_a_drawn_answer_is_asked_for_as_it_was_drawn():
+def test_a_link_to_a_sampled_answer_asks_for_the_same_sampling():
     trace = make_trace(alternatives=UNLIKELY, sampling=DRAWN)
     assert asking(trace).sampling == DRAWN
     assert asking(trace).answer is None
@@ -77,7 +77,7 @@ def test_a_pasted_answer_keeps_its_end_token(kind, stop_reason, end):
     assert asking(trace).end is end
 
 
-def test_the_form_draws_an_answer_and_a_seed_draws_it_again(open_app):
+def test_the_form_samples_an_answer_and_its_seed_gives_it_again(open_app):
     page = open_app(prompt="Where is Lima?", temperature="1.5", seed="3", max_new_tokens="6")
     assert (page.toggle("sample").value, page.number_input("seed").value) == (True, 3)
     first = shown_trace(finished(page.button("run").click().run()))
@@ -112,7 +112,7 @@ def test_the_other_kind_is_one_click_away(open_app, tmp_path):
     assert page.session_state[state.KIND] == "instruct"
 
 
-def test_no_other_kind_is_offered_where_a_list_says_it(open_app):
+def test_no_other_kind_is_offered_for_listed_models(open_app):
     page = open_app(make_trace(model="Qwen/Qwen2.5-7B"))
     assert page.session_state[state.OTHER_MODEL] == "Qwen/Qwen2.5-7B"
     assert "other_kind" not in {button.key for button in page.button}
@@ -120,6 +120,6 @@ def test_no_other_kind_is_offered_where_a_list_says_it(open_app):
     assert page.button("other_kind").label == "Treat as base model"
 
 
-def test_a_base_model_that_got_its_chat_template_is_said_to(open_app):
+def test_a_base_model_with_a_chat_template_applied_is_reported(open_app):
     page = open_app(make_trace(model="Qwen/Qwen3-8B", kind="base", chat_applied=True))
     assert any("base model" in c.value and "its chat template was still applied" in c.value for c in page.caption)

@@ -1,4 +1,4 @@
-"""Answers are found by names that nobody can guess; the oldest make room, and a session lists its own alone."""
+"""Answers have names that cannot be guessed; the oldest are evicted, and a session lists only its own."""
 
 from dataclasses import replace
 
@@ -60,12 +60,12 @@ def test_an_answer_that_is_kept_twice_has_one_name_and_is_listed_once(store):
 
 
 @pytest.mark.parametrize("name", ["", "gone", "example:one", "../..", "\ud800", "a" * 10**6])
-def test_a_name_of_nothing_finds_nothing(name):
+def test_an_unknown_name_finds_nothing(name):
     answers.keep(make_trace())
     assert answers.find(name) is None
 
 
-def test_the_least_recently_used_makes_room(monkeypatch):
+def test_the_least_recently_used_is_evicted(monkeypatch):
     room_for(monkeypatch, 3)
     names = [answers.keep(make_trace(seed=seed)) for seed in range(3)]
     assert all(map(answers.find, names))
@@ -108,7 +108,7 @@ def test_a_session_lists_its_own_answers_the_latest_first(enter):
     assert list(answers.mine().values()) == [answers.find(name) for name in reversed(mine)]
 
 
-def test_what_has_made_room_is_not_listed(monkeypatch):
+def test_evicted_answers_are_not_listed(monkeypatch):
     room_for(monkeypatch, 2)
     names = [answers.keep(make_trace(seed=seed)) for seed in range(4)]
     assert list(answers.mine()) == [names[3], names[2]]

@@ -1,4 +1,4 @@
-"""What a URL says of an answer comes back as it was; a link is never too long, and holds no prompt without need."""
+"""What a URL says about an answer is restored exactly; links are not too long and contain a prompt only if needed."""
 
 from itertools import product
 from typing import get_args
@@ -122,7 +122,7 @@ def test_a_longest_link_is_given_and_a_longer_one_is_not():
     assert link(BASE, {}, trace_of("\n" * (LONGEST // 3))) is None
 
 
-def test_a_recorded_answer_is_named_and_nothing_of_its_prompt_leaves():
+def test_a_link_to_a_recorded_answer_does_not_contain_its_prompt():
     query = {"example": "unknown-place", "alpha": "0.5", "token": "3", "prompt": "SECRET", "answer": "SECRET"}
     address = link(BASE, query, trace_of("SECRET", model="SECRET", alternatives=OTHERWISE))
     assert brought(address) == {"example": "unknown-place", "alpha": "0.5", "token": "3"}
@@ -178,7 +178,7 @@ def test_the_limit_is_brought_into_its_range(text, limit):
 
 
 @pytest.mark.parametrize("kind", ["", "x", "Base", "<b>", "instruct\n", "1"])
-def test_a_kind_that_is_none_is_left_to_the_model(kind):
+def test_an_unknown_kind_is_left_to_the_model(kind):
     assert read_asked({"prompt": "Q", "kind": kind}) == Asked(prompt="Q")
 
 
@@ -217,7 +217,7 @@ def test_marks_out_of_range_are_reported(text, marked):
     assert read_wrong(text, 3) == (marked, False)
 
 
-def test_marks_are_told_once_each_and_in_order():
+def test_marks_are_written_once_each_and_in_order():
     assert read_wrong("2.0.2.0", 3) == ((0, 2), True)
 
 

@@ -1,4 +1,4 @@
-"""The choice of a model: it is looked at before it is loaded, and every part of it reaches the library."""
+"""The choice of a model: it can be checked before it is loaded, and every part of it reaches the library."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What the library was asked for; it has nothing."""
+    """What the library was asked for; it has no models."""
     asked = []
 
     def none(name, *, tokens, **options):
@@ -99,7 +99,7 @@ def test_the_embedded_model_takes_no_other_choices(open_app):
     assert page.session_state[state.JOB].request.model == ModelChoice()
 
 
-def test_choices_survive_a_look_at_the_embedded_model(open_app, asked):
+def test_choices_survive_switching_to_the_embedded_model(open_app, asked):
     page = choose(other_model(open_app(), "some/model"), "dtype", "float16")
     page = choose(choose(page, state.MODEL, "atlas"), state.MODEL, "another")
     checked(page)
@@ -128,7 +128,7 @@ def test_the_kind_is_chosen_for_one_model(open_app):
 
 
 @pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " beside the model in use")])
-def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monkeypatch):
+def test_a_model_that_does_not_fit_is_reported(works, beside, open_app, saved, monkeypatch):
     memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
@@ -145,7 +145,7 @@ def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monke
         ({"model_type": "nothing of the kind"}, "config.json"),
     ],
 )
-def test_a_wrong_folder_is_refused_in_words(damage, words, open_app, saved, tmp_path):
+def test_a_wrong_folder_is_refused_with_the_reason(damage, words, open_app, saved, tmp_path):
     folder = shutil.copytree(saved, tmp_path / "wrong")
     config = folder / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | damage))
@@ -214,7 +214,7 @@ def test_a_hostile_description_is_drawn_as_text(open_app, saved, tmp_path):
     assert "evil" not in interpreted(page)
 
 
-def test_nothing_was_loaded_by_looking(open_app, saved):
+def test_checking_loads_nothing(open_app, saved):
     choice = ModelChoice(name=str(saved))
     checked(other_model(open_app(), saved))
     assert cache.if_loaded(choice) is None

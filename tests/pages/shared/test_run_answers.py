@@ -8,6 +8,7 @@ from analysis.answer_sets.calibration import percentile_of
 from analysis.runs import library
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
+from pages.ui.inspect.export_panel import rank_in_words
 from pages.ui.shared import answers
 from rauq import Settings
 from tests.pages.comparing import open_compare, strips, unfold
@@ -51,7 +52,7 @@ def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, root):
 @pytest.mark.parametrize(
     ("run", "number"), [("small", "45"), ("small", "x"), ("small", ""), ("gone", "0"), ("../small", "0"), ("", "0")]
 )
-def test_an_answer_that_is_not_there_is_said(open_app, run, number):
+def test_a_missing_answer_is_reported(open_app, run, number):
     page = open_app(run=run, number=number, view="best")
     assert not page.exception
     assert "was not found in a run" in interpreted(page)
@@ -103,17 +104,31 @@ def test_the_panel_ranks_the_score_under_the_current_settings(open_app, root, se
 
 
 def test_the_panel_says_why_it_is_empty(open_app):
-    assert "no run here is of this one" in interpreted(unfold(open_app(make_trace()), PANEL))
+    assert "needs a run of the same model and revision" in interpreted(unfold(open_app(make_trace()), PANEL))
     one_token = make_trace((b"a",), model="a", revision="0")
     page = unfold(open_app(one_token), PANEL)
     assert not page.exception
     all_layers = unfold(open_app(make_trace(model="a", revision="0"), layers="all"), PANEL)
-    assert "keeps fewer layers" in text(all_layers)
+    assert "stores fewer layers" in text(all_layers)
 
 
 def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, tmp_path):
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "even"))
     make(tmp_path / "even", quality=(1.0,) * 24)
     page = unfold(open_app(run="small", number="4"), PANEL)
-    assert "not known, because all 24 answers are correct" in text(page)
+    assert "unknown: all 24 answers are correct" in text(page)
     assert "Less confident than" in text(page)
+
+
+@pytest.mark.parametrize(
+    ("percentile", "words"),
+    [
+        (0, "More confident than all 900 answers"),
+        (0.06, "Less confident than under 1 % of 900 answers"),
+        (41.7, "Less confident than 42 % of 900 answers"),
+        (99.94, "Less confident than over 99 % of 900 answers"),
+        (100, "Less confident than all 900 answers"),
+    ],
+)
+def test_a_rank_is_rounded_to_neither_none_nor_all(percentile, words):
+    assert rank_in_words(percentile, 900) == words

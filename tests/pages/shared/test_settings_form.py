@@ -35,7 +35,7 @@ def trace():
 
 @pytest.fixture(autouse=True)
 def no_forward_pass():
-    """Of the model that is loaded; another one would have to be loaded first, and that takes passes too."""
+    """Fail on any forward pass of the loaded model; loading another one takes passes too."""
     lm, passes = cache.model(ModelChoice()), []
     hook = lm.model.register_forward_hook(lambda *_: passes.append(1))
     yield
@@ -66,7 +66,7 @@ def moved(page, name, value):
 
 
 def drawn(page, trace, settings):
-    """What the page draws, once it is the score of the answer under these settings."""
+    """Return what the page draws, after checking that it is the score of the answer under these settings."""
     assert not page.exception
     assert not page.error
     papers, data = is_paper_setting(settings, trace.kind), views(page)
@@ -153,7 +153,7 @@ def test_heads(rule, trace, opened, open_app):
     check(page, trace, Settings(heads=rule), open_app)
 
 
-def test_fixed_heads_are_the_picked_ones_until_one_is_put_in(trace, opened, open_app):
+def test_fixed_heads_are_the_selected_ones_until_one_is_entered(trace, opened, open_app):
     layer = middle(trace)[-1]
     picked = rauq.score(trace).heads.tolist()
     head = (picked[-1] + 1) % trace.num_heads
@@ -168,7 +168,7 @@ def test_fixed_heads_are_the_picked_ones_until_one_is_put_in(trace, opened, open
     check(page, trace, Settings(layers="all"), open_app)
 
 
-def test_a_head_of_another_layer_is_not_put_in(trace, opened):
+def test_a_head_of_another_layer_is_not_entered(trace, opened):
     outside = next(layer for layer in trace.layers if layer not in middle(trace))
     page = moved(opened(trace, layer=str(outside), head="0"), "heads", "fixed")
     before = settings_of(page)

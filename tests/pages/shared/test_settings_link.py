@@ -1,4 +1,4 @@
-"""Settings in a URL come back as they were, and nothing that stands there breaks the page or misses the trace."""
+"""Settings in a URL are restored exactly, and no URL breaks the page or gives settings that do not fit the trace."""
 
 from itertools import product
 from typing import get_args
@@ -89,7 +89,7 @@ def test_the_four_decimals_of_an_alpha_come_back():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_the_papers_is_not_written(kind):
+def test_the_papers_values_are_not_written(kind):
     usual, other = sorted(MEMBERS["signal"], key=lambda signal: signal != resolve(Settings(), kind).signal)
     paper = Settings(signal=usual, alpha=resolve(Settings(signal=usual), kind).alpha)
     assert not any(written_settings(paper, kind).values())
@@ -103,7 +103,7 @@ def test_what_is_the_papers_is_not_written(kind):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_cannot_be_used_is_named_and_nothing_else_is_lost(name):
+def test_unusable_settings_are_named_and_the_others_are_kept(name):
     beside = {"update": "product"} if name != "update" else {"alignment": "own"}
     rest = read_settings(beside).asked
     for text in ABSURD:
@@ -121,7 +121,7 @@ def test_a_million_layers_or_heads_are_refused():
     assert read_settings({"layers": layers, "heads": heads}) == (Settings(), ("layers", "heads"))
 
 
-def test_random_texts_are_read_as_what_they_say_or_named():
+def test_random_texts_are_read_exactly_or_named():
     rng = np.random.default_rng(1)
     letters = [*"0123456789.-eE+ \n<>maxlidentropy_", "\u0661", "\u0663", "\ud800", "\x00", "\U0001f99c"]
     read = 0
@@ -137,10 +137,10 @@ def test_random_texts_are_read_as_what_they_say_or_named():
                 assert texts[name].isascii()
         kept = {name: text for name, text in texts.items() if name not in wrong}
         assert read_settings(kept) == (found, ())
-    assert read > 50  # else the law says nothing
+    assert read > 50  # else the test would be empty
 
 
-def test_names_of_nothing_are_no_settings():
+def test_unknown_names_are_not_settings():
     assert read_settings({"__class__": "1", "layer": "2", "alpha ": "0.3", "": ""}) == (Settings(), ())
 
 
@@ -205,7 +205,7 @@ def test_fixed_heads_need_one_for_each_layer_of_the_window(heads, fit):
     assert found == ((Settings(heads=heads), ()) if fit else (Settings(), ("heads",)))
 
 
-def test_fixed_heads_give_way_where_no_middle_layer_has_attention():
+def test_fixed_heads_are_dropped_where_no_middle_layer_has_attention():
     ends = random_trace(4, layers=(0, 11), num_layers=12)
     assert fitted(Settings(heads=((0, 1), (11, 1))), ends) == (Settings(), ("heads",))
     both = Settings(layers="all", heads=((0, 1), (11, 1)))

@@ -1,4 +1,4 @@
-"""What a run wrote into the URL outlives a run that began before the browser had heard of it."""
+"""What a script run wrote to the URL survives a run that began before the browser received it."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -44,22 +44,22 @@ def written():
     return page
 
 
-def test_a_run_with_the_old_url_is_put_right_however_many_there_are(written):
+def test_runs_with_the_old_url_are_corrected_however_many_there_are(written):
     for _ in range(3):
         assert run(written, {"a": "old"}) == {"a": "new", "b": "one"}
 
 
-def test_once_the_browser_has_heard_of_it_the_old_url_is_the_users_wish(written):
+def test_once_the_browser_has_the_new_url_the_old_one_is_the_users_choice(written):
     assert run(written, {"a": "new", "b": "one"}) == {"a": "new", "b": "one"}
     assert run(written, {"a": "old"}) == {"a": "old"}
 
 
-def test_another_value_is_the_users_wish(written):
+def test_another_value_is_the_users_choice(written):
     assert run(written, {"a": "third"}) == {"a": "third", "b": "one"}
     assert run(written, {"a": "old", "b": "one"}) == {"a": "old", "b": "one"}
 
 
-def test_what_was_taken_out_stays_out():
+def test_removed_parameters_stay_removed():
     page = page_of({"a": "old"})
     assert run(page, {"a": "old"}, do={"a": None}) == {}
     assert run(page, {"a": "old"}) == {}

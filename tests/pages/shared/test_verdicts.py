@@ -1,4 +1,4 @@
-"""Verdicts corrected on the pages: where one answer is looked at, in the table of answers, and on the page Runs."""
+"""Verdicts corrected on the pages: in Inspect, in the table of answers, and on the page Runs."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def root(monkeypatch, tmp_path):
 
 
 def shown(page):
-    """What is said of the verdict."""
+    """The text of the verdict."""
     return next(text.value for text in page.text if "eference" in text.value)
 
 
@@ -36,14 +36,14 @@ def kept(root):
     return {one.number: one.correct for one in read_corrections(root / "small")}
 
 
-def test_a_verdict_is_corrected_twice_and_undone_where_its_answer_is_looked_at(open_app, root):
+def test_a_verdict_is_corrected_twice_and_undone_in_inspect(open_app, root):
     page = open_app(run="small", number="4")
     assert shown(page) == "Reference: a a | b. Judged correct (Quality of the data set: 1.00)."
     assert buttons(page) == {"verdict_correct": True, "verdict_incorrect": True}
     page = page.button(key="verdict_incorrect").click().run()
     assert not page.exception
     by_hand = (
-        "Marked by hand as incorrect, quality 0, which replaces what was measured (Quality of the data set: 1.00)."
+        "Marked by hand as incorrect, quality 0, which replaces the measured quality (Quality of the data set: 1.00)."
     )
     assert shown(page) == f"Reference: a a | b. {by_hand}"
     assert "quality 0.00" in views(page)["source"]
@@ -91,7 +91,7 @@ def test_a_run_that_came_with_the_app_keeps_its_verdicts(open_app, monkeypatch, 
     assert "comes with the app" in " ".join(caption.value for caption in page.caption)
 
 
-def test_what_cannot_be_corrected_is_said(open_app, root):
+def test_a_failed_correction_is_reported(open_app, root):
     page = open_app(run="small", number="4")
     (root / "small" / CORRECTIONS).mkdir()  # not a file that can be replaced
     page = page.button(key="verdict_correct").click().run()
@@ -115,8 +115,8 @@ def test_all_corrections_are_undone_on_the_page_runs_damaged_ones_too(open_app, 
 
 
 @pytest.mark.parametrize("name", ["small", "another/small", "../another/small"])
-def test_a_session_of_a_host_corrects_its_own_runs_alone(host, name):
-    """A client may ask for what no button offers: the run of another session has no name in this one."""
+def test_a_session_of_a_host_corrects_only_its_own_runs(host, name):
+    """A client may send what no button offers; the run of another session has no name in this one."""
     make(host / "another", references=())
     verdicts._correct(name=name, number=4, correct=False)
     assert "not found" in str(verdicts.st.session_state.pop("_verdict_problem"))
