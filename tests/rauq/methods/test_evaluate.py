@@ -43,7 +43,7 @@ def test_the_result_has_the_methods_that_were_asked_for_in_their_order():
     got = evaluate(make_answer(), iter(["perplexity", "rauq", "luq"]))
     assert list(got) == ["perplexity", "rauq", "luq"]
     assert all(isinstance(value, Uncertainty) for value in got.values())
-    assert (got["rauq"].reason, "none. Draw some" in got["luq"].reason) == ("", True)
+    assert (got["rauq"].reason, "none were given. Draw some" in got["luq"].reason) == ("", True)
 
 
 def test_the_table_cannot_be_written_to():

@@ -119,7 +119,7 @@ def test_known_facts_are_a_judge_that_is_certain(method):
 def test_one_head_a_layer_needs_other_answers():
     got = all_of(make_answer(), drawn(*TEXTS))["single_head"]
     assert math.isnan(got)
-    assert "chosen on other answers" in got.reason
+    assert "selected on other answers" in got.reason
 
 
 @pytest.mark.parametrize("ended", [True, False])

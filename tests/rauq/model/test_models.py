@@ -84,7 +84,7 @@ def test_auto_is_a_device_that_is_here(saved):
 
 @pytest.mark.parametrize("device", ["gpu", "meta", "cuda:99", "cpu0", ""])
 def test_a_device_that_is_not_here_is_refused(saved, device):
-    with pytest.raises(InvalidInput, match=rf"no device '{device}' here; choose auto, cpu"):
+    with pytest.raises(InvalidInput, match=rf"Device '{device}' is not available; choose auto, cpu"):
         load_model(str(saved), device=device)
 
 

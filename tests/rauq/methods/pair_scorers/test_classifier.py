@@ -134,7 +134,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path):
     tensors = load_file(tmp_path / "model.safetensors")
     tensors["classifier.out_proj.bias"][1] = torch.nan
     save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(NonFiniteLogits, match="judges nothing"):
+    with pytest.raises(NonFiniteLogits, match="cannot be used"):
         load_nli(str(tmp_path))(["yes"], ["no"])
 
 
@@ -173,7 +173,7 @@ def test_code_of_the_model_is_never_run(tmp_path):
 def test_no_folder_no_device_no_network(saved, monkeypatch):
     with pytest.raises(ModelNotFound, match=r"Folder .* not found"):
         load_nli("/no/such/folder")
-    with pytest.raises(InvalidInput, match="no device 'abacus'"):
+    with pytest.raises(InvalidInput, match="Device 'abacus' is not available"):
         load_nli(str(saved[0]), device="abacus")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
