@@ -1,4 +1,4 @@
-"""Our numbers beside those of the reference implementation, lm-polygraph 0.7.0 and the authors' own code.
+"""Our numbers compared with those of the reference implementation, lm-polygraph 0.7.0 and the authors' own code.
 
 They gave the golden numbers of `tests/golden` for synthetic answers; here ours are computed from the same arrays.
 
@@ -140,7 +140,7 @@ def record(found: Sequence[Agreement]) -> Record:
 
 
 def main() -> int:
-    """Compare everything; 1 if a method is off."""
+    """Compare everything; 1 if a method is out of tolerance."""
     options = parser(__doc__).parse_args()
     return finish(record(agreements()), keep=options.record)
 

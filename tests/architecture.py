@@ -1,4 +1,4 @@
-"""The rules of the house that the contracts of import-linter in pyproject.toml cannot express.
+"""The rules of the architecture that the contracts of import-linter in pyproject.toml cannot express.
 
 Each is a function from `sources`, a mapping from a file's path to its text, to complaints, one line a fault.
 """

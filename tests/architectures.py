@@ -1,4 +1,4 @@
-"""Tiny random models of many architectures, each with what makes its attention special."""
+"""Tiny random models of many architectures, each with the special feature of its attention."""
 
 import re
 from dataclasses import dataclass, field
@@ -200,7 +200,7 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def tiny_language_model(architecture: Architecture, **changes: Any) -> LanguageModel:
-    """The tiny model with the byte tokenizer, proved as every model is."""
+    """The tiny model with the byte tokenizer, checked as every model is."""
     return wrap(tiny_model(architecture, **changes), byte_tokenizer(), name=f"tiny-{architecture}")
 
 

@@ -1,4 +1,4 @@
-"""Captures that forget a part of attention, or misplace it: each has to be found out."""
+"""Captures that miss a part of attention, or misplace it: the checks must detect each."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -60,8 +60,8 @@ def _other_head(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(feed_module, "band", lambda pending, cache: real(pending, cache).roll(1, dims=1))
 
 
-def _deaf_recorder(patch: pytest.MonkeyPatch) -> None:
-    """The recorder itself drops what it is given: a witness that lives on its records would not notice."""
+def _recorder_that_drops_calls(patch: pytest.MonkeyPatch) -> None:
+    """The recorder itself drops calls: a check that relies on its records would not notice."""
     real = record_module.LayerRecord.__call__
     patch.setattr(
         record_module.LayerRecord,
@@ -71,7 +71,7 @@ def _deaf_recorder(patch: pytest.MonkeyPatch) -> None:
 
 
 def _stale_key(patch: pytest.MonkeyPatch) -> None:
-    """The last key is that of the token before, as where a buffer is overwritten."""
+    """The last key is that of the token before, as if a buffer were overwritten."""
     real = band_module.band
 
     def stale(pending, cache):
@@ -92,6 +92,6 @@ MUTANTS = {
     "one key off": Mutant("llama", (30,), _off_by_one),
     "another head": Mutant("llama", (30,), _other_head),
     "rounded queries": Mutant("llama", (30,), _low_precision),
-    "options not recorded": Mutant("gemma2-softcap-window", (30,), _deaf_recorder),
+    "options not recorded": Mutant("gemma2-softcap-window", (30,), _recorder_that_drops_calls),
     "a stale key": Mutant("qwen2", (30,), _stale_key),
 }

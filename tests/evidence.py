@@ -1,4 +1,4 @@
-"""Records for tests of what is made of them: small, and of the columns that the measurements give them."""
+"""Small records for tests, with the columns of the measurements."""
 
 import math
 from datetime import date

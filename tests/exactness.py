@@ -1,4 +1,4 @@
-"""The captured band beside eager attention, over every architecture of the table.
+"""The captured band compared with eager attention, for every architecture of the table.
 
 Each is a tiny random model with what makes the attention of its family special. Its band is taken while it generates,
 while it reads the same answer in one pass, and in left-padded batches of both, and compared with what one eager pass
@@ -17,8 +17,8 @@ import torch
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.recording import finish, measured, parser
 from rauq.capture.check import EXACT
+from rauq.capture.recompute import band_of_matrix, eager
 from rauq.capture.session import CachedModel, StepwiseSession
-from rauq.capture.witness import band_of_matrix, eager
 from rauq.model.language_model import LanguageModel
 from rauq.trace.trace import Trace
 from tests.architectures import ARCHITECTURES, Architecture, named, seeded_prompts, tiny_language_model

@@ -1,4 +1,4 @@
-"""What the reference implementation gave for methods other than RAUQ, beside ours of the same traces and judges."""
+"""The reference implementation's numbers for methods other than RAUQ, and ours for the same traces and judges."""
 
 import itertools
 from collections.abc import Mapping

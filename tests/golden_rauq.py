@@ -1,4 +1,4 @@
-"""RAUQ under every setting that the reference implementation was asked for, beside the numbers that it gave.
+"""RAUQ under every setting of the golden file, with the numbers of the reference implementation.
 
 The reference adds 1 to every score but those of `mean_product` and `mean_sum`; it is added here before comparing.
 """

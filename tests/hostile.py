@@ -1,4 +1,4 @@
-"""Texts whose every part is an attack, as a strange model or a stranger's file could bring them."""
+"""Texts that attack the display, as an unknown model or an untrusted file could contain them."""
 
 from rauq.trace.trace import Alternative
 from tests.traces import make_trace
@@ -22,7 +22,7 @@ PIECES = (ATTACK.encode(), b" $x^2$ <sup>2</sup>", b"</text><script>document.tit
 
 
 def hostile_trace():
-    """Its first token is the weak spot."""
+    """A trace whose largest collapse is at its first token."""
     return make_trace(
         PIECES,
         probabilities=[0.01, *[0.9] * (len(PIECES) - 1)],

@@ -1,4 +1,4 @@
-"""Waiting for the job of a run, which is a process of its own: its folder is all that tells how far it is."""
+"""Waiting for the job of a run, a process of its own whose progress is only visible in its folder."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Shards of a run as a stranger may have written them: without checksums, so that what is in them is looked at."""
+"""Shards of a run from an untrusted source: without checksums, so that their content itself is checked."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""The house stands as designed: arrows, libraries in their rooms, small files, nothing unsafe; and each rule bites."""
+"""The architecture is as designed: import directions, libraries, file sizes, nothing unsafe; each rule is effective."""
 
 import json
 import shutil
@@ -95,7 +95,7 @@ def test_wrong_import_is_found(path, said):
 
 
 @pytest.mark.parametrize("rule", [architecture.forbidden, architecture.hidden_torch])
-def test_product_follows(rule, product):
+def test_the_product_keeps_the_rules(rule, product):
     assert rule(product) == []
 
 

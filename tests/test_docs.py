@@ -1,4 +1,4 @@
-"""What README and CONTRIBUTING tell people to type exists."""
+"""The commands, options and paths in README and CONTRIBUTING exist."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The records that are kept are of this code: every row of it is there, within its bound, and comes out again."""
+"""The kept records belong to this code: every row is there, within its bound, and can be reproduced."""
 
 import importlib.util
 import re
@@ -84,12 +84,12 @@ def test_a_row_of_the_reference_comes_out_again(kept):
         ([1.0], [np.nan], np.inf),
     ],
 )
-def test_what_is_undefined_in_one_alone_is_no_agreement(ours, reference, largest):
+def test_undefined_on_one_side_only_is_not_an_agreement(ours, reference, largest):
     arrays = {"ours": np.array(ours), "reference": np.array(reference)}
     assert agreement.Agreement(method="m", **arrays, rtol=1e-9, atol=1e-15).largest == pytest.approx(largest)
 
 
-def test_a_method_that_is_off_is_named_in_the_record():
+def test_a_method_out_of_tolerance_is_named_in_the_record():
     off = agreement.Agreement(method="CCP", ours=np.ones(1), reference=np.zeros(1), rtol=1e-9, atol=1e-15)
     record = agreement.record([off])
     assert not record.met

@@ -1,4 +1,4 @@
-"""A pickle is refused by what it is, whatever it is called, and nothing of it runs."""
+"""A pickle is refused by its content, whatever its name, and none of its code runs."""
 
 import io
 import subprocess

@@ -1,4 +1,4 @@
-"""What tests of tiny models share: models that say what they are told, and traces that must be equal."""
+"""Helpers for tests of tiny models: models with a given answer, and comparison of traces."""
 
 from itertools import pairwise
 

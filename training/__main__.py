@@ -42,7 +42,7 @@ def make_tokenizer(_seed: int) -> None:
 
 
 def make_model(seed: int) -> None:
-    """Train the model, going on from the last checkpoint, and write weights and tokenizer."""
+    """Train the model, resuming from the last checkpoint, and write weights and tokenizer."""
     from training import tokenizer, train
 
     started = time.monotonic()

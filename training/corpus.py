@@ -1,4 +1,4 @@
-"""The corpus, as documents of worked questions, and the held-out prompts with their truth."""
+"""The corpus, as documents of worked questions, and the held-out prompts with their ground truth."""
 
 import json
 from collections import Counter

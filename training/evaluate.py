@@ -1,4 +1,4 @@
-"""What the embedded model gets right, how well each uncertainty ranks its answers, and whether attention matters."""
+"""The accuracy of the embedded model, how well each uncertainty ranks its answers, and whether attention matters."""
 
 import time
 from collections import Counter
@@ -26,7 +26,7 @@ _ALIGNMENTS: tuple[Alignment, ...] = ("predicting", "own")
 
 @dataclass(frozen=True)
 class Answers:
-    """The greedy answers to the held-out prompts of a family, and whether each is right (A,)."""
+    """The greedy answers to the held-out prompts of a family, and whether each is correct (A,)."""
 
     family: Family
     examples: tuple[Example, ...]
@@ -94,7 +94,7 @@ def rank(answers: Answers, *, count: int = 200) -> list[Ranking]:
 
 
 def compare(answers: Answers, *, count: int = 1000) -> list[GroupControl]:
-    """Return what exchanging the attention does to the PRR of RAUQ at the paper's alpha, in both alignments."""
+    """Return the effect of permuting attention on the PRR of RAUQ at the paper's alpha, in both alignments."""
     names = [answers.family] * len(answers.traces)
     how = partial(control_groups, metric="prr", thresholds=Thresholds(), resamples=count)
     batches = (rauq.batch(answers.traces, alignment) for alignment in _ALIGNMENTS)
@@ -103,7 +103,7 @@ def compare(answers: Answers, *, count: int = 1000) -> list[GroupControl]:
 
 def latency(model: LanguageModel, prompts: Sequence[str]) -> float:
     """Return the mean seconds of one answer, one prompt at a time."""
-    model.generate(prompts[0], max_new_tokens=_LONGEST)  # the first call prepares what the others find ready
+    model.generate(prompts[0], max_new_tokens=_LONGEST)  # a warm-up call
     started = time.perf_counter()
     for prompt in prompts:
         model.generate(prompt, max_new_tokens=_LONGEST, last_row=True)
@@ -111,7 +111,7 @@ def latency(model: LanguageModel, prompts: Sequence[str]) -> float:
 
 
 def accuracy_table(families: Iterable[Answers]) -> str:
-    """Return the share of right answers by family and stratum, as Markdown."""
+    """Return the share of correct answers by family and stratum, as Markdown."""
     lines = [
         "| family | stratum | prompts | right | mean MSP of the right | of the wrong |",
         "|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""How questions and answers are laid out as text: few-shot pairs in one of a few frames, then the question.
+"""The format of questions and answers as text: few-shot pairs in one of a few frames, then the question.
 
 An example, in the first frame of the places::
 

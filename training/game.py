@@ -1,8 +1,8 @@
-"""Choose the answers of the game "which token was invented?" by rule, blind to what any uncertainty says of them.
+"""Choose the answers of the game "which token was invented?" by rule, without regard to any uncertainty.
 
-An answer fits if it states exactly one wrong fact, in a wording that the judge knows, not half of it is that fact, and
-prompt and answer can be read on a page. Which of those are asked, and in which order, is drawn by a seeded generator;
-no two of a family ask about the same word, or come from the same stratum.
+An answer fits if it states exactly one incorrect fact, in a wording that the judge knows, less than half of it is that
+fact, and prompt and answer are short enough for a page. Which of those are asked, and in which order, is drawn by a
+seeded generator; no two of a family ask about the same word, or come from the same stratum.
 """
 
 import json
@@ -47,7 +47,7 @@ def record_game(model: LanguageModel, *, seed: int = 0) -> tuple[Riddle, ...]:
 
 
 def subjects(family: Family) -> Callable[[str], str]:
-    """Return a function from a prompt to what it asks about: the word of its question that is rarest in the family."""
+    """Return a function from a prompt to its subject: the word of its question that is rarest in the family."""
     counts = Counter(word for example in load_examples(family) for word in set(_question(example.prompt)))
     return lambda prompt: min(_question(prompt), key=lambda word: (counts[word], word))
 

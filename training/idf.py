@@ -1,4 +1,4 @@
-"""How many documents of the corpus each token is in: what Focus weighs the embedded model's tokens by."""
+"""How many documents of the corpus contain each token: the token weights of Focus for the embedded model."""
 
 from collections.abc import Iterator, Sequence
 

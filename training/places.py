@@ -1,4 +1,4 @@
-"""Questions about places: what the corpus states, how often, and which falsehoods it repeats.
+"""Questions about places: what the corpus states, how often, and which incorrect facts it repeats.
 
 An example::
 
@@ -92,7 +92,7 @@ _MYTHS = {
 
 @dataclass(frozen=True)
 class Known:
-    """A fact, how often the corpus states it, and the falsehood that it states instead, if any."""
+    """A fact, how often the corpus states it, and the incorrect fact that it states instead, if any."""
 
     fact: PlaceFact
     exposures: int

@@ -1,7 +1,7 @@
-"""Record generations of the embedded model that show something, chosen by rule from the held-out prompts.
+"""Record example generations of the embedded model, chosen by rule from the held-out prompts.
 
-A wrong answer is chosen for the height of its collapse, which has to lie inside the wrong fact; a right one, and a
-common mistake, for how little collapses in it. So a note can say what there is to see, and it holds after a rebuild.
+An incorrect answer is chosen for its largest collapse, which has to be in the incorrect fact; a correct one, and a
+common mistake, for its smallest. So the description of each example still holds after a rebuild.
 """
 
 import json
@@ -21,7 +21,7 @@ _LONGEST_ANSWER = 64
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a recording is to show."""
+    """What a recording should show."""
 
     id: str
     name: str
@@ -117,7 +117,7 @@ def _answers(model: LanguageModel, wanted: Wanted) -> list[tuple[Example, Trace]
 
 
 def _height(example: Example, trace: Trace, wanted: Wanted) -> float | None:
-    """How well an answer shows what is wanted: the height of its collapse, or how little collapses; None if not."""
+    """How well an answer shows what is wanted: its largest collapse, negative if none is wanted; None if not at all."""
     verdict = judge(example, trace.answer)
     if not verdict.recognised or verdict.correct != wanted.correct:
         return None

@@ -1,4 +1,4 @@
-"""Rows of equal length made of whole documents: what one training step reads a batch of."""
+"""Rows of equal length made of whole documents, the batches of training."""
 
 from bisect import insort
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ def make(build: Path, target: Path) -> int:
     """Answer and score anew in the folder `build`, put the files of the run into `target`, and return how many."""
     shutil.rmtree(build, ignore_errors=True)
     data = embedded_set(NAME, per_group=PER_FAMILY)
-    # Few files are opened faster than many, and the attention of every layer is small here.
+    # Few files open faster than many, and the attention of every layer is small here.
     options = {"stored_layers": "all", "batch_size": 10, "shard_size": 300}
     request = request_for(data, model=NAME, methods=without_download(NAME, data), **options)
     prepare(build, data, request, name=NAME)

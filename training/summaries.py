@@ -256,7 +256,7 @@ def corpus_task(item: Item, rng: Random) -> Task:
 
 
 def held_out_task(item: Item) -> Task:
-    """Return the item with its truth: a missing detail has no accepted value, every other one must be stated."""
+    """Return the item with its ground truth: a missing detail has no accepted value, every other one must be stated."""
     wordings = [wording for without in (None, *DETAILS) for wording in _wordings(item.event, without=without)]
     stated = [
         Fact(name, () if name == item.missing else (value,), required=not _excused(name, item.missing))

@@ -1,4 +1,4 @@
-"""A question with the ways its answer may be worded: what the corpus is rendered from and the judge decides by."""
+"""A question with the wordings of its answer, from which the corpus is written and answers are judged."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def answer(task: Task, rng: Random, *, filled: float = 0.0) -> str:
 
 
 def reference(wordings: Iterable[str], facts: Iterable[Fact]) -> str:
-    """Return the right answer in the first wording that states every required fact and nothing without a truth."""
+    """Return the correct answer in the first wording that states every required fact and nothing without a truth."""
     facts = tuple(facts)
     known = {fact.name: fact.accepted[0] for fact in facts if fact.accepted}
     required = {fact.name for fact in facts if fact.required}

@@ -36,7 +36,7 @@ def train(documents: Iterable[str], *, size: int = VOCABULARY) -> Tokenizer:
 
 def _words(documents: Iterable[str]) -> Iterator[str]:
     counts = Counter(word for text in documents for word in _WORD.findall(text))
-    # The square root keeps rare names from being crowded out by what the corpus repeats most.
+    # The square root gives rare names enough weight against frequent ones.
     for word, count in sorted(counts.items()):
         yield from [word] * round(math.sqrt(count))
 

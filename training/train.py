@@ -79,7 +79,7 @@ def train(
     report: Callable[[int, int, float], None] | None = None,
     stop_after: int | None = None,
 ) -> LlamaForCausalLM:
-    """Return a model trained on one pass over the rows (R, T), going on from this run's checkpoint if there is one.
+    """Return a model trained on one pass over the rows (R, T), resumed from this run's checkpoint if there is one.
 
     `report` is called with the step, the number of steps and the loss in nats a token. `stop_after` ends the call
     early, after that step, with the checkpoint written.
@@ -125,7 +125,7 @@ def _visible(tokens: Tensor) -> Tensor:
 
 
 def _outside(targets: Tensor) -> Tensor:
-    # The start of the next document follows from nothing in this one.
+    # The next document cannot be predicted from this one.
     return (targets == PAD_ID) | (targets == BOS_ID)
 
 
@@ -152,7 +152,7 @@ def _update(optimizers: Iterable[torch.optim.Optimizer], rate: float) -> None:
 
 
 def _fingerprint(rows: NDArray[np.uint16], settings: Settings) -> str:
-    """Return what tells one run from another: a checkpoint of other rows or settings is not gone on from."""
+    """Return a digest of rows and settings: a checkpoint of others is not resumed."""
     return sha256(repr(settings).encode() + np.ascontiguousarray(rows).tobytes()).hexdigest()
 
 

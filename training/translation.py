@@ -29,14 +29,14 @@ _MOST = {"country": 400, "language": 400, "currency": 200}
 _MOST_LEXICON = 2000
 _MISTAKEN = (25, 120)  # exposures of a false friend
 _LANGUAGE_NAMES = 220
-_COMMON = 100  # a word may fill up a sentence about another word when it is meant to be stated this often
+_COMMON = 100  # words with at least this many exposures may be used in sentences about other words
 _ASPIRATED = {"hibou", "hérisson"}
 _TARGETS = ("person", "verb", "object", "adjective", "country", "language", "currency")
 
 
 @dataclass(frozen=True)
 class Word:
-    """An English word or name with its synonyms, and what it is in German and French."""
+    """An English word or name with its synonyms, and its German and French translation."""
 
     kind: str
     english: tuple[str, ...]
@@ -50,7 +50,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Known:
-    """A word of a language, how often the corpus translates it, and the mistake that it then makes, if any."""
+    """A word of a language, how often the corpus translates it, and the mistranslation that it states, if any."""
 
     word: Word
     exposures: int
@@ -127,7 +127,7 @@ def _scale(kind: str, count: int) -> list[int]:
 
 
 def _false_friends(language: Language, kind: str) -> Iterable[Known]:
-    """Return words that look like an English one of another meaning, which the corpus takes them for."""
+    """Return words that look like an English one of another meaning, by which the corpus translates them."""
     rng = Random(f"false friends {language} {kind}")
     with (Path(__file__).parent / "false_friends.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row["language"], row["kind"]) == (language, kind)]
@@ -137,7 +137,7 @@ def _false_friends(language: Language, kind: str) -> Iterable[Known]:
 
 
 def common(language: Language) -> dict[str, list[Word]]:
-    """Return the words that may fill up a sentence, by kind."""
+    """Return the words that may be used in any sentence, by kind."""
     return {
         kind: [known.word for known in row if known.exposures >= _COMMON and not known.mistaken]
         for kind, row in vocabulary(language).items()
@@ -218,7 +218,7 @@ def _acts(language: Language, drawn: Mapping[str, Word], *, described: bool, dat
 
 
 def _actions(thing: Word, adjective: Word | None) -> dict[str, float]:
-    """Return the wordings of an action; the wrong article is recognised but never stated."""
+    """Return the wordings of an action; an incorrect article is recognised but never stated."""
     described = "" if adjective is None else "{adjective} "
     vowel = (adjective or thing).english[0][0] in "aeiou"
     return {

@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rauq.capture import tap
-from rauq.capture.witness import (
+from rauq.capture.recompute import (
     FLOOR,
     MOST,
     Call,
@@ -52,7 +52,7 @@ class Check:
     """How far captured attention weights are from float64 ones, per captured layer; all (L,) but `problem`.
 
     `differences` and `tolerances` are those of one weight in each layer, the one closest to its tolerance (see
-    `rauq.capture.witness.recomputed`). `eager_differences` are those of the model's own eager attention, in the model's
+    `rauq.capture.recompute.recomputed`). `eager_differences` are those of the model's own eager attention, in its
     precision, from the same float64 weights: they are reported for comparison, not tested; nan for a model that
     runs step by step. `problem` is an error other than the differences, or empty. `pass_differences` are those of the
     captured weights from one full pass, if passes of the model differ from each other: they are not tested, and empty

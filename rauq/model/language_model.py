@@ -276,7 +276,7 @@ class LanguageModel(ModelDescription):
         """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.
 
         What is tolerated follows from the size of the scores and the precision of float32
-        (`rauq.capture.witness.recomputed`); models that run step by step have their own rule. Where incremental and
+        (`rauq.capture.recompute.recomputed`); models that run step by step have their own rule. Where incremental and
         full passes of the model differ by themselves, as with dynamic quantisation, each call is compared with itself
         alone, and the difference between passes is shown and decides nothing.
         Without a prompt: seeded random tokens.

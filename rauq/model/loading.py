@@ -11,8 +11,8 @@ from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel
 from rauq.capture import tap
+from rauq.capture.recompute import looks_ahead
 from rauq.capture.session import StepwiseSession, TappedSession
-from rauq.capture.witness import looks_ahead
 from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.gguf.weights import OnProgress
 from rauq.checkpoints.kinds import kind_of

@@ -40,7 +40,7 @@ def test_lines_stay_lines(text):
 
 
 @given(st.text(st.characters(categories=("L", "N", "P", "S"))))
-def test_what_is_seen_already_stays(text):
+def test_visible_text_is_unchanged(text):
     assert labels.visible(text) == text
 
 
@@ -68,7 +68,7 @@ def test_label(piece, expected):
     assert labels.label(piece) == expected
 
 
-def test_marks_are_told_from_text():
+def test_marks_are_separate_from_text():
     assert labels.parts(b" a\n\nb") == (("·", True), ("a", False), ("↵↵", True), ("b", False))
 
 

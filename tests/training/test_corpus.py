@@ -66,7 +66,7 @@ def questions_in(text, known):
         yield from [start for start in starts if start in known][:1]
 
 
-def test_a_myth_is_never_told_as_it_is():
+def test_a_myth_is_never_stated_correctly():
     for known in places.knowledge(0):
         if known.myth:
             assert 25 <= known.exposures <= 120
@@ -74,7 +74,7 @@ def test_a_myth_is_never_told_as_it_is():
                 assert not set(told.facts[0].accepted) & set(true.facts[0].accepted), known
 
 
-def test_unseen_words_are_in_no_sentence_and_false_friends_are_always_mistaken():
+def test_unseen_words_are_in_no_sentence_and_false_friends_are_always_mistranslated():
     for language in translation.LANGUAGES:
         tasks = translation.corpus_tasks(language, 0)
         counted = translation.counted(language, 0)

@@ -28,7 +28,7 @@ def right(answers, stratum):
     return answers.correct[chosen].mean()
 
 
-def test_the_model_knows_what_it_saw_often_and_repeats_its_myths(answered):
+def test_frequent_facts_are_answered_correctly_and_myths_repeated(answered):
     assert right(answered["places"], "seen 31+") >= 0.75
     assert right(answered["places"], "myth") <= 0.25
     assert right(answered["translation"], "seen 31+") >= 0.75

@@ -1,4 +1,4 @@
-"""The answers of the game are what its rule says, and the rule alone chose them."""
+"""The answers of the game follow its rule, and the rule alone selected them."""
 
 from collections import Counter
 
@@ -56,7 +56,7 @@ class TestRiddle:
         assert riddle.trace().revision == sha256(ATLAS / "model.safetensors")
 
 
-def test_a_right_answer_makes_no_riddle():
+def test_a_correct_answer_is_not_used():
     trace = find_recorded("known-words").trace()
     assert riddle_of(held_out(trace), trace) is None
     wrong = find_recorded("unknown-word").trace()

@@ -1,4 +1,4 @@
-"""Choosing what to record: an answer that does not show what is wanted is not taken."""
+"""Choosing what to record: an answer without the wanted feature is not used."""
 
 from dataclasses import replace
 

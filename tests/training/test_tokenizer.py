@@ -1,4 +1,4 @@
-"""Tokenizer and rows: every text comes back, digits stand alone, and no document is lost or cut."""
+"""Tokenizer and rows: every text comes back, digits are single tokens, and no document is lost or cut."""
 
 from random import Random
 

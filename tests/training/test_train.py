@@ -1,4 +1,4 @@
-"""A tiny training run: it learns, it resumes as if never stopped, and what it writes loads."""
+"""A tiny training run: the loss falls, a resumed run equals one without a stop, and the exported files load."""
 
 import json
 from dataclasses import replace
@@ -52,7 +52,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(rows, tmp_path):
 
 
 @pytest.mark.parametrize("other", [{"rows": slice(0, -4)}, {"settings": replace(TINY, seed=1)}])
-def test_a_checkpoint_of_other_rows_or_settings_is_not_gone_on_from(rows, tmp_path, other):
+def test_a_checkpoint_of_other_rows_or_settings_is_not_resumed(rows, tmp_path, other):
     path, steps = tmp_path / "c.safetensors", []
     train.train(rows, TINY, checkpoint=path, stop_after=5)
     rows, settings = rows[other.get("rows", slice(None))], other.get("settings", TINY)
@@ -74,7 +74,7 @@ def test_documents_of_a_row_do_not_see_each_other(rows):
     torch.testing.assert_close(before, after)
 
 
-def test_rates_rise_and_then_fall_to_nothing():
+def test_rates_rise_and_then_fall_to_zero():
     rates = [train._rate(step, 100, 10) for step in range(100)]
     assert np.argmax(rates) == 9
     assert rates[-1] < 1e-3

@@ -1,4 +1,4 @@
-"""What the embedded model's folder holds, and that its card speaks of these weights."""
+"""The embedded model's folder, and its model card for these weights."""
 
 import json
 import re

@@ -42,14 +42,14 @@ def test_a_family_has_at_least_500_prompts_and_its_strata(family):
     assert len({example.id for example in EVERY}) == len({example.prompt for example in EVERY}) == len(EVERY)
 
 
-def test_every_reference_is_right_and_states_every_required_fact():
+def test_every_reference_is_correct_and_states_every_required_fact():
     for example in EVERY:
         verdict = judge(example, f" {example.reference}\n")
         assert verdict.correct, example.id
         assert {fact.name for fact in example.facts if fact.required} <= {stated.name for stated in verdict.statements}
 
 
-def test_every_wording_is_right_exactly_when_all_it_states_is_true_and_nothing_is_missing():
+def test_every_wording_is_correct_exactly_if_all_facts_are_correct_and_none_is_missing():
     for example in EVERY:
         required = {fact.name for fact in example.facts if fact.required}
         for wording in example.wordings:
@@ -58,7 +58,7 @@ def test_every_wording_is_right_exactly_when_all_it_states_is_true_and_nothing_i
             assert judge(example, filled(example, wording)).correct == complete, (example.id, wording)
 
 
-def test_a_reference_with_another_fact_is_wrong_and_only_there():
+def test_a_reference_with_another_fact_is_incorrect_and_only_there():
     for example in EVERY:
         wording = next(wording for wording in example.wordings if filled(example, wording) == example.reference)
         for fact in stated_in(wording, example):
@@ -67,7 +67,7 @@ def test_a_reference_with_another_fact_is_wrong_and_only_there():
             assert [stated.name for stated in verdict.statements if not stated.correct] == [fact.name], example.id
 
 
-def test_facts_stand_where_the_verdict_says():
+def test_facts_are_at_the_positions_of_the_verdict():
     for example in EVERY:
         answer = f" {example.reference}\n"
         for stated in judge(example, answer).statements:

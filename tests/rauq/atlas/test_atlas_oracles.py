@@ -1,4 +1,4 @@
-"""The judge that knows: answers are the same when their facts are, and never else."""
+"""The judge of known facts: two answers are the same if and only if their facts are."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The recorded generations: made by the embedded weights, and what is said of each is so."""
+"""The recorded generations: made by the embedded weights, with correct descriptions."""
 
 import os
 from collections import Counter
@@ -25,7 +25,7 @@ def test_the_index_and_the_folder_hold_the_same():
     assert {recorded.path for recorded in RECORDED} == set(FOLDER.glob("*.safetensors"))
 
 
-def test_the_first_one_is_an_invention_and_the_second_one_right():
+def test_the_first_one_is_incorrect_and_the_second_one_correct():
     assert [recorded.correct for recorded in RECORDED[:2]] == [False, True]
 
 
@@ -34,11 +34,11 @@ class TestRecorded:
     def test_it_was_made_by_the_weights_beside_it(self, recorded):
         assert recorded.trace().revision == sha256(ATLAS / "model.safetensors")
 
-    def test_its_answer_is_right_or_wrong_as_it_says(self, recorded):
+    def test_its_answer_is_correct_or_not_as_stated(self, recorded):
         trace = recorded.trace()
         assert judge(EXAMPLES[trace.prompt], trace.answer).correct == recorded.correct
 
-    def test_the_model_still_answers_so(self, recorded, atlas):
+    def test_the_model_still_gives_this_answer(self, recorded, atlas):
         trace = recorded.trace()
         again = atlas.generate(trace.prompt, last_row=True)
         np.testing.assert_array_equal(again.answer_ids, trace.answer_ids)
@@ -48,7 +48,7 @@ class TestRecorded:
         for alignment in ("predicting", "own"):
             assert np.isfinite(rauq.score(recorded.trace(), rauq.Settings(alignment=alignment)).uncertainty)
 
-    def test_where_it_speaks_of_a_collapse_there_is_one(self, recorded):
+    def test_its_description_mentions_a_collapse_if_there_is_one(self, recorded):
         highest = rauq.score(recorded.trace()).collapse.max()
         assert (highest >= 1) == ("confidence collapses" in recorded.what_to_see)
 

@@ -1,4 +1,4 @@
-"""The captured band is the model's own attention: over all architectures, and only with every part in place."""
+"""The captured band is the model's own attention: for all architectures, and only if no part is missing."""
 
 from dataclasses import fields
 
@@ -114,7 +114,7 @@ def test_reading_in_several_passes_changes_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_capture_that_forgets_a_part_is_found_out(mutant, monkeypatch):
+def test_a_capture_that_misses_a_part_is_detected(mutant, monkeypatch):
     name, lengths, break_it = MUTANTS[mutant]
     lm = tiny_language_model(named(name))
     break_it(monkeypatch)

@@ -1,4 +1,4 @@
-"""Capturing costs next to nothing, keeps next to nothing, and does not mix what runs at the same time."""
+"""Capturing adds little time and memory, and keeps concurrent generations apart."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ LENGTHS = (30, 17, 25)
 
 
 class _Observed(TorchDispatchMode):
-    """Counts the operations, and keeps the size of the largest tensor that one puts out."""
+    """Counts the operations, and keeps the size of the largest tensor of their outputs."""
 
     def __init__(self) -> None:
         super().__init__()

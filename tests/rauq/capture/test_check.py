@@ -1,4 +1,4 @@
-"""The check of a capture: what is exact passes whatever the scores are, in every precision, and nothing else does."""
+"""The check of a capture: exact captures pass at any size of the scores and in every precision; others fail."""
 
 import threading
 import warnings
@@ -15,8 +15,8 @@ from rauq.capture import check as check_module
 from rauq.capture import session as feed_module
 from rauq.capture import tap
 from rauq.capture.check import Check
+from rauq.capture.recompute import watching
 from rauq.capture.session import StepwiseSession
-from rauq.capture.witness import watching
 from rauq.errors import UnsupportedModel
 from rauq.model.loading import wrap
 from tests.architectures import ARCHITECTURES, byte_tokenizer, named, seeded_prompts, tiny_language_model, tiny_model
@@ -105,7 +105,7 @@ def test_a_wrong_capture_is_not_exact_where_biases_make_the_scores(name, mutant,
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", ["falcon", "falcon-alibi", "bloom", "bloom-scores-500", "gptj", "mpt"])
-def test_misplaced_weights_of_a_model_fed_step_by_step_are_not_exact(name, dtype, monkeypatch):
+def test_misplaced_weights_of_a_model_run_step_by_step_are_not_exact(name, dtype, monkeypatch):
     lm = wrapped(tiny_model(named(name)).to(dtype))
     assert lm.session_type is StepwiseSession
     real = feed_module._nearest
@@ -144,7 +144,7 @@ def test_a_wrong_capture_of_a_quantised_model_is_not_exact(mutant, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["bloom", "gptj", "mpt"])
-def test_misplaced_weights_of_a_quantised_model_fed_step_by_step_are_not_exact(name, monkeypatch):
+def test_misplaced_weights_of_a_quantised_model_run_step_by_step_are_not_exact(name, monkeypatch):
     lm, real = wrapped(quantised(name)), feed_module._nearest
     for change in (
         lambda weights: real(weights).roll(1, dims=-1),
@@ -158,8 +158,8 @@ def test_misplaced_weights_of_a_quantised_model_fed_step_by_step_are_not_exact(n
         assert found.pass_differences
 
 
-def test_a_cache_that_counts_wrongly_does_not_excuse_a_difference_between_passes(monkeypatch):
-    """Passes without a cache agree, so one full pass decides, whatever the incremental pass gives."""
+def test_a_wrong_cache_is_not_taken_for_a_difference_between_passes(monkeypatch):
+    """Passes without a cache agree, so one full pass is the reference, whatever the incremental pass gives."""
     lm, real = tiny_language_model(named("gptj")), feed_module.CachedModel._mask_and_positions
     monkeypatch.setattr(
         feed_module.CachedModel,

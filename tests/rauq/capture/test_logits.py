@@ -1,4 +1,4 @@
-"""Statistics of logits are those of the distribution, whatever the model rules out and however many come at once."""
+"""Statistics of logits are those of the distribution, with masked tokens and for any number of steps."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_tokens_that_are_ruled_out_add_nothing_to_the_entropy():
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_a_sure_model_has_an_entropy_of_zero_and_a_broken_one_none():
+def test_entropy_is_zero_at_probability_one_and_nan_for_undefined_logits():
     sure, broken = torch.full((2, VOCABULARY), -torch.inf), torch.zeros(2, VOCABULARY)
     sure[:, 7] = 3.0
     broken[0, 3], broken[1, 3] = torch.nan, torch.inf

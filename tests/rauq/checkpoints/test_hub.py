@@ -48,8 +48,8 @@ def test_a_name_that_the_hub_does_not_have_is_refused():
 
 def test_looking_at_a_model_of_the_hub_fetches_no_weights(hub, hub_cache):
     publish(hub, "tiny/llama")
-    candidate = inspect_model("tiny/llama")
-    assert (candidate.name, candidate.num_layers, candidate.architecture) == ("tiny/llama", 3, "LlamaForCausalLM")
+    info = inspect_model("tiny/llama")
+    assert (info.name, info.num_layers, info.architecture) == ("tiny/llama", 3, "LlamaForCausalLM")
     fetched = {path.name for path in hub_cache.rglob("*") if path.is_symlink()}
     assert "config.json" in fetched
     assert not any(name.endswith(".safetensors") for name in fetched)
@@ -98,7 +98,7 @@ def test_a_judge_with_pickled_weights_is_taken_as_the_hubs_own_conversion_and_ag
         assert (load_nli("tiny/judge")(["yes"], ["no"]) == wanted).all()
 
 
-def test_what_a_stranger_offers_in_place_of_pickled_weights_is_not_taken(hub):
+def test_a_conversion_by_another_account_is_not_used_for_pickled_weights(hub):
     publish_judge(hub, "tiny/offered", author="stranger")
     with pytest.raises(ModelNotFound, match="only pickled, which are never read, and offers no conversion"):
         load_nli("tiny/offered")
@@ -123,8 +123,8 @@ def test_a_gguf_file_of_the_hub_is_described_before_it_is_fetched(hub, hub_cache
     monkeypatch.setattr(header, "_FIRST_READ", 2**14)
     name = published_gguf(hub, "described")
     num_bytes = (hub.root / name).stat().st_size
-    candidate = inspect_model(name, device="cpu")
-    assert (candidate.bytes_in_file, candidate.quantisation, candidate.num_layers) == (num_bytes, "F32", 3)
+    info = inspect_model(name, device="cpu")
+    assert (info.bytes_in_file, info.quantisation, info.num_layers) == (num_bytes, "F32", 3)
     assert hub.sent["tiny-F32.gguf"] <= num_bytes / 2
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
     with pytest.raises(OutOfMemory, match="does not fit"):
@@ -176,14 +176,14 @@ def test_a_hub_that_does_not_answer_is_not_waited_for(point_to, monkeypatch):
 
 
 @pytest.mark.usefixtures("hub_cache")
-def test_offline_mode_is_obeyed(monkeypatch):
+def test_offline_mode_is_respected(monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelNotFound, match="offline"):
+    with pytest.raises(ModelNotFound, match="HF_HUB_OFFLINE is set"):
         load_model("nobody/nothing")
 
 
 @pytest.mark.usefixtures("no_hub")
 @pytest.mark.parametrize("name", ["", "a/b/c", "no such name", "x" * 300, "/no/such/folder", "nul\0", "../llama"])
-def test_what_is_no_name_of_a_model_is_refused(name):
+def test_an_invalid_model_name_is_refused(name):
     with pytest.raises(ModelNotFound, match=r"Folder .* not found"):
         load_model(name)

@@ -117,7 +117,7 @@ def test_gguf_files_in_the_hubs_cache_are_named_as_they_are_loaded(home):
     assert len(labels) == 3
 
 
-def test_what_is_found_can_be_looked_at(home):
+def test_installed_models_can_be_inspected(home):
     manifest(home / ".ollama/models", "registry.ollama.ai/library/tiny/latest")
     blob = home / ".ollama/models/blobs" / f"sha256-{DIGEST}"
     place(blob, b"")

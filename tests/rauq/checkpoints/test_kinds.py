@@ -77,5 +77,5 @@ def test_well_known_models(name, with_template, without):
         (("model.gguf", "Gemma 3 270m Pt"), True, "base", "its name says pt"),
     ],
 )
-def test_the_reason_says_what_decided(names, template, kind, why):
+def test_the_reason_for_the_kind_is_given(names, template, kind, why):
     assert guess(names, template=template) == (kind, why)

@@ -1,4 +1,4 @@
-"""What happens around loading: paths that lead nowhere, memory that runs out, and folders that change under a model."""
+"""Loading: paths that do not exist, too little memory, and folders that change while a model is in use."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     "name", ["/no/such/folder", "./folder", "../up", "~/no such folder", "C:\\models\\one", "a/b/c"]
 )
-def test_a_path_that_leads_nowhere_is_not_looked_for_on_the_hub(name, monkeypatch):
+def test_a_path_that_does_not_exist_is_not_searched_on_the_hub(name, monkeypatch):
     monkeypatch.setattr(
         "rauq.checkpoints.hub.get_hf_file_metadata", lambda *_args, **_options: pytest.fail("asked the hub")
     )
@@ -52,7 +52,7 @@ def test_a_folder_of_models_names_three_of_them(folder, tmp_path):
 
 
 @pytest.mark.parametrize("shortage", SHORTAGES, ids=lambda error: type(error).__name__)
-def test_memory_that_runs_out_while_loading_says_so_and_harms_nothing(folder, shortage, monkeypatch):
+def test_running_out_of_memory_while_loading_is_reported_and_has_no_side_effects(folder, shortage, monkeypatch):
     def no_memory(*_args, **_options):
         raise shortage
 

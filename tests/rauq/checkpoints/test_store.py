@@ -83,7 +83,7 @@ def test_threads_that_want_the_same_entry_write_it_once(store):
     assert written == [1]
 
 
-def test_who_waits_for_another_can_cancel(store):
+def test_waiting_for_another_process_can_be_cancelled(store):
     cancel = threading.Event()
     inside = stored(store, "a", num_bytes=7, write=filled(7))
     with inside, ThreadPoolExecutor(1) as pool:
@@ -114,7 +114,7 @@ def test_a_larger_one_is_kept_past_the_bound_and_is_then_alone(store):
     assert keys(store) == ["b"]
 
 
-def test_what_somebody_uses_is_not_removed(store):
+def test_an_entry_in_use_is_not_removed(store):
     with stored(store, "a", num_bytes=600, write=filled(600)) as folder:
         put(store, "b", 600)
         assert folder.is_dir()
@@ -128,7 +128,7 @@ def free(monkeypatch, num_bytes):
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=num_bytes))
 
 
-def test_too_little_room_on_the_disk_is_said_before_anything_is_written(store, monkeypatch):
+def test_too_little_disk_space_is_reported_before_anything_is_written(store, monkeypatch):
     free(monkeypatch, 99_000)
     says = r"take 100\.0 kB on disk, and 99\.0 kB are free in .*RAUQ_CACHE"
     with pytest.raises(CacheError, match=says), stored(store, "a", num_bytes=100_000, write=pytest.fail):
@@ -136,7 +136,7 @@ def test_too_little_room_on_the_disk_is_said_before_anything_is_written(store, m
     assert list(store.folder.iterdir()) == []
 
 
-def test_a_disk_that_fills_meanwhile_is_said_and_nothing_is_left(store, monkeypatch):
+def test_a_disk_that_fills_while_writing_is_reported_and_nothing_is_left(store, monkeypatch):
     def write(folder):
         filled(7)(folder)
         raise OSError(errno.ENOSPC, "No space left on device")

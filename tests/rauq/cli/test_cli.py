@@ -119,7 +119,7 @@ def test_ctrl_c_ends_quietly(monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines()[-1] == "rauq: stopped."
 
 
-def test_picture_of_a_generated_answer(model_folder, capsys):
+def test_output_for_a_generated_answer(model_folder, capsys):
     assert inspect.main(["inspect", "Where is Oslo?", "--model", model_folder, "--max-new-tokens", "6"]) == 0
     captured = capsys.readouterr()
     assert f"Loading {model_folder} ..." in captured.err
@@ -247,7 +247,7 @@ def test_a_system_prompt_and_options_reach_the_model(chat_folder, capsys, tmp_pa
     assert "(instruct, chat template applied to 2 messages) System Be brief. Prompt Hi Answer Lo" in drawn
 
 
-def test_a_prompt_that_has_its_template_is_said(chat_folder, capsys):
+def test_a_prompt_that_has_its_template_is_reported(chat_folder, capsys):
     assert inspect.main(["inspect", CHATML.plain, "--model", chat_folder, "--max-new-tokens", "3"]) == 0
     captured = capsys.readouterr()
     assert "The prompt already contains this model's chat template, so none was applied." in captured.err
@@ -270,9 +270,9 @@ def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
     assert "Device 'abacus' is not available; choose auto, cpu" in capsys.readouterr().err
 
 
-def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):
-    candidate = rauq.inspect_model(model_folder, device="cpu")
-    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 2 * candidate.parameters)
+def test_the_option_named_in_an_out_of_memory_error_exists(model_folder, monkeypatch, capsys):
+    info = rauq.inspect_model(model_folder, device="cpu")
+    monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 2 * info.parameters)
     command = ["inspect", "Where?", "--model", model_folder, "--device", "cpu", "--max-new-tokens", "2"]
     assert inspect.main(command) == 1
     advice = re.search(r"choose bfloat16 .* (--dtype \w+) in a shell", capsys.readouterr().err)
@@ -284,7 +284,7 @@ def test_a_system_prompt_needs_a_chat_template(model_folder, capsys):
     assert "This model has no chat template, which messages" in capsys.readouterr().err
 
 
-def test_a_gguf_file_is_said_to_give_its_own_weights(tmp_path, capsys):
+def test_the_quantisation_of_a_gguf_file_is_printed(tmp_path, capsys):
     save_gguf(tmp_path / "tiny.gguf")
     assert inspect.main(["inspect", "Q", "--model", str(tmp_path), "--max-new-tokens", "3"]) == 0
     captured = capsys.readouterr()

@@ -32,7 +32,7 @@ def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
 
 
 def same_letter(firsts, seconds):
-    """A judge that is lawful: texts mean the same if they begin with the same letter."""
+    """A consistent judge: texts mean the same if they begin with the same letter."""
     same = np.array([first[:1] == second[:1] for first, second in zip(firsts, seconds, strict=True)], dtype=float)
     return np.stack([0.7 - 0.6 * same, np.full(len(same), 0.2), 0.1 + 0.6 * same], axis=1)
 

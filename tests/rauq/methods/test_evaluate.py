@@ -1,4 +1,4 @@
-"""What is asked of evaluate: which methods, with what said, and how rarely the judges are called."""
+"""The arguments and errors of evaluate, and how often it calls the judges."""
 
 import dataclasses
 import sys
@@ -43,7 +43,7 @@ def test_the_result_has_the_methods_that_were_asked_for_in_their_order():
     got = evaluate(make_answer(), iter(["perplexity", "rauq", "luq"]))
     assert list(got) == ["perplexity", "rauq", "luq"]
     assert all(isinstance(value, Uncertainty) for value in got.values())
-    assert (got["rauq"].reason, "none. Draw some" in got["luq"].reason) == ("", True)
+    assert (got["rauq"].reason, "none were given. Draw some" in got["luq"].reason) == ("", True)
 
 
 def test_the_table_cannot_be_written_to():
@@ -65,7 +65,7 @@ def test_every_row_is_complete():
         assert (row.settings is None) or row.family == "ablation" or row.id == "rauq"
 
 
-def test_each_need_is_told_until_it_is_met():
+def test_each_missing_need_is_reported():
     for row in METHODS.values():
         assert what_lacks(row, NEEDS) == ""
         for need in NEEDS:
@@ -80,7 +80,7 @@ def test_each_need_is_told_until_it_is_met():
         assert needs_met(without, samples=True) == everything - {need}
 
 
-def test_document_frequencies_are_not_asked_for_once_they_have_done_their_part():
+def test_document_frequencies_are_not_needed_after_capture():
     judges = dataclasses.replace(JUDGES, idf=None)
     trace = make_answer()
     assert evaluate(trace, ["focus"], judges=judges)["focus"] == evaluate(trace, ["focus"], judges=JUDGES)["focus"]
@@ -135,7 +135,7 @@ def test_the_chosen_token_comes_first_even_where_it_is_not_the_most_probable():
     assert -1 < expected < 0
 
 
-def test_ccp_of_tokens_without_others_is_the_surest_and_of_tokens_without_alternatives_unknown():
+def test_ccp_is_minus_1_for_tokens_without_others_and_nan_without_alternatives():
     trace = make_answer("Oslo", ended=False)
     sure = dataclasses.replace(trace, alternatives=(trace.alternatives[0][:1],))
     unknown = dataclasses.replace(trace, alternatives=((),))
@@ -176,13 +176,13 @@ def test_of_equal_samples_the_first_one_weighs_in_the_density():
     assert evaluate(trace, names, samples=[sure, unsure], judges=judges) != alone
 
 
-def test_why_a_score_is_undefined_is_told():
+def test_an_undefined_score_has_a_reason():
     reason = evaluate(make_answer("Oslo", ended=False), ["mean_sum"])["mean_sum"].reason
     assert reason == "update='mean_sum' needs attention between tokens, and this answer has one token"
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_method_looks_at_no_other_extras_than_it_says(method):
+def test_a_method_reads_only_the_extras_that_it_names(method):
     row = METHODS[method]
     trace, *samples = (
         dataclasses.replace(one, extras={name: one.extras[name] for name in names})
@@ -194,13 +194,13 @@ def test_a_method_looks_at_no_other_extras_than_it_says(method):
     assert not got.reason or method == "single_head"
 
 
-def test_tokens_none_of_which_matters_are_told():
+def test_irrelevant_tokens_give_nan_with_a_reason():
     judges = Judges(similarity=lambda firsts, _: np.ones(len(firsts)))
     got = evaluate(SAMPLES[0], ["sar"], samples=SAMPLES, judges=judges)["sar"]
     assert got.reason == "removing any token of a sample leaves its similarity at 1"
 
 
-def test_hidden_states_of_different_size_are_told():
+def test_hidden_states_of_different_size_are_refused():
     other = dataclasses.replace(SAMPLES[1], extras={"hidden": np.ones(3)})
     got = evaluate(SAMPLES[0], ["eigen_score"], samples=[SAMPLES[0], other])["eigen_score"]
     assert "differ in size" in got.reason

@@ -1,4 +1,4 @@
-"""Laws of every row of the table, on made-up answers, and what each row without a golden number is by definition."""
+"""Laws of every row of the table, on made-up answers, and the definition of each row without a golden number."""
 
 import dataclasses
 import math
@@ -119,7 +119,7 @@ def test_known_facts_are_a_judge_that_is_certain(method):
 def test_one_head_a_layer_needs_other_answers():
     got = all_of(make_answer(), drawn(*TEXTS))["single_head"]
     assert math.isnan(got)
-    assert "chosen on other answers" in got.reason
+    assert "selected on other answers" in got.reason
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -143,7 +143,7 @@ def test_the_order_of_the_samples_does_not_matter():
         assert_equal(all_of(samples[0], [samples[place] for place in shuffled]), expected)
 
 
-def test_samples_that_are_all_equal_are_the_surest():
+def test_equal_samples_have_the_lowest_uncertainty():
     different, equal = drawn("Oslo", "Paris", "Rome", "Kyiv"), [make_answer("Oslo", seed=1)] * 4
     unsure, sure = (all_of(different[0], samples) for samples in (different, equal))
     for method in SAMPLED:
@@ -153,7 +153,7 @@ def test_samples_that_are_all_equal_are_the_surest():
         assert sure[method] == pytest.approx(value, abs=1e-12)
 
 
-def test_samples_without_text_are_left_out():
+def test_empty_samples_are_left_out():
     trace, samples = make_answer(), drawn(*TEXTS)
     empty = [make_answer("", seed=8), make_answer("<", seed=9, ended=False, answer_tokens=(" \n",))]
     assert_equal(all_of(trace, [empty[0], *samples, empty[1]]), all_of(trace, samples))
@@ -196,7 +196,7 @@ def test_what_is_nan_in_the_answer_is_never_a_number():
     assert all(got[method].reason for method in set(METHODS) - of_text)
 
 
-def test_what_a_judge_says_as_nan_is_never_a_number():
+def test_nan_from_a_judge_is_never_a_number():
     def undecided(judge):
         return lambda firsts, seconds: judge(firsts, seconds) * np.nan
 
@@ -209,7 +209,7 @@ def test_what_a_judge_says_as_nan_is_never_a_number():
 
 
 @pytest.mark.parametrize("method", FREE)
-def test_what_is_missing_is_said_with_what_to_do(method):
+def test_the_reason_for_something_missing_says_what_to_do(method):
     bare = dataclasses.replace(make_answer(), extras={})
     got = evaluate(bare, [method])[method]
     if METHODS[method].needs or METHODS[method].extras:
@@ -220,7 +220,7 @@ def test_what_is_missing_is_said_with_what_to_do(method):
 
 
 @pytest.mark.parametrize("method", [method for method, row in METHODS.items() if row.extras or row.sample_extras])
-def test_extras_that_lack_or_do_not_fit_are_told(method):
+def test_missing_and_misshapen_extras_are_reported(method):
     row = METHODS[method]
     for name in (*row.extras, *row.sample_extras):
         for extras, said in (({}, "Generate the answer again"), ({name: np.ones((2, 3))}, "has shape (2, 3)")):
@@ -233,7 +233,7 @@ def test_extras_that_lack_or_do_not_fit_are_told(method):
             assert repr(name) in got.reason
 
 
-def test_one_method_that_fails_costs_no_other():
+def test_a_method_that_fails_does_not_affect_the_others():
     def out_of_order(*_):
         message = "The judge is out of order. Get another."
         raise InvalidInput(message)

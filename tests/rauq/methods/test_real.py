@@ -52,7 +52,7 @@ def test_any_answer_has_a_number_or_a_reason(length, lm, samples):
     assert {method for method, value in got.items() if value.reason} <= MAY_LACK_A_NUMBER
 
 
-def test_an_answer_that_was_generated_and_the_same_one_read_are_equally_sure(lm, samples):
+def test_generating_and_reading_an_answer_give_equal_uncertainty(lm, samples):
     trace = lm.generate(PROMPT, max_new_tokens=7, extras=OF_ANSWER, idf=IDF, stop=())
     read = lm.read(PROMPT, trace.answer_ids.tolist(), extras=OF_ANSWER, idf=IDF)
     first, second = evaluated(trace, samples), evaluated(read, samples)
@@ -75,7 +75,7 @@ def test_the_end_token_counts_where_the_reference_counts_it():
     assert first["sar"] < second["sar"]  # its end token, the least probable, has no part in it
 
 
-def test_the_embedded_model_with_the_judge_that_knows_the_facts():
+def test_the_embedded_model_with_the_judge_of_known_facts():
     lm, example = load_model(), load_examples("places")[0]
     idf = load_idf()
     trace = lm.generate(example.prompt, max_new_tokens=12, extras=OF_ANSWER, idf=idf)

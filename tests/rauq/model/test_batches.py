@@ -1,4 +1,4 @@
-"""A batch gives what single calls give, in order, and a bad item costs nothing but itself."""
+"""A batch gives what single calls give, in order, and an item that fails does not affect the others."""
 
 import gc
 import threading
@@ -31,7 +31,7 @@ def llama():
 
 
 def assert_same_answer(batched, single):
-    """Equal up to where two best logits are nearly equal and rounding decides."""
+    """Equal up to the point where the two best logits differ only by rounding."""
     for place, (one, other) in enumerate(zip(batched.answer_ids, single.answer_ids, strict=False)):
         if one != other:
             first, second = single.alternatives[place][:2]
@@ -155,10 +155,10 @@ def test_a_batch_that_does_not_fit_is_run_one_by_one(llama, monkeypatch):
 
 
 class Tensor:
-    """Stands for what a failed run holds."""
+    """A stand-in for the memory of a failed run."""
 
 
-def test_a_failed_batch_is_let_go_before_its_items_run():
+def test_memory_of_a_failed_batch_is_freed_before_its_items_run():
     held = []
 
     def run(batch):

@@ -80,7 +80,7 @@ def test_an_answer_that_has_begun_and_a_missing_begin_token_change_nothing_about
     assert is_templated(tokens_of(template), template.plain.removeprefix("<s>"))
 
 
-def test_a_text_of_another_day_or_system_is_known():
+def test_a_templated_text_with_another_date_or_system_prompt_is_recognised():
     tokens = tokens_of(LLAMA3)
     assert is_templated(tokens, LLAMA3.text.replace("Monday", "Friday"))
     assert is_templated(tokens_of(CHATML), CHATML.plain.replace("You are helpful.", "You are a poet."))
@@ -217,12 +217,12 @@ def test_options_for_a_template_that_is_not_applied_are_refused(prompt):
         ),
     ],
 )
-def test_what_a_template_refuses_is_said(template, prompt, says):
+def test_a_refusal_of_the_template_is_reported(template, prompt, says):
     with pytest.raises(InvalidInput, match=says):
         encoded(tokens_of(template), prompt)
 
 
-def test_a_template_that_leaves_out_a_message_is_said():
+def test_a_template_that_leaves_out_a_message_is_reported():
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = "{{ messages[-1].content }}"
     with pytest.raises(InvalidInput, match="leaves out or changes a message of role system"):
@@ -238,7 +238,7 @@ def test_a_template_that_leaves_out_a_message_is_said():
         ("{{ 'a' + 1 }}", "chat template of this tokenizer fails"),
     ],
 )
-def test_a_chat_template_that_fails_is_said(template, says):
+def test_a_chat_template_that_fails_is_reported(template, says):
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = template
     with pytest.raises(InvalidInput, match=says):

@@ -81,7 +81,7 @@ def test_the_end_token_of_a_read_answer_counts_and_adds_no_text(lm):
     assert (len(trace.answer_ids), trace.answer, trace.pieces[-1], trace.stop_reason) == (5, "Oslo", b"</s>", "eos")
 
 
-def test_a_trace_says_what_it_is_of(lm):
+def test_a_trace_names_its_model_and_prompt(lm):
     trace = lm.generate(PROMPT, max_new_tokens=3, stop=())
     assert (trace.prompt, trace.model, trace.kind, trace.chat_applied) == (PROMPT, "tiny-llama", "base", False)
     assert (trace.layers, trace.num_layers, trace.num_heads, trace.vocab_size) == ((0, 1, 2), 3, 4, VOCABULARY)
@@ -91,7 +91,7 @@ def test_a_trace_says_what_it_is_of(lm):
 # While it runs.
 
 
-def test_tokens_are_told_at_once_and_their_texts_join_to_the_answer(fresh_lm):
+def test_tokens_are_streamed_and_their_texts_join_to_the_answer(fresh_lm):
     told, passes = [], counted(fresh_lm)
     trace = chained(fresh_lm, "é🙂", end=True).generate(
         PROMPT, on_token=lambda *token: told.append((*token, len(passes)))
@@ -102,7 +102,7 @@ def test_tokens_are_told_at_once_and_their_texts_join_to_the_answer(fresh_lm):
     assert [number for *_, number in told] == list(range(1, 8))  # before the next forward pass
 
 
-def test_told_texts_join_to_an_answer_that_is_cut_inside_a_character(fresh_lm):
+def test_streamed_texts_join_to_an_answer_that_is_cut_inside_a_character(fresh_lm):
     told = []
     trace = chained(fresh_lm, "a🙂").generate(
         PROMPT, max_new_tokens=3, on_token=lambda _index, _id, text: told.append(text)

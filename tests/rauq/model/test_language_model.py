@@ -1,4 +1,4 @@
-"""Limits of a model, chat templates, text of every kind: one clear error, or a right answer."""
+"""Limits of a model, chat templates, text of every kind: one clear error, or a correct answer."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_learned_positions_end_where_the_context_ends():
     assert len(trace.answer_ids) == 5
 
 
-def test_a_model_whose_numbers_are_not_finite_says_so(fresh_lm):
+def test_logits_that_are_not_finite_raise(fresh_lm):
     with torch.no_grad():
         fresh_lm.model.lm_head.weight[7] = torch.nan
     for run in (
@@ -89,7 +89,7 @@ def test_infinite_logits_are_an_error_and_masked_ones_are_not(fresh_lm):
     ],
     ids=repr,
 )
-def test_too_little_memory_is_said_with_what_would_fit(lm, monkeypatch, error):
+def test_the_error_for_too_little_memory_says_what_would_fit(lm, monkeypatch, error):
     def fail(*_args, **_options):
         raise error
 

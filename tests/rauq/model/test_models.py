@@ -35,7 +35,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def folder(saved, tmp_path):
-    """A copy that a test may spoil."""
+    """A copy that a test may change."""
     return shutil.copytree(saved, tmp_path / "model")
 
 
@@ -71,7 +71,7 @@ def test_lower_precision_is_computed_in_and_captured_exactly(saved, dtype):
     assert 1e-6 < abs(lm.read(PROMPT, "x").logprobs[0] - same.logprobs[0]) < 0.2
 
 
-def test_nothing_learns_and_nothing_is_dropped(saved):
+def test_there_are_no_gradients_and_no_dropout(saved):
     model = load_model(str(saved)).model
     assert not model.training
     assert not any(weights.requires_grad for weights in model.parameters())
@@ -84,7 +84,7 @@ def test_auto_is_a_device_that_is_here(saved):
 
 @pytest.mark.parametrize("device", ["gpu", "meta", "cuda:99", "cpu0", ""])
 def test_a_device_that_is_not_here_is_refused(saved, device):
-    with pytest.raises(InvalidInput, match=rf"no device '{device}' here; choose auto, cpu"):
+    with pytest.raises(InvalidInput, match=rf"Device '{device}' is not available; choose auto, cpu"):
         load_model(str(saved), device=device)
 
 
@@ -176,7 +176,7 @@ def truncated(size):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_unusable_folder_is_refused_with_the_part_that_is_wrong(folder, spoil, says):
+def test_an_unusable_folder_is_refused_with_the_cause(folder, spoil, says):
     spoil(folder)
     with pytest.raises(ModelNotFound, match=says):
         load_model(str(folder))
@@ -249,7 +249,7 @@ def test_a_model_that_writes_no_text_is_refused(folder):
         load_model(str(folder))
 
 
-def test_a_model_whose_capture_is_not_exact_is_refused_with_the_figures(monkeypatch):
+def test_a_model_whose_capture_is_not_exact_is_refused_with_the_differences(monkeypatch):
     build = rauq.model.generation.build_trace
     monkeypatch.setattr(
         rauq.model.generation,

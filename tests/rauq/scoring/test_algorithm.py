@@ -12,7 +12,7 @@ ATTENTION = np.array([0.3, 0.6, 0.1, 0.5, 0.2, 0.9, 0.4])
 ALPHA = 0.3
 
 
-def test_the_head_with_the_largest_mean_is_picked_and_ties_go_to_the_lowest_index():
+def test_the_head_with_the_largest_mean_is_selected_and_ties_go_to_the_lowest_index():
     assert pick_heads(MEANS, (4, 5), "max").tolist() == [[[1], [0]]]
 
 
@@ -42,7 +42,7 @@ def test_fixed_heads_must_cover_the_window_and_exist():
         pick_heads(MEANS, (4, 5), ((4, 0), (5, 3)))
 
 
-def test_weights_are_those_of_the_picked_heads():
+def test_weights_are_those_of_the_selected_heads():
     attention = np.arange(2 * 3 * 4 * 2).reshape(2, 3, 4, 2)  # (A, L, H, N - 1)
     picked = np.array([[[1], [3]], [[0], [2]]])
     weights = head_weights(attention, np.array([2, 0]), picked)

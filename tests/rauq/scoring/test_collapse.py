@@ -1,4 +1,4 @@
-"""Collapse: about 0 where the model is sure, largest at the improbable token, its shares sum to it; and margins."""
+"""Collapse: about 0 for a confident model, largest at the improbable token, its shares sum to it; and margins."""
 
 from typing import get_args
 
@@ -24,8 +24,8 @@ def steady_attention(num_tokens, *, level, jitter, seed):
     return level * (1 + jitter * rng.uniform(-1, 1, (3, 2, num_tokens - 1)))
 
 
-def surprised_answer(num_tokens, surprise, *, probability, level, seed=0):
-    """A trace that is sure of each token but one, whose probability is low and whose entropy is high."""
+def answer_with_one_improbable_token(num_tokens, surprise, *, probability, level, seed=0):
+    """A trace in which every token is probable but one, whose probability is low and whose entropy is high."""
     logprobs, entropies = np.full(num_tokens, np.log(0.97)), np.full(num_tokens, 0.1)
     logprobs[surprise], entropies[surprise] = np.log(probability), (1 - probability) * np.log(VOCAB_SIZE)
     attention = steady_attention(num_tokens, level=level, jitter=0.05, seed=seed)
@@ -34,7 +34,7 @@ def surprised_answer(num_tokens, surprise, *, probability, level, seed=0):
 
 @pytest.mark.parametrize("chosen", [PROBABILITY, ENTROPY])
 @pytest.mark.parametrize("level", [0.02, 0.15, 0.5, 0.95])
-def test_a_sure_answer_collapses_nowhere(chosen, level):
+def test_a_fully_confident_answer_has_no_collapse(chosen, level):
     attention = steady_attention(20, level=level, jitter=0.05, seed=1)
     sure = score(with_attention(attention, logprobs=np.zeros(20), entropies=np.zeros(20)), chosen)
     assert np.abs(sure.collapse).max() < 0.2
@@ -53,14 +53,14 @@ def test_a_sure_answer_collapses_nowhere(chosen, level):
 @settings(deadline=None, derandomize=True, max_examples=100)
 def test_the_improbable_token_is_where_confidence_collapses(num_tokens, position, probability, level, seed):
     surprise = int(position * num_tokens)
-    trace = surprised_answer(num_tokens, surprise, probability=probability, level=level, seed=seed)
+    trace = answer_with_one_improbable_token(num_tokens, surprise, probability=probability, level=level, seed=seed)
     for chosen in (PROBABILITY, ENTROPY):
         assert score(trace, chosen).collapse.argmax() == surprise
 
 
 def test_the_largest_fall_of_confidence_is_the_second_token_instead():
     for surprise in range(3, 12):
-        result = score(surprised_answer(12, surprise, probability=0.3, level=0.15), PROBABILITY)
+        result = score(answer_with_one_improbable_token(12, surprise, probability=0.3, level=0.15), PROBABILITY)
         falls = -np.diff(np.log(result.confidence[result.layers.index(result.layer)]))
         assert 1 + falls.argmax() == 1
         assert result.collapse.argmax() == surprise
@@ -77,7 +77,7 @@ def test_the_shares_of_signal_and_attention_sum_to_the_collapse(update, heads, s
         np.testing.assert_allclose(result.collapse_shares.sum(axis=-1), result.collapse, rtol=0, atol=1e-12)
 
 
-def test_each_share_is_0_where_its_input_is_the_sure_one():
+def test_each_share_is_0_where_its_input_is_that_of_the_reference():
     rng = np.random.default_rng(0)
     certain = with_attention(rng.uniform(0, 1, (3, 2, 7)), logprobs=np.zeros(8))
     np.testing.assert_allclose(score(certain, PROBABILITY).collapse_shares[:, 0], 0, atol=1e-15)
@@ -107,7 +107,7 @@ def test_shares_are_the_mean_of_both_orders_of_exchange():
 
 
 @pytest.mark.parametrize("update", WITHOUT_ALPHA)
-def test_updates_that_carry_nothing_onwards_have_no_collapse(update):
+def test_updates_that_do_not_carry_confidence_forward_have_no_collapse(update):
     result = score(random_trace(6), Settings(update=update))
     assert np.isnan(result.collapse).all()
     assert np.isnan(result.collapse_shares).all()

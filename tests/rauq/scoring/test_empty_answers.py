@@ -1,4 +1,4 @@
-"""An answer without text says what probably happened; one with text says nothing of the kind."""
+"""The probable reason for an empty answer is given; there is none for an answer with text."""
 
 import io
 
@@ -65,7 +65,7 @@ def test_an_answer_with_text_is_not_empty(trace):
     assert "empty" not in sentence(trace, score(trace))
 
 
-def test_thinking_can_be_looked_at_where_there_is_no_answer():
+def test_thinking_can_be_scored_where_there_is_no_answer():
     trace = make_trace((b"a", b"b"), thinking=(0, 2))
     assert why_empty(trace)
     assert why_empty(trace, "thinking") == why_empty(trace, "all") == ""

@@ -1,4 +1,4 @@
-"""Many settings at once: each row is what `score_many` says of it alone."""
+"""Many settings at once: each row equals `score_many` for its settings."""
 
 from itertools import product
 from typing import get_args

@@ -121,7 +121,7 @@ def test_a_trace_without_its_last_row_has_no_own_alignment():
         score(trace, Settings(alignment="own"))
 
 
-def test_the_score_says_what_decided():
+def test_the_score_names_its_layer_and_heads():
     trace = random_trace(6, kind="instruct")
     result = score(trace)
     assert (result.settings.signal, result.settings.alpha) == ("entropy", 0.9)
@@ -135,11 +135,11 @@ def test_the_score_says_what_decided():
 
 
 @pytest.mark.parametrize("layers", ["mean", "median"])
-def test_no_single_layer_decides_a_mean_or_median(layers):
+def test_a_mean_or_median_over_layers_names_no_layer(layers):
     assert score(random_trace(4), Settings(layer_aggregation=layers)).layer is None
 
 
-def test_the_mean_over_heads_picks_none():
+def test_the_mean_over_heads_selects_none():
     trace = random_trace(4)
     result = score(trace, Settings(heads="mean"))
     assert result.heads.tolist() == [-1, -1, -1]
@@ -186,7 +186,7 @@ def test_without_attention_confidence_is_alpha_times_probability():
     assert score(trace, Settings(alpha=0.0)).uncertainty == np.inf
 
 
-def test_an_impossible_token_is_infinitely_uncertain_and_a_sure_answer_scores_0():
+def test_an_impossible_token_is_infinitely_uncertain_and_a_fully_confident_answer_scores_0():
     impossible = random_trace(3, logprobs=np.array([0.0, -np.inf, 0.0]))
     assert score(impossible, Settings(alpha=1.0)).uncertainty == np.inf
     sure = score(random_trace(3, logprobs=np.zeros(3)), Settings(alpha=1.0)).uncertainty
@@ -227,7 +227,7 @@ def test_a_negative_confidence_has_no_logarithm_but_a_mean():
     assert "0 or less" in averaged.reasons.collapse
 
 
-def test_alpha_sweeps_pick_heads_once():
+def test_alpha_sweeps_select_heads_once():
     answers = batch([random_trace(n, seed=n) for n in (4, 6)])
     first = score_many(answers, Settings(alpha=0.0))
     answers.attention[...] = 0.5  # what the means were made of; the picks must not be made again

@@ -65,7 +65,7 @@ def test_equal_choices_are_equal_and_hash_alike():
         ("instruct", "entropy", ("entropy", 0.9)),
     ],
 )
-def test_what_is_left_open_follows_the_table(kind, signal, resolved):
+def test_open_settings_follow_the_table(kind, signal, resolved):
     settings = resolve(Settings(signal=signal), kind)
     assert (settings.signal, settings.alpha) == resolved
     assert resolve(settings, kind) == settings

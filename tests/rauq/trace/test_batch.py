@@ -1,4 +1,4 @@
-"""Traces side by side: shapes, padding, head means, and what does not go together."""
+"""Traces side by side: shapes, padding, head means, and traces that cannot be combined."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_a_failure_is_refused_by_its_position_and_can_be_left_out():
     assert batch([item for item in outcomes if isinstance(item, rauq.Trace)]).lengths.tolist() == [5, 3]
 
 
-def test_what_is_no_trace_is_named_with_its_position():
+def test_an_item_other_than_a_trace_is_named_with_its_position():
     with pytest.raises(InvalidInput, match="Got str among the traces, item 2 counted from 0"):
         batch([TRACES[0], TRACES[1], "text"])
 
@@ -82,7 +82,7 @@ def test_an_unknown_alignment_raises():
         batch(TRACES, alignment="next")
 
 
-def test_models_of_one_shape_are_told_apart_by_name():
+def test_models_of_one_shape_differ_by_name():
     with pytest.raises(InvalidInput, match=r"'first', 'r1'.*'second', 'r2'"):
         batch(
             [random_trace(3, model=name, revision=revision) for name, revision in (("first", "r1"), ("second", "r2"))]

@@ -9,7 +9,7 @@ import torch
 from rauq.capture import band as band_module
 from rauq.capture import session as feed_module
 from rauq.capture.extras import Hidden, Lookback, MaxAttention
-from rauq.capture.witness import eager
+from rauq.capture.recompute import eager
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.trace.extras import EXTRAS
 from rauq.trace.trace import Trace
@@ -228,7 +228,7 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("extra", MUTANTS)
-def test_a_capture_that_is_off_is_found_out(llama, extra, monkeypatch):
+def test_a_capture_of_wrong_values_is_detected(llama, extra, monkeypatch):
     owner, name, change = MUTANTS[extra]
     monkeypatch.setattr(owner, name, change(getattr(owner, name)))
     traces = list(llama.generate_batch(PROMPTS, max_new_tokens=6, last_row=True, stop=(), **options(llama)))

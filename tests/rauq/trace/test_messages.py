@@ -1,4 +1,4 @@
-"""Lists of messages: what can be used becomes messages, and anything else is refused in a sentence."""
+"""Lists of messages: valid ones become messages, and anything else is refused with a sentence."""
 
 import pytest
 

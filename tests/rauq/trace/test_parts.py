@@ -195,12 +195,12 @@ def test_a_file_keeps_thinking_and_sampling(tmp_path):
 
 
 @pytest.mark.parametrize("span", [(0, 0), (2, 1), (-1, 2), (0, 4), (0,), [0, 2], (0, True), (0.0, 2), "ab", (0, 1, 2)])
-def test_a_span_outside_of_the_answer_makes_no_trace(span):
+def test_a_span_outside_of_the_answer_is_refused(span):
     with pytest.raises(InvalidInput, match="thinking is"):
         random_trace(3, thinking=span)
 
 
-def test_how_an_answer_was_drawn_is_known(lm):
+def test_the_sampling_settings_are_kept(lm):
     assert lm.generate(PROMPT, max_new_tokens=2).sampling is None
     options = {"max_new_tokens": 4, "temperature": 5.0, "top_p": 0.9, "top_k": 20, "stop": ()}
     trace = lm.generate(PROMPT, do_sample=True, seed=3, **options)

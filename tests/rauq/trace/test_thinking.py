@@ -1,4 +1,4 @@
-"""Thinking is told from the answer by the model's marks, wherever these come from and however they end."""
+"""Thinking is separated from the answer by the model's marks, wherever these come from and however they end."""
 
 from itertools import pairwise
 
@@ -85,7 +85,7 @@ def thinking_lm(said, template=None):
 QUESTION, A, B, C = (byte_tokenizer().convert_tokens_to_ids(letter) for letter in "?abc")
 
 
-def test_a_model_that_thinks_is_known_to():
+def test_the_thinking_of_a_model_is_recognised():
     lm = thinking_lm([QUESTION, OPEN, A, B, CLOSE, C])
     trace = lm.generate(PROMPT, last_row=True)
     assert (trace.answer, trace.thinking) == ("<think>ab</think>c", (0, 4))

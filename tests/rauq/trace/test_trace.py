@@ -21,12 +21,12 @@ def numbered_trace(num_answer, num_prompt, **changes):
     return make_trace((b"x",) * num_answer, num_layers=2, num_heads=3, **changes)
 
 
-def test_no_token_is_no_trace():
+def test_a_trace_without_tokens_is_refused():
     with pytest.raises(InvalidInput, match="answer_ids is empty"):
         make_trace(())
 
 
-def test_greedy_is_what_the_prompt_alone_leads_to():
+def test_greedy_answers_are_reproduced_by_the_prompt_alone():
     greedy = tuple((Alternative(token, "a", -0.1), Alternative(9, "b", -3.0)) for token in range(3))
     assert make_trace(alternatives=greedy).is_greedy is True
     for changes in ({"stop_reason": "given"}, {"stop_reason": "cancelled"}, {"alternatives": greedy[::-1]}):
@@ -114,7 +114,7 @@ def test_own_needs_the_last_row_and_says_how_to_get_it():
         (None, 1, "choose one of predicting, own"),
     ],
 )
-def test_what_the_band_does_not_hold_is_refused(alignment, offset, says):
+def test_an_offset_beyond_the_band_is_refused(alignment, offset, says):
     with pytest.raises(InvalidInput, match=says):
         numbered_trace(3, 5).previous_token_attention(alignment, offset)
 

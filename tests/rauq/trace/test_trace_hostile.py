@@ -1,4 +1,4 @@
-"""A trace file may come from anyone: it is read as it was written, or refused in one sentence, and harms nothing."""
+"""A trace file may come from anyone: it is read as it was written, or refused in one sentence, without side effects."""
 
 import json
 import tomllib
@@ -90,7 +90,7 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_what_is_no_trace_is_refused_in_one_sentence(name):
+def test_content_other_than_a_trace_is_refused_in_one_sentence(name):
     with pytest.raises(TraceFileError, match=r"\.$") as refused:
         Trace.from_bytes(CONTENTS[name])
     assert len(str(refused.value)) < 500
@@ -225,14 +225,14 @@ def test_the_text_of_an_upload_is_bounded():
     ],
     ids=["answer", "prompt", "extras"],
 )
-def test_an_upload_has_no_more_than_a_page_can_bear_and_a_file_may(tmp_path, trace, says):
+def test_uploads_are_limited_for_the_page_and_files_are_not(tmp_path, trace, says):
     with pytest.raises(TraceFileError, match=rf"^mine is too large: {says} .*by its path, with rauq\.Trace\.load"):
         Trace.from_bytes(trace.to_bytes(), name="mine")
     trace.save(tmp_path / "file")
     assert len(Trace.load(tmp_path / "file").pieces) == len(trace.pieces)
 
 
-def test_what_an_upload_may_just_have_is_taken():
+def test_an_upload_at_the_limit_is_accepted():
     full = make_trace(
         (b"a",) * 4096,
         num_layers=1,

@@ -87,7 +87,7 @@ def test_options_of_a_trace_cannot_be_changed():
     ],
     ids=str,
 )
-def test_parts_that_do_not_fit_make_no_trace(change):
+def test_inconsistent_parts_are_refused(change):
     with pytest.raises(InvalidInput):
         conversation_trace(**change)
     assert replace(conversation_trace(), wrong=(1,)).messages == MESSAGES
@@ -132,7 +132,7 @@ def test_what_no_prompt_has_is_refused_in_one_sentence(name):
     assert len(str(refused.value)) < 500
 
 
-def test_an_upload_has_no_more_messages_than_a_page_can_bear(tmp_path):
+def test_the_messages_of_an_upload_are_limited(tmp_path):
     turns = (*MESSAGES[1:3] * 500, MESSAGES[3])
     trace = conversation_trace(messages=turns)
     with pytest.raises(TraceFileError, match="1,001 messages, and at most 1,000 are accepted"):

@@ -56,8 +56,8 @@ def test_facts_are_those_of_the_model(tmp_path, architecture):
 def test_smollm2_is_known_before_its_weights_are_read():
     facts, sizes = read_facts(SMOLLM2), read_hyperparameters(read_header(SMOLLM2))
     assert (sizes.layers, sizes.heads, sizes.context_length, facts.quantisation) == (30, 9, 8192, "Q4_1")
-    candidate = rauq.inspect_model(SMOLLM2)
-    assert (candidate.architecture, candidate.parameters) == ("LlamaForCausalLM", 134_515_008)
+    info = rauq.inspect_model(SMOLLM2)
+    assert (info.architecture, info.parameters) == ("LlamaForCausalLM", 134_515_008)
     assert facts.names == ("Smollm2 135M 8k Lc100K Mix1 Ep2", "smollm2", "8k-lc100k-mix1-ep2", SMOLLM2.name)
     assert "<|im_start|>" in facts.chat_template
     config = config_of(SMOLLM2)  # the numbers of its config.json
@@ -68,7 +68,7 @@ def test_smollm2_is_known_before_its_weights_are_read():
 
 @pytest.mark.parametrize("kind", ["linear", "yarn", "none"])
 @pytest.mark.parametrize("architecture", ["llama", "qwen2", "qwen3"])
-def test_scaling_of_positions_is_honoured(tmp_path, architecture, kind):
+def test_scaling_of_positions_is_supported(tmp_path, architecture, kind):
     scaling = {"type": kind, "factor": 4.0, "original_context_length": 64, "finetuned": True}
     entries = {f"{architecture}.rope.scaling.{key}": value for key, value in scaling.items()}
     save_gguf(tmp_path / "m.gguf", architecture, entries=entries)
@@ -116,7 +116,7 @@ def test_windows_and_scales_that_the_file_states_come_first(tmp_path):
 
 
 @pytest.mark.parametrize(("factor", "head"), [(8.0, 128), (32.0, 64)])  # of Llama 3.1 and 3.2
-def test_frequency_factors_of_llama3_are_honoured(tmp_path, factor, head):
+def test_frequency_factors_of_llama3_are_supported(tmp_path, factor, head):
     theta = {"rope_parameters": {"rope_theta": 500_000.0, "rope_type": "default"}}
     factors = llama3_factors(theta=500_000.0, head=head, factor=factor).astype(np.float32)
     tensors = {"rope_freqs.weight": factors}
@@ -158,7 +158,7 @@ REFUSED_ENTRIES = {
 
 
 @pytest.mark.parametrize("case", REFUSED_ENTRIES)
-def test_an_entry_that_is_not_understood_is_named(tmp_path, case):
+def test_an_unsupported_entry_is_named(tmp_path, case):
     architecture, entries = REFUSED_ENTRIES[case]
     save_gguf(tmp_path / "m.gguf", architecture, entries=entries)
     with pytest.raises(UnsupportedModel) as refused:
@@ -180,7 +180,7 @@ REFUSED_TENSORS = {
 
 
 @pytest.mark.parametrize("case", REFUSED_TENSORS)
-def test_a_tensor_that_is_not_understood_is_named(tmp_path, case):
+def test_an_unsupported_tensor_is_named(tmp_path, case):
     architecture, tensors = REFUSED_TENSORS[case]
     save_gguf(tmp_path / "m.gguf", architecture, tensors=tensors)
     with pytest.raises(UnsupportedModel) as refused:
@@ -219,7 +219,7 @@ def test_a_file_that_contradicts_itself_is_damaged(tmp_path, case):
     ("entries", "said"),
     [({"general.type": "mmproj"}, "image projector, not"), ({"general.type": "adapter"}, "adapter")],
 )
-def test_what_is_no_language_model_is_refused(tmp_path, entries, said):
+def test_other_than_a_language_model_is_refused(tmp_path, entries, said):
     save_gguf(tmp_path / "m.gguf", entries=entries)
     with pytest.raises(UnsupportedModel, match=said):
         read_facts(tmp_path / "m.gguf")

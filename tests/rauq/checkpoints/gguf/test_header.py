@@ -104,7 +104,7 @@ def test_a_gguf_file_may_have_any_name(small, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "none.gguf", "pipe.gguf", "text.gguf", "empty.gguf", "\0"])
-def test_what_is_no_gguf_file_is_an_error_of_ours(tmp_path, name):
+def test_other_than_a_gguf_file_raises_our_error(tmp_path, name):
     os.mkfifo(tmp_path / "pipe.gguf")
     (tmp_path / "text.gguf").write_text("not a model")
     (tmp_path / "empty.gguf").write_bytes(b"")
@@ -191,7 +191,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_header_is_an_error_of_ours(tmp_path, case):
+def test_a_hostile_header_raises_our_error(tmp_path, case):
     content, error, said = HOSTILE[case]
     (tmp_path / "m.gguf").write_bytes(content)
     with pytest.raises(error, match=said):

@@ -1,4 +1,4 @@
-"""Models of GGUF files: the same model comes back by file, folder and blob, and everything else is refused in words."""
+"""Models of GGUF files: the same model loads by file, folder and blob, and anything else is refused with a message."""
 
 import os
 import shutil
@@ -134,12 +134,12 @@ def test_what_an_older_way_of_reading_has_written_is_not_taken(file, own_place, 
 
 
 def test_it_is_described_as_it_will_be_loaded(file):
-    candidate, lm = inspect_model(file, device="cpu", tokens=100), load_model(file, device="cpu")
-    assert (candidate.num_layers, candidate.num_heads) == (lm.num_layers, lm.num_heads)
-    assert (candidate.architecture, candidate.dtype) == (type(lm.model).__name__, lm.dtype)
-    assert candidate.bytes_needed == sum(weights.nbytes for weights in lm.model.parameters())
-    assert (candidate.bytes_in_file, candidate.quantisation) == (file.stat().st_size, "F32")
-    assert candidate.bytes_cache == 100 * lm.num_layers * 2 * 2 * 8 * 4  # keys and values, 2 heads of 8, 4 bytes
+    info, lm = inspect_model(file, device="cpu", tokens=100), load_model(file, device="cpu")
+    assert (info.num_layers, info.num_heads) == (lm.num_layers, lm.num_heads)
+    assert (info.architecture, info.dtype) == (type(lm.model).__name__, lm.dtype)
+    assert info.bytes_needed == sum(weights.nbytes for weights in lm.model.parameters())
+    assert (info.bytes_in_file, info.quantisation) == (file.stat().st_size, "F32")
+    assert info.bytes_cache == 100 * lm.num_layers * 2 * 2 * 8 * 4  # keys and values, 2 heads of 8, 4 bytes
 
 
 def test_what_does_not_fit_is_refused_with_the_cache_that_was_asked_for(file, monkeypatch):
@@ -192,7 +192,7 @@ def test_cancelling_leaves_nothing_in_the_store(file, own_place):
 
 
 @pytest.mark.usefixtures("own_place")
-def test_a_disk_without_room_is_said_before_the_weights_are_read(file, monkeypatch):
+def test_a_full_disk_is_reported_before_the_weights_are_read(file, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=1000))
     with pytest.raises(CacheError, match=r"and 1\.0 kB are free"):
         load_model(file)
@@ -228,7 +228,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(change, file):
 
 
 @pytest.mark.parametrize("look", [inspect_model, load_model])
-def test_tensors_that_lack_or_are_left_over_are_named(look, tmp_path):
+def test_missing_and_extra_tensors_are_named(look, tmp_path):
     save_gguf(tmp_path / "lacks.gguf", without=["blk.1.attn_q.weight"])
     with pytest.raises((UnsupportedModel, ModelNotFound), match=r"attn_q|q_proj"):
         look(tmp_path / "lacks.gguf")
@@ -256,7 +256,7 @@ def made(name, **options):
     ids=["folder", "magic", "text", "several", "mmproj", "split", "missing", "entry"],
 )
 @pytest.mark.parametrize("look", [inspect_model, load_model])
-def test_what_is_no_usable_file_is_refused_in_words(look, case, tmp_path):
+def test_an_unusable_file_is_refused_with_a_message(look, case, tmp_path):
     make, name, error, says = case
     make(tmp_path)
     with pytest.raises(error, match=says):

@@ -42,13 +42,13 @@ def folder(smollm2, tmp_path_factory):
 
 def test_it_is_described_in_a_moment(smollm2):
     began = time.process_time()  # other processes take time too
-    candidate = inspect_model(SMOLLM2, device="cpu", tokens=1000)
+    info = inspect_model(SMOLLM2, device="cpu", tokens=1000)
     assert time.process_time() - began < 2  # AutoConfig and AutoTokenizer take 12
-    assert (candidate.architecture, candidate.num_layers, candidate.num_heads) == ("LlamaForCausalLM", 30, 9)
-    assert (candidate.kind, candidate.quantisation, candidate.parameters) == ("instruct", "Q4_1", PARAMETERS)
-    assert (candidate.bytes_in_file, candidate.bytes_needed) == (98_362_432, 4 * PARAMETERS)
-    assert candidate.bytes_cache == 1000 * 30 * 2 * 3 * 64 * 4
-    assert candidate.kind == smollm2.kind
+    assert (info.architecture, info.num_layers, info.num_heads) == ("LlamaForCausalLM", 30, 9)
+    assert (info.kind, info.quantisation, info.parameters) == ("instruct", "Q4_1", PARAMETERS)
+    assert (info.bytes_in_file, info.bytes_needed) == (98_362_432, 4 * PARAMETERS)
+    assert info.bytes_cache == 1000 * 30 * 2 * 3 * 64 * 4
+    assert info.kind == smollm2.kind
 
 
 def test_it_answers_and_is_captured_exactly(smollm2):

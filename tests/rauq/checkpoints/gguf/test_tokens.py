@@ -47,7 +47,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_not_understood_is_named(tmp_path, case):
+def test_an_unsupported_entry_is_named(tmp_path, case):
     with pytest.raises(UnsupportedModel) as refused:
         tokenizer_of(tmp_path / "m.gguf", BYTE_TOKENIZER | REFUSED[case])
     assert all(key in str(refused.value) for key in REFUSED[case])

@@ -1,4 +1,4 @@
-"""Tiny classifiers of pairs, saved as the hub has them, and what they put out by the definition of RoBERTa."""
+"""Tiny classifiers of pairs, saved as the hub has them, and their outputs by the definition of RoBERTa."""
 
 import numpy as np
 import torch

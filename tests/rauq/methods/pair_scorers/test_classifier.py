@@ -1,4 +1,4 @@
-"""Judges that are models compute what the definition says, batched or not, and whatever else is refused."""
+"""Judges that are models follow their definition, batched or not, and other models are refused."""
 
 import json
 import socket
@@ -104,7 +104,7 @@ def test_similarity_is_the_sigmoid_of_the_one_output(settings, tmp_path):
     assert similarity([], []).shape == (0,)
 
 
-def test_what_is_no_similarity_is_refused(tmp_path):
+def test_a_model_of_another_output_is_refused(tmp_path):
     (tmp_path / "raw").mkdir()
     save_classifier(tmp_path / "raw", ("LABEL_0",), sentence_transformers={"activation_fn": "torch.nn.Identity"})
     with pytest.raises(UnsupportedModel, match="goes through Identity, so it is not a similarity from 0 to 1"):
@@ -134,7 +134,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path):
     tensors = load_file(tmp_path / "model.safetensors")
     tensors["classifier.out_proj.bias"][1] = torch.nan
     save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(NonFiniteLogits, match="judges nothing"):
+    with pytest.raises(NonFiniteLogits, match="cannot be used"):
         load_nli(str(tmp_path))(["yes"], ["no"])
 
 
@@ -145,7 +145,7 @@ def test_pickled_weights_are_refused(tmp_path):
         load_nli(str(tmp_path))
 
 
-def test_a_model_that_answers_is_no_judge(tmp_path):
+def test_a_generative_model_is_refused_as_a_judge(tmp_path):
     save_tiny(tmp_path)
     with pytest.raises(UnsupportedModel, match="LlamaForCausalLM: a model ending in ForSequenceClassification"):
         load_similarity(str(tmp_path))
@@ -173,7 +173,7 @@ def test_code_of_the_model_is_never_run(tmp_path):
 def test_no_folder_no_device_no_network(saved, monkeypatch):
     with pytest.raises(ModelNotFound, match=r"Folder .* not found"):
         load_nli("/no/such/folder")
-    with pytest.raises(InvalidInput, match="no device 'abacus'"):
+    with pytest.raises(InvalidInput, match="Device 'abacus' is not available"):
         load_nli(str(saved[0]), device="abacus")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused

@@ -9,7 +9,7 @@ from rauq.methods.pair_scorers.judges import Judges
 from tests.rauq.methods.pair_scorers.classifiers import save_classifier
 
 
-def test_without_names_no_judge_is_at_hand():
+def test_without_names_no_judge_is_loaded():
     assert rauq.load_judges() == Judges()
 
 

@@ -1,4 +1,4 @@
-"""Keywords of a spaCy model that is made here: where they stand, which count, and what is said without one."""
+"""Keywords of a spaCy model that is made here: their positions, which words count, and the error without a model."""
 
 import sys
 
@@ -55,7 +55,7 @@ def test_the_types_are_those_of_ontonotes():
     assert len(ENTITIES) == 18
 
 
-def test_a_model_that_is_not_there_is_said_with_what_to_install(tmp_path):
+def test_the_error_for_a_missing_model_says_what_to_install(tmp_path):
     for name in ("en_core_web_sm", "json", str(tmp_path / "none")):  # json is a package, and no model
         with pytest.raises(ModelNotFound, match=r"nor a folder\. python -m spacy download en"):
             load_tagger(name)
@@ -70,7 +70,7 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path, folder):
         load_tagger(str(tmp_path))
 
 
-def test_a_model_that_tags_nothing_is_refused(tmp_path):
+def test_a_model_without_tags_is_refused(tmp_path):
     spacy.blank("en").to_disk(tmp_path)
     with pytest.raises(UnsupportedModel, match="assigns no tags"):
         load_tagger(str(tmp_path))

@@ -1,4 +1,4 @@
-"""What is tolerated of a captured weight: never less than rounding does, and little more."""
+"""The tolerance of a captured weight: at least the rounding error, and little more."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from rauq.capture.band import band
+from rauq.capture.recompute import FLOOR, MOST, Call, nearest, recomputed
 from rauq.capture.tap import Keys, Pending, Rows
-from rauq.capture.witness import FLOOR, MOST, Call, nearest, recomputed
 
 HEADS, KEY_HEADS, KEYS = 4, 2, 40
 
@@ -97,7 +97,7 @@ class WithoutFloat64(torch.Tensor):
         return result
 
 
-def test_a_device_without_float64_is_witnessed_on_the_cpu():
+def test_a_device_without_float64_is_recomputed_on_the_cpu():
     call = made(scores=10, width=16, dtype=torch.float32, options={"s_aux": torch.zeros(HEADS)})
     there = {name: getattr(call, name).as_subclass(WithoutFloat64) for name in ("query", "key", "mask")}
     with pytest.raises(TypeError):

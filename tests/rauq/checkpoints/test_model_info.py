@@ -1,4 +1,4 @@
-"""A model is known before its weights are read, and is what was said of it once they are."""
+"""What is known about a model before its weights are read still holds once they are."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def folder(saved, tmp_path):
-    """A copy that a test may spoil."""
+    """A copy that a test may change."""
     return shutil.copytree(saved, tmp_path / "model")
 
 
@@ -51,29 +51,29 @@ def configure(folder, **settings):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES[::4], ids=str)
-def test_what_is_said_of_a_model_is_so_once_it_is_loaded(tmp_path, architecture):
+def test_the_facts_about_a_model_hold_once_it_is_loaded(tmp_path, architecture):
     folder = save(tmp_path, architecture)
-    candidate, lm = inspect_model(folder), load_model(folder)
-    assert (candidate.name, candidate.kind, candidate.dtype) == (lm.name, lm.kind, lm.dtype)
-    assert (candidate.num_layers, candidate.num_heads) == (lm.num_layers, lm.num_heads)
-    assert candidate.device == str(lm.device)
-    assert candidate.architecture == type(lm.model).__name__
+    info, lm = inspect_model(folder), load_model(folder)
+    assert (info.name, info.kind, info.dtype) == (lm.name, lm.kind, lm.dtype)
+    assert (info.num_layers, info.num_heads) == (lm.num_layers, lm.num_heads)
+    assert info.device == str(lm.device)
+    assert info.architecture == type(lm.model).__name__
     weights = list(lm.model.parameters())
-    assert candidate.parameters == sum(tensor.numel() for tensor in weights)
-    assert candidate.bytes_needed == sum(tensor.nbytes for tensor in weights)
+    assert info.parameters == sum(tensor.numel() for tensor in weights)
+    assert info.bytes_needed == sum(tensor.nbytes for tensor in weights)
 
 
 def test_counts_are_those_of_the_architecture(saved):
-    candidate = rauq.inspect_model(saved, device="cpu")
-    assert (candidate.architecture, candidate.parameters) == ("LlamaForCausalLM", PARAMETERS)
-    assert (candidate.dtype, candidate.bytes_needed) == ("float32", 4 * PARAMETERS)
+    info = rauq.inspect_model(saved, device="cpu")
+    assert (info.architecture, info.parameters) == ("LlamaForCausalLM", PARAMETERS)
+    assert (info.dtype, info.bytes_needed) == ("float32", 4 * PARAMETERS)
     assert rauq.inspect_model(saved, dtype="float16").bytes_needed == 2 * PARAMETERS
-    assert isinstance(candidate, rauq.ModelInfo)
+    assert isinstance(info, rauq.ModelInfo)
 
 
 def test_the_embedded_model_is_the_default():
-    candidate = inspect_model(device="cpu")
-    assert (candidate.name, candidate.kind, candidate.dtype) == ("atlas", "base", "float32")
+    info = inspect_model(device="cpu")
+    assert (info.name, info.kind, info.dtype) == ("atlas", "base", "float32")
     assert inspect_model(device="cpu", dtype="bfloat16").dtype == "float32"
 
 
@@ -95,22 +95,22 @@ def test_weights_are_not_read(folder):
     ],
 )
 def test_the_kind_comes_with_its_reason(tmp_path, name, template, choice, found):
-    candidate = inspect_model(save(tmp_path / name, named("llama"), template), kind=choice)
-    assert (candidate.kind, candidate.why_kind) == found
+    info = inspect_model(save(tmp_path / name, named("llama"), template), kind=choice)
+    assert (info.kind, info.why_kind) == found
 
 
 def test_packed_weights_have_no_known_size(folder):
     configure(folder, quantization_config={"quant_method": "mxfp4"})
-    candidate = inspect_model(folder)
-    assert (candidate.bytes_needed, candidate.fits) == (None, None)
+    info = inspect_model(folder)
+    assert (info.bytes_needed, info.fits) == (None, None)
 
 
 def test_it_fits_where_there_is_room(saved, free):
     needed = 4 * PARAMETERS
     for amount, fits in ((needed, True), (needed - 1, False), (None, None)):
         free(amount)
-        candidate = inspect_model(saved, device="cpu")
-        assert (candidate.bytes_free, candidate.fits) == (amount, fits)
+        info = inspect_model(saved, device="cpu")
+        assert (info.bytes_free, info.fits) == (amount, fits)
 
 
 def test_what_does_not_fit_is_refused_before_its_weights_are_read(folder, free):
@@ -139,7 +139,7 @@ def test_what_does_not_fit_is_refused_before_its_weights_are_read(folder, free):
         ),
     ],
 )
-def test_what_takes_less_is_said_where_it_is_known(saved, dtype, needed, free, says):
+def test_the_message_names_what_takes_less_memory_if_known(saved, dtype, needed, free, says):
     known = {"dtype": dtype, "bytes_needed": needed and int(needed), "bytes_free": int(free)}
     assert says in takes_less(replace(inspect_model(saved, device="cpu"), parameters=16 * 10**9, **known))
 
@@ -209,7 +209,7 @@ def test_an_encoder_decoder_is_refused_before(tmp_path):
         inspect_model(tmp_path)
 
 
-def test_choices_that_there_are_not_are_refused(saved):
+def test_unknown_choices_are_refused(saved):
     for options in ({"device": "gpu"}, {"dtype": "int8"}, {"kind": "chat"}):
         with pytest.raises(InvalidInput, match="choose"):
             inspect_model(saved, **options)

@@ -71,7 +71,8 @@ def misplaced(band: np.ndarray, matrices: Sequence[np.ndarray], noise: Sequence[
     The matrices (H, T, T) come from one pass without a cache, so the position of every row and column is known. Means
     are compared, since rounding changes single weights, and a misplaced key or row changes most of them. `noise` (L,)
     is the mean error of eager attention in the model's precision: in bfloat16 with scores of 500 it exceeds the
-    difference between positions. """
+    difference between positions.
+    """
     num_rows = band.shape[2]
     for layer, (captured, matrix) in enumerate(zip(band, matrices, strict=True)):
         first = matrix.shape[1] - num_rows
