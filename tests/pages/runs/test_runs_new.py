@@ -290,7 +290,7 @@ def test_no_method_is_no_run_and_all_that_need_no_download_are_chosen_at_once(ro
     for method in DEFAULT:
         page.checkbox(key=f"{METHOD}{method}").uncheck()
     page = start(page.run())
-    assert "name one or more" in said(page)
+    assert "name at least one" in said(page)
     assert not root.exists()
     page = start(page.button(key="no_download").click().run())
     assert not page.error
