@@ -63,7 +63,7 @@ def facts_in(run: Run, shard: Shard) -> list[np.ndarray]:
     facts = [np.array(heavy["fact"], dtype=bool) for heavy in _heavy_rows(run, shard, _FACT)]
     lengths = run.lengths[shard.start : shard.start + shard.size]
     if any(fact.shape != (length,) for fact, length in zip(facts, lengths, strict=True)):
-        raise _damaged(run, shard, "the tokens that carry the fact are not those of the table")
+        raise _damaged(run, shard, "its fact tokens differ from those of the table")
     return facts
 
 

@@ -124,7 +124,7 @@ def test_ranks_are_scipys(values):
 
 
 def test_a_quality_between_0_and_1_is_neither_correct_nor_incorrect():
-    with pytest.raises(InvalidInput, match=r"got 0\.25: put a threshold"):
+    with pytest.raises(InvalidInput, match=r"got 0\.25\. Apply a threshold"):
         roc_auc(np.arange(3), np.array([0, 1, 0.25]))
 
 

@@ -1,4 +1,4 @@
-"""Many sessions at once on one real server, two equal rounds: no errors, no mixed-up text, no growth, Stop works."""
+"""Many sessions on one real server, two equal rounds: no errors, no mixed-up text, no growth, and Stop works."""
 
 import os
 import re

@@ -60,7 +60,7 @@ def test_it_is_seeded_and_counts_what_it_leaves_out():
 
 def test_too_few_answers_have_no_share():
     got = calibrate(np.arange(LEAST - 1), np.arange(LEAST - 1) % 2)
-    assert got.reason == f"only {LEAST - 1} answers have a score and a known quality, and at least {LEAST} are needed"
+    assert got.reason == f"only {LEAST - 1} answers have a score and a known quality; at least {LEAST} are needed"
     assert all(math.isnan(number) for number in share_at(got, 1.0))
 
 
@@ -76,7 +76,7 @@ def test_a_score_is_read_between_and_beyond_those_that_occur():
 
 
 def test_a_quality_between_is_refused():
-    with pytest.raises(InvalidInput, match="put a threshold"):
+    with pytest.raises(InvalidInput, match="Apply a threshold"):
         calibrate(np.arange(30), np.linspace(0, 1, 30))
 
 

@@ -49,11 +49,11 @@ def test_the_control_draws_every_difference_that_is_defined():
     assert len(defined) == 12
     assert figure.layout.yaxis.ticktext[0] == "all · another answer's"
     assert figure.layout.yaxis.ticktext[4] == "&#36;b&#36; · another answer's"
-    assert figure.layout.xaxis.title.text == "PRR, real attention minus other"
+    assert figure.layout.xaxis.title.text == "PRR, real minus replaced attention"
 
 
 def test_a_control_without_differences_gives_the_reason():
     facts = np.zeros(BATCH.logprobs.shape, dtype=bool)
     nothing = control_groups(BATCH, TRUTH, NAMES, GROUPS, facts=facts, **HOW)
-    assert "which tokens carry the fact" in control_differences(nothing).layout.annotations[0].text
+    assert "the fact tokens of these answers are not known" in control_differences(nothing).layout.annotations[0].text
     assert control_differences([]).layout.annotations

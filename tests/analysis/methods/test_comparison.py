@@ -79,7 +79,7 @@ def test_too_few_answers_are_undefined_however_often_a_resample_draws_them():
     answers.loc[3:, "msp"] = np.nan
     found = compared(answers).of_group("all")[2]
     assert np.isnan([found.value, found.low, found.high]).all()
-    assert found.reason == "only 3 answers: too few for one to be rejected"
+    assert found.reason == "only 3 answers: too few for rejection"
 
 
 @pytest.mark.parametrize(("quality", "words"), [(0.9, "correct"), (0.4, "incorrect")])
@@ -121,5 +121,5 @@ def test_a_thousand_resamples_of_a_thousand_answers_take_well_under_two_seconds(
 
 
 def test_a_method_without_a_column_is_refused():
-    with pytest.raises(InvalidInput, match=r"have no sar; their columns are quality, group, rauq"):
+    with pytest.raises(InvalidInput, match=r"have no column sar; their columns are quality, group, rauq"):
         compared(made_up(), methods=("rauq", "sar"))

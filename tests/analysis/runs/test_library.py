@@ -97,7 +97,7 @@ def test_what_is_not_ours_is_not_deleted(finished, bundled):
     with pytest.raises(RunError, match="comes with the app"):
         delete_run(BUNDLED, root)
     (finished / "thesis.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"other files too, such as thesis.txt"):
+    with pytest.raises(RunError, match=r"other files, such as thesis.txt"):
         delete_run("run", root)
     assert (finished / MANIFEST).exists()
     assert (bundled / MANIFEST).exists()

@@ -201,7 +201,7 @@ def test_choices_are_written_into_the_url():
     next(group for group in page.get("button_group") if group.key == "answers_view").set_value("attention").run()
     next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("fact").run()
     assert page.query_params == {"run": "small", "view": "attention", "methods": "msp.rauq", "tokens": "fact"}
-    assert "on the tokens of the fact" in said(page)
+    assert "on the fact tokens" in said(page)
 
 
 @pytest.mark.usefixtures("small")

@@ -149,7 +149,7 @@ def test_a_killed_job_can_be_resumed(root):
     write_status(folder, Status(state="answering", total=3, saved=1))
     page = open_runs()
     assert badges(page) == [":orange-badge[interrupted]"]
-    assert "killed perhaps" in said(page)
+    assert "may have been killed" in said(page)
     assert page.button(key="resume_killed").label == "Resume"
 
 

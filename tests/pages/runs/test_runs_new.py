@@ -290,7 +290,7 @@ def test_a_run_needs_a_method_and_all_without_a_download_can_be_chosen_at_once(r
     for method in DEFAULT:
         page.checkbox(key=f"{METHOD}{method}").uncheck()
     page = start(page.run())
-    assert "name one or more" in said(page)
+    assert "name at least one" in said(page)
     assert not root.exists()
     page = start(page.button(key="no_download").click().run())
     assert not page.error

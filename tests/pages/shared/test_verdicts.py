@@ -88,7 +88,7 @@ def test_a_run_that_came_with_the_app_keeps_its_verdicts(open_app, monkeypatch, 
     page = open_app(run="small", number="4")
     assert not page.exception
     assert buttons(page) == {}
-    assert "comes with the app" in " ".join(caption.value for caption in page.caption)
+    assert "came with the app" in " ".join(caption.value for caption in page.caption)
 
 
 def test_a_failed_correction_is_reported(open_app, root):
