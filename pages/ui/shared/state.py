@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui.host import hosting
 from pages.ui.shared import answer_fields, answers, url_state
 from pages.ui.shared.errors import printable
-from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, WRONG, Asked
+from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, SETTINGS, WRONG, Asked
 from rauq.atlas import recorded as atla_recorded
 from rauq.atlas.recorded import Recorded
 from rauq.scoring.settings import Settings
@@ -159,21 +159,27 @@ def wrong_tokens(trace: Trace) -> tuple[int, ...]:
     return marked
 
 
-def settings(captured: url_state.Captured | None) -> Settings:
-    """The settings of the URL. What cannot be used is taken out of it, and the user is told."""
-    found, wrong = url_state.read_settings(st.query_params.to_dict())
-    if captured is not None:
-        found, unfit = url_state.fitted(found, captured)
-        wrong += unfit
-    if wrong:
-        notify(f"The link's {' and '.join(wrong)} cannot be used here: the paper's setting takes its place.")
-        _forget(*wrong)
+def settings(*captured: url_state.Captured, prefix: str = "") -> Settings:
+    """The settings of the URL, their names behind `prefix`, that all of `captured` can follow.
+
+    What cannot be used is taken out of the URL, and the user is told.
+    """
+    query = {name: st.query_params[prefix + name] for name in SETTINGS if prefix + name in st.query_params}
+    found, wrong = url_state.read_settings(query)
+    unfit = {name for one in captured for name in url_state.fitted(found, one).wrong}
+    if names := [name for name in SETTINGS if name in {*wrong, *unfit}]:
+        notify(f"The link's {' and '.join(names)} cannot be used here: the paper's setting takes its place.")
+        _forget(*(prefix + name for name in names))
+        return settings(*captured, prefix=prefix)  # heads may suit the layers that were asked for, and not the paper's
     return found
 
 
-def change_settings(chosen: Settings, kind: Kind) -> None:
-    """Write settings to the URL, leaving out what is the paper's for this kind of model anyway."""
-    url_state.update_url(url_state.written_settings(chosen, kind))
+def change_settings(chosen: Settings, *kinds: Kind, prefix: str = "") -> None:
+    """Write settings to the URL, leaving out what is the paper's for each of these kinds of model anyway."""
+    written: dict[str, str | None] = dict.fromkeys(SETTINGS)
+    for kind in kinds:
+        written |= {name: text for name, text in url_state.written_settings(chosen, kind).items() if text is not None}
+    url_state.update_url({prefix + name: text for name, text in written.items()})
 
 
 def bring_back_url() -> None:
