@@ -252,8 +252,8 @@ def test_a_model_without_attention_in_the_middle_can_be_scored_by_its_other_laye
     drawn(moved(page, "layers", layers), ends, settings)
 
 
-def test_layers_of_a_link_that_are_not_all_there_give_way_before_anything_is_drawn(trace, opened):
-    page = opened(trace, layers="2.99")
+def test_layers_of_a_link_that_are_not_all_there_give_way_before_anything_is_drawn(trace, open_app):
+    page = open_app(trace, layers="2.99")
     assert settings_of(page) == {}
     assert interpreted(page).count("layers cannot be used here") == 1
     drawn(page, trace, Settings())
