@@ -4,10 +4,10 @@ import streamlit as st
 
 from pages.ui.inspect import form as inspect_form
 from pages.ui.inspect.layout import PAGE, asking_stage, empty_stage, follow, show_answer
+from pages.ui.inspect.settings import settings_panel
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
-from pages.ui.shared.settings_form import settings_form
 from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, OF_RUN
 from rauq.errors import RauqError
 
@@ -32,7 +32,7 @@ else:
     for problem in filter(None, (refusal, damage)):
         show_error(problem)
     if shown:
-        show_answer(shown, state.settings(trace))
+        show_answer(shown, state.settings(shown.trace))
     elif asked := state.asked():
         asking_stage(asked, request, is_new=job is None)
     else:
@@ -44,7 +44,7 @@ with form:
     with count:
         inspect_form.last_count()
     inspect_form.run_buttons(request, live=at_work is not None)
-    settings_form(trace)
+    settings_panel(trace)
     inspect_form.open_form()
 state.tell_notices()
 url_state.remember(PAGE)

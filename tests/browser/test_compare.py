@@ -165,7 +165,7 @@ def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     open_compare(page, cold_server, query)
     expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("A common mistake (incorrect)")
     expect(page.locator(".lane.a .cell[aria-pressed=true]")).to_have_attribute("aria-label", re.compile("token 7:"))
-    expect(page.get_by_role("button", name="Scoring: changed")).to_be_visible()
+    expect(page.get_by_role("button", name="Scoring: custom")).to_be_visible()
     expect(page).to_have_url(f"{cold_server}/compare{query}")
 
 

@@ -15,11 +15,11 @@ from pages.ui.inspect import form
 from pages.ui.inspect.export_panel import take_away
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
+from pages.ui.inspect.settings import offer_probability
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.model_form import chosen_model, model_of
-from pages.ui.shared.settings_form import offer_probability
 from pages.ui.shared.state import Shown
 from pages.ui.shared.url_state import FROM, NUMBER, RUN, USUAL_TOKENS, Asked
 from pages.ui.shared.verdicts import verdict

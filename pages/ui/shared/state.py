@@ -159,13 +159,13 @@ def wrong_tokens(trace: Trace, name: str = WRONG, *, where: str = "this answer")
     return marked
 
 
-def settings(*captured: url_state.Captured | None, prefix: str = "") -> Settings:
-    """Return the settings in the URL. Unusable ones are removed from it, and the user is told.
+def settings(*captured: url_state.Captured, prefix: str = "") -> Settings:
+    """Return the settings in the URL that all of `captured` can follow. Unusable ones are removed; the user is told.
 
     `prefix` stands before their names in the URL.
     """
     found, wrong = url_state.read_settings(url_state.settings_in(st.query_params.to_dict(), prefix))
-    unfit = {name for one in captured if one is not None for name in url_state.fitted(found, one).wrong}
+    unfit = {name for one in captured for name in url_state.fitted(found, one).wrong}
     if names := [name for name in SETTINGS if name in {*wrong, *unfit}]:
         url_state.drop(*(prefix + name for name in names))
         notify(f"The link's {' and '.join(names)} cannot be used here; the paper's setting is used instead.")
@@ -173,9 +173,12 @@ def settings(*captured: url_state.Captured | None, prefix: str = "") -> Settings
     return found
 
 
-def change_settings(chosen: Settings, kind: Kind) -> None:
-    """Write settings to the URL, without those that equal the paper's for this kind of model."""
-    url_state.update_url(url_state.written_settings(chosen, kind))
+def change_settings(chosen: Settings, *kinds: Kind, prefix: str = "") -> None:
+    """Write settings to the URL, without those that equal the paper's for each of these kinds of model."""
+    written: dict[str, str | None] = dict.fromkeys(SETTINGS)
+    for kind in kinds:
+        written |= {name: text for name, text in url_state.written_settings(chosen, kind).items() if text is not None}
+    url_state.update_url({prefix + name: text for name, text in written.items()})
 
 
 def notify(text: str) -> None:

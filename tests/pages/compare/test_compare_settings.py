@@ -40,7 +40,7 @@ def test_b_can_have_its_own_settings_and_the_table_has_both():
     page.toggle(key="b_settings").set_value(True).run()
     assert page.query_params["b_alpha"] == "0.4"
     assert strips(page)["headline"].startswith("A and B are equally uncertain")
-    page = choose(unfold(page, "scoring"), "b_signal_field", "entropy")
+    page = choose(unfold(page, "scoring"), "settings_b_signal", "entropy")
     assert page.query_params == {"a": FIRST, "b": FIRST, "alpha": "0.4", "b_settings": "own", "b_signal": "entropy"}
     assert strips(page)["headline"].endswith("on different scales")
     assert "not comparable: their signals and alphas differ" in interpreted(page)
@@ -51,12 +51,12 @@ def test_b_can_have_its_own_settings_and_the_table_has_both():
 
 
 def test_another_alignment_and_alpha_for_both():
-    page = choose(unfold(open_compare(), "scoring"), "alignment_field", "own")
-    unfold(page, "scoring").select_slider(key="alpha_field").set_value("0.75").run()
+    page = choose(unfold(open_compare(), "scoring"), "settings_alignment", "own")
+    unfold(page, "scoring").select_slider(key="settings_alpha").set_value(0.75).run()
     assert page.query_params == {"alignment": "own", "alpha": "0.75"}
     a = rauq.score(of(FIRST), Settings(alignment="own", alpha=0.75)).uncertainty
     assert strips(page)["sides"][0]["uncertainty"] == f"{a:.2f}"
-    page = choose(unfold(page, "scoring"), "signal_field", "entropy")
+    page = choose(unfold(page, "scoring"), "settings_signal", "entropy")
     assert page.query_params == {"alignment": "own", "signal": "entropy"}
 
 
@@ -90,30 +90,60 @@ def test_every_other_setting_can_be_chosen_for_both():
     page = unfold(open_compare(), "scoring", "more_settings")
     chosen = {"layers": "all", "heads": "mean", "token_aggregation": "median", "layer_aggregation": "mean"}
     for name, value in chosen.items():
-        page = unfold(choose(page, f"{name}_field", value), "scoring", "more_settings")
-    page.selectbox(key="update_field").set_value("no_attention").run()
+        page = unfold(choose(page, f"settings_{name}", value), "scoring", "more_settings")
+    page.selectbox(key="settings_update").set_value("no_attention").run()
     assert not page.exception
     assert page.query_params == chosen | {"update": "no_attention"}
     expected = rauq.score(of(FIRST), Settings(update="no_attention", **chosen)).uncertainty
     assert strips(page)["sides"][0]["uncertainty"] == f"{expected:.2f}".replace("-", "−")
-    unfold(page, "scoring", "more_settings").selectbox(key="update_field").set_value("rauq").run()
+    unfold(page, "scoring", "more_settings").selectbox(key="settings_update").set_value("rauq").run()
     assert page.query_params == chosen
 
 
 def test_b_can_have_other_layers_and_heads_of_its_own():
     page = unfold(open_compare(a=FIRST, b=FIRST, b_settings="own"), "scoring", "b_more_settings")
-    page = unfold(choose(page, "b_layers_field", "all"), "scoring", "b_more_settings")
-    page = choose(page, "b_heads_field", "top5")
+    page = unfold(choose(page, "settings_b_layers", "all"), "scoring", "b_more_settings")
+    page = choose(page, "settings_b_heads", "top5")
     assert page.query_params == {"a": FIRST, "b": FIRST, "b_settings": "own", "b_layers": "all", "b_heads": "top5"}
     a, b = (rauq.score(of(FIRST), Settings(**more)).uncertainty for more in ({}, {"layers": "all", "heads": "top5"}))
     assert [side["uncertainty"] for side in strips(page)["sides"]] == [f"{a:.2f}", f"{b:.2f}"]
 
 
-def test_layers_that_only_a_link_can_choose_stand_among_the_choices():
-    page = unfold(open_compare(layers="4.5", alpha="0.33"), "scoring", "more_settings")
+def test_layers_heads_and_alpha_of_a_link_are_what_the_fields_say():
+    page = unfold(open_compare(layers="4.5", heads="4-1.5-0", alpha="0.33"), "scoring", "more_settings")
     assert not page.exception
-    assert next(group for group in page.get("button_group") if group.key == "layers_field").value == "4.5"
-    assert page.select_slider(key="alpha_field").value == "0.33"
+    said = {group.key: group.value for group in page.get("button_group")}
+    assert (said["settings_layers"], said["settings_heads"]) == ("range", "fixed")
+    assert page.slider(key="settings_range").value == (4, 5)
+    assert "layer 4: head 1, layer 5: head 0" in interpreted(page)
+    assert page.select_slider(key="settings_alpha").value == 0.33
+
+
+def test_layers_and_heads_can_be_named_for_both():
+    page = choose(unfold(open_compare(), "scoring", "more_settings"), "settings_layers", "range")
+    page = unfold(page, "scoring", "more_settings").slider(key="settings_range").set_value((4, 5)).run()
+    page = choose(unfold(page, "scoring", "more_settings"), "settings_heads", "fixed")
+    assert not page.exception
+    score = rauq.score(of(FIRST), Settings(layers=(4, 5)))
+    heads = ".".join(f"{layer}-{head}" for layer, head in zip(score.layers, score.heads, strict=True))
+    assert page.query_params == {"layers": "4.5", "heads": heads}
+    expected = rauq.score(of(BESIDE), Settings(layers=(4, 5), heads=tuple(zip((4, 5), score.heads, strict=True))))
+    assert strips(page)["sides"][1]["uncertainty"] == f"{expected.uncertainty:.2f}".replace("-", "−")
+    assert "put_head" not in {button.key for button in page.button}  # this page selects no head
+
+
+def test_answers_of_two_kinds_are_offered_the_papers_signal_and_alpha_of_each():
+    page = unfold(open_compare(a=FIRST, b=kept(make_trace(kind="instruct", model="other"))), "scoring")
+    asked = dict(page.query_params)
+    signal = next(group for group in page.get("button_group") if group.key == "settings_signal")
+    assert (signal.value, page.select_slider(key="settings_alpha").value) == ("paper's", "paper's")
+    page = unfold(page.select_slider(key="settings_alpha").set_value(0.2).run(), "scoring")
+    assert page.query_params == asked | {"alpha": "0.2"}
+    page = unfold(choose(page, "settings_signal", "probability"), "scoring")
+    assert page.query_params == asked | {"signal": "probability"}
+    assert page.select_slider(key="settings_alpha").value == "paper's"
+    choose(page, "settings_signal", "paper's")
+    assert page.query_params == asked
 
 
 def test_layers_that_an_answer_lacks_are_corrected_and_reported_once():

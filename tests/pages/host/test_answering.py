@@ -78,7 +78,7 @@ def test_scoring_again_makes_no_forward_pass(open_app):
         page = finished(written(page, prompt=EXAMPLES[1].prompt).button(key="run").click().run())
         assert (generated := len(passes)) > 0
         before = views(page)["detail"]
-        page.slider(key="settings_alpha").set_value(0.9).run()
+        page.select_slider(key="settings_alpha").set_value(0.9).run()
         choose(page, "settings_signal", "entropy")
         choose(page, "settings_alignment", "own")
         assert not page.exception

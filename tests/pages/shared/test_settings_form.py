@@ -59,7 +59,7 @@ def opened(open_app):
 def moved(page, name, value):
     """The page after one control of the form was moved."""
     key = f"settings_{name}"
-    for control in (*page.slider, *page.selectbox):
+    for control in (*page.slider, *page.select_slider, *page.selectbox):
         if control.key == key:
             return control.set_value(value).run()
     return choose(page, key, value)
@@ -219,7 +219,9 @@ def test_every_control_together_and_back_to_the_papers(trace, opened, open_app):
         page = moved(page, name, value)
         field, becomes = ("layers", (1, 2, 3, 4)) if name in {"range", "layers"} else (name, value)
         settings = replace(settings, **{field: becomes})
-    controls = {control.key for control in (*page.slider, *page.selectbox, *page.get("button_group"))}
+    controls = {
+        control.key for control in (*page.slider, *page.select_slider, *page.selectbox, *page.get("button_group"))
+    }
     assert {key for key in controls if key.startswith("settings_")} == {f"settings_{name}" for name in changes}
     check(page, trace, settings, open_app)
     page = page.button(key="paper").click().run()
@@ -248,6 +250,13 @@ def test_a_model_without_attention_in_the_middle_can_be_scored_by_its_other_laye
     assert page.error[0].value == "This input cannot be used"
     assert not moved(page, "heads", "fixed").exception
     drawn(moved(page, "layers", layers), ends, settings)
+
+
+def test_layers_of_a_link_that_are_not_all_there_give_way_before_anything_is_drawn(trace, open_app):
+    page = open_app(trace, layers="2.99")
+    assert settings_of(page) == {}
+    assert interpreted(page).count("layers cannot be used here") == 1
+    drawn(page, trace, Settings())
 
 
 def test_heads_of_an_alignment_that_was_not_captured_cannot_be_fixed_and_nothing_breaks(opened):

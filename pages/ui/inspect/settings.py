@@ -1,0 +1,45 @@
+"""The sidebar's lower part: how the answer is scored, and the way back to the paper's setting."""
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.shared import selection, state
+from pages.ui.shared.settings_form import SettingsForm, change_signal, settings_form
+from rauq.scoring.report import was_given
+from rauq.scoring.settings import Settings, is_paper_setting
+from rauq.trace.trace import Trace
+
+
+def settings_panel(trace: Trace | None) -> None:
+    """What changes the settings of the URL."""
+    form = _form(*([trace] if trace else []))
+    st.header("Scoring", anchor=False)
+    settings_form(form)
+    _badge(form)
+
+
+def offer_probability(trace: Trace, settings: Settings) -> None:
+    """A line and a button where an answer that was given is scored by a signal that does not depend on its tokens."""
+    if settings.signal != "entropy" or not was_given(trace):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        reason = "Entropy does not depend on which token was given; the probability signal does."
+        st.caption(reason, width="content")
+        options: dict[str, Any] = {"key": "by_probability", "type": "tertiary", "on_click": change_signal}
+        st.button("Score by probability", args=(_form(trace), "probability"), **options)
+
+
+def _form(*traces: Trace) -> SettingsForm:
+    selected = partial(selection.chosen, *traces) if traces else None
+    read = partial(state.settings, *traces)
+    return SettingsForm(answers=traces, read=read, write=state.change_settings, selected=selected)
+
+
+def _badge(form: SettingsForm) -> None:
+    papers = is_paper_setting(form.read(), *form.kinds)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge("the paper's setting" if papers else "not the paper's setting", color="gray" if papers else "orange")
+        options: dict[str, Any] = {"key": "paper", "on_click": form.change, "type": "tertiary"}
+        st.button("Reset to paper's setting", args=(Settings(),), disabled=papers, **options)
