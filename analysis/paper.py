@@ -73,6 +73,11 @@ class Published:
     topic: str
 
     @property
+    def ref(self) -> str:
+        """What identifies it, in a URL for example."""
+        return f"{self.table}.{self.model}"
+
+    @property
     def title(self) -> str:
         """What it shows, for a reader: that it is published is always said."""
         return f"Published {METRICS[self.metric]}, {self.model}: {self.topic}"
@@ -110,6 +115,11 @@ def published_tables() -> tuple[Published, ...]:
         for table, kind, topic in _TABLES
         for row in known[(known["table"] == table) & (known["model"] != _OVER_MODELS)].itertuples()
     )
+
+
+def published_ref(text: str) -> str | None:
+    """`text` if it is the `ref` of a published table, else None."""
+    return text if any(text == one.ref for one in published_tables()) else None
 
 
 def published(table: str, model: str) -> pd.DataFrame:

@@ -21,7 +21,6 @@ from analysis.stats import METRICS, Estimate, in_words
 from pages.ui.evidence.query import PAGE, Asked
 from pages.ui.evidence.records import headline
 from pages.ui.host import cache, runs
-from pages.ui.methods.query import ref
 from pages.ui.shared import run_filters
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_page import key_of, open_run, put
@@ -93,7 +92,7 @@ _PARTS = ("metric", "model", "topic")
 def paper_tables(asked: Asked, kept: Mapping[str, Record]) -> None:
     """One table of the paper, chosen by metric, model and topic, with a run beside it on demand."""
     at_hand = published_tables()
-    one = next((table for table in at_hand if ref(table) == asked.published), at_hand[0])
+    one = next((table for table in at_hand if table.ref == asked.published), at_hand[0])
     _pickers(at_hand, one, asked.run)
     beside = None if asked.run is None else beside_paper(asked.run, one)
     headline(one.title)
@@ -132,7 +131,7 @@ def _choose(changed: str) -> None:
     wanted = {part: st.session_state[key_of(f"published_{part}")] for part in _PARTS}
     order = (changed, *(part for part in _PARTS if part != changed))
     found = max(published_tables(), key=lambda one: [getattr(one, part) == wanted[part] for part in order])
-    update_url({PUBLISHED: ref(found)})
+    update_url({PUBLISHED: found.ref})
 
 
 def _choose_run() -> None:

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, get_args
 import streamlit as st
 
 from analysis.evidence.record import SUBJECTS
+from analysis.paper import published_ref
 from pages.ui.host import runs
-from pages.ui.methods.query import PaperTable
 from pages.ui.shared import run_filters, url_state
 from pages.ui.shared.url_state import Codec, one_of
 
@@ -22,7 +22,7 @@ class Asked:
 
     view: Annotated[View, one_of(get_args(View))] = "models"
     table: Annotated[str | None, one_of(subject.id for subject in SUBJECTS)] = None
-    published: PaperTable = None
+    published: Annotated[str | None, Codec(published_ref)] = None
     run: Annotated[str | None, Codec(lambda text: text if text in runs.names() else None)] = None
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 from analysis.methods.ablations import ablations
 from analysis.methods.attention_permutation import TokensScored
 from analysis.methods.comparison import Metric
-from analysis.paper import Published, published_tables
+from analysis.paper import published_ref
 from analysis.runs.opened import Run
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import FILTERS, Filters, groups, marks_facts
@@ -18,20 +18,8 @@ View = Literal["ranking", "rejection", "alpha", "ablations", "attention", "score
 OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 
-def ref(one: Published) -> str:
-    """A table of the paper as it stands in a URL."""
-    return f"{one.table}.{one.model}"
-
-
-def _read_ref(text: str) -> str | None:
-    return text if text in map(ref, published_tables()) else None
-
-
 def _read_methods(text: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(text.split("."))) if text else None
-
-
-PaperTable = Annotated[str | None, Codec(_read_ref)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +35,7 @@ class Asked(Filters):
     method: Name = None
     methods: Annotated[tuple[str, ...] | None, Codec(_read_methods)] = None
     table: Name = None
-    published: PaperTable = None
+    published: Annotated[str | None, Codec(published_ref)] = None
     tokens: Annotated[TokensScored, one_of(get_args(TokensScored))] = "all"
     signal: Annotated[Signal | None, one_of(get_args(Signal))] = None
     alignment: Annotated[Alignment, one_of(get_args(Alignment))] = "predicting"

@@ -37,7 +37,6 @@ from analysis.runs.timings import Cost
 from analysis.stats import estimate, prr, roc_auc
 from pages.ui.host import cache
 from pages.ui.methods.controls import Chosen
-from pages.ui.methods.query import ref
 from pages.ui.shared import url_state
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import chart, clickable, key_of, openable, put, save, sentence, write
@@ -50,7 +49,7 @@ _OURS = "RAUQ"
 
 def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
     """Draw the choice among the paper's tables, none by default, and the chosen table."""
-    at_hand = {ref(one): one for one in tables if one.metric == chosen.asked.metric}
+    at_hand = {one.ref: one for one in tables if one.metric == chosen.asked.metric}
     if not at_hand:
         return
     wanted = chosen.asked.published if chosen.asked.published in at_hand else _NONE

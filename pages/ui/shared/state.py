@@ -48,7 +48,8 @@ def current() -> Shown | None:
         TraceFileError: a recorded file is damaged.
         RunError: the answer is one of a run that cannot be read.
     """
-    _take_over_finished_job()
+    if (finished := _finished()) is not None:
+        return finished
     if RUN in st.query_params:
         if (found := answers.find_in_run(st.query_params[RUN], st.query_params.get(NUMBER, ""))) is not None:
             return _in_form(Shown(name=found.ref, trace=found.trace, note=found.note))
@@ -118,14 +119,19 @@ def _model(wanted: Asked) -> dict[str, str]:
     return {MODEL: OTHER if other else ATLAS, KIND: wanted.kind or AUTO} | other
 
 
-def show(trace: Trace) -> None:
-    """Show a new answer. The selection is cleared unless a link asked for this answer and that selection."""
+def show(trace: Trace) -> Shown:
+    """Show a new answer, and name it in the URL, where a reload finds it.
+
+    The selection is cleared unless a link asked for this answer and that selection.
+    """
     link = url_state.read_asked(st.query_params.to_dict())
     stays = link is not None and (link.prompt, link.context) == (trace.prompt, trace.messages[:-1])
     name = answers.keep(trace)
     gone = (EXAMPLE, *OF_RUN, *ASKS, *(() if stays else (*SELECTED, WRONG)))
     url_state.write(dict.fromkeys(gone, None) | {KEPT: name})
-    st.session_state[_IN_FORM] = f"{KEPT}:{name}"  # or newer: the form led to this answer
+    shown = Shown(name=f"{KEPT}:{name}", trace=trace)
+    st.session_state[_IN_FORM] = shown.name  # or newer: the form led to this answer
+    return shown
 
 
 def open_recorded(recorded: Recorded) -> None:
@@ -192,11 +198,14 @@ def tell_notices() -> None:
         st.toast(text)
 
 
-def _take_over_finished_job() -> None:
+def _finished() -> Shown | None:
+    """Return the answer of a job that has just ended."""
     job = st.session_state.get(JOB)
-    if job is not None and job.trace is not None:
-        show(job.trace)
-        del st.session_state[JOB]  # last: if this script run is interrupted before, the next one takes the answer
+    if job is None or job.trace is None:
+        return None
+    shown = show(job.trace)
+    del st.session_state[JOB]  # last: if this script run is interrupted before, the next one takes the answer
+    return shown
 
 
 def _recorded() -> Shown | None:
