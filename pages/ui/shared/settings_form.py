@@ -72,7 +72,7 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
         HEADS: _Field(
             "Heads",
             (*get_args(HeadRule), FIXED),
-            "Per layer: the head with the largest mean attention, the mean of all or the top five heads, or fixed heads.",
+            "Per layer: the head with the largest mean attention, the mean of all or the top five, or fixed heads.",
         ),
         UPDATE: _Field(
             "Update",
