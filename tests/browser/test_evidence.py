@@ -12,7 +12,7 @@ def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(pa
     expect(page).to_have_url(re.compile(r"/evidence\?view=check$"))
     page.get_by_role("button", name="Load model and check attention").focus()
     page.keyboard.press("Enter")
-    expect(headline).to_contain_text("The captured attention is the model's own: ")
+    expect(headline).to_contain_text("The captured attention equals the model's own: ")
     expect(page.locator(".st-key-answers_self_check .nsewdrag")).to_be_visible()
     expect(page.get_by_role("button", name="Check attention", exact=True)).to_be_enabled()
 

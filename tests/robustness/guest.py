@@ -16,7 +16,7 @@ ENDLESS = "{}. Once upon a time "  # answered with more than a hundred tokens
 PASTED = " In Peru.\n"
 FEWEST, MOST = 3, 10  # things done in one visit
 
-_STOPPED = "That did not work"  # what a job is called that was stopped before its first token; all else is logged
+_STOPPED = "Stopped"  # the title shown for a job that was stopped before its first token
 _WORD = re.compile(rb"Zq[a-z]{10}")
 _LETTERS = list("abcdefghijklmnoprstuvwxyz")
 
@@ -127,7 +127,7 @@ def _score_a_pasted_answer(visitor: Visitor, guest: Guest) -> float:
 
 def _change_alpha(visitor: Visitor, guest: Guest) -> float:
     visitor.open("inspect")
-    visitor.change(visitor.moved("settings_alpha", guest.random.integers(20) / 20))
+    visitor.change(visitor.chosen("settings_alpha", f"{guest.random.integers(20) / 20:g}"))
     return _settled(visitor)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.Common_pb2 import DoubleArray, StringArray
+from streamlit.proto.Common_pb2 import StringArray
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -71,12 +71,8 @@ class Visitor:
         return WidgetState(id=self.widgets[key], string_value=text)
 
     def chosen(self, key: str, *options: str) -> WidgetState:
-        """Options of a group, by what they say."""
+        """Options of a group, or a place on a slider of options, by what they say."""
         return WidgetState(id=self.widgets[key], string_array_value=StringArray(data=options))
-
-    def moved(self, key: str, number: float) -> WidgetState:
-        """A slider at another place."""
-        return WidgetState(id=self.widgets[key], double_array_value=DoubleArray(data=[number]))
 
     def settle(self, patience: float = PATIENCE) -> None:
         """Look until the page is drawn and nothing on it is followed any longer.

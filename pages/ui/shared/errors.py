@@ -14,6 +14,7 @@ from rauq.errors import (
     OutOfMemory,
     RauqError,
     RunError,
+    Stopped,
     TraceFileError,
     UnsupportedModel,
 )
@@ -30,6 +31,7 @@ _TITLES: Mapping[type[RauqError], str] = {
     OutOfMemory: "Not enough memory",
     DataSetNotFound: "Data set not found",
     MissingPackage: "A package is missing",
+    Stopped: "Stopped",
 }
 
 

@@ -113,7 +113,7 @@ def test_what_does_not_occur_is_not_counted():
     every = Counts(answers=10, correct=4, incorrect=1, between=3, undefined=2, filtered_out=1, failed=5)
     said = "n = 10 answers: 4 correct (quality above 0.9), 1 incorrect (below 0.1)"
     assert about_counts(every, Thresholds()) == (
-        f"{said}, 3 between, 2 without quality. Besides: 1 filtered out, 5 failed."
+        f"{said}, 3 between, 2 without quality. Not shown: 1 filtered out, 5 failed."
     )
     none = replace(every, between=0, undefined=0, filtered_out=0, failed=0)
     assert about_counts(none, Thresholds()) == f"{said}."
@@ -121,7 +121,7 @@ def test_what_does_not_occur_is_not_counted():
 
 def test_thresholds_are_named_where_they_leave_a_side_empty():
     one_sided = Counts(answers=40, correct=22, incorrect=0, between=18, undefined=0, filtered_out=0, failed=0)
-    assert "Other thresholds put" in about_counts(one_sided, Thresholds())
+    assert "Change the thresholds" in about_counts(one_sided, Thresholds())
     assert "Other thresholds" not in about_counts(one_sided, Thresholds(), can_move_thresholds=False)
     for other in ({"incorrect": 1}, {"between": 0}):
         assert "Other thresholds" not in about_counts(replace(one_sided, **other), Thresholds())

@@ -39,11 +39,11 @@ def test_a_model_that_is_fed_step_by_step_has_no_eager_attention_beside_it():
 def test_weights_at_other_positions_are_said():
     captured = check_differences(Check((0,), (float("inf"),), (2e-2,), (0.0,))).data[-1]
     assert (captured.y, captured.marker.symbol) == ((1.0,), ("x",))
-    assert "other positions" in captured.text[0]
+    assert "at the wrong positions" in captured.text[0]
 
 
 def test_without_layers_the_figure_says_so():
-    assert "no layer with attention" in check_differences(Check((), (), (), ())).layout.annotations[0].text
+    assert "no attention layer" in check_differences(Check((), (), (), ())).layout.annotations[0].text
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -67,7 +67,7 @@ def test_every_tool_is_drawn_where_it_was_measured_and_named_once(panels, dark):
 def test_a_measure_that_is_missing_leaves_the_other(panels):
     assert len(costs_by_length(panels[:1]).data) == 2
     empty = costs_by_length([Panel("time", "times", ())])
-    assert "neither time nor memory of a peer was measured" in empty.layout.annotations[0].text
+    assert "neither time nor memory of other tools was measured" in empty.layout.annotations[0].text
 
 
 def test_every_row_stands_beside_its_tolerance_and_one_beyond_it_stands_out():

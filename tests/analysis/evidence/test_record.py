@@ -39,7 +39,7 @@ def test_a_later_record_takes_the_place_of_the_one_before(folder):
 
 
 def test_a_row_that_lacks_a_cell_is_refused():
-    with pytest.raises(InvalidInput, match="2 columns, but a row of 1 cells"):
+    with pytest.raises(InvalidInput, match="2 columns, but a row has 1 cells"):
         make_record(rows=((1,),))
 
 

@@ -180,7 +180,7 @@ def test_a_link_out_of_range_is_corrected_with_a_notice(query, mended, said, ope
 
 def test_what_takes_the_place_of_layers_that_a_link_cannot_have_is_drawn_at_once(open_app, trace):
     page = open_app(trace, layers="2.99")
-    assert "layers cannot be used here: the paper's setting takes its place" in interpreted(page)
+    assert "layers cannot be used here; the paper's setting is used instead" in interpreted(page)
     assert views(page)["picked"] == views(open_app(trace))["picked"]
 
 
