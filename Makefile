@@ -6,11 +6,11 @@ RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
-# Browser tests wait about as long as they compute: three workers keep two cores busy.
+# Browser tests wait about as much as they compute: three workers keep two cores busy.
 WORKERS ?= 3
 BENCHMARKS := capture overhead memory growth scoring ablations sampling throughput runs page tab_memory dependencies
 
-# pip must not report newer versions of itself, nor stop to ask.
+# pip reports a newer pip as noise, and must never stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
@@ -23,17 +23,17 @@ help: ## List the targets
 
 setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned packages
 
-# Every run of a page is a thread. With one glibc arena per thread, up to 180 MiB of freed memory would not be reused, so
-# there are two arenas. Waiting threads of torch sleep: by default they spin, and on a busy machine loading the embedded
-# model then took ten times as long.
+# Every run of a page is a thread. With an arena of its own each would hold on to what it has freed, up to 180 MiB in
+# all, so glibc hands out two. Threads of torch that wait for work sleep: by default they spin, and where other programs
+# want the processor too, loading the embedded model then took ten times as long.
 app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE $(RUN) streamlit run app.py
 
-# Bytecode is kept even if the environment disables it: every worker, server and job would compile everything again.
+# Bytecode is kept even where the machine says otherwise: every worker, server and job would compile all of it again.
 test: setup chromium $(STAMPS)/smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text, faults, load
+robustness: setup chromium ## What is hard to break, in full: laws, spoilt inputs, hostile text, faults, load
 	OMP_NUM_THREADS=1 $(RUN) tests.robustness --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
 
 check: setup ## Formatting, lint, types, imports
@@ -46,7 +46,7 @@ format: setup ## Format, and fix what lint can fix
 	$(RUN) ruff format .
 	$(RUN) ruff check --fix .
 
-bench: setup chromium ## Run all measurements and keep the results
+bench: setup chromium ## Measure again what the project claims, and keep the figures
 	@missed=0; \
 	for module in $(BENCHMARKS:%=benchmarks.%) tests.exactness tests.agreement; do \
 		echo "make: python -m $$module"; \
@@ -54,13 +54,13 @@ bench: setup chromium ## Run all measurements and keep the results
 	done; \
 	$(RUN) benchmarks.readme; exit $$missed
 
-bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
+bench-peers: setup chromium $(PEERS)/stamp ## Beside lm-polygraph, plain transformers and BertViz, in an environment of their own
 	$(RUN) benchmarks.peers --record; missed=$$?; $(RUN) benchmarks.readme; exit $$missed
 
 atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation
 	$(RUN) training all
 
-chromium: ## Install Chromium for the browser tests, if missing
+chromium: ## Chromium for the browser tests, where it is missing
 	@sh .ci/chromium
 
 clean: ## Remove the virtual environment and caches
@@ -85,7 +85,7 @@ $(STAMPS)/training: training/requirements.txt $(STAMPS)/runtime
 	@$(RUN) pip install --quiet --requirement $<
 	@touch $@
 
-# A real model, for tests that a model of random weights would pass trivially.
+# A real model for the tests that random weights would pass.
 $(STAMPS)/smollm2: .ci/smollm2 $(STAMPS)/venv
 	@sh .ci/smollm2 $(VENV)/bin/python $(VENV)/models
 	@touch $@

@@ -21,7 +21,7 @@ def home() -> None:
 
 
 page = st.navigation([st.Page(home, title="RAUQ", default=True, visibility="hidden"), *PAGES.values()], position="top")
-configure(page.url_path or "inspect")  # the first page is Inspect
+configure(page.url_path or "inspect")  # the first page leads there
 st.session_state[SHELL] = True
 
 query = st.query_params.to_dict()

@@ -91,8 +91,8 @@ def outcomes(*, dark: bool) -> tuple[Look, Look]:
 
 
 def series() -> tuple[Look, Look]:
-    """The looks of the selected head's attention and of the mean over all heads."""
-    return Look("selected head", ATTENTION, "solid", "circle"), Look("mean over heads", QUIET, "dash", "square")
+    """The looks of the picked head's attention and of the mean over all heads."""
+    return Look("picked head", ATTENTION, "solid", "circle"), Look("mean over heads", QUIET, "dash", "square")
 
 
 def words_instead(reason: str, *, height: int, dark: bool) -> go.Figure:

@@ -1,4 +1,4 @@
-"""The numbers in the figures of the lesson, all of them computed from recorded generations.
+"""The numbers in the pictures of the lesson, all of them read or computed from recorded generations.
 
 Everything here is plain Python numbers and text, ready for JSON. Tokens, layers and heads count from 0.
 """
@@ -29,9 +29,9 @@ class Arc:
 
 @dataclass(frozen=True)
 class Look:
-    """The attention of one head: its arcs inside the answer, and N weights on the previous token (None for the first).
+    """How one head looks back: its arcs inside the answer, and its N weights on the token before (None for the first).
 
-    `offset` is the distance, in tokens, of its largest mean weight.
+    `offset` is how many tokens back it looks most on average.
     """
 
     layer: int
@@ -43,7 +43,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Picked:
-    """The selected head of one layer of the window, with its weights on the previous token, their mean, and u_l."""
+    """The head picked in one layer of the window, with its weights on the token before, their mean, and u_l."""
 
     layer: int
     head: int
@@ -54,7 +54,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """Inputs to the recurrence at the first tokens; `sure_attention` is the mean weight, used for r."""
+    """What the first tokens' confidence is made of; `sure_attention` is the mean weight that the sure model has."""
 
     alpha: float
     signal: tuple[float, ...]
@@ -64,7 +64,7 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class Scored:
-    """One answer as the figures need it; `invented` are the tokens of its wrong facts, `reference` is right."""
+    """One answer as the pictures need it; `invented` are the tokens of its wrong facts, `reference` is right."""
 
     prompt: str
     answer: str
@@ -96,7 +96,7 @@ class Puzzle:
 
 @dataclass(frozen=True)
 class Lesson:
-    """The data of the lesson's figures, most of them about one incorrect answer."""
+    """The pictures of the lesson, most of them about one wrong answer."""
 
     near: Look
     far: Look
@@ -109,7 +109,7 @@ class Lesson:
 
 
 def lesson(*, wrong: Trace, right: Trace, myth: Trace) -> Lesson:
-    """Compute the data from an incorrect answer, a correct one, and one that is incorrect and confident.
+    """Compute the pictures from a wrong answer, a right one, and one that is wrong and sure.
 
     Raises:
         RauqError: an answer that cannot be scored, or that is none to a held-out prompt.
@@ -128,7 +128,7 @@ def lesson(*, wrong: Trace, right: Trace, myth: Trace) -> Lesson:
 
 
 def puzzle(riddle: Riddle) -> Puzzle:
-    """The token of the largest collapse (RAUQ), and the least probable one.
+    """What RAUQ names is the token of the largest collapse; probability names the least probable one.
 
     Raises:
         RauqError: the answer's file is damaged.
@@ -149,7 +149,7 @@ def puzzle(riddle: Riddle) -> Puzzle:
 
 
 def look(trace: Trace, *, offset: int) -> Look:
-    """The head whose mean weight on the `offset`-th preceding token is the largest."""
+    """Of all heads, how the one looks back that gives the `offset`-th token before the largest mean weight."""
     means = np.nanmean(trace.previous_token_attention(offset=offset), axis=2)
     row, head = map(int, np.unravel_index(means.argmax(), means.shape))
     return Look(
@@ -214,9 +214,7 @@ def _recurrence(score: Score) -> Recurrence:
 
 def _decided(score: Score) -> int:
     if score.layer is None:
-        message = (
-            f"The score of this recording comes from no single layer: {score.reasons.uncertainty}. Record it again."
-        )
+        message = f"No layer decided the score of this recording: {score.reasons.uncertainty}. Record it again."
         raise rauq.TraceFileError(message)
     return score.layer
 

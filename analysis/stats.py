@@ -70,7 +70,7 @@ def rejection_curve(uncertainty: np.ndarray, quality: np.ndarray, *, max_rejecti
         InvalidInput: `max_rejection` is no share.
     """
     if not 0 < max_rejection <= 1:
-        message = f"The largest share to reject must be above 0 and at most 1; got {max_rejection:g}."
+        message = f"The largest share to reject lies above 0 and is at most 1; got {max_rejection:g}."
         raise InvalidInput(message)
     given = len(uncertainty)
     uncertainty, quality = defined(uncertainty, quality)
@@ -136,12 +136,12 @@ def prr(uncertainty: np.ndarray, quality: np.ndarray, *, max_rejection: float = 
 
 
 def roc_auc(uncertainty: np.ndarray, correct: np.ndarray) -> float:
-    """Probability that an incorrect answer is more uncertain than a correct one, a tie counting half.
+    """Chance that a wrong answer is more uncertain than a right one, a tie counting half.
 
-    `correct` (A,) is 1 or 0. nan where all answers are correct or all are incorrect.
+    `correct` (A,) is 1 or 0. nan where all answers are right or all are wrong.
 
     Raises:
-        InvalidInput: another number in `correct`, such as a quality without a threshold.
+        InvalidInput: another number in `correct`, such as a quality that no threshold was put to.
     """
     uncertainty, correct = defined(uncertainty, correct)
     check_correct(correct)
@@ -175,7 +175,7 @@ def check_correct(correct: np.ndarray) -> None:
     """
     others = correct[(correct != 0) & (correct != 1)]
     if len(others):
-        message = f"Correctness must be 1 or 0; got {others[0]:.6g}. Apply a threshold to the quality first."
+        message = f"Whether an answer is correct is 1 or 0, got {others[0]:.6g}: put a threshold to the quality first."
         raise InvalidInput(message)
 
 
@@ -394,10 +394,10 @@ def why_undefined(uncertainty: np.ndarray, quality: np.ndarray) -> str:
     if n < 2:
         return f"{n or 'no'} answer{'s' * (n == 0)} with both an uncertainty and a quality: at least 2 are needed"
     if is_constant(quality):
-        return f"all {n} answers have the same quality, {quality[0]:.3g}: ranking is undefined"
+        return f"all {n} answers have the same quality, {quality[0]:.3g}: nothing tells good from bad"
     if is_constant(uncertainty):
-        return f"all {n} answers have the same uncertainty, {uncertainty[0]:.3g}: ranking is undefined"
-    return f"only {n} answers: too few for rejection"
+        return f"all {n} answers have the same uncertainty, {uncertainty[0]:.3g}: it ranks nothing"
+    return f"only {n} answers: too few for one to be rejected"
 
 
 def in_words(found: Estimate) -> str:

@@ -54,7 +54,7 @@ class Cost(NamedTuple):
     def bounds(self) -> tuple[Bound, ...]:
         """What is promised at every length."""
         return (
-            at_most(f"{self.length} tokens, CPU time relative to plain generation", self.cpu, MOST_CPU),
+            at_most(f"{self.length} tokens, CPU time beside plain generation", self.cpu, MOST_CPU),
             at_most(f"{self.length} tokens, a step with the recorder", self.recorder, MOST_RECORDER),
         )
 
@@ -142,7 +142,7 @@ def finding(costs: Sequence[Cost]) -> str:
     """The largest of what it costs, over all lengths."""
     cpu, lengths = max(found.cpu.median for found in costs), f"{costs[0].length:,} to {costs[-1].length:,}"
     return (
-        f"Generating and scoring takes at most {cpu:.3f} times the CPU time of plain generation, at {lengths} prompt "
+        f"To generate and to score takes at most {cpu:.3f} times the CPU time of plain generation, at {lengths} prompt "
         "tokens."
     )
 
@@ -151,16 +151,16 @@ def recorded(costs: Sequence[Cost]) -> Record:
     """The table of all lengths."""
     return measured(
         "capture",
-        title="Overhead of capture and scoring",
+        title="Generated and scored, beside plain generation",
         about="Batch 1, 64 new tokens, one thread, a random model of Llama's shape (8 layers, hidden size 512): "
-        "generated with the attention captured and scored with RAUQ, relative to transformers alone. Medians of "
-        "interleaved pairs.",
+        "generated with the attention captured and scored with RAUQ, beside transformers alone. Medians of pairs in "
+        "turn.",
         command="python -m benchmarks.capture",
         columns=("prompt tokens", "plain CPU s", "CPU ratio", "low", "high", "pairs", "wall ratio", "recorder ratio"),
         rows=[found.cells for found in costs],
         bounds=[bound for found in costs for bound in found.bounds],
         finding=finding(costs),
-        notes=("Recorder ratio: CPU time of a decoding step with the recorder on, relative to one with it off.",),
+        notes=("Recorder ratio: CPU time of a decoding step with the recorder on, beside one with it off.",),
     )
 
 

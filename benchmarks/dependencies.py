@@ -33,7 +33,7 @@ def main() -> int:
     record = measured(
         "dependencies",
         title="Dependencies",
-        about="Every required package, in the version used for all numbers on this page.",
+        about="Every package that is asked for by name, in the version that all numbers here were made with.",
         command="python -m benchmarks.dependencies",
         columns=("package", "pinned", "installed", "licence", "asked for by"),
         rows=rows,
@@ -42,7 +42,7 @@ def main() -> int:
             Bound(text="What is installed is what is pinned", met=as_pinned == len(rows)),
         ],
         notes=[_HASHES, _AUDIT],
-        finding=f"{as_pinned} of {len(rows)} packages are installed in the pinned version.",
+        finding=f"{as_pinned} of {len(rows)} packages are installed in exactly the version that is pinned.",
         packages=(),
     )
     return finish(record, keep=options.record)

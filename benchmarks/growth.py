@@ -60,7 +60,7 @@ def recorded(lengths: list[int], medians: np.ndarray, *, band: Ratio, added: Rat
     ]
     return measured(
         "growth",
-        title="Growth of the added time with prompt length",
+        title="How what we add grows with the prompt",
         about="CPU time of all that is done besides the model's own steps, 64 new tokens, one thread, the random model "
         "of Llama's shape: statistics of the logits, band of attention, trace with score. Only the band knows how long "
         "the prompt is.",
@@ -69,9 +69,9 @@ def recorded(lengths: list[int], medians: np.ndarray, *, band: Ratio, added: Rat
         rows=rows,
         bounds=(
             at_most("exponent of the band in the prompt's length", band, MOST_EXPONENT),
-            at_most("exponent of all added time", added, MOST_EXPONENT),
+            at_most("exponent of all that is added", added, MOST_EXPONENT),
         ),
-        finding=f"The band's time grows with the prompt's length to the power of {band}, and all added time to the "
+        finding=f"The band's time grows with the prompt's length to the power of {band}, and all that is added to the "
         f"power of {added}.",
     )
 

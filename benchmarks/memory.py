@@ -31,7 +31,7 @@ WAYS = {"plain": plain, "ours": ours}
 _GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": str(2**20)}
 _HOW = (
     "Both are measured with MALLOC_MMAP_THRESHOLD_=1048576. Without it glibc keeps freed blocks by chance, and equal "
-    "runs of either differ by 100 MiB and more; the comparison with lm-polygraph is made without it."
+    "runs of either differ by 100 MiB and more; the table beside lm-polygraph is made without it."
 )
 
 
@@ -96,7 +96,7 @@ def recorded(found: Sequence[Peaks]) -> Record:
     most, lengths = max(one.extra for one in found), f"{found[0].length:,} to {found[-1].length:,}"
     return measured(
         "memory",
-        title="Memory of generating and scoring, relative to plain generation",
+        title="Memory of generating and scoring, beside plain generation",
         about="Batch 1, 64 new tokens, the random model of Llama's shape: peak resident memory above the loaded model, "
         f"medians of {RUNS} processes; low and high are the least and the most of ours.",
         command="python -m benchmarks.memory",
@@ -104,7 +104,7 @@ def recorded(found: Sequence[Peaks]) -> Record:
         rows=[one.cells for one in found],
         bounds=[one.bound for one in found],
         notes=(_HOW,),
-        finding=f"Generating and scoring takes at most {max(most, 0):.0f} MiB more memory than plain generation, at "
+        finding=f"To generate and to score takes at most {max(most, 0):.0f} MiB more memory than plain generation, at "
         f"{lengths} prompt tokens.",
     )
 

@@ -172,7 +172,7 @@ def table(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
     samples = run.manifest.request.samples
     return measured(
         "overhead",
-        title="Overhead of each method, one prompt at a time",
+        title="What each method costs, one prompt at a time",
         about=f"CPU time beyond plain generation, in percent of it, for {len(taken)} prompts of the run of "
         f"{run.answerer.name}, each asked by itself, as in the paper's table of runtimes. Last column: the same run in "
         "batches, by wall time, where answers share their passes and include the capture, and samples are drawn one "
@@ -204,9 +204,9 @@ def _bounds(taken: Sequence[Mapping[str, float]]) -> list[Bound]:
 
 def _notes(found: Mapping[str, Ratio]) -> list[str]:
     notes = [
-        "Plain generation: the same loop without capture. It also gives the token probabilities.",
-        "Medians over interleaved pairs. Each method is charged as if it ran alone.",
-        "The samples of one prompt are drawn together and share its prefill.",
+        "Plain generation: the same loop without capture. It gives the probabilities of the tokens too.",
+        "Medians over pairs in turn. Each method is charged as if it were the only one.",
+        "The samples of one prompt are drawn together, and share the pass over it.",
     ]
     widest = max(one.high - one.low for method, one in found.items() if "samples" not in METHODS[method].needs)
     if widest > QUIET:

@@ -1,4 +1,4 @@
-"""Response times of the page Inspect: times in Chromium, medians of ten.
+"""How fast the page Inspect feels: times in Chromium, medians of ten.
 
 First paints are measured against an empty Streamlit page, opened in turn with ours in a fresh browser each. Bounds:
 
@@ -245,7 +245,7 @@ def table(rows: Sequence[Row]) -> Record:
     strip = next(row for row in rows if row.name.startswith("token strip"))
     return measured(
         "page",
-        title="Response times of the page Inspect",
+        title="How fast the page Inspect feels",
         about="Seconds in Chromium from a click, a key or an address to the picture, with the embedded model and with "
         f"a trace of {LAYERS} layers x {HEADS} heads x {TOKENS} tokens; first paints beside an empty Streamlit page.",
         command="python -m benchmarks.page --record",
@@ -253,7 +253,7 @@ def table(rows: Sequence[Row]) -> Record:
         rows=[(row.name, *interval(row.found), row.most) for row in rows],
         bounds=[at_most(f"{row.name}, s", row.found, row.most) for row in rows if row.most > 0],
         notes=(f"Medians of {ROUNDS} rounds.",),
-        finding=f"The token strip appears {strip.found.median:.1f} s after an empty page does.",
+        finding=f"The token strip is there {strip.found.median:.1f} s after what an empty page takes.",
         packages=("streamlit", "playwright"),
     )
 

@@ -16,14 +16,14 @@ HEADLINES = ("capture", "overhead", "memory", "peers_time", "peers_memory", "sco
 INTRODUCTION = """\
 # What was measured
 
-Every number on this page comes from the command given with it, on the date and machine named below its table.
-`make bench` measures the project itself, `make bench-peers` compares it with other tools, and `make robustness` tests
-it with malformed inputs, load and faults. The tables are kept in `analysis/evidence/records`, which the page Evidence
-shows; `python -m benchmarks.readme` makes this page from them, and a test checks that nothing was edited by hand.
+Every figure on this page came out of the command beside it, on the day and the machine that stand below its table.
+`make bench` measures the project itself, `make bench-peers` sets it beside its peers, and `make robustness` tries to
+break it. Each keeps its tables in `analysis/evidence/records`, which the page Evidence shows and of which
+`python -m benchmarks.readme` makes this page; a test holds that nothing here is typed in.
 
-Times are CPU times of one thread unless a column says otherwise. Compared runs are interleaved in one process; a ratio
-is the median over the pairs, `low` and `high` are its 95 % interval, and a bound is missed if the whole interval lies
-beyond it.
+Times are CPU times of one thread where a column does not say otherwise. Two things that are compared take turns in one
+process; a ratio is the median over the pairs, `low` and `high` are its 95 % interval, and a bound is missed where the
+whole interval lies beyond it.
 """
 _FINDINGS = re.compile(r"(<!-- findings[^>]*-->\n).*?(<!-- end of findings -->)", re.DOTALL)
 

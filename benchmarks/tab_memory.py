@@ -1,4 +1,4 @@
-"""Memory and CPU of an open tab: growth over 200 interactions, and the processor time of an idle server.
+"""What an open tab costs: memory that it gains over 200 interactions, and the processor time of a server at rest.
 
 The server is started as `make app` starts it. The interactions are those of a reader of the page Inspect: tokens,
 cells, alpha, alignment, recorded examples and answers of the embedded model, and in between the other pages and back.
@@ -144,7 +144,7 @@ def table(found: list[Look], resting: float) -> Record:
     growth = last.memory - first.memory
     return measured(
         "tab_memory",
-        title="Memory and CPU of an open tab",
+        title="What an open tab costs",
         about=f"Memory of Chromium's renderer after garbage was collected, over interactions on the page Inspect: "
         "tokens, cells, alpha, alignment, recorded examples, answers of the embedded model, and the other pages and "
         f"back. Counted from {WARM_UP} interactions on, when every page was open once. The server is started as make "

@@ -136,19 +136,19 @@ def table(atlas: tuple[Ratio, Ratio], shape: tuple[Ratio, Ratio]) -> Record:
     )
     return measured(
         "throughput",
-        title="Speed of scoring a run, relative to plain generation",
+        title="Answers scored into a run, beside plain generation",
         about="How fast answers are generated in batches of 8 with their attention, judged, scored and saved: beside "
         "transformers alone in the same batches with as many steps, and beside the same one by one.",
         command="python -m benchmarks.throughput --record",
         columns=("model", "beside", "speed in batches, times", "low", "high", "pairs"),
         rows=[(model, other, *interval(speed), speed.pairs) for model, other, speed in found],
         bounds=(
-            at_least("embedded model, relative to plain generation", atlas[0], LEAST_ON_ATLAS),
-            at_least("embedded model, relative to one by one", atlas[1], LEAST_TIMES),
-            at_least("benchmark shape, relative to plain generation", shape[0], LEAST_ON_SHAPE),
+            at_least("embedded model, beside plain generation", atlas[0], LEAST_ON_ATLAS),
+            at_least("embedded model, beside one by one", atlas[1], LEAST_TIMES),
+            at_least("benchmark shape, beside plain generation", shape[0], LEAST_ON_SHAPE),
         ),
         notes=(f"CPU times of one thread. Benchmark shape: {PROMPT_TOKENS} prompt tokens, {NEW_TOKENS} new ones.",),
-        finding=f"Scoring a run reaches {shape[0].median:.2f} of the speed of plain generation on the benchmark "
+        finding=f"Scoring into a run reaches {shape[0].median:.2f} of the speed of plain generation on the benchmark "
         f"shape, and {atlas[0].median:.2f} on the embedded model.",
     )
 

@@ -1,4 +1,4 @@
-"""Answer sets: do attention heads separate correct from incorrect answers of a run? The paper's figures 2 and 3."""
+"""Answer sets: do attention heads tell the right answers of a run from the wrong ones? The paper's figures 2 and 3."""
 
 from pages.ui.answer_sets.controls import PAGE
 from pages.ui.answer_sets.layout import empty_stage, show_run

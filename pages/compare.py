@@ -1,18 +1,18 @@
-"""Compare: two answers side by side, or one answer and another continuation of it."""
+"""Compare: two answers side by side, or one answer and how else it could have gone on."""
 
 from pages.ui.compare import answers
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.form import pickers
 from pages.ui.compare.layout import empty_stage, follow, views
 from pages.ui.compare.settings import settings_of_both
-from pages.ui.shared import state, url_state
+from pages.ui.shared import state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
 from rauq.errors import RauqError
 
 
 def compare(a: Answer, b: Answer) -> None:
-    """Show the two answers, or, while another is being generated, A with the new one under it."""
+    """The two answers, or, while another is being made, A and how that one grows."""
     pickers(a, b)
     if error := answers.problem():
         show_error(error)
@@ -24,7 +24,7 @@ def compare(a: Answer, b: Answer) -> None:
         views((a, b), settings)
 
 
-require_shell(answers.PAGE)
+require_shell("compare")
 answers.bring_back_url()
 answers.collect()
 try:
@@ -36,4 +36,4 @@ try:
 except RauqError as error:
     show_error(error)
 state.tell_notices()
-url_state.remember(answers.PAGE)
+answers.remember_url()

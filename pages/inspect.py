@@ -1,21 +1,19 @@
-"""Inspect: at which token of an answer did confidence collapse, and which head shows it?"""
+"""Inspect: where in one answer did the model stop knowing, and which head shows it?"""
 
 import streamlit as st
 
 from pages.ui.inspect import form as inspect_form
-from pages.ui.inspect.layout import PAGE, asking_stage, empty_stage, follow, show_answer
-from pages.ui.shared import state, url_state
+from pages.ui.inspect.layout import asking_stage, empty_stage, follow, show_answer
+from pages.ui.shared import state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.settings_form import settings_form
-from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, OF_RUN
 from rauq.errors import RauqError
 
-require_shell(PAGE)
-url_state.bring_back(PAGE)
-url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
+require_shell("inspect")
+state.bring_back_url()
 job = st.session_state.get(state.JOB)
-at_work = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
+at_work = job if job is not None and job.live else None  # asked once: a job ending now is for the next run
 shown, damage = None, None
 try:
     shown = state.current()
@@ -23,9 +21,9 @@ except RauqError as error:
     damage = error
 trace = shown.trace if shown else None
 request = inspect_form.current_request()
-refusal = job.error if job is not None and job.request == request else None  # not an error that has been fixed since
+refusal = job.error if job is not None and job.request == request else None  # not one that was mended since
 
-form = st.sidebar.container()  # the answer is drawn before the form: users look for it first
+form = st.sidebar.container()  # the answer is drawn before the form is: it is what one looks for
 if at_work:
     follow(at_work)
 else:
@@ -47,7 +45,7 @@ with form:
     settings_form(trace)
     inspect_form.open_form()
 state.tell_notices()
-url_state.remember(PAGE)
+state.remember_url()
 if not at_work:
     with count:  # last, since it may load the model
         inspect_form.token_count(request, trace, told=refusal, may_load=shown is not None)

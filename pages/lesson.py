@@ -1,4 +1,4 @@
-"""Lesson: RAUQ in eight steps on recorded generations, then a game."""
+"""Lesson: RAUQ in eight steps on recorded generations, and a game."""
 
 from pages.ui.lesson import no_recordings, show_lesson
 from pages.ui.lesson.content import content

@@ -1,4 +1,4 @@
-"""Methods: does RAUQ rank the answers of a run better than other methods do, and which part of RAUQ matters?"""
+"""Methods: does RAUQ rank the answers of a run better than other methods do, and what of it does the ranking?"""
 
 from pages.ui.methods.controls import PAGE
 from pages.ui.methods.layout import empty_stage, show_run

@@ -1,18 +1,16 @@
-"""Runs: a model answers a data set in a process of its own; runs are watched, resumed, exported and imported."""
+"""Runs: a data set put to a model, answer by answer, in a process of its own; watched, gone on with, taken along."""
 
 from analysis.runs.library import list_runs
 from pages.ui.host.session_runs import runs_folder
 from pages.ui.runs import actions, query
 from pages.ui.runs.listing import empty_stage, head, run_list
 from pages.ui.runs.new_run import new_run
-from pages.ui.shared import state, url_state
+from pages.ui.shared import state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
-from pages.ui.shared.url_state import RUN, VIEW
 
-require_shell(query.PAGE)
-url_state.bring_back(query.PAGE)
-url_state.hold((RUN, VIEW))
+require_shell("runs")
+query.bring_back_url()
 if query.is_new():
     new_run()
 else:
@@ -25,4 +23,4 @@ else:
     else:
         empty_stage()
 state.tell_notices()
-url_state.remember(query.PAGE)
+query.remember_url()

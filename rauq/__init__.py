@@ -1,7 +1,7 @@
-"""RAUQ: the uncertainty of a model's answer, from its probabilities and one attention head per layer.
+"""RAUQ: how sure was a model of its answer, read from its probabilities and from one attention head a layer.
 
-`load_model` gives a model, the model gives a `Trace`, and `score` needs the trace alone. Modules that need torch
-are imported on first use, so scoring and reading traces do not load it.
+`load_model` gives a model, the model gives a `Trace`, and `score` needs the trace alone. What loads torch is imported
+at its first use, so that scoring and reading traces stay light.
 """
 
 from importlib import import_module

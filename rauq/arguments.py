@@ -1,4 +1,4 @@
-"""Checks of numbers and text from a caller, and the interface for cancelling."""
+"""What counts as a number where a caller may give anything, and how a caller cancels work that takes long."""
 
 from numbers import Real
 from typing import Protocol

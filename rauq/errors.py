@@ -1,4 +1,4 @@
-"""Every error that this package raises on purpose: each message says what was given, what is allowed, what to do."""
+"""Every error that this package raises on purpose: each message says what was got, what is allowed, what to do."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class UnsupportedModel(RauqError):
 
 
 class NonFiniteLogits(RauqError):
-    """The model produced NaN logits, or no finite logit at all."""
+    """The model put out nan or no finite logit at all."""
 
 
 class TraceFileError(RauqError):
@@ -36,11 +36,11 @@ class OutOfMemory(RauqError):
 
 
 class RunError(RauqError):
-    """A run of answers that cannot be read, written or resumed."""
+    """A run of answers that cannot be read, written or gone on with."""
 
 
 class DataSetNotFound(RauqError):
-    """No data set was found under that name."""
+    """No data set could be had under that name."""
 
 
 class MissingPackage(RauqError):

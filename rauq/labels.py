@@ -1,7 +1,7 @@
 """Tokens and text as a reader can see them: spaces, line breaks, control characters and fragments of characters.
 
-Text of models and users is data: shown like this, it cannot move the cursor, be invisible or change direction.
-Numbers are formatted here too.
+Text of models and users is data: drawn like this it cannot move a cursor, hide itself or turn its direction.
+Numbers for a reader are written here too.
 """
 
 import math
@@ -16,7 +16,7 @@ _UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
 
 
 class Part(NamedTuple):
-    """A run of a token's label: `mark` if it replaces a character that is not visible."""
+    """A run of a token's label: `mark` where it stands for something that has no shape of its own."""
 
     text: str
     mark: bool
@@ -60,7 +60,7 @@ def shortened(text: str, *, longest: int = 40) -> str:
 
 
 def number(value: float, *, places: int = 3) -> str:
-    """A number with a typographic minus, and none on a rounded zero; a dash if undefined."""
+    """A number with a minus that reads as one, and none on a rounded zero; a dash where it is undefined."""
     return "–" if math.isnan(value) else f"{value:z.{places}f}".replace("-", "−").replace("inf", "∞")
 
 

@@ -62,6 +62,6 @@ def test_keys_of_the_json_object_are_described():
 
 def test_every_dependency_is_explained():
     pinned = set(re.findall(r"^([\w-]+)==", text_of("requirements.txt"), re.MULTILINE))
-    section = text_of("README.md").partition("What each dependency is for")[2].partition("\n## ")[0]
+    section = text_of("README.md").partition("What each dependency earns")[2].partition("\n## ")[0]
     explained = {name for row in re.findall(r"^\| ([\w, -]+) \|", section, re.MULTILINE) for name in row.split(", ")}
     assert explained == pinned

@@ -11,9 +11,9 @@ from rauq.errors import InvalidInput
 class BestAndWorst:
     """The k best answers and the k worst: `rows` (2k,) are positions among all answers, the best first.
 
-    `attention` (2k, H), `quality` (2k,) and `picks` (2k,) belong to these rows. `head` has the largest mean
-    attention over them. `drawn`: a seeded draw broke ties in quality. `excluded` answers have no quality
-    or no attention. `reason` says why there are fewer rows than requested; `head` is None where there are none.
+    `attention` (2k, H), `quality` (2k,) and `picks` (2k,) are those of these rows. `head` has the largest mean
+    attention over them. `drawn`: answers of equal quality were left out by a draw. `excluded` answers have no quality
+    or no attention. `reason` says why there are fewer rows than asked for; `head` is None where there are none.
     """
 
     rows: np.ndarray
@@ -34,9 +34,9 @@ class BestAndWorst:
 def best_and_worst(
     attention: np.ndarray, quality: np.ndarray, picks: np.ndarray, *, k: int = 10, seed: int = 0
 ) -> BestAndWorst:
-    """Choose by quality (A,) alone; `attention` (A, H) are means of one layer, `picks` (A,) the heads selected there.
+    """Choose by quality (A,) alone; `attention` (A, H) are means of one layer, `picks` (A,) the heads picked there.
 
-    Ties are broken by a seeded draw. k shrinks until every best answer is better than every
+    Equal qualities are put in the order of a seeded draw. k shrinks until every best answer is better than every
     worst one.
 
     Raises:
@@ -63,7 +63,7 @@ def best_and_worst(
 
 
 def cuts_a_tie(ranked: np.ndarray, place: int) -> bool:
-    """Whether a cut of the ranking separates answers of equal value."""
+    """Whether answers of one value stand on both sides of a place in a ranking."""
     return 0 < place < len(ranked) and bool(ranked[place - 1] == ranked[place])
 
 

@@ -67,7 +67,7 @@ def share_at(calibration: Calibration, score: float) -> tuple[float, float, floa
 
 
 def percentile_of(uncertainties: np.ndarray, score: float) -> float:
-    """Return the percentage (0 to 100) of answers that are less uncertain than a score, equal ones counting half.
+    """Return the percent (0 to 100) of answers that are less uncertain than a score, equal ones counting half.
 
     nan where the score is nan or no answer has one.
     """
@@ -79,9 +79,9 @@ def percentile_of(uncertainties: np.ndarray, score: float) -> float:
 
 def _why_not(correct: np.ndarray) -> str:
     if len(correct) < LEAST:
-        return f"only {len(correct)} answers have a score and a known quality; at least {LEAST} are needed"
+        return f"only {len(correct)} answers have a score and a known quality, and at least {LEAST} are needed"
     if len(set(correct.tolist())) < 2:
-        return f"all {len(correct)} answers are {'correct' if correct[0] else 'incorrect'}"
+        return f"all {len(correct)} answers are {'correct' if correct[0] else 'incorrect'}, whatever their score"
     return ""
 
 

@@ -33,10 +33,10 @@ _GAP = 1.4  # rows between the best and the worst
 
 
 def best_and_worst_map(shown: BestAndWorst, texts: Sequence[str], *, dark: bool = False) -> go.Figure:
-    """Heatmap of the rows of `shown`, each labelled with its quality and its answer out of `texts` (2k,).
+    """Heatmap of the rows of `shown`, each named by its quality and its answer out of `texts` (2k,).
 
-    A ring marks the selected head of an answer, the dashed frame the head of the highest mean. An invisible square
-    over each cell can be clicked: its `customdata` is the answer's position in the run.
+    A ring marks the head that an answer picked, the dashed frame the head of the highest mean. Over each cell lies an
+    unseen square that can be clicked: its `customdata` is the answer's position in the run.
     """
     if shown.head is None:
         return words_instead(shown.reason, height=200, dark=dark)
@@ -72,7 +72,7 @@ def _cell_hover(value: str) -> str:
 
 
 def _rings(shown: BestAndWorst, heights: np.ndarray) -> list[go.Scatter]:
-    """Rings that are dark outside and light inside, so that they contrast with any cell."""
+    """Each ring is dark outside and light inside: one of the two contrasts with any cell."""
     picking = shown.picks >= 0
     return [
         go.Scatter(
@@ -84,12 +84,12 @@ def _rings(shown: BestAndWorst, heights: np.ndarray) -> list[go.Scatter]:
             hoverinfo="skip",
             showlegend=False,
         )
-        for colour, width, name in (("#10233f", 3.5, "edge"), ("#ffffff", 1.6, "selected head"))
+        for colour, width, name in (("#10233f", 3.5, "edge"), ("#ffffff", 1.6, "picked head"))
     ]
 
 
 def _squares(shown: BestAndWorst, heights: np.ndarray, hover: list[str]) -> go.Scatter:
-    """Invisible points that receive clicks, because heatmap cells cannot be selected in Streamlit."""
+    """What a click hits, since the cells of a heatmap answer none in Streamlit."""
     num_heads = shown.attention.shape[1]
     return go.Scatter(
         x=np.tile(np.arange(num_heads), len(heights)),
@@ -141,15 +141,15 @@ _PICKED_HEADS_MAP_HEIGHT = 400
 
 
 def picked_heads_map(picked: PickedHeads, *, dark: bool = False) -> go.Figure:
-    """Heatmap of the share of answers, in percent, in which a head is selected; a row adds up to 100."""
+    """Heatmap of the share of answers, in percent, that pick a head; a row adds up to 100."""
     if not picked.counts.any():
-        return words_instead("no head is selected, because no answer has two tokens", height=200, dark=dark)
+        return words_instead("no answer picks a head, since none has a second token", height=200, dark=dark)
     heat = cells(
         100 * picked.shares, title="% of answers", low=0, high=100, scale=attention_scale(dark=dark), dark=dark
     )
     heat.update(
         customdata=np.broadcast_to(np.asarray(picked.layers, dtype=np.int32)[:, None], picked.shares.shape),
-        hovertemplate="layer %{customdata} · head %{x}<br>selected in %{z:.1f} % of answers<extra></extra>",
+        hovertemplate="layer %{customdata} · head %{x}<br>picked by %{z:.1f} %<extra></extra>",
     )
     figure = go.Figure(heat)
     head_axis(figure, picked.shares.shape[1])
@@ -234,7 +234,7 @@ def _mark(figure: go.Figure, calibration: Calibration, score: float) -> None:
         mode="markers",
         marker={"size": 12, "symbol": "diamond", "color": UNCERTAINTY},
         name="this answer",
-        text=[f"this answer: uncertainty {number(score)}<br>correct at this score: {words}"],
+        text=[f"this answer: uncertainty {number(score)}<br>correct there: {words}"],
         hovertemplate="%{text}<extra></extra>",
     )
 

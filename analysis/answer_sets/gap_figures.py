@@ -40,11 +40,11 @@ def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool =
 
 
 def _reason(gaps: Gaps) -> str:
-    return next(filter(None, gaps.reasons), "there is no layer")
+    return next(filter(None, gaps.reasons), "there is no layer to look at")
 
 
 def _range(*differences: Intervals) -> list[float]:
-    """The range of all intervals with a margin, so that none ends at the edge."""
+    """Every interval with some air: one that ends at the edge looks cut off."""
     ends = np.concatenate([[0.0], *((own.value, own.low, own.high) for own in differences)], axis=None)
     low, high = np.nanmin(ends).item(), np.nanmax(ends).item()
     air = _AIR * ((high - low) or 1.0)
@@ -94,7 +94,7 @@ _MANY = 300  # points of a side: more are drawn small
 
 
 def gap_distributions(gaps: HeadGaps, column: int, *, dark: bool = False) -> go.Figure:
-    """Two panels, the selected head and the mean over heads: a box and a point for each answer of column `column`.
+    """Two panels, the picked head and the mean over heads: a box and a point for each answer of column `column`.
 
     Each panel has its own scale, from 0, and tells its difference. `customdata` of a point is the answer's position.
     """
@@ -162,7 +162,7 @@ _PARTS = ("lowerfence", "q1", "median", "q3", "upperfence")
 
 
 class _Panel(NamedTuple):
-    """Where a layer is drawn: the suffix of its axes, and its place in the figure."""
+    """Where a layer is drawn: the suffix of its axes, and its place on the paper."""
 
     axis: str
     x: tuple[float, float]
@@ -172,11 +172,11 @@ class _Panel(NamedTuple):
 def gap_grid(gaps: Gaps, layers: Sequence[int], *, dark: bool = False) -> go.Figure:
     """A panel for each layer, on a scale of its own, with a box of correct and one of incorrect answers.
 
-    Boxes hold the middle half of the answers, whiskers 90 %; the dashed line is the mean. The title is the difference
-    of the means, absolute and in percent, bold where its interval excludes 0.
+    Boxes hold the middle half of the answers, whiskers nine of ten, dashed is the mean. The title is the difference
+    of the means, absolute and in percent, bold where its interval leaves out 0.
     """
     if not (gaps.correct.count.any() or gaps.incorrect.count.any()):
-        return words_instead(next(filter(None, gaps.reasons), "there is no layer"), height=200, dark=dark)
+        return words_instead(next(filter(None, gaps.reasons), "there is no layer to look at"), height=200, dark=dark)
     num_rows = -(-len(layers) // _MOST_COLUMNS)
     height = num_rows * (_PANEL_HEIGHT + _TITLE_HEIGHT) - _TITLE_HEIGHT
     panels = _panels(len(layers), num_rows, height)

@@ -47,7 +47,7 @@ class HeadGaps:
 
 
 def head_gaps(means: np.ndarray, picks: np.ndarray, sides: Sides, *, resamples: int = 1000, seed: int = 0) -> HeadGaps:
-    """The gaps in each layer, out of the heads' mean attention `means` (A, L, H) and the selected heads `picks` (A, L).
+    """The gaps in each layer, out of the heads' mean attention `means` (A, L, H) and the picked heads `picks` (A, L).
 
     The picks are those of the whole answer, whichever tokens `means` are taken over, as RAUQ picks.
     """
@@ -113,7 +113,7 @@ def _percent(correct: np.ndarray, incorrect: np.ndarray) -> np.ndarray:
 def _reason(num_correct: int, num_incorrect: int, incorrect_mean: float) -> str:
     missing = [side for side, count in (("correct", num_correct), ("incorrect", num_incorrect)) if not count]
     if missing:
-        return f"no {' and no '.join(missing)} answer has attention here"
+        return f"no {' and no '.join(missing)} answer with attention here"
     if min(num_correct, num_incorrect) == 1:
-        return "one answer alone has no interval"
-    return "" if incorrect_mean else "the mean of incorrect answers is 0, so the percentage is undefined"
+        return "a side of one answer has no interval"
+    return "" if incorrect_mean else "incorrect answers have no attention, of which nothing is a percentage"

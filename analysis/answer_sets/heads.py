@@ -21,21 +21,21 @@ def pick(means: np.ndarray) -> np.ndarray:
 
 
 def of_picked(means: np.ndarray, picks: np.ndarray) -> np.ndarray:
-    """The mean of the selected head: `means` (..., H) at `picks` (...), nan where no head is selected."""
+    """The mean of the picked head: `means` (..., H) at `picks` (...), nan where no head was picked."""
     taken = np.take_along_axis(means, np.maximum(picks, 0)[..., None], axis=-1)[..., 0]
     return np.where(picks == NO_HEAD, np.nan, taken)
 
 
 @dataclass(frozen=True, eq=False)
 class PickedHeads:
-    """Share of answers in which each head is selected: `shares` (L, H), out of `counts` (L,) with one in the layer."""
+    """Share of the answers that pick each head: `shares` (L, H), out of `counts` (L,) that pick one in that layer."""
 
     layers: tuple[int, ...]
     counts: np.ndarray
     shares: np.ndarray
 
     def most_frequent(self, layer: int, *, most: int = 3) -> tuple[tuple[int, float], ...]:
-        """Selected heads of a layer with their shares, the most frequent first, the lowest among equals."""
+        """Heads of a layer with their shares, the most frequent first, the lowest among equals; none never picked."""
         shares = self.shares[self.layers.index(layer)]
         ranked = np.argsort(-shares, kind="stable")[:most]
         return tuple((int(head), float(shares[head])) for head in ranked if shares[head] > 0)
@@ -43,10 +43,10 @@ class PickedHeads:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Agreement:
-    """Whether the same heads are selected in G groups and L layers.
+    """Whether G groups pick the same heads in L layers.
 
-    `heads` (L,) are the most frequent of all answers, -1 in a layer where none is selected, and `shares` (G, L) in how
-    many answers of a group they are selected. `group_heads` (G, L) are the most frequent of each group.
+    `heads` (L,) are the most frequent of all answers, -1 in a layer where none is picked, and `shares` (G, L) how many
+    answers of a group pick them. `group_heads` (G, L) are the most frequent of each group.
     """
 
     groups: tuple[str, ...]
@@ -85,10 +85,10 @@ def _top(heads: PickedHeads) -> np.ndarray:
 class Separation:
     """Area under the ROC curve of each head's mean attention: `auc` (L, H).
 
-    The probability that a correct answer has more attention than an incorrect one: 0.5 is chance, and below it
+    It is the chance that a correct answer has more attention than an incorrect one: 0.5 tells nothing, and below it
     incorrect answers have more. A head's strength is its distance from 0.5. `best` is the (row, head) of the
     strongest, and `chance` the distance that the strongest of all heads exceeds in 5 of 100 random labellings of the
-    same answers, which corrects for multiple comparisons. Without both sides all is nan, `best` None.
+    same answers: looking at many heads, some head always looks good. Without both sides all is nan, `best` None.
     """
 
     auc: np.ndarray
@@ -106,7 +106,7 @@ class Separation:
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the best head is stronger than the best of as many heads under 95 of 100 random labellings."""
+        """Whether the best head is stronger than the best of as many heads mostly is by chance."""
         return self.strength > self.chance
 
 
@@ -119,7 +119,7 @@ def separation(means: np.ndarray, sides: Sides, *, permutations: int = 500, seed
     counts = {"num_correct": num_correct, "num_incorrect": num_incorrect, "excluded": int((on_a_side & ~kept).sum())}
     if missing := [side for side, n in (("correct", num_correct), ("incorrect", num_incorrect)) if not n]:
         nothing = np.full(means.shape[1:], np.nan)
-        reason = f"no {' and no '.join(missing)} answer has attention"
+        reason = f"no {' and no '.join(missing)} answer with attention"
         return Separation(auc=nothing, **counts, best=None, chance=float("nan"), reason=reason)
     ranked = np.array([ranks(values) for values in means[kept].reshape(len(correct), -1).T])  # (L * H, A)
     distance = _distances(ranked, correct[None])[0].reshape(means.shape[1:])

@@ -1,4 +1,4 @@
-"""Quality by attention: mean quality in quantile bins, and two correlations (paper, figure 3b)."""
+"""How quality goes with attention: mean quality in quantile bins, and two correlations (paper, figure 3b)."""
 
 import math
 from dataclasses import dataclass, replace

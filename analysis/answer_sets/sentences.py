@@ -1,4 +1,4 @@
-"""Captions of the figures of a set of answers, and sentences that state its results."""
+"""What each figure of a set of answers shows and does not show, and what came out on this run, in sentences."""
 
 from collections.abc import Sequence
 
@@ -23,99 +23,101 @@ def best_and_worst_caption(shown: BestAndWorst, layer: int, *, tokens: str = "al
         return joined(f"No answers to show: {shown.reason}.", left_out(shown.excluded))
     return joined(
         f"Mean attention to the previous token over {TOKENS[tokens]}, layer {layer}: the {shown.k} answers of highest "
-        f"quality, and the {shown.k} of lowest. Ringed: the selected head of each answer. Framed: head {shown.head}, "
-        "the highest mean over these rows.",
-        "Ties in quality are broken by a seeded draw." if shown.drawn else "",
-        f"Fewer rows than requested: {shown.reason}." if shown.reason else "",
+        f"quality, and the {shown.k} of lowest. Ringed: the head that the answer picked. Framed: head {shown.head}, "
+        "the highest mean of these rows.",
+        "Among answers of equal quality a seeded draw chose." if shown.drawn else "",
+        f"Fewer rows than asked for: {shown.reason}." if shown.reason else "",
         left_out(shown.excluded),
     )
 
 
 def gap_caption(gaps: HeadGaps, column: int, thresholds: Thresholds, *, tokens: str = "all") -> str:
-    """Both differences of one column of figure 3a, and the number of answers that they are computed from."""
+    """Both differences of one column of figure 3a, and how many answers are behind them."""
     picked, mean = (_difference(own, column) for own in (gaps.picked, gaps.mean))
     return joined(
         f"Mean attention over {TOKENS[tokens]}, correct minus incorrect.",
-        f"Selected head: {picked}. Mean over heads: {mean}.",
+        f"Picked head: {picked}. Mean over heads: {mean}.",
         sides_sentence(gaps.picked, column, thresholds),
-        "Boxes: middle half of the answers with the median; dashed: the mean.",
+        "Boxes: the middle half, its median, and dashed the mean.",
     )
 
 
 def sides_sentence(gaps: Gaps, column: int, thresholds: Thresholds) -> str:
-    """How many answers are correct, incorrect and neither, and what the percentage refers to."""
+    """How many answers are on either side, how many on none, and what the percentage is of."""
     num_correct, num_incorrect = int(gaps.correct.count[column]), int(gaps.incorrect.count[column])
     rest = len(gaps.values) - num_correct - num_incorrect
     return joined(
         f"{num_correct:,} correct answers (quality above {thresholds.correct:g}), {num_incorrect:,} incorrect (below "
-        f"{thresholds.incorrect:g})" + (f", {rest:,} neither, or without such tokens." if rest else "."),
-        "Percentages are relative to the mean of incorrect answers. Brackets: 95 % bootstrap intervals.",
+        f"{thresholds.incorrect:g})" + (f", {rest:,} neither or without such tokens." if rest else "."),
+        "Percent: of the mean of incorrect answers. Brackets: 95 % bootstrap intervals.",
     )
 
 
 def bins_caption(bins: QualityBins, found: Correlations) -> str:
-    """The correlations and the bins of figure 3b."""
+    """The correlations of figure 3b, and what its bins are."""
     if bins.reason:
         return f"Nothing to show: {bins.reason}."
     return joined(
         f"{len(bins.rows):,} answers in {len(bins.count)} bins of about equal size: mean quality with 95 % bootstrap "
-        "interval; none where all answers of a bin have the same quality.",
+        "interval; a bin of one quality has none.",
         f"Spearman {in_words(found.spearman)}, Pearson {in_words(found.pearson)}.",
         left_out(bins.excluded),
     )
 
 
 def separation_caption(result: Separation, layers: Sequence[int]) -> str:
-    """The most discriminative head, compared with the best of as many heads under shuffled labels."""
+    """The head that separates best, against the best of as many heads by chance."""
     if result.best is None:
         return f"Nothing to compare: {result.reason}."
     row, head = result.best
-    verdict = "significant" if result.beyond_chance else "not significant"
+    verdict = "beyond chance" if result.beyond_chance else "not beyond chance"
     more = "correct" if result.auc[result.best] > 0.5 else "incorrect"
     return joined(
-        f"ROC-AUC of mean attention, {result.num_correct:,} correct vs {result.num_incorrect:,} incorrect. Framed: "
-        f"layer {layers[row]} head {head}, {number(result.auc[result.best])}: {more} answers have more.",
-        f"Distance from 0.5: {number(result.strength)}; with shuffled labels the best of {result.auc.size:,} heads "
-        f"exceeds {number(result.chance)} in 5 % of cases: {verdict}.",
-        "Attention also depends on the prompt: compare within a group.",
+        f"Chance that a correct answer has more attention than an incorrect one, {result.num_correct:,} against "
+        f"{result.num_incorrect:,}. Framed: layer {layers[row]} head {head}, {number(result.auc[result.best])}: {more} "
+        "answers have more.",
+        f"The best of {result.auc.size:,} heads looks good by chance too: with labels shuffled it is further than "
+        f"{number(result.chance)} from 0.5 in 1 of 20 cases, and here it is {number(result.strength)}: {verdict}.",
+        "An answer's prompt also decides where heads look: compare within a group before believing it.",
         left_out(result.excluded),
     )
 
 
 def picked_heads_caption(picked: PickedHeads) -> str:
-    """Which answers a share refers to."""
+    """What a share is of."""
     most = int(picked.counts.max(initial=0))
-    return f"Share of the {most:,} answers with at least two tokens in which a head has the highest mean of its layer."
+    return f"In how many of {most:,} answers, those of two tokens or more, a head has the highest mean of its layer."
 
 
 def picks_note(stored: np.ndarray) -> str:
-    """How many answers have no stored selected heads, given which have (A,); empty where all have."""
+    """How many answers have no stored picks, given which have (A,); empty where all have."""
     lacking = int((~stored).sum())
     return (
-        f"This run does not store the selected heads of {lacking:,} answers. They are recomputed here from mean "
-        "attention in half precision, and may differ where two heads are nearly equal."
+        f"This run was made before the heads that scoring picks were stored: for {lacking:,} answers they are picked "
+        "here from mean attention in half precision, and may differ where two heads are nearly equal."
         if lacking
         else ""
     )
 
 
 def agreement_caption(found: Agreement) -> str:
-    """In how many layers all groups have the same most frequent head."""
+    """In how many layers all groups have one most frequent head."""
     if len(found.groups) < 2:
-        return "There is only one group, so agreement is undefined."
+        return "There is one group, so there is nothing to agree on."
     together = int(((found.group_heads == found.group_heads[:1]) & (found.group_heads >= 0)).all(axis=0).sum())
     return (
-        f"In {together} of {len(found.layers)} layers all {len(found.groups)} groups have the same most frequent head."
+        f"In {together} of {len(found.layers)} layers the same head is the most frequent in all {len(found.groups)} "
+        "groups."
     )
 
 
 def calibration_caption(found: Calibration) -> str:
-    """Which answers the share of correct ones refers to, and that it is not a probability."""
+    """What the share of correct answers is of, and that it is no probability."""
     if found.reason:
         return f"Undefined: {found.reason}."
     return joined(
-        f"Share of correct answers among {found.n:,}, by isotonic regression on uncertainty, with 95 % bootstrap band. "
-        "It describes this set and is not a probability elsewhere.",
+        f"Share of correct answers among {found.n:,}, never rising with uncertainty (isotonic), with 95 % bootstrap "
+        "band: an observation on this set, and not a probability elsewhere.",
         left_out(found.excluded, lacking="a score"),
     )
 
@@ -135,13 +137,13 @@ def _difference(gaps: Gaps, column: int) -> str:
 
 
 def left_out(excluded: int, *, lacking: str = "such tokens") -> str:
-    """How many answers are left out; "" where none is."""
+    """How many answers do not count; "" where all do."""
     answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
-    return f"{answers} left out for lack of a quality or {lacking}." if excluded else ""
+    return f"{answers} left out, for want of a quality or of {lacking}." if excluded else ""
 
 
 def joined(*sentences: str) -> str:
-    """The sentences that are not empty, joined by spaces."""
+    """The sentences that are not empty, in a row."""
     return " ".join(filter(None, sentences))
 
 
@@ -149,114 +151,116 @@ _TENTHS = (0.1, 0.5, 0.9)
 
 
 def about_best_and_worst(shown: BestAndWorst, layer: int) -> str:
-    """The attention of the framed head in the best and in the worst answers."""
+    """How much more the framed head looks back in the best answers than in the worst."""
     if shown.head is None:
         return "There is nothing to compare"
     best = np.arange(2 * shown.k) < shown.k
     own = gaps(shown.attention[:, [shown.head]], Sides(best, ~best))
     return (
-        f"Layer {layer}, head {shown.head}: mean attention {number(own.correct.mean[0])} in the {shown.k} best "
-        f"answers, {number(own.incorrect.mean[0])} in the {shown.k} worst; difference {difference(own, 0)}"
+        f"Head {shown.head} of layer {layer} looks back {number(own.correct.mean[0])} in the {shown.k} best answers, "
+        f"{number(own.incorrect.mean[0])} in the {shown.k} worst: {difference(own, 0)}"
     )
 
 
 def about_gap(found: HeadGaps, column: int, layer: int) -> str:
-    """Attention of the selected head in correct and incorrect answers, in one layer."""
+    """The two sides in one layer, for the picked head and beside it for the mean over heads."""
     own = found.picked
     if np.isnan(own.absolute.value[column]):
-        return f"Layer {layer}: nothing to compare: {own.reasons[column]}"
+        return f"Layer {layer}: nothing to compare, for there is {own.reasons[column]}"
     return (
-        f"Layer {layer}, selected head: mean attention {number(own.correct.mean[column])} in correct answers, "
-        f"{number(own.incorrect.mean[column])} in incorrect; difference {difference(own, column)}, n = "
-        f"{own.correct.count[column]:,} / {own.incorrect.count[column]:,}"
+        f"Layer {layer}: the picked head gives correct answers {number(own.correct.mean[column])}, incorrect "
+        f"{number(own.incorrect.mean[column])}: {difference(own, column)}, n = {own.correct.count[column]:,} / "
+        f"{own.incorrect.count[column]:,}"
     )
 
 
 def paper_effect(found: HeadGaps, column: int) -> str:
-    """The paper's effect: more attention in correct answers, most of all in the selected head.
+    """Whether the paper's effect shows: more attention in correct answers, plainer in the picked head than on average.
 
-    The layer was chosen by the reader, so the number of layers with the same result is given.
+    One layer is the reader's choice, so it is said in how many layers the same comes out.
     """
     own = found.picked
     clear, against = int((own.absolute.low > 0).sum()), int((own.absolute.high < 0).sum())
     layers = f"{clear} of {len(own.absolute.value)} layers"
     if np.isnan(own.absolute.low[column]):
-        return "The paper's effect cannot be tested here."
+        return "Whether the paper's effect shows here cannot be said."
     if own.absolute.low[column] > 0:
         more = own.absolute.value[column] > abs(found.mean.absolute.value[column])
-        larger = "larger" if more else "no larger"
-        verdict = f"The paper's effect shows in this layer, {larger} than in the mean over heads"
+        plainer = "more than" if more else "no more than"
+        verdict = f"The paper's effect shows in this layer, {plainer} in the mean over heads"
     elif own.absolute.high[column] < 0:
-        verdict = "This layer shows the opposite of the paper's effect: incorrect answers have more attention"
+        verdict = "In this layer it is the other way round than in the paper: incorrect answers look back more"
     else:
-        verdict = "The paper's effect does not show in this layer: the difference is not significant"
-    others = f", less in {against}" if against else ""
-    return f"{verdict}. Correct answers have significantly more attention in {layers}{others} (uncorrected)."
+        verdict = "The paper's effect does not show in this layer: the difference is within noise"
+    others = f", and the opposite in {against}" if against else ""
+    return f"{verdict}. Correct answers look back more in {layers}{others}, each interval taken by itself."
 
 
 def about_bins(spearman: Estimate, layer: int) -> str:
-    """The correlation of quality with attention."""
+    """How quality goes with attention."""
     if spearman.reason:
-        return f"Layer {layer}: the correlation of quality with attention is undefined: {spearman.reason}"
+        return f"Layer {layer}: whether quality goes with attention is undefined, for {spearman.reason}"
     if spearman.low > 0:
-        verdict = "Quality rises with the attention of the selected head"
+        verdict = "Quality rises with the picked head's attention"
     elif spearman.high < 0:
-        verdict = "Quality falls with the attention of the selected head"
+        verdict = "Quality falls with the picked head's attention"
     else:
-        verdict = "No significant correlation of quality with the attention of the selected head"
-    return f"Layer {layer}. {verdict}: Spearman {in_words(spearman)}, n = {spearman.n:,}"
+        verdict = "Quality does not go with the picked head's attention beyond noise"
+    return f"Layer {layer}: {verdict}: rank correlation {in_words(spearman)}, n = {spearman.n:,}"
 
 
 def about_further_back(found: HeadGaps, offsets: Sequence[int], layer: int) -> str:
-    """At which distances the attention of the selected head differs."""
+    """At which preceding tokens the picked head differs."""
     own = found.picked.absolute
     if np.isnan(own.value).all():
-        return f"Layer {layer}: nothing to compare: {found.picked.reasons[0]}"
+        return f"Layer {layer}: nothing to compare, for there is {found.picked.reasons[0]}"
     beyond = [str(offset) for offset, low, high in zip(offsets, own.low, own.high, strict=True) if low > 0 or high < 0]
-    where = "significant at " + _listed(beyond) if beyond else "significant at none"
+    where = "beyond noise at " + _listed(beyond) if beyond else "beyond noise at none"
     return (
-        f"Layer {layer}, distance {offsets[0]}: {difference(found.picked, 0)}; of distances {offsets[0]} to "
-        f"{offsets[-1]}, {where}"
+        f"Layer {layer}, one token back: {difference(found.picked, 0)}; of {offsets[0]} to {offsets[-1]} tokens back, "
+        f"{where}"
     )
 
 
 def about_picked(found: PickedHeads, layer: int) -> str:
-    """The head that is selected most often in a layer."""
+    """The head that is picked most in a layer."""
     if not (top := found.most_frequent(layer)):
-        return f"Layer {layer}: no head is selected in any answer"
+        return f"Layer {layer}: no answer picks a head"
     head, share = top[0]
-    others = "".join(f", head {other} in {_percent(part)}" for other, part in top[1:])
+    others = "".join(f", {_percent(part)} head {other}" for other, part in top[1:])
     count = int(found.counts[found.layers.index(layer)])
-    return f"Layer {layer}: head {head} is selected in {_percent(share)} of {count:,} answers{others}"
+    return f"Layer {layer}: {_percent(share)} of {count:,} answers pick head {head}{others}"
 
 
 def about_separation(result: Separation, layers: Sequence[int]) -> str:
-    """The most discriminative head, and whether the number of heads compared explains it."""
+    """The head that separates best, and whether looking at so many heads explains it."""
     if result.best is None:
-        return f"Nothing to compare: {result.reason}"
+        return f"Nothing to separate: there is {result.reason}"
     row, head = result.best
-    verdict = "beyond" if result.beyond_chance else "within"
+    verdict = "beyond" if result.beyond_chance else "not beyond"
     return (
-        f"Best head: layer {layers[row]} head {head}, ROC-AUC {_short(result.auc[result.best])}, {verdict} the "
-        f"range of the best of {result.auc.size:,} heads by chance ({_short(0.5 - result.chance)} to "
-        f"{_short(0.5 + result.chance)})"
+        f"Head {head} of layer {layers[row]} separates best, ROC-AUC {_short(result.auc[result.best])}: {verdict} what "
+        f"the best of {result.auc.size:,} heads reaches by chance, {_short(0.5 - result.chance)} or "
+        f"{_short(0.5 + result.chance)}"
     )
 
 
 def about_meaning(found: Calibration, uncertainty: np.ndarray) -> str:
-    """The share of correct answers at the 10th, 50th and 90th percentile of uncertainty."""
+    """The share of correct answers among the surest, in the middle, and among the least sure."""
     if found.reason:
-        return f"The share of correct answers by score is undefined: {found.reason}"
+        return f"What a score means cannot be said: {found.reason}"
     scores = np.nanquantile(uncertainty, _TENTHS)
-    low, middle, high = (_share(found, float(score)) for score in scores)
-    return f"Correct: {low} at the 10th percentile of uncertainty, {middle} at the median, {high} at the 90th"
+    surest, middle, least = (_share(found, float(score)) for score in scores)
+    return (
+        f"Correct: {surest} at the score of the surest tenth, {middle} at the median, {least} at the least sure tenth"
+    )
 
 
 def about_ranking(prr: Estimate, roc_auc: Estimate) -> str:
     """How well the score ranks these answers."""
     if prr.reason and prr.reason == roc_auc.reason:
-        return f"Ranking by this score is undefined: {prr.reason}."
-    return f"Ranking {prr.n:,} answers by this score: PRR {in_words(prr)}, ROC-AUC {in_words(roc_auc)}."
+        return f"It ranks nothing: {prr.reason}."
+    return f"It ranks {prr.n:,} answers with PRR {in_words(prr)} and ROC-AUC {in_words(roc_auc)}."
 
 
 def difference(own: Gaps, column: int) -> str:
@@ -264,7 +268,7 @@ def difference(own: Gaps, column: int) -> str:
     value, low, high = (ends[column] for ends in (own.absolute.value, own.absolute.low, own.absolute.high))
     if np.isnan(low):
         return f"{signed(value)}, {own.reasons[column]}"
-    noise = "" if low > 0 or high < 0 else ", not significant"
+    noise = "" if low > 0 or high < 0 else ", no difference beyond noise"
     return f"{signed(value)} [{signed(low)}, {signed(high)}]{noise}"
 
 

@@ -46,4 +46,4 @@ def shown_groups(groups: Iterable[str]) -> list[str]:
 def groups_note(groups: Iterable[str]) -> str:
     """A sentence about groups that are not shown; "" where all are."""
     count = len(set(groups))
-    return f"Only the {MOST_GROUPS} largest of {count:,} groups are shown." if count > MOST_GROUPS else ""
+    return f"Of {count:,} groups the {MOST_GROUPS} largest are shown." if count > MOST_GROUPS else ""

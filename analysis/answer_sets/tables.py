@@ -62,7 +62,7 @@ def ranking_table(
 
 
 def picked_heads_table(picked: PickedHeads, *, most: int = 3) -> pd.DataFrame:
-    """A row for each layer: its most frequent selected heads, in percent of answers (paper, head tables)."""
+    """A row for each layer: its most frequent heads and the percent of answers that pick them (paper, head tables)."""
     rows = []
     for layer, count in zip(picked.layers, picked.counts, strict=True):
         found = list(picked.most_frequent(layer, most=most))
@@ -77,19 +77,19 @@ def picked_heads_table(picked: PickedHeads, *, most: int = 3) -> pd.DataFrame:
 
 
 def agreement_table(found: Agreement) -> pd.DataFrame:
-    """A row for each layer: its most frequent head, and in what percent of each group's answers it is selected."""
+    """A row for each layer: its most frequent head, and the percent of each group's answers that pick it."""
     shares = {f"percent of {name}": 100 * own for name, own in zip(found.groups, found.shares, strict=True)}
     return pd.DataFrame({"layer": found.layers, "most frequent head": found.heads, **shares})
 
 
 def gap_table(gaps: HeadGaps, columns: Sequence[int], *, name: str) -> pd.DataFrame:
     """A row for each layer, or offset, and head rule: the means of both sides and how far they are apart."""
-    rules = (("selected head", gaps.picked), ("mean over heads", gaps.mean))
+    rules = (("picked head", gaps.picked), ("mean over heads", gaps.mean))
     return pd.DataFrame([row for rule, own in rules for row in _gap_rows(own, columns, {"heads": rule}, name)])
 
 
 def separation_table(found: Separation, layers: Sequence[int]) -> pd.DataFrame:
-    """A row for each head, the most discriminative first."""
+    """A row for each head, the one that separates best on top."""
     rows, heads = np.indices(found.auc.shape)
     table = pd.DataFrame(
         {"layer": np.asarray(layers)[rows.ravel()], "head": heads.ravel(), "roc_auc": found.auc.ravel()}

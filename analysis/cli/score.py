@@ -40,7 +40,7 @@ from rauq.trace.trace import Kind
 
 @contextmanager
 def shown(console: Console) -> Iterator[Callable[[Status], None]]:
-    """A function to call with every status; it draws a progress bar, or writes a line for each saved shard."""
+    """A function to call with every status; it draws a bar, or writes a line for each shard that is saved."""
     if not console.is_terminal:
         yield _lines(console)
         return
@@ -93,7 +93,7 @@ _LEFT = ("method", "stratum")
 
 
 def print_summary(console: Console, run: Run) -> None:
-    """Print how many answers of each group are correct and how well each method ranks them, with 95 % intervals."""
+    """Print how many answers of each group are right, and how well each uncertainty ranks them, with 95 % intervals."""
     thresholds = measure(run.manifest.request.quality).thresholds
     failed = [run.examples[place].group for place in run.failures["number"]]
     console.print(_answers(summary_table(run.answers, failed, thresholds), thresholds))
@@ -121,7 +121,7 @@ def _answers(found: pd.DataFrame, thresholds: Thresholds) -> Table:
         counts = (str(count) for count in (row["answers"], row["failed"], unjudged, row["correct"]))
         share = row["correct"] / judged if judged else float("nan")
         table.add_row(_text(row["group"]), *counts, number(share), number(row["mean tokens"], places=1))
-    table.caption = f"Correct: quality above {thresholds.correct:g}. Share: of all judged answers."
+    table.caption = f"Correct: quality above {thresholds.correct:g}. Share: of the judged answers."
     return table
 
 
@@ -134,11 +134,11 @@ def _strata(found: pd.DataFrame, thresholds: Thresholds) -> Table:
 
 
 def _ranking(found: pd.DataFrame) -> Table:
-    table = _table("Ranking by each method", "group", "method", "PRR", "ROC-AUC")
+    table = _table("How well each uncertainty ranks them", "group", "method", "PRR", "ROC-AUC")
     for row in found.to_dict("records"):
         cells = (_estimate(row, name) for name in ("prr", "roc_auc"))
         table.add_row(_text(row["group"]), _text(row["method"]), *cells)
-    excluded = f" Left out because undefined: {found['excluded'].max()}." if found["excluded"].any() else ""
+    excluded = f" Left out, for want of a number: {found['excluded'].max()}." if found["excluded"].any() else ""
     reasons = dict.fromkeys(f" {reason}" for reason in found["undefined"] if reason)
     table.caption = _text("".join(("Brackets: 95 % bootstrap interval.", excluded, *reasons)))
     return table
@@ -172,7 +172,7 @@ _MOST_REJECTED = 5
 
 
 class Signals:
-    """The signal that asked the job to end; 0 if none did. The first is obeyed after a token, the second at once."""
+    """Which signal asked the job to end; 0 while none did. The first is obeyed in time, the second at once."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -203,11 +203,11 @@ def _prepare(options: argparse.Namespace, console: Console) -> None:
     if options.data or options.correct or options.incorrect:
         _prepare_new(options, console)
     elif not options.resume:
-        message = "Give a data set with --data, or resume the run in --out with --resume."
+        message = "Name the data set with --data, or go on with the run in --out with --resume."
         raise InvalidInput(message)
     elif given := [name for name in (*_ASKED, *_HOW) if getattr(options, name) is not None]:
         message = (
-            f"--resume uses the options of the run; leave out --{given[0].replace('_', '-')}, "
+            f"--resume goes on with what the run was asked for; leave out --{given[0].replace('_', '-')}, "
             "or score into a new folder."
         )
         raise InvalidInput(message)
@@ -313,7 +313,7 @@ def _tell_rejected(data: DataSet, console: Console) -> None:
 
 @contextmanager
 def _signals() -> Iterator[Signals]:
-    """Turn Ctrl-C and SIGTERM into a request that the job obeys after its current token."""
+    """Turn Ctrl-C and a request to end into a wish that the job obeys after its token."""
     asked = Signals()
     before = {number: signal.signal(number, asked.heard) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,4 +1,4 @@
-"""Every name under which a data set can be loaded: embedded sets, the paper's sets, copies and files."""
+"""Every name under which a data set can be asked for: embedded sets, the paper's sets, copies and files."""
 
 import os
 from dataclasses import replace
@@ -55,7 +55,7 @@ def _example(row: evaluation.Example) -> Example:
     )
 
 
-PER_GROUP = f"A limit per group works for {', '.join(EMBEDDED_SETS)} only. Give a limit instead."
+PER_GROUP = f"So many of each group are chosen of {', '.join(EMBEDDED_SETS)} alone. Give a limit instead."
 
 
 def load(
@@ -92,7 +92,7 @@ def load(
 def _own_file(name: str, columns: Columns | None) -> DataSet:
     if not os.path.isfile(name):  # noqa: PTH113 - a Path raises where the text is no possible path
         message = (
-            f"{name!r} is neither a file nor a known data set. Give the path of a CSV, JSONL or Parquet file, one of "
+            f"{name!r} is no file and no known data set. Give the path of a CSV, JSONL or Parquet file, one of "
             f"{', '.join(EMBEDDED_SETS)}, or one of the paper's: {', '.join(PAPER_SETS)}."
         )
         raise DataSetNotFound(message)

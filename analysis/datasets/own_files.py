@@ -28,7 +28,7 @@ def default_quality(examples: Iterable[Example]) -> tuple[str, str]:
     rows = f"{short:,} of {len(lengths):,} rows have a reference of at most {LONGEST_NAME} words"
     if short >= _SHARE * len(lengths):
         return "contains", f"{rows}, so an answer is correct if it names its reference, alone or in a sentence."
-    return "token_f1", f"Only {rows}, so word overlap between answer and reference is used."
+    return "token_f1", f"Only {rows}, so the words that answer and reference share are counted."
 
 
 _USUAL: Mapping[str, str] = MappingProxyType(
@@ -127,7 +127,7 @@ def examples_from(table: Table, columns: Columns, *, name: str | None = None, qu
 
 
 def correct_and_incorrect(correct: Table, incorrect: Table, columns: Columns) -> DataSet:
-    """One data set from two files that share their columns: the first of correct, the second of incorrect answers.
+    """One data set from two files that share their columns: the answers of the first are right, of the second wrong.
 
     Ids begin with "correct" and "incorrect", since both files often answer the same questions.
 
@@ -135,7 +135,7 @@ def correct_and_incorrect(correct: Table, incorrect: Table, columns: Columns) ->
         InvalidInput: no answer column, or a column that one of the files does not have.
     """
     if columns.answer is None:
-        message = "Two files, one of correct and one of incorrect answers, need a column with the answer. Name it."
+        message = "Two files, one of correct and one of incorrect answers, need the column of the answer. Name it."
         raise InvalidInput(message)
     columns = replace(columns, quality=None, correct=None)
     sides = [
@@ -173,13 +173,13 @@ def _check(table: Table, columns: Columns) -> None:
         )
         raise InvalidInput(message)
     if (judged := columns.quality or columns.correct) and not columns.answer:
-        message = f"{judged!r} gives the quality of answers, but no column holds the answers. Name that column too."
+        message = f"{judged!r} says how good answers are, and no column holds them. Name the answer's column too."
         raise InvalidInput(message)
 
 
 def _check_new(name: str, examples: Mapping[str, Example]) -> None:
     if name in examples:
-        message = f"the id {name[:40]!r} is used by an earlier row. Give every row its own id."
+        message = f"the id {name[:40]!r} was used above. Give every row its own."
         raise InvalidInput(message)
 
 
@@ -215,7 +215,7 @@ def _quality(row: Mapping[str, Any], columns: Columns) -> float | None:
 
 
 def _measure(columns: Columns, examples: tuple[Example, ...]) -> tuple[str, str]:
-    """The measure that fits the rows, and why."""
+    """The measure that suits the rows, and why."""
     if judged := columns.quality or columns.correct:
-        return "given", f"The column {judged!r} gives the quality of the answers."
+        return "given", f"The column {judged!r} says how good the answers are."
     return default_quality(examples)

@@ -47,9 +47,7 @@ def read_csv(content: bytes, name: str) -> Table:
     records = _records(content, encoding, _delimiter(content, encoding))
     header = next(records, None)
     if not isinstance(header, list):
-        message = (
-            f"{name} has no header: {header.reason if header else 'it is empty'}. Name the columns in the first row."
-        )
+        message = f"{name} has no header: {header.reason if header else 'it is empty'}. Give the columns' names there."
         raise InvalidInput(message)
     rows: dict[int, list[str]] = {}
     rejected = []
@@ -81,11 +79,7 @@ def _records(content: bytes, encoding: str, delimiter: str) -> Iterator[list[str
 
 def _broken(error: csv.Error, start: int, end: int) -> _Broken:
     if start == end and "end of data" not in str(error):
-        what = (
-            "has a cell that is too long"
-            if "limit" in str(error)
-            else "is not valid CSV. Double the quotes inside quotes"
-        )
+        what = "has too long a cell" if "limit" in str(error) else "is no CSV. Double the quotes inside quotes"
         return _Broken(f"line {start} {what} ({error}).", last=False)
     return _Broken(
         f"a quote opened in line {start} is not closed where the cell ends ({error}), "
@@ -100,7 +94,7 @@ def _reason(record: list[str] | _Broken, width: int) -> str:
     if len(record) == width:
         return ""
     cells = f"{len(record)} cell{'' if len(record) == 1 else 's'}"
-    return f"it has {cells}, but the header has {width}. Quote cells that contain the delimiter."
+    return f"it has {cells}, and the header has {width}. Quote cells that hold the delimiter."
 
 
 def _delimiter(content: bytes, encoding: str) -> str:
@@ -144,7 +138,7 @@ def read_json(content: bytes, name: str) -> Table:
         raise InvalidInput(message)
     values = _parsed(content.decode(encoding))
     if isinstance(values, str):
-        message = f"{name} is not a list of objects: {values}"
+        message = f"{name} is no list of objects: {values}"
         raise InvalidInput(message)
     objects, rejected = _sorted_out(enumerate(values[:MOST_ROWS], 1))
     return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(len(values[MOST_ROWS:]))))
@@ -157,13 +151,13 @@ def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever the text holds
     except RecursionError:
         return "its values are nested too deeply."
     except ValueError as error:  # no JSON, a key that stands twice, a number too long
-        return f"it is not valid JSON ({error})."
+        return f"it is no JSON ({error})."
     return "it is a text, not an object." if isinstance(value, str) else value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(values := dict(pairs)) < len(pairs):
-        message = "a key occurs twice in one object"
+        message = "a key stands twice in one object"
         raise ValueError(message)
     return values
 
@@ -174,7 +168,7 @@ def _sorted_out(values: Iterable[tuple[int, Any]]) -> tuple[dict[int, dict[str, 
         if isinstance(value, dict):
             objects[number] = value
         else:
-            reason = value if isinstance(value, str) else "it is not an object of names and values."
+            reason = value if isinstance(value, str) else "it is no object of names and values."
             rejected.append(Rejected(number, reason))
     return objects, rejected
 
@@ -212,7 +206,7 @@ def read_parquet(content: bytes, name: str) -> Table:
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # no UTF-8, dates out of range
         if isinstance(error, InvalidInput):
             raise
-        message = f"{name} is not a readable Parquet file ({' '.join(str(error).split())[:200]}). Write it again."
+        message = f"{name} is no readable Parquet file ({' '.join(str(error).split())[:200]}). Write it again."
         raise InvalidInput(message) from error
     left_out = max(0, file.metadata.num_rows - MOST_ROWS)
     return make_table(name, file.schema_arrow.names, dict(enumerate(rows, 1)), notes=cut_note(left_out))
@@ -286,13 +280,13 @@ def _read(content: bytes, name: str, *, largest: int) -> Table:
     _check_size(len(content), name, largest)
     ending = Path(name).suffix.lower()
     if ending not in _READERS:
-        message = f"Got {name}; the name must end in one of {', '.join(ENDINGS)}."
+        message = f"Got {name}; the name has to end in one of {', '.join(ENDINGS)}."
         raise InvalidInput(message)
     foreign = next((what for mark, what in _FOREIGN if content.startswith(mark)), None)
     if not foreign and content.startswith(_PARQUET) != (ending == ".parquet"):
-        foreign = "not a Parquet file" if ending == ".parquet" else "a Parquet file"
+        foreign = "no Parquet file" if ending == ".parquet" else "a Parquet file"
     if foreign:
-        message = f"{name} is {foreign}, despite its name. Save the table as CSV, JSONL or Parquet."
+        message = f"{name} is {foreign}, whatever its name says. Save the table as CSV, JSONL or Parquet."
         raise InvalidInput(message)
     return _READERS[ending](content, name)
 

@@ -35,5 +35,5 @@ def sample(items: Sequence[Item], count: int | None, *, seed: int) -> list[Item]
 
 def _check(count: int | None) -> None:
     if count is not None and count < 1:
-        message = f"Got a limit of {count}; it must be at least 1."
+        message = f"Got a limit of {count}; it has to be at least 1."
         raise InvalidInput(message)

@@ -55,7 +55,7 @@ def make_table(
     if not rows:
         raise InvalidInput(_why_empty(name, rejected))
     if not checked:
-        message = f"{name} has only empty rows. Give each row at least a prompt."
+        message = f"{name} has rows, but none of them holds anything. Give each at least a prompt."
         raise InvalidInput(message)
     frame = pd.DataFrame(list(rows.values()), columns=checked, index=list(rows), dtype=object)
     return Table(name=name, rows=frame, rejected=tuple(rejected), notes=tuple(notes))
@@ -75,10 +75,10 @@ def _checked(name: str, columns: Sequence[str]) -> list[str]:
         for place, column in enumerate(columns, 1)
     ]
     if len(named) > MOST_COLUMNS:
-        message = f"{name} has {len(named):,} columns; at most {MOST_COLUMNS} are read. Remove unneeded ones."
+        message = f"{name} has {len(named):,} columns; at most {MOST_COLUMNS} are read. Leave out what is not needed."
         raise InvalidInput(message)
     if twice := [column for column, count in Counter(named).items() if count > 1]:
-        message = f"{name} has the column {twice[0]!r} more than once. Give every column a unique name."
+        message = f"{name} has the column {twice[0]!r} more than once. Give every column a name of its own."
         raise InvalidInput(message)
     return named
 
@@ -108,7 +108,7 @@ def encoding_of(content: bytes, name: str) -> tuple[str, tuple[str, ...]]:
     found = next((encoding for encoding in encodings if _decodes(content, encoding)), None)
     if found is None or (not marked and b"\0" in content[:_BLOCK]):
         message = (
-            f"{name} is not text in UTF-8, UTF-16 with a byte order mark, or Windows-1252. "
+            f"{name} is no text in UTF-8, UTF-16 with a byte order mark, or Windows-1252. "
             "Save it again as UTF-8, or give Parquet."
         )
         raise InvalidInput(message)
@@ -154,13 +154,13 @@ def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a stranger'
         raise InvalidInput(message)
     words = str(cell)
     if len(words) > LONGEST_TEXT:
-        message = f"{column!r} has {len(words):,} characters; at most {LONGEST_TEXT:,} are allowed."
+        message = f"{column!r} has {len(words):,} characters; at most {LONGEST_TEXT:,} are taken."
         raise InvalidInput(message)
     if "\0" in words:
-        message = f"{column!r} contains a zero byte."
+        message = f"{column!r} holds a zero byte, which is no text."
         raise InvalidInput(message)
     if not words.isascii() and any("\ud800" <= letter <= "\udfff" for letter in words):
-        message = f"{column!r} is not valid Unicode: it contains a lone surrogate."
+        message = f"{column!r} is not valid Unicode: it holds a lone surrogate."
         raise InvalidInput(message)
     return words
 

@@ -72,7 +72,7 @@ _SMALLEST, _LARGEST = 1e-9, 1.0  # what is drawn: a difference of weights is at 
 def check_differences(check: "Check", *, dark: bool = False) -> go.Figure:
     """A dot for each layer, a cross where it is beyond its tolerance, and the model's own eager attention beside it."""
     if not check.differences:
-        return words_instead("the model has no attention layer", height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
+        return words_instead("the model has no layer with attention", height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
     beyond = [not found <= tolerated for found, tolerated in zip(check.differences, check.tolerances, strict=True)]
     figure = go.Figure()
     _add(figure, check, check.tolerances, name="tolerated", marker=_mark("line-ew-open", QUIET, size=16))
@@ -106,7 +106,7 @@ def _mark(symbol: str, colour: str, *, size: int) -> dict[str, object]:
 
 def _hover(layer: int, difference: float, name: str) -> str:
     if difference == float("inf"):
-        return f"layer {layer}<br>weights at the wrong positions"
+        return f"layer {layer}<br>weights at other positions than the model's"
     return f"layer {layer}<br>{name}: {difference:.1e}"
 
 
@@ -130,7 +130,7 @@ def costs_by_length(panels: Sequence[Panel], *, dark: bool = False) -> go.Figure
     drawn = [panel for panel in panels if panel.curves]
     if not drawn:
         return words_instead(
-            "neither time nor memory of other tools was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark
+            "neither time nor memory of a peer was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark
         )
     titles = [panel.title for panel in drawn]
     figure = make_subplots(rows=1, cols=len(drawn), subplot_titles=titles, horizontal_spacing=0.09)

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "records"
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A bound on a measurement, in words, and whether it was met."""
+    """What a figure was to keep, in words, and whether it did."""
 
     text: str
     met: bool
@@ -55,14 +55,12 @@ class Record:
         """
         for row in self.rows:
             if len(row) != len(self.columns):
-                message = (
-                    f"The record {self.id} has {len(self.columns)} columns, but a row has {len(row)} cells: {row}."
-                )
+                message = f"The record {self.id} has {len(self.columns)} columns, but a row of {len(row)} cells: {row}."
                 raise InvalidInput(message)
 
     @property
     def met(self) -> bool:
-        """Whether every bound was met."""
+        """Whether every bound was kept."""
         return all(bound.met for bound in self.bounds)
 
 
@@ -99,7 +97,7 @@ def _read(path: Path) -> Record:
     try:
         return _record(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as error:
-        message = f"The record {path.name} cannot be read ({error}). Run the command that made it again."
+        message = f"The record {path.name} cannot be read ({error}). The command that made it writes it anew."
         raise InvalidInput(message) from error
 
 
@@ -129,26 +127,26 @@ class Subject:
 MODELS = Subject(id="models", name="Models", command="python -m tests.exactness --record")
 REFERENCE = Subject(id="reference", name="Reference", command="python -m tests.agreement --record")
 SPEED = (
-    Subject(id="capture", name="Overhead", command="python -m benchmarks.capture --record"),
-    Subject(id="overhead", name="Overhead by method", command="python -m benchmarks.overhead --record"),
+    Subject(id="capture", name="Beside plain generation", command="python -m benchmarks.capture --record"),
+    Subject(id="overhead", name="Each method", command="python -m benchmarks.overhead --record"),
     Subject(id="memory", name="Memory", command="python -m benchmarks.memory --record"),
     Subject(id="growth", name="Growth with the prompt", command="python -m benchmarks.growth --record"),
-    Subject(id="peers_time", name="Other tools: time", command="make bench-peers"),
-    Subject(id="peers_memory", name="Other tools: memory", command="make bench-peers"),
-    Subject(id="peers_agreement", name="Other tools: agreement", command="make bench-peers"),
-    Subject(id="payload", name="Page size", command="make bench-peers"),
+    Subject(id="peers_time", name="Peers: time", command="make bench-peers"),
+    Subject(id="peers_memory", name="Peers: memory", command="make bench-peers"),
+    Subject(id="peers_agreement", name="Peers: same score", command="make bench-peers"),
+    Subject(id="payload", name="Bytes of a page", command="make bench-peers"),
     Subject(id="scoring", name="Scoring", command="python -m benchmarks.scoring --record"),
     Subject(id="ablations", name="Ablations", command="python -m benchmarks.ablations --record"),
-    Subject(id="sampling", name="Sampling", command="python -m benchmarks.sampling --record"),
+    Subject(id="sampling", name="Samples", command="python -m benchmarks.sampling --record"),
     Subject(id="throughput", name="Throughput", command="python -m benchmarks.throughput --record"),
     Subject(id="runs", name="Runs on disk", command="python -m benchmarks.runs --record"),
-    Subject(id="page", name="Response times", command="python -m benchmarks.page --record"),
-    Subject(id="tab_memory", name="Browser memory", command="python -m benchmarks.tab_memory --record"),
-    Subject(id="gpu", name="GPU", command="python -m benchmarks.gpu --record"),
+    Subject(id="page", name="The page", command="python -m benchmarks.page --record"),
+    Subject(id="tab_memory", name="An open tab", command="python -m benchmarks.tab_memory --record"),
+    Subject(id="gpu", name="On a GPU", command="python -m benchmarks.gpu --record"),
 )
 ROBUSTNESS = (
     Subject(id="fuzz", name="Fuzzing", command="python -m tests.robustness --only fuzz --record"),
-    Subject(id="properties", name="Properties", command="python -m tests.robustness --only properties --record"),
+    Subject(id="properties", name="Laws", command="python -m tests.robustness --only properties --record"),
     Subject(id="load", name="Load", command="python -m tests.robustness --only load --record"),
     Subject(id="faults", name="Faults", command="python -m tests.robustness --only faults --record"),
     Subject(id="safety", name="Hostile text", command="python -m tests.robustness --only safety --record"),

@@ -1,4 +1,4 @@
-"""What records show, in sentences that name missed bounds first."""
+"""What records show, in sentences that name what was missed before what was kept."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,38 +10,38 @@ if TYPE_CHECKING:
     from rauq.capture.check import Check
 
 LIMITS = (
-    "RAUQ detects low confidence. A false statement that the model generates confidently is not detected.",
-    "A score ranks answers of one model. It is not a probability and is not comparable between models.",
-    "atlas is far too small to support or refute what the paper claims about large models.",
-    "The table of models shows exact capture on tiny random models; it says nothing about trained ones.",
-    "The paper's nine models were not available; their architectures are tested with small checkpoints.",
-    "The published judges (entailment, similarity, AlignScore, COMET) were not available either; same tests.",
-    "Attention can be captured only from local models, never through an API.",
-    "Times hold for the machine named below each table. Ratios transfer to other machines better than seconds.",
+    "RAUQ sees a model that hesitates. A falsehood that the model holds with confidence looks like a fact.",
+    "A score ranks answers of one model. It is no probability, and means nothing beside the score of another model.",
+    "atlas is far too small to support or to refute what the paper claims about large models.",
+    "The table of models shows, on tiny random ones, that attention is taken exactly, not what a trained one says.",
+    "The paper's nine models were not at hand, nor a hub over the network; their code is tested on small checkpoints.",
+    "Nor were the published judges (entailment, similarity, AlignScore, COMET); their code is tested likewise.",
+    "Attention can be taken only from models whose weights are at hand, never through an API.",
+    "Times are those of the machine below each table. Ratios carry over to another machine better than seconds do.",
 )
 """What this project does not show, whatever was measured."""
 
 
 PUBLISHED = (
-    "Published by the authors of RAUQ, of their models on their data. None of it was measured here, and "
-    "the differences between methods may not transfer. Dash: not reported in the paper."
+    "Published by the authors of RAUQ, of their models on their data. Nothing of it was measured here, and how far a "
+    "method leads there says nothing about how far it leads elsewhere. A dash: the paper states no number."
 )
 
-WHEN_MISSED = "A ratio misses its bound only if its whole 95 % interval lies beyond it, because timings are noisy."
+WHEN_MISSED = "A ratio misses its bound where its whole 95 % interval lies beyond it: no machine is quiet."
 
 
 def bounds_sentence(found: Sequence[Record]) -> str:
-    """How many bounds were met, and which records missed one."""
+    """How many bounds were kept, and whose were missed."""
     bounds = [bound for record in found for bound in record.bounds]
     off = [record.title for record in found if not record.met]
     kept = sum(bound.met for bound in bounds)
     if not bounds:
-        return "No bound has been measured yet."
+        return "Nothing was measured here against a bound yet."
     if not off:
-        return f"All bounds are met: {kept} in {_count(len(found), 'table')}."
+        return f"All bounds are kept: {kept} in {_count(len(found), 'table')}."
     missed = len(bounds) - kept
     verb = "is" if missed == 1 else "are"
-    return f"{missed} of {len(bounds)} bounds {verb} missed ({'; '.join(off)}), {kept} met."
+    return f"{missed} of {len(bounds)} bounds {verb} missed ({'; '.join(off)}), {kept} kept."
 
 
 def record_sentence(record: Record) -> str:
@@ -57,23 +57,23 @@ def missed_bounds(found: Sequence[Record]) -> list[str]:
 
 
 def limits_sentence(num_missed: int) -> str:
-    """The headline of the limitations."""
-    missed = f", and {_count(num_missed, 'bound')} missed" if num_missed else ""
-    return f"{len(LIMITS)} limitations{missed}"
+    """The headline of what is not shown."""
+    missed = f", and {_count(num_missed, 'bound')} missed today" if num_missed else ""
+    return f"{len(LIMITS)} things that none of this shows{missed}"
 
 
 def check_sentence(check: "Check") -> str:
     """What a self-check found: the difference closest to its tolerance, where it is, and whether that is exact."""
     if check.worst is None:
-        return "This model has no attention layer to compare."
+        return "This model has no layer with attention to compare."
     layer, difference = check.layers[check.worst], check.differences[check.worst]
     if difference == float("inf"):
-        return f"Not exact: the captured weights of layer {layer} are at the wrong positions."
+        return f"Not exact: the captured weights of layer {layer} are at other positions than the model's own."
     if check.problem:
         return f"Not exact: {check.problem}."
     reach = f"{difference:.1e} from float64 ({check.tolerances[check.worst]:.1e} tolerated)"
     verdict = (
-        "The captured attention equals the model's own" if check.exact else "Not exact: the captured attention differs"
+        "The captured attention is the model's own" if check.exact else "Not exact: the captured attention differs"
     )
     return f"{verdict}: {_count(len(check.layers), 'layer')}; worst is layer {layer}, {reach}."
 

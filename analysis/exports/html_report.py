@@ -83,7 +83,7 @@ def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
 
 
 def level(collapse: float) -> float:
-    """Strength of the colour: the share of full confidence that is lost; 0 where it is undefined."""
+    """Strength of the colour: the share of a sure model's confidence that is lost; 0 where it is undefined."""
     return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""The numbers of a scored answer as CSV: one row for each token or selected head.
+"""The numbers behind a scored answer as CSV: one row for each token or picked head.
 
 Numbers have all their digits; an undefined one is an empty cell. A text that a spreadsheet would take for a formula
 gets a single quote in front. Encode the tables as plain UTF-8: a byte-order mark would become a part of the first
@@ -25,8 +25,8 @@ _FORMULA_STARTS = frozenset("=+-@\t\r\n")
 class TokenNumbers(NamedTuple):
     """What is known of one answer token, counted from 0; its text is drawn with visible spaces.
 
-    Log-probability, entropy, collapse and contribution are in nats. `attention` is the previous-token attention of the
-    selected head in the layer that gives the score, `confidence` its c and `sure_confidence` its r. Undefined is nan.
+    Log-probability, entropy, collapse and contribution are in nats. `attention` is the weight of the deciding layer's
+    head on the previous token, `confidence` that layer's c and `sure_confidence` its r. Undefined is nan.
     """
 
     token: int
@@ -69,7 +69,7 @@ def numbers_csv(trace: Trace, score: Score) -> str:
 
 
 def picked_heads_csv(score: Score) -> str:
-    """One row for each layer of the window: the selected head, -1 for the mean over all, empty where none was used.
+    """One row for each layer of the window: the head picked there, -1 for the mean over all, empty where none was used.
 
     `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l.
     """
@@ -86,7 +86,7 @@ def as_text(text: str) -> str:
 
 
 def _of_deciding_layer(score: Score, num_tokens: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Attention, confidence c and reference r of the layer that gives the score, each (N,)."""
+    """Attention, confidence and sure confidence of the layer that decided, each (N,)."""
     if score.layer is None:
         nothing = np.full(num_tokens, np.nan)
         return nothing, nothing, nothing

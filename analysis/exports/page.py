@@ -1,4 +1,4 @@
-"""What the exported HTML pages share: their template, their figures, and a policy for their scripts."""
+"""What the HTML pages that we write share: their template, their figures, and a policy for their scripts."""
 
 import base64
 import hashlib

@@ -11,9 +11,9 @@ from rauq.trace.messages import Message
 from rauq.trace.trace import Kind, Trace
 
 _SCRIPT = Template('''\
-"""Rescores a saved answer: python THIS_FILE, with rauq installed and the trace in the same folder.
+"""Scores a saved answer again: python THIS_FILE, with rauq at hand and the trace beside it.
 
-regenerate(trace) generates the answer again; other hardware may round differently and give other tokens.
+regenerate(trace) answers again with the model; other hardware may round differently, and give other tokens.
 """
 
 import math
@@ -30,7 +30,7 @@ def regenerate(saved):
     trace = $call
     for name in ("prompt_ids", "answer_ids"):
         if getattr(trace, name).tolist() != getattr(saved, name).tolist():
-            raise SystemExit(f"The model gives other {name} than those saved: is it the same model and revision?")
+            raise SystemExit(f"The model gives other {name} than the saved ones: is it the same model and revision?")
     return trace
 
 

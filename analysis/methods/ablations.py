@@ -1,4 +1,4 @@
-"""RAUQ with another alpha, fixed heads, or one component changed (paper, figure 4 and ablation tables)."""
+"""RAUQ with another alpha, fixed heads, or one of its parts exchanged (paper, figure 4 and ablation tables)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -155,7 +155,7 @@ _TABLES: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ),
     ("heads", "Heads of a layer", ("heads_mean", "heads_top5", RAUQ), ()),
     (LAYERS, "Layers", ("middle_five", "all_layers", RAUQ), ("llama_layer_selection",)),
-    (SINGLE_HEAD, "One head per layer, chosen on held-out answers", (RAUQ, SINGLE_HEAD), ("llama_single_head",)),
+    (SINGLE_HEAD, "One head a layer, chosen on answers held out", (RAUQ, SINGLE_HEAD), ("llama_single_head",)),
 )
 
 

@@ -1,4 +1,4 @@
-"""Agreement of methods: their rank correlation, and the answers on which they disagree most."""
+"""Do methods distrust the same answers? Their rank correlation, and the answers on which they disagree most."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ def method_agreement(uncertainties: Mapping[str, np.ndarray]) -> MethodAgreement
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distrusted:
-    """Answers that one method ranks more uncertain than the other, the largest difference first.
+    """Answers that one method distrusts more than the other, the largest difference first.
 
     `rows` (k,) are positions among the answers given. `first` and `second` (k,): the share of answers that are at most
-    as uncertain under either method, 1 for the most uncertain.
+    as uncertain under either method, 1 for the least sure.
     """
 
     rows: np.ndarray

@@ -1,4 +1,4 @@
-"""Does attention matter here? RAUQ computed again with the attention of its heads permuted, all else equal."""
+"""Does attention matter here? RAUQ computed again with the attention of its heads permuted, all else unchanged."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _Block = tuple[np.ndarray, Batch]  # places of some answers among all, and these
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Control:
-    """Uncertainties of the same A answers under real attention (A,) and under each replacement.
+    """Uncertainties of the same A answers under real attention (A,) and under what was put in its place.
 
     `shuffled` (S, A): the weights of another answer, in each of S seeded derangements; nan for the only answer of two
     or more tokens, which has no other. `constant`: the mean weight of each layer. `random_head`: a head drawn for each
@@ -53,9 +53,7 @@ def control(
         InvalidInput: settings that do not pick the head of largest mean, or restricted ones without a mean of logs.
     """
     if settings.heads != "max":
-        message = (
-            f"heads is {settings.heads!r}: the control replaces the attention of the selected head; use heads='max'."
-        )
+        message = f"heads is {settings.heads!r}: the control exchanges the attention of the picked head, heads='max'."
         raise InvalidInput(message)
     blocks, rng = tuple(answers.blocks()), np.random.default_rng(seed)
     found, num_heads = score_many(answers, settings), blocks[0][1].attention.shape[2]
@@ -177,15 +175,15 @@ EXCHANGES = MappingProxyType[Exchange, str](
         "mean of heads": "the heads' mean",
     }
 )
-"""The attention that replaces that of the selected head, in words."""
-NO_FACTS = "the fact tokens of these answers are not known"
+"""Whose attention takes the place of the picked head's, in words."""
+NO_FACTS = "of none of these answers it is known which tokens carry the fact"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exchanged:
-    """RAUQ with replaced attention, as PRR or ROC-AUC, and `difference`: the real attention's minus it.
+    """RAUQ with other attention put in, as PRR or ROC-AUC, and `difference`: the real attention's minus it.
 
-    Both use the answers that have a score either way. For "shuffled" they are means over its derangements.
+    Both are of the answers that have a score either way. Of "shuffled" they are means over its derangements.
     """
 
     exchange: Exchange

@@ -1,4 +1,4 @@
-"""Comparison of methods: how well each ranks the answers of every group, and whether RAUQ ranks them better."""
+"""Methods side by side: how well each ranks the answers of every group, and whether RAUQ ranks them better."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -134,7 +134,7 @@ def _roc_auc(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]
 
 def _why_undefined(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -> str:
     if metric == "roc_auc" and len(truth) > 1:
-        return f"all {len(truth)} answers are {'correct' if truth[0] else 'incorrect'}: ranking is undefined"
+        return f"all {len(truth)} answers are {'correct' if truth[0] else 'incorrect'}: nothing tells good from bad"
     return why_undefined(uncertainty, truth)
 
 
@@ -293,7 +293,7 @@ def own_groups(names: Sequence[str]) -> list[int]:
 
 def _column(answers: pd.DataFrame, name: str) -> np.ndarray:
     if name not in answers:
-        message = f"The answers have no column {name}; their columns are {', '.join(map(str, answers))}."
+        message = f"The answers have no {name}; their columns are {', '.join(map(str, answers))}."
         raise InvalidInput(message)
     return answers[name].to_numpy(dtype=float)
 

@@ -1,4 +1,4 @@
-"""How many of the most and the least uncertain answers are erroneous (paper, appendix on error analysis)."""
+"""How many of the least and of the most certain answers are erroneous (paper, appendix on error analysis)."""
 
 from collections import Counter
 from collections.abc import Sequence

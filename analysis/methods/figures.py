@@ -42,7 +42,7 @@ def method_intervals(
     """
     order = np.argsort([-found.value for found in estimates], kind="stable")
     rows = [_row(methods[place], estimates[place]) for place in order if not np.isnan(estimates[place].value)]
-    reason = next((found.reason for found in estimates), "no method is selected")
+    reason = next((found.reason for found in estimates), "no method was chosen")
     return interval_rows(rows, title=METRICS[metric], reference=_CHANCE[metric], reason=reason, dark=dark)
 
 
@@ -59,7 +59,7 @@ def paired_differences(
 
     The order is that of a ranking, the best method on top.
 
-    Teal, a circle: `base` ranks better; violet, a diamond: worse; grey, an open circle: not significant. Undefined
+    Teal, a circle: `base` ranks better; violet, a diamond: worse; grey, an open circle: the interval holds 0. Undefined
     differences have no row.
     """
     order = np.argsort([found.value for found in differences], kind="stable")
@@ -71,7 +71,7 @@ def paired_differences(
 
 
 def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
-    """A row of a difference, whose look says whether it is significant, and its sign."""
+    """A row of a difference, whose look says whether its interval leaves out 0, and on which side."""
     better, worse = looks(dark=dark)
     if found.low > 0:
         return Row(name, found, better.colour, better.symbol)
@@ -93,10 +93,8 @@ def control_differences(controls: Sequence[GroupControl], *, dark: bool = False)
         if not one.difference.reason
     ]
     metric = METRICS[controls[0].metric] if controls else ""
-    reason = next((control.real.reason for control in controls if control.real.reason), "no group has two answers")
-    return interval_rows(
-        rows, title=f"{metric}, real minus replaced attention", reference=0.0, reason=reason, dark=dark
-    )
+    reason = next((control.real.reason for control in controls if control.real.reason), "no two answers share a group")
+    return interval_rows(rows, title=f"{metric}, real attention minus other", reference=0.0, reason=reason, dark=dark)
 
 
 _REJECTION_CURVES_HEIGHT = 430
@@ -108,7 +106,7 @@ _DASHES = ("solid", "dash", "dashdot", "longdash")
 def rejection_curves(found: Rejections, *, dark: bool = False) -> go.Figure:
     """A line for each method, RAUQ the thickest, between the oracle above and a random order, which is level.
 
-    The PRR uses the part left of the vertical line, at half of the answers.
+    The PRR counts what is left of the upright line, at half of the answers.
     """
     if not found.n:
         reason = "no answer has a quality and an uncertainty of each of these methods"
@@ -153,7 +151,7 @@ _MOST_WRITTEN = 14  # methods: the numbers of more do not fit into the cells
 def agreement_map(found: MethodAgreement, *, dark: bool = False) -> go.Figure:
     """Heatmap of Spearman's correlation, from -1 in violet to 1 in teal; undefined ones stay empty."""
     if np.isnan(found.correlations).all():
-        reason = "fewer than two methods rank the answers" if found.methods else "no method is selected"
+        reason = "no two methods order the answers" if found.methods else "no method was chosen"
         return words_instead(reason, height=200, dark=dark)
     names = [name_of(method) for method in found.methods]
     scale = difference_scale(dark=dark)

@@ -1,4 +1,4 @@
-"""Captions of the figures that compare methods, and sentences that state their results."""
+"""What came out of a comparison of methods, in sentences of numbers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def comparison_sentence(
     values = np.array([found.value for found in estimates])
     there = np.flatnonzero(~np.isnan(values))
     if not len(there):
-        return f"No method has a {METRICS[metric]}: {next((one.reason for one in estimates), 'no method is selected')}."
+        return f"No method has a {METRICS[metric]}: {next((one.reason for one in estimates), 'none was chosen')}."
     best = int(there[values[there].argmax()])
     leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {METRICS[metric]}"
     own = list(methods).index(RAUQ) if RAUQ in methods else best
@@ -37,15 +37,15 @@ def comparison_sentence(
 
 
 def paired_sentence(found: Sequence[Estimate], base: str) -> str:
-    """How many methods `base` is significantly better than, and worse than."""
+    """How many methods `base` is better than, and worse, beyond what the resamples leave open."""
     defined = [one for one in found if not one.reason]
     if found and not defined:
         return f"{name_of(base)} cannot be compared with other methods: {found[0].reason}."
     better, worse = sum(one.low > 0 for one in defined), sum(one.high < 0 for one in defined)
     level = len(defined) - better - worse
     return joined(
-        f"{name_of(base)} ranks significantly better than {better} of {len(defined)} methods, worse than {worse}.",
-        f"Not significantly different from {level} (95 % interval includes 0)." if level else "",
+        f"{name_of(base)} ranks better than {better} of {len(defined)} other methods and worse than {worse}.",
+        f"From {level} it cannot be told apart: the 95 % interval of the difference holds 0." if level else "",
     )
 
 
@@ -62,15 +62,15 @@ def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) ->
 
 
 def costs_sentence(costs: Sequence[Cost]) -> str:
-    """The overhead of RAUQ and of the methods that compare samples; "" where one of the two is not known.
+    """What RAUQ costs beside the methods that compare samples; "" where no time of both is known.
 
-    One prompt at a time where that was measured, else in batches, which is not comparable with the paper's.
+    One prompt at a time where that was measured, else in batches, which is said not to compare with the paper's.
     """
     alone = _rauq_and_samples({cost.method: cost.alone.overhead for cost in costs if cost.alone})
     if alone:
-        return f"Overhead relative to plain generation, one prompt at a time: {alone}"
+        return f"Measured one prompt at a time, beyond plain generation without capture: {alone}"
     batched = _rauq_and_samples({cost.method: cost.overhead for cost in costs if not math.isnan(cost.overhead)})
-    return f"Overhead in batches, not comparable with the paper's numbers: {batched}" if batched else ""
+    return f"Measured in batches, which does not compare with the paper's figures: {batched}" if batched else ""
 
 
 def _rauq_and_samples(overheads: Mapping[str, float]) -> str:
@@ -79,21 +79,21 @@ def _rauq_and_samples(overheads: Mapping[str, float]) -> str:
         return ""
     low, high = (f"{end:,.0f}" for end in (min(sampled), max(sampled)))
     return (
-        f"RAUQ {number(100 * overheads[RAUQ], places=1)} %, methods that compare samples "
+        f"RAUQ takes {number(100 * overheads[RAUQ], places=1)} % more time, methods that compare samples "
         f"{low if low == high else f'{low} to {high}'} %."
     )
 
 
 def charges_note(costs: Sequence[Cost]) -> str:
-    """What each measured overhead includes; "" where no time is known."""
+    """What each measured overhead is charged with; "" where no time is known."""
     alone = next((cost.alone for cost in costs if cost.alone), None)
     parts = [
-        f"Overhead one at a time: median of {alone.pairs} prompts; it includes the capture, the samples and the "
-        "computation of the method."
+        f"Overhead one at a time: median of {alone.pairs} prompts, each method charged with its capture, samples and "
+        "computation."
         if alone
         else "",
-        "Overhead in batches: without the capture, which is part of the generation; samples are drawn one prompt at a "
-        "time."
+        "Overhead in batches: the generation includes the capture, which no method is charged with; samples are drawn "
+        "one prompt at a time."
         if any(not math.isnan(cost.overhead) for cost in costs)
         else "",
     ]
@@ -101,45 +101,45 @@ def charges_note(costs: Sequence[Cost]) -> str:
 
 
 def judges_note(methods: Sequence[str]) -> str:
-    """What replaces the paper's NLI model; "" where nothing does."""
+    """What judges in place of the paper's models; "" where none does."""
     if not any("facts" in METHODS[method].needs for method in methods if method in METHODS):
         return ""
     return (
-        "Same facts: instead of the paper's NLI model, two answers are equivalent if their facts agree; this works for "
-        "the embedded model only. With such a binary judge DegMat and LUQ give the same ranking."
+        "Same facts: in place of the paper's NLI model, two answers mean the same where their facts agree, which can "
+        "be read from the embedded model's answers alone. A judge that says only yes or no ranks by DegMat as by LUQ."
     )
 
 
 def overall_note(found: Comparison) -> str:
-    """Why methods are not ranked by the mean over groups; "" where they are."""
+    """Why a ranking is not that of the mean over groups; "" where it is."""
     if found.overall == found.means or all(one.reason for one in found.overall):
         return ""
-    return f"Ranked by all answers together, because the mean over groups is {found.means[0].reason}."
+    return f"Ranked among all answers at once, for the mean over groups is {found.means[0].reason}."
 
 
 def intervals_caption(found: Comparison) -> str:
-    """What a row of the figure and of the table shows."""
+    """What a row of the picture and of the table is."""
     scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
     return (
-        f"{METRICS[found.metric]} ({scale}) with 95 % bootstrap intervals; all methods share the resamples of the "
-        "answers. Mean: over groups."
+        f"{METRICS[found.metric]}, {scale}, with 95 % bootstrap intervals: every method is ranked on the same "
+        "resamples of the answers. Mean: over groups."
     )
 
 
 def paired_caption(found: Paired) -> str:
-    """What a difference shows."""
+    """What a difference is of."""
     return (
-        f"{name_of(found.base)} minus the other method, paired over the answers that have both: above 0 "
-        f"{name_of(found.base)} ranks better. 95 % bootstrap intervals, not corrected for multiple comparisons."
+        f"{name_of(found.base)} minus the other on the same resamples of the answers that have both: above 0 it ranks "
+        "better. 95 % bootstrap intervals, one by one: among many, 1 of 20 leaves out 0 by chance."
         f"{' Mean over groups.' if len(found.groups) > 1 and found.overall == found.means else ''}"
     )
 
 
 def rejections_caption(found: Rejections, *, at: float = 0.2) -> str:
-    """Mean quality after rejecting a share of the answers by each of the methods."""
+    """What is gained by rejecting a share of the answers, under each of the methods."""
     if found.n < 2:
         few = f"only {found.n}" if found.n else "no"
-        return f"Rejection is undefined: {few} answer has a quality and an uncertainty by each of these methods."
+        return f"Nothing to reject: {few} answer has a quality and an uncertainty of each of these methods."
     place = min(int(at * found.n), len(found.curves[0].rejected) - 1)
     first = found.curves[0]
     gains = [
@@ -147,15 +147,15 @@ def rejections_caption(found: Rejections, *, at: float = 0.2) -> str:
         for method, curve in zip(found.methods, found.curves, strict=True)
     ]
     return joined(
-        f"Mean quality after rejecting the {100 * first.rejected[place]:.0f} % most uncertain of {found.n:,} answers: "
-        f"{', '.join(gains)}; oracle {number(first.oracle[place], places=2)}, random "
+        f"Without the {100 * first.rejected[place]:.0f} % least sure of {found.n:,} answers the mean quality of the "
+        f"rest is: {', '.join(gains)}; oracle {number(first.oracle[place], places=2)}, random "
         f"{number(first.random[place], places=2)}.",
         left_out(found.excluded, lacking="one of the uncertainties"),
     )
 
 
 def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
-    """Which methods agree most and least with `base` about the order of the answers."""
+    """Which method orders the answers most as `base` does, and which least."""
     if base not in found.methods:
         return f"{name_of(base)} is not among these methods."
     own = found.methods.index(base)
@@ -165,78 +165,78 @@ def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
         if method != base and not math.isnan(value)
     }
     if not others:
-        return "No correlation is defined."
+        return "There is nothing to correlate."
     most, least = max(others, key=others.__getitem__), min(others, key=others.__getitem__)
     near, far = (f"{name_of(method)} ({number(others[method], places=2)})" for method in (most, least))
     if len(others) == 1:
-        return f"Spearman correlation of {name_of(base)} with {near}."
-    return f"{name_of(base)} agrees most with {near} and least with {far}, by Spearman correlation."
+        return f"Spearman's correlation of {name_of(base)} with {near}."
+    return f"{name_of(base)} agrees most with {near} and least with {far}, by Spearman's correlation over the answers."
 
 
 def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, second: str) -> str:
-    """Mean quality of the answers on which the two methods disagree most."""
+    """Which of the two was right where they disagree most, by the mean quality of what they distrust."""
     if not len(found.first_less_sure.rows):
-        return f"{name_of(first)} and {name_of(second)} rank all {found.n:,} answers alike." if found.n > 1 else ""
+        return f"{name_of(first)} and {name_of(second)} order all {found.n:,} answers alike." if found.n > 1 else ""
     if np.isnan(quality).all():
-        return "Which of the two is right where they disagree is undefined: no answer has a quality."
+        return "Which of the two was right where they disagree cannot be told: no answer has a quality."
     sides = ((first, found.first_less_sure), (second, found.second_less_sure))
     words = [
-        f"{number(_mean(quality[side.rows]), places=2)} for the {len(side.rows)} that {name_of(method)} ranks more "
-        "uncertain"
+        f"of the {len(side.rows)} that {name_of(method)} distrusts most beyond the other the mean quality is "
+        f"{number(_mean(quality[side.rows]), places=2)}"
         for method, side in sides
     ]
     return joined(
-        f"Mean quality where the ranks of {found.n:,} answers differ most: {words[0]}; {words[1]}; all answers "
-        f"{number(_mean(quality), places=2)}. Lower is better for the method.",
+        f"By ranks among {found.n:,} answers: {words[0]}; {words[1]}; of all it is {number(_mean(quality), places=2)}. "
+        "The lower, the better was the distrust.",
         left_out(found.excluded, lacking="one of the uncertainties"),
     )
 
 
 def errors_sentence(found: ErrorAnalysis, method: str) -> str:
-    """The two rows of the paper's error analysis, and the share among all answers."""
+    """The two rows of the paper's error analysis, beside the share among all answers."""
     if not found.highest.n:
-        return f"Nothing to compare: {found.reason}."
+        return f"No ends to compare: {found.reason}."
     return (
-        f"Erroneous, ordered by {name_of(method)}: {_erroneous(found.highest)} of the most uncertain, "
-        f"{_erroneous(found.lowest)} of the least uncertain, {_erroneous(found.all)} in all."
+        f"Erroneous, ordered by {name_of(method)}: {_erroneous(found.highest)} of the least sure, "
+        f"{_erroneous(found.lowest)} of the surest, {_erroneous(found.all)} in all."
     )
 
 
 def errors_note(found: ErrorAnalysis) -> str:
-    """How ties were broken, and which answers are left out; "" where there is nothing to add."""
+    """How the ends were chosen, and what is in neither; "" where there is nothing to add."""
     if not found.highest.n:
         return ""
     return joined(
-        "Ties in uncertainty are broken by a seeded draw." if found.drawn else "",
-        f"Fewer at each end than the paper's 20: {found.reason}." if found.reason else "",
+        "Among answers of equal uncertainty a seeded draw chose." if found.drawn else "",
+        f"Fewer at either end than the paper's 20: {found.reason}." if found.reason else "",
         left_out(found.excluded, lacking="an uncertainty"),
     )
 
 
 def published_note() -> str:
-    """What the paper's numbers can be compared with."""
+    """What the paper's numbers can be held against."""
     return (
-        "Published by the authors of RAUQ, with another model on other data: compare the order of the methods with the "
-        "run above, not the values. Dash: not reported in the paper."
+        "Published by the authors of RAUQ, with another model on other data: which method leads can be compared with "
+        "the run above, how far it leads cannot. A dash: the paper states no number."
     )
 
 
 def published_overheads() -> str:
-    """The overhead of the methods in the paper."""
+    """What methods cost in the paper."""
     rows = published_runtime().sort_values("overhead_percent", kind="stable")
     costs = [f"{name_of(row.method)} {row.overhead_percent:g} %" for row in rows.itertuples() if row.overhead_percent]
     return f"Published overhead, Llama-3.1 8B: {', '.join(costs)}."
 
 
-COMPARABLE = "Compare it with an overhead measured one prompt at a time, not in batches."
+COMPARABLE = "It compares with an overhead measured one prompt at a time, not with one in batches."
 
 
 def published_shares() -> str:
     """The paper's error analysis."""
     shares = published_errors().set_index("scores")["erroneous_percent"]
     return (
-        f"Published, Llama-3.1 8B on TruthfulQA: {shares['highest']} % of the answers with the 20 highest RAUQ "
-        f"scores were erroneous, and {shares['lowest']} % of those with the 20 lowest."
+        f"Published, Llama-3.1 8B on TruthfulQA: {shares['highest']} % of the 20 highest RAUQ scores were of erroneous "
+        f"answers, and {shares['lowest']} % of the 20 lowest."
     )
 
 
@@ -255,13 +255,13 @@ def _ordinal(place: int) -> str:
 
 
 def control_sentence(control: GroupControl) -> str:
-    """Whether attention matters in this group: the ranking with other attention, compared with the answer's own."""
+    """Does attention matter in this group? What another answer's attention does to the ranking, then what others do."""
     shuffled = control.under("shuffled")
     found = shuffled.difference
     if found.reason:
-        return f"Whether attention matters is undefined: {found.reason}."
+        return f"Whether attention matters cannot be told: {found.reason}."
     with_own, with_other = (number(value) for value in (shuffled.estimate.value + found.value, shuffled.estimate.value))
-    tokens = "" if control.tokens == "all" else " on the fact tokens"
+    tokens = "" if control.tokens == "all" else " on the tokens of the fact"
     return (
         f"{_verdict(found)}{tokens}: {METRICS[control.metric]} is {with_own} with an answer's own attention and "
         f"{with_other} with another's, a difference of {signed(found.value)} [{signed(found.low)}, "
@@ -270,25 +270,26 @@ def control_sentence(control: GroupControl) -> str:
 
 
 def control_caption(controls: tuple[GroupControl, ...]) -> str:
-    """What is permuted, and what a difference shows."""
+    """What is exchanged, and what a difference is of."""
     left_out = max((control.real.excluded for control in controls), default=0)
-    scored = "its score" if not controls or controls[0].tokens == "all" else "the score of the fact tokens"
+    scored = "its score" if not controls or controls[0].tokens == "all" else "the score of the fact's tokens alone"
     return joined(
-        "Each answer keeps its probabilities; the attention of its selected heads is replaced by that of another "
-        "answer of its group (nearest length, mean of 20 permutations), the group mean, a random head, or the mean "
-        f"over heads. Then {scored} is recomputed.",
-        "Above 0 the real attention ranks better. Paired 95 % bootstrap intervals.",
-        f"Up to {left_out:,} answers of a group are left out for lack of a quality or a score." if left_out else "",
+        "Each answer keeps its probabilities and gets other attention in place of its picked heads': that of an answer "
+        "of its group and of nearest length (mean over 20 seeded exchanges), the group's mean of each layer, a head "
+        "drawn at random, or the mean over heads; "
+        f"then {scored} is computed again.",
+        "Above 0 the real attention ranks better. 95 % bootstrap intervals on the same resamples.",
+        f"Up to {left_out:,} answers of a group are left out, for want of a quality or a score." if left_out else "",
     )
 
 
 def sweep_sentence(found: Sweep, group: str) -> str:
-    """The value at the paper's alpha, and at 1, where attention is not used."""
+    """The value at the paper's alpha, and at 1, where attention has no part."""
     if found.best(group) is None:
         return f"Undefined: {found.of_group(group)[0].reason}."
     return (
         f"{METRICS[found.metric]} is {in_words(found.at_paper(group))} at the paper's alpha {found.paper_alpha:g}, and "
-        f"{in_words(found.of_group(group)[-1])} at 1, where attention is not used."
+        f"{in_words(found.of_group(group)[-1])} at 1, where attention has no part."
     )
 
 
@@ -298,16 +299,16 @@ def best_alpha_sentence(found: Sweep, group: str) -> str:
     if best is None:
         return ""
     highest = found.of_group(group)[found.alphas.index(best)]
-    return f"It is highest at {best:g}: {in_words(highest)}. Choosing it needs labels."
+    return f"It is highest at {best:g}: {in_words(highest)}. Only who knows the qualities can choose that."
 
 
 def ablation_note(found: Ablated) -> str:
-    """What a table leaves out: answers used to choose heads, and rows whose layers the run does not keep."""
-    chosen = f"Heads were chosen on {found.chosen_on:,} answers, which are excluded from these numbers."
+    """What a table leaves out: answers that chose its heads, and rows that the run cannot have."""
+    chosen = f"Heads were chosen on {found.chosen_on:,} answers, which are in none of these numbers."
     lacking = "; ".join(map(name_of, found.missing))
     return joined(
         chosen if found.chosen_on else "",
-        f"Missing, because the run does not keep all of their layers: {lacking}. Score it again with --layers all."
+        f"Not here, for the run does not keep all of their layers: {lacking}. Score it again with --layers all."
         if lacking
         else "",
     )
@@ -317,23 +318,23 @@ def _verdict(found: Estimate) -> str:
     if found.low > 0:
         return "Attention matters here"
     if found.high < 0:
-        return "Attention makes the ranking worse here"
-    return "No significant effect of attention here"
+        return "Attention misleads here"
+    return "No sign that attention matters here"
 
 
 def _others(control: GroupControl) -> str:
-    """How the other kinds of replaced attention compare with the real attention."""
+    """How high the metric is with attention that is no other answer's, beside the real attention's."""
     others = [one for one in control.exchanged if one.exchange != "shuffled" and not one.difference.reason]
     words = [
         f"with {' or '.join(names)} attention it is {side}"
-        for side in ("higher", "lower", "not significantly different")
+        for side in ("higher", "lower", "no different")
         if (names := [EXCHANGES[one.exchange] for one in others if _side(one.difference) == side])
     ]
     return f"; {', '.join(words)}" if words else ""
 
 
 def _side(difference: Estimate) -> str:
-    """Whether the metric with replaced attention is higher or lower, given the real one's minus it."""
+    """Where the exchanged attention lies, given the real one's minus it."""
     if difference.low > 0:
         return "lower"
-    return "higher" if difference.high < 0 else "not significantly different"
+    return "higher" if difference.high < 0 else "no different"

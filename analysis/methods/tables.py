@@ -129,7 +129,7 @@ def _alone(measured: Cost | None) -> tuple[float, float, float]:
 
 def _distrusted(side: Distrusted, answers: pd.DataFrame, method: str, both: tuple[str, str]) -> pd.DataFrame:
     chosen = answers.iloc[side.rows][["number", "group", "quality", "answer", "prompt"]]
-    chosen.insert(0, "more uncertain", name_of(method))
+    chosen.insert(0, "less sure", name_of(method))
     for place, (name, share) in enumerate(zip(both, (side.first, side.second), strict=True), start=1):
         chosen.insert(place, f"percentile of {name_of(name)}", 100 * share)
     return chosen.set_index(side.rows)
@@ -170,13 +170,13 @@ def sweep_table(found: Sweep) -> pd.DataFrame:
 
 
 def control_table(controls: Sequence[GroupControl]) -> pd.DataFrame:
-    """A row for each exchange in each group: the metric with other replaced by, and the real one minus it."""
+    """A row for each exchange in each group: the metric with other attention put in, and the real one minus it."""
     return pd.DataFrame(
         [
             {"alignment": control.alignment, "group": control.group, "tokens": control.tokens}
-            | {"attention replaced by": EXCHANGES[one.exchange]}
+            | {"attention put in": EXCHANGES[one.exchange]}
             | {control.metric: one.estimate.value}
-            | _cells("real minus replaced", one.difference)
+            | _cells("real minus it", one.difference)
             for control in controls
             for one in control.exchanged
         ]

@@ -74,7 +74,7 @@ def _shade_window(figure: go.Figure, rows: list[int]) -> None:
 
 def _ring(figure: go.Figure, cells: list[tuple[int, int]], size: float) -> None:
     """Two circles around each cell, dark outside and light inside: one of them contrasts with any cell."""
-    for colour, width, name in (("#10233f", 4.5, "edge"), ("#ffffff", 2.2, "selected head")):
+    for colour, width, name in (("#10233f", 4.5, "edge"), ("#ffffff", 2.2, "picked head")):
         figure.add_scatter(
             x=[head for _, head in cells],
             y=[row for row, _ in cells],
@@ -141,8 +141,8 @@ def confidence(
 ) -> go.Figure:
     """Three rows over one token axis: confidence c of each layer, `layer` in front; its signal; its attention.
 
-    Confidence is on a logarithmic scale, so that the gap between r (a fully confident model) and c is the collapse.
-    It is not bounded by 1: the entropy signal is not a probability. Values without a logarithm leave a gap.
+    Confidence is on a logarithmic scale, so that the gap between r (a sure model) and c is the collapse. It is not
+    bounded by 1: the entropy signal is not a probability. Values that have no logarithm leave a gap.
     """
     front = score.layers.index(layer)
     hover = hover_labels(pieces)
@@ -173,7 +173,7 @@ def _confidences(score: Score, front: int, hover: list[str]) -> list[go.Scatter]
         if row != front
     ]
     dotted = {"color": QUIET, "width": 1.5, "dash": "dot"}
-    sure = _line(score.sure_confidence[front], hover, name="r, fully confident model", line=dotted)
+    sure = _line(score.sure_confidence[front], hover, name="r, a sure model", line=dotted)
     bold = {"line": {"color": UNCERTAINTY, "width": 3}, "marker": {"size": 6}}
     bold["mode"] = "lines" if len(hover) > _MANY else "lines+markers"
     return [*others, sure, _line(score.confidence[front], hover, name=f"c, layer {score.layers[front]}", **bold)]
@@ -202,7 +202,7 @@ def _bars(values: np.ndarray, first: int, hover: list[str], *, name: str, colour
 
 def _attention_name(score: Score, row: int) -> str:
     head = int(score.heads[row])
-    return f"attention, head {head}" if head >= 0 else "attention, mean over heads"
+    return f"attention, head {head}" if head >= 0 else "attention, mean of heads"
 
 
 def _log_ticks(values: np.ndarray) -> list[float]:
@@ -242,7 +242,7 @@ class View(NamedTuple):
 
 
 def usual_view(trace: Trace, score: Score) -> View:
-    """The layer that gives the score, or the window's first, with its selected head (averaged heads: the strongest)."""
+    """The deciding layer, or the window's first, with its picked head, or of averaged ones the strongest."""
     layer = report.front_layer(score)
     head = int(score.heads[score.layers.index(layer)])
     if head < 0:
@@ -272,30 +272,26 @@ def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
         "layer-head-map",
         "Previous-token attention",
         f"{f'The weight at token {view.token} alone' if view.token else 'Mean over the answer'}. Shaded rows: the "
-        "layers used by RAUQ. Ringed: the selected head of each. Framed: the head shown below, token by token.",
+        "layers that RAUQ looks at. Ringed: the head picked in each. Framed: the head shown below, token by token.",
         layer_head_map(at_token, trace.layers, picked=picked, marked=(view.layer, view.head), dark=dark),
     )
 
 
 def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
     layer = report.front_layer(score, view.layer)
-    bold = (
-        "the layer that gives the score"
-        if score.layer is not None
-        else f"layer {layer} (no single layer gives the score)"
-    )
+    bold = "the layer that decided" if score.layer is not None else f"layer {layer}, since no single layer decided"
     marks = {"collapse": _collapse(score), "selected": view.token}
     return Drawing(
         "confidence",
         f"Confidence, layer {layer}",
-        f"Bold: {bold}; thin: the others. Dotted: r, the same recurrence for a fully confident model (p = 1 at every "
-        "token). The scale is logarithmic: the gap from r down to c is the collapse.",
+        f"Bold: {bold}; thin: the others. Dotted: r, the same recurrence of a model that is sure of every token. The "
+        "scale is logarithmic, so the gap from r down to c is the collapse.",
         confidence(score, trace.pieces, layer=layer, dark=dark, **marks),
     )
 
 
 def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
-    averaged = " The score uses the mean over all heads." if score.settings.heads == "mean" else ""
+    averaged = " The score took the mean of all heads." if score.settings.heads == "mean" else ""
     weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(view.layer)]
     marks = {"collapse": _collapse(score), "selected": view.token}
     return Drawing(

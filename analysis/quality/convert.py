@@ -79,7 +79,7 @@ def _read(file: Path) -> object:
     except Exception as error:
         # The library's own message advises to let the code run; the error behind it names what was found.
         reason = str(error.__context__ or error).strip().partition("\n")[0].partition(". ")[0]
-        message = f"{file} is not a checkpoint of weights only, so it is not opened ({reason})."
+        message = f"{file} is no checkpoint of weights alone, and nothing else in it is run ({reason})."
         raise InvalidInput(message) from error
     return loaded
 
@@ -113,7 +113,7 @@ def _comet(tensors: Mapping[str, torch.Tensor], given: object, file: Path) -> _P
     )
     for name, allowed in _COMET_SETTINGS.items():
         if chosen[name] not in allowed:
-            message = f"{file} is a COMET with {name} {chosen[name]!r}; it must be {' or '.join(map(repr, allowed))}."
+            message = f"{file} is a COMET with {name} {chosen[name]!r}; it has to be {' or '.join(map(repr, allowed))}."
             raise InvalidInput(message)
     try:
         head = _comet_head(tensors)
@@ -147,7 +147,7 @@ def _tokenizer(source: str, parts: _Parts) -> PreTrainedTokenizerBase:
     if len(words) != known or words.pad_token_id is None:
         message = (
             f"The tokenizer {source} has {len(words)} tokens and the checkpoint {known}: "
-            "give the one it was trained with by --tokenizer."
+            "give the one that it was trained with by --tokenizer."
         )
         raise InvalidInput(message)
     return words

@@ -22,7 +22,7 @@ class Judgement:
 
 
 def undefined(reason: str) -> Judgement:
-    """An answer whose quality is undefined."""
+    """An answer whose quality cannot be told."""
     return Judgement(math.nan, reason)
 
 

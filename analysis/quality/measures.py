@@ -40,7 +40,7 @@ def measure(measure_id: str) -> Measure:
         InvalidInput: there is none.
     """
     if measure_id not in MEASURES:
-        message = f"Unknown measure of quality {measure_id!r}; choose {', '.join(MEASURES)}."
+        message = f"There is no measure of quality {measure_id!r}; choose {', '.join(MEASURES)}."
         raise InvalidInput(message)
     return MEASURES[measure_id]
 
@@ -70,9 +70,9 @@ def load_judge(measure_id: str, *, weights: Path | None = None) -> Judge:
 
 def _lacking(chosen: Measure, example: Example) -> str:
     if "references" in chosen.needs and not _references(example):
-        return f"{chosen.name} needs a reference, but the example has none"
+        return f"{chosen.name} needs a reference, and the example has none"
     if "source" in chosen.needs and not example.source.strip():
-        return f"{chosen.name} needs the source, but the example has none"
+        return f"{chosen.name} needs the source, and the example has none"
     if "quality" in chosen.needs and (example.quality is None or not math.isfinite(example.quality)):
         return "the data set gives this answer no quality"
     return ""
@@ -87,7 +87,7 @@ def _with_facts(judgement: Judgement, example: Example, answer: str) -> Judgemen
 
 
 def _none(_weights: Path | None) -> Judge:
-    return lambda examples, _answers: [undefined("no measure of quality is selected")] * len(examples)
+    return lambda examples, _answers: [undefined("no measure of quality was chosen")] * len(examples)
 
 
 def _given(_weights: Path | None) -> Judge:
@@ -170,7 +170,7 @@ def _comet(weights: Path | None) -> Judge:
 
 
 _TABLE = (
-    Measure("none", "No quality", (), "uncertainty only", _none),
+    Measure("none", "No quality", (), "figures of uncertainty alone", _none),
     Measure("given", "Quality of the data set", ("quality",), "a column of the data set", _given),
     Measure("exact_truth", "Exact truth", (), "the embedded model's prompts", _exact_truth),
     Measure(

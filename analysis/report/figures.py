@@ -53,9 +53,7 @@ def write_pictures(drawings: Sequence[Drawing], folder: Path) -> str:
     try:  # without MathJax nothing is asked of the network
         kaleido.write_fig_from_object_sync(wanted, kopts={"mathjax": False}, cancel_on_error=True)
     except ChromeNotFoundError:
-        return (
-            "No SVG and PNG files: no Chromium or Chrome was found. Install one, or save each figure from index.html."
-        )
+        return "No SVG and PNG files: there is no Chromium or Chrome. Install one, or save each figure from index.html."
     except (BrowserFailedError, BrowserClosedError) as error:
         return f"No SVG and PNG files: the browser did not start ({error}). Save each figure from index.html."
     return ""
@@ -122,7 +120,7 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
         *(
             Drawing(
                 f"control-{own[0].tokens}",
-                "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact tokens?",
+                "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact's tokens?",
                 f"{method_sentences.control_sentence(own[0])} {method_sentences.control_caption(own)}",
                 control_differences(own),
             )
@@ -136,7 +134,7 @@ def _answers(found: MethodResults) -> tuple[Drawing, ...]:
         Drawing(
             "score-and-quality",
             f"Score and quality: {name_of(found.method)}",
-            "Each answer, and the mean quality by decile of the uncertainty.",
+            "Each answer, and the mean quality in tenths of the uncertainty.",
             quality_bins_chart(found.bins, title="uncertainty", colour=UNCERTAINTY),
         ),
         Drawing(
@@ -165,7 +163,7 @@ def _papers(found: Results) -> tuple[Drawing, ...]:
         ),
         Drawing(
             "correct-and-incorrect",
-            f"Correct vs incorrect answers, layer {layer}",
+            f"Correct and incorrect answers, layer {layer}",
             answer_set_sentences.gap_caption(found.gaps, found.row, found.thresholds, tokens=tokens),
             gap_distributions(found.gaps, found.row),
         ),
@@ -173,13 +171,13 @@ def _papers(found: Results) -> tuple[Drawing, ...]:
             "quality-by-attention",
             f"Quality and attention, layer {layer}",
             answer_set_sentences.bins_caption(found.bins, found.correlations),
-            quality_bins_chart(found.bins, title="attention of the selected head"),
+            quality_bins_chart(found.bins, title="attention of the picked head"),
         ),
         Drawing(
             "preceding-tokens",
-            f"Attention by distance, layer {layer}",
+            f"More preceding tokens, layer {layer}",
             "Attention to the 1st to 6th preceding token, correct minus incorrect, with 95 % bootstrap intervals. The "
-            "head is the one selected by its attention to the 1st.",
+            "head is the one that is picked by its attention to the 1st.",
             gap_lines(found.offset_gaps, OFFSETS, name="preceding token"),
         ),
     )
@@ -190,14 +188,14 @@ def _over_layers(found: Results) -> tuple[Drawing, ...]:
     return (
         Drawing(
             "every-layer",
-            "Correct vs incorrect answers, all layers",
-            "The selected head of each layer, on its own scale. Boxes hold the middle half of the answers, whiskers "
+            "Correct and incorrect answers, every layer",
+            "The picked head of each layer, on a scale of its own. Boxes hold the middle half of the answers, whiskers "
             "nine of ten; dashed is the mean. The difference of the means is bold where its interval leaves out 0.",
             gap_grid(found.gaps.picked, layers),
         ),
         Drawing(
             "layer-gaps",
-            "Correct minus incorrect, all layers",
+            "Correct minus incorrect, every layer",
             answer_set_sentences.sides_sentence(found.gaps.picked, found.row, found.thresholds),
             gap_lines(found.gaps, layers, name="layer"),
         ),
@@ -209,7 +207,7 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
     return (
         Drawing(
             "picked-heads",
-            "Selected heads",
+            "Picked heads",
             answer_set_sentences.joined(
                 answer_set_sentences.picked_heads_caption(found.picked),
                 answer_set_sentences.agreement_caption(found.agreement),
@@ -219,7 +217,7 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
         ),
         Drawing(
             "separation",
-            "Discriminative heads",
+            "Heads that separate correct from incorrect",
             answer_set_sentences.separation_caption(found.separation, layers),
             separation_map(found.separation, layers),
         ),

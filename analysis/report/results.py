@@ -1,4 +1,4 @@
-"""All results that the report of a run shows, computed once."""
+"""Everything that the report of a run tells, computed once."""
 
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -114,7 +114,7 @@ def method_results(run: Run, thresholds: Thresholds, *, resamples: int, seed: in
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSettings:
-    """How a run is evaluated. `layer` None is the middle one of those stored; `thresholds` None are the measure's own.
+    """How a run is looked at. `layer` None is the middle one of those stored; `thresholds` None are the measure's own.
 
     `k` answers are shown on each side of figure 2. Intervals are made of `resamples`, and `seed` decides every draw.
     """
@@ -158,7 +158,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         RunError: a shard can no longer be read.
     """
     if run.answers.empty:
-        message = f"{run.folder} has no answers to report. Resume the run."
+        message = f"{run.folder} has no answers to report on. Resume the run."
         raise InvalidInput(message)
     layers, seed = run.answerer.layers, settings.seed
     drawn = {"resamples": settings.resamples, "seed": seed}

@@ -127,7 +127,7 @@ def report_tables(found: Results) -> tuple[Table, ...]:
     """All tables of a report that are shown."""
     run, layers = found.run, found.run.answerer.layers
     failed = [run.examples[number].group for number in run.failures["number"]]
-    limits, brackets = found.thresholds, "Low and high: 95 % bootstrap interval."
+    limits, brackets = found.thresholds, "Low and high are the ends of 95 % bootstrap intervals."
     return (
         Table(
             "summary",
@@ -138,31 +138,31 @@ def report_tables(found: Results) -> tuple[Table, ...]:
         ),
         Table(
             "picked_heads",
-            "Selected heads",
-            "The most frequent heads of each layer, and the percent of answers in which they are selected.",
+            "Picked heads",
+            "The most frequent heads of each layer, and the percent of answers that pick them.",
             answer_set_tables.picked_heads_table(found.picked),
         ),
         Table(
             "agreement",
-            "Selected heads across groups",
-            "The most frequent head over all answers, and the percent of each group in which it is selected.",
+            "Picked heads across groups",
+            "The most frequent head of all answers, and the percent of each group that picks it.",
             answer_set_tables.agreement_table(found.agreement),
         ),
         Table(
             "gaps",
-            "Correct vs incorrect, all layers",
-            f"Percentages are relative to the mean of incorrect answers. {brackets}",
+            "Correct and incorrect, every layer",
+            f"Percent is of the mean of incorrect answers. {brackets}",
             answer_set_tables.gap_table(found.gaps, layers, name="layer"),
         ),
         Table(
             "offsets",
-            f"Attention by distance, layer {found.layer}",
+            f"More preceding tokens, layer {found.layer}",
             f"The 1st to 6th preceding token. {brackets}",
             answer_set_tables.gap_table(found.offset_gaps, OFFSETS, name="preceding token"),
         ),
         Table(
             "separation",
-            "Most discriminative heads",
+            "Heads that separate best",
             f"The first {_MOST_SHOWN} of all heads.",
             answer_set_tables.separation_table(found.separation, layers),
             rows=_MOST_SHOWN,
@@ -251,7 +251,7 @@ def _changed(found: MethodResults) -> tuple[Table, ...]:
         *(
             Table(
                 f"control_{own[0].tokens}",
-                "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact tokens?",
+                "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact's tokens?",
                 sentences.control_sentence(own[0]),
                 methods_tables.control_table(own),
             )

@@ -63,7 +63,7 @@ def validate(folder: Path) -> None:
 
 def _refuse(faults_found: Iterator[str]) -> None:
     if fault := next(faults_found, None):
-        message = f"This run is damaged: {fault}. Export it again from an intact copy."
+        message = f"This run is damaged: {fault}. Export it again from where it is whole."
         raise RunError(message)
 
 
@@ -88,9 +88,9 @@ def _shard_faults(run: Run, shard: Shard) -> Iterator[str]:
 def _answer_faults(row: Any, trace: Trace, fact: np.ndarray) -> Iterator[str]:  # noqa: ANN401 - a named row of a table
     yield from faults(vars(trace))
     if len(trace.answer_ids) != row.num_tokens or answer_text(trace) != row.answer:
-        yield "its tokens differ from those of the table"
+        yield "its tokens are not those of the table"
     if fact.sum() != row.num_fact_tokens:
-        yield "its fact tokens differ from those of the table"
+        yield "the tokens that carry the fact are not those of the table"
     if np.isinf(row.quality):
         yield "its quality is infinite"
 
@@ -110,14 +110,14 @@ def _mean_faults(run: Run) -> Iterator[str]:
     for alignment, offset, tokens in product(ALIGNMENTS, OFFSETS, _CHOICES):
         found = means(run, alignment, tokens=tokens, offset=offset)
         if np.any((found < -_ROUNDING) | (found > 1 + _ROUNDING)):
-            yield f"a mean attention is outside 0 to 1 (alignment {alignment}, offset {offset})"
+            yield f"a mean of attention lies outside of 0 and 1 (alignment {alignment}, offset {offset})"
 
 
 def _pick_faults(run: Run) -> Iterator[str]:
     for alignment in ALIGNMENTS:
         heads = picks(run, alignment).heads
         if np.any((heads < NO_HEAD) | (heads >= run.answerer.num_heads)):
-            yield f"a selected head is not one of the {run.answerer.num_heads} of its layer (alignment {alignment})"
+            yield f"a picked head is none of the {run.answerer.num_heads} of its layer (alignment {alignment})"
 
 
 MOST_FILES = 20_000
@@ -162,7 +162,7 @@ def import_zip(archive: IO[bytes], root: Path, name: str, *, largest: int = LARG
     """
     target = folder_of(name, root)
     if target.exists():
-        message = f"A run {name} already exists. Give another name, or delete that run first."
+        message = f"There is a run {name} already. Give another name, or delete that one first."
         raise RunError(message)
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def _unpack(archive: IO[bytes], folder: Path, largest: int) -> None:
     except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as error:
         if isinstance(error, InvalidInput):
             raise
-        message = f"This is not an archive of a run, or it is damaged ({error}). Export the run again."
+        message = f"This is no archive of a run, or it is damaged ({error}). Export the run again."
         raise RunError(message) from error
 
 
@@ -199,7 +199,7 @@ def _check_entries(entries: list[ZipInfo], largest: int) -> None:
     foreign = [entry.filename for entry in entries if not _is_plain_file(entry)]
     unpacked, packed = (sum(getattr(entry, name) for entry in entries) for name in ("file_size", "compress_size"))
     if foreign:
-        reason = f"it holds {foreign[0][:80]!r}, which is not a file of a run"
+        reason = f"it holds {foreign[0][:80]!r}, which is no file of a run"
     elif MANIFEST not in names:
         reason = f"it has no {MANIFEST}"
     elif len(set(names)) < len(names) or len(names) > MOST_FILES:
@@ -208,7 +208,7 @@ def _check_entries(entries: list[ZipInfo], largest: int) -> None:
         reason = f"it unpacks from {size(packed)} to {size(unpacked)}"
     else:
         return
-    message = f"This archive is not unpacked: {reason}. Give an unchanged archive exported by this app."
+    message = f"This archive is not unpacked: {reason}. Give one that was exported here, its files as they were."
     raise RunError(message)
 
 

@@ -53,7 +53,7 @@ def read_corrections(folder: Path) -> tuple[Correction, ...]:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         message = (
             f"The corrected verdicts of {folder.name} cannot be read: {CORRECTIONS} is damaged ({error}). Take that "
-            "file from a copy of the run, or discard the corrections on the page Runs or by deleting the file."
+            "file from a copy of the run, or discard the corrections: on the page Runs, or by deleting the file."
         )
         raise RunError(message) from error
 
@@ -101,12 +101,12 @@ def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
         message = f"schema {found['schema']!r}, and this version reads {SCHEMA}"
         raise ValueError(message)
     if found["crc32"] != _crc32(_text(found["corrections"])):
-        message = "it was changed after it was written"
+        message = "it was changed since it was written"
         raise ValueError(message)
     corrections = tuple(typed(Correction, row) for row in found["corrections"])
     numbers = [one.number for one in corrections]
     if numbers != sorted(set(numbers)) or not all(0 <= number < MOST_EXAMPLES for number in numbers):
-        message = "its numbers are not unique answer numbers in ascending order"
+        message = "its numbers are not those of answers, each once and in order"
         raise ValueError(message)
     return corrections
 
@@ -131,7 +131,7 @@ def _locked(folder: Path) -> Iterator[None]:
         lock = FileLock(folder / CORRECTIONS_LOCK)
         lock.acquire(timeout=_PATIENCE)
     except Timeout as error:
-        message = f"The verdicts of {folder.name} are being corrected in another session. Try again in a moment."
+        message = f"The verdicts of {folder.name} are being corrected elsewhere. Try again in a moment."
         raise RunError(message) from error
     except OSError as error:
         raise cannot_write(folder / CORRECTIONS, error) from error

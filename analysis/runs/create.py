@@ -59,7 +59,7 @@ def write_examples(folder: Path, examples: tuple[Example, ...]) -> None:
     try:
         table = pa.Table.from_pylist([asdict(example) for example in examples], schema=_SCHEMA)
     except UnicodeEncodeError as error:
-        message = f"An example is not valid Unicode ({error.reason}). Remove its row."
+        message = f"An example is not valid Unicode ({error.reason}). Leave out its row."
         raise InvalidInput(message) from error
     write_whole(
         folder / EXAMPLES, lambda path: pq.write_table(table, path, compression="zstd", write_page_checksum=True)
@@ -89,7 +89,7 @@ def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ..
     """
     request = manifest.request
     if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
-        message = f"The examples in {folder} do not match its manifest. Take them from a copy of the run."
+        message = f"The examples in {folder} are not those of its manifest. Take them from a copy of the run."
         raise RunError(message)
 
 
@@ -132,7 +132,7 @@ def check_methods(methods: Sequence[str]) -> None:
         message = f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}."
         raise InvalidInput(message)
     if not methods or len(set(methods)) < len(methods):
-        message = f"Got the methods {', '.join(methods) or '(none)'}; name at least one, each once."
+        message = f"Got the methods {', '.join(methods) or '(none)'}; name one or more, each once."
         raise InvalidInput(message)
 
 
@@ -175,7 +175,7 @@ def about_unknown_methods(request: Request) -> str:
     if not request.unknown_methods:
         return ""
     names = ", ".join(request.unknown_methods)
-    return f"Methods unknown to this version, kept in the run's table but not ranked: {names}."
+    return f"Methods that this version does not have, kept in the run's table and not ranked: {names}."
 
 
 def check_known_methods(request: Request) -> None:
@@ -186,7 +186,7 @@ def check_known_methods(request: Request) -> None:
     """
     if request.unknown_methods:
         message = (
-            f"This run uses {', '.join(request.unknown_methods)}, unknown to this version. What is "
+            f"This run asks for {', '.join(request.unknown_methods)}, which this version does not have. What is "
             "answered can be opened; go on with the version that it was begun with, or score into a new folder."
         )
         raise RunError(message)
@@ -199,7 +199,7 @@ def check_comparable(request: Request) -> None:
         RunError: it has none.
     """
     if not request.known_methods:
-        message = f"Nothing to compare. {about_unknown_methods(request)} Score the data set again."
+        message = f"There is nothing to compare. {about_unknown_methods(request)} Score the data set again."
         raise RunError(message)
 
 
@@ -260,9 +260,7 @@ def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") ->
         RunError: the folder holds something else, or cannot be written to.
     """
     if request.data_sha256 != data.fingerprint:
-        message = (
-            f"The request is for {request.data}, which does not match the given examples. Create the request from them."
-        )
+        message = f"The request is for {request.data}, and not for the examples that came with it. Make it of these."
         raise InvalidInput(message)
     if (folder / MANIFEST).exists():
         found = read_manifest(folder)
@@ -329,11 +327,11 @@ def _make_room(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         found = sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        message = f"{folder} cannot be used for a run ({error.strerror or error}). Give a new folder."
+        message = f"{folder} cannot be a run's folder ({error.strerror or error}). Give a new folder."
         raise RunError(message) from error
     # A process that was killed before it wrote the manifest left the examples and its lock at most.
     if others := [name for name in found if name not in (EXAMPLES, LOCK) and not name.endswith(".tmp")]:
-        message = f"{folder} contains other files, such as {others[0]}. Give a new or empty folder."
+        message = f"{folder} holds something else, such as {others[0]}. Give a new folder, or an empty one."
         raise RunError(message)
 
 

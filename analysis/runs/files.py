@@ -89,10 +89,10 @@ def check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> No
         return
     data, of_table = written.split()
     if f"{zlib.crc32(table):08x}" != of_table:
-        message = "its table was changed after it was written"
+        message = "its table was changed since it was written"
         raise ValueError(message)
     if f"{_crc32(path):08x}" != data:
-        message = f"{path.name} was changed after it was written"
+        message = f"{path.name} was changed since it was written"
         raise ValueError(message)
 
 

@@ -37,10 +37,10 @@ def only_job(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=_PATIENCE)
     except Timeout as error:
-        message = f"Another job is using {folder}. Wait for it, or stop it first."
+        message = f"Another job works on {folder}. Wait for it, or stop it first."
         raise RunError(message) from error
     except OSError as error:
-        message = f"{folder} cannot be written to ({error.strerror or error}). Give a writable folder."
+        message = f"{folder} cannot be written to ({error.strerror or error}). Give a folder that can."
         raise RunError(message) from error
     try:
         yield
@@ -119,7 +119,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def read_status(folder: Path) -> Status:
-    """Read how far a run is; "interrupted" if its job ended unexpectedly.
+    """Read how far a run is; "interrupted" where its job ended without a word.
 
     Raises:
         RunError: the folder is no run.
@@ -129,7 +129,7 @@ def read_status(folder: Path) -> Status:
     if status.state in WORKING and not is_held(folder):
         status = _written(folder) or status  # a job that ended since the first look has written how
         if status.state in WORKING:
-            message = "The job ended unexpectedly; it may have been killed. Saved answers are intact: resume the run."
+            message = "The job ended without a word, killed perhaps. What it saved is whole: resume the run."
             return replace(status, state="interrupted", in_works=0, message=message)
     return status
 

@@ -61,8 +61,8 @@ def folder_of(name: str, root: Path) -> Path:
     """
     if not _NAME.fullmatch(name):
         message = (
-            f"{name!r} is not a valid name for a run; use up to 64 letters, digits, dots, dashes and underscores, "
-            f"starting with a letter or a digit, such as {slug(name)!r}."
+            f"{name!r} cannot name a run; give up to 64 letters, digits, dots, dashes and underscores, "
+            f"a letter or a digit first. {slug(name)!r} would do."
         )
         raise InvalidInput(message)
     return bundled_folder() if name == BUNDLED else root / name
@@ -89,7 +89,7 @@ def delete_run(name: str, root: Path) -> None:
         try:
             folder.rename(trash)  # gone at once, whatever happens to the rest
         except OSError as error:
-            message = f"{folder} cannot be deleted ({error.strerror or error}). Check its permissions."
+            message = f"{folder} cannot be deleted ({error.strerror or error}). See who may write there."
             raise RunError(message) from error
     shutil.rmtree(trash, ignore_errors=True)
 
@@ -97,7 +97,7 @@ def delete_run(name: str, root: Path) -> None:
 def _listed(name: str, folder: Path, *, read_only: bool = False) -> Listed:
     found = Listed(name=name, folder=folder, read_only=read_only, num_bytes=size_of(folder))
     if name == BUNDLED and not read_only:
-        return replace(found, fault=f"{BUNDLED} is the name of the run that comes with the app. Rename {folder}.")
+        return replace(found, fault=f"{BUNDLED} is the name of the run that came with the app. Rename {folder}.")
     try:
         return replace(found, manifest=read_manifest(folder), status=read_status(folder))
     except RunError as error:
@@ -113,16 +113,16 @@ def _looks_like_run(folder: Path) -> bool:
 
 def _check_deletable(name: str, folder: Path) -> None:
     if name == BUNDLED:
-        reason = "it comes with the app"
+        reason = "it came with the app"
     elif folder.is_symlink():
-        reason = "it is a link: delete the link and its target by hand"
+        reason = "it is a link: delete that, and what it leads to, by hand"
     elif not folder.is_dir():
-        reason = "it does not exist"
+        reason = "it is not there"
     elif is_held(folder):
-        reason = "a job is running on it: stop the job first"
+        reason = "a job works on it: stop that first"
     elif others := foreign(folder):
-        reason = f"it contains other files, such as {others[0]}: remove them first"
+        reason = f"it holds other files too, such as {others[0]}: take them out first"
     else:
         return
-    message = f"The run {name} cannot be deleted: {reason}."
+    message = f"The run {name} is not deleted: {reason}."
     raise RunError(message)

@@ -167,13 +167,13 @@ def read_manifest(folder: Path) -> Manifest:
         found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         schema = found.pop("schema")
     except FileNotFoundError as error:
-        message = f"{folder} is not a run: it has no {MANIFEST}. Give a folder that `python -m analysis score` wrote."
+        message = f"{folder} is no run: it has no {MANIFEST}. Give the folder that `python -m analysis score` wrote."
         raise RunError(message) from error
     except (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         message = f"{folder / MANIFEST} cannot be read ({error}). Take it from a copy of the run."
         raise RunError(message) from error
     if schema != SCHEMA:
-        message = f"{folder} is a run of schema {schema!r}, but this version reads schema {SCHEMA}. Score it again."
+        message = f"{folder} is a run of schema {schema!r}, and this version reads schema {SCHEMA}. Score it again."
         raise RunError(message)
     return _manifest(found, folder)
 
@@ -250,5 +250,5 @@ def _check_sizes(**sizes: tuple[int, int]) -> None:
     """Each a number and the most it may be."""
     for name, (value, most) in sizes.items():
         if not 1 <= value <= most:
-            message = f"{name} is {value}, but must be 1 to {most:,}"
+            message = f"{name} is {value}, and may be 1 to {most:,}"
             raise ValueError(message)

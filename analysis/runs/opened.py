@@ -142,7 +142,7 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
     path = answers_path(folder, shard)
     numbers = manifest.numbers(shard)
     if not path.exists():
-        message = f"The answers {numbers.start} to {numbers.stop - 1} are missing: resume the run to compute them."
+        message = f"The answers {numbers.start} to {numbers.stop - 1} are not there yet: resume the run to have them."
         raise RunError(message)
     try:
         written, traces = path.read_bytes(), traces_path(folder, shard)
@@ -163,7 +163,7 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
 
 def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -> None:
     if table["number"].tolist() != list(numbers):
-        message = f"its examples are not {numbers.start} to {numbers.stop - 1}"
+        message = f"it has other examples than {numbers.start} to {numbers.stop - 1}"
         raise ValueError(message)
     if table["error"].isna().any() or not (table.loc[table["error"] == "", "num_tokens"] >= 1).all():
         message = "it has an answer without a token"
@@ -171,7 +171,7 @@ def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -
     thinking = table.loc[table["error"] == "", ["thinking_start", "thinking_stop", "num_tokens"]].to_numpy()
     start, stop, count = thinking.T
     if not (((start == 0) & (stop == 0)) | ((start >= 0) & (start < stop) & (stop <= count))).all():
-        message = "it has an answer whose thinking span is outside the answer"
+        message = "it has an answer whose thinking lies outside of it"
         raise ValueError(message)
     lists = table.loc[table["error"] == "", ["values", "reasons"]]
     if lists.isna().any(axis=None) or (lists.map(len) != len(methods)).any(axis=None):

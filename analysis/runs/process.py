@@ -34,7 +34,7 @@ def start_job(folder: Path) -> None:
         waiting.join(_LOOK)  # a process that ends at once is not waited for
     if process.returncode:
         _refuse_second(folder)  # another one was begun at the same moment, and was faster
-        message = f"The job ended at once: {last_lines(folder, 1) or 'no message'}"
+        message = f"The job ended at once: {last_lines(folder, 1) or 'it said nothing'}"
         raise RunError(message)
 
 
@@ -45,7 +45,7 @@ def request_stop(folder: Path) -> None:
         RunError: no job works on it, or the folder cannot be written to.
     """
     if not is_held(folder):
-        message = f"No job is running on {folder}, so there is nothing to stop."
+        message = f"No job works on {folder}, so there is none to stop."
         raise RunError(message)
     try:
         (folder / STOP).touch()
@@ -69,7 +69,7 @@ def last_lines(folder: Path, count: int) -> str:
 
 def _refuse_second(folder: Path) -> None:
     if is_held(folder):
-        message = f"Another job is using {folder}. Wait for it, or stop it first."
+        message = f"Another job works on {folder}. Wait for it, or stop it first."
         raise RunError(message)
 
 

@@ -109,17 +109,17 @@ def different_scales(a: Trace, b: Trace, score_a: Score, score_b: Score) -> tupl
 
 
 def verdict(score_a: Score, score_b: Score, scales: Sequence[str]) -> str:
-    """Which answer is more uncertain, in numbers; `scales` are what `different_scales` found."""
+    """Which answer is less sure, in numbers; `scales` are what `different_scales` found."""
     a, b = score_a.uncertainty, score_b.uncertainty
     if math.isnan(a) or math.isnan(b):
         return f"No comparison: the score of {'A' if math.isnan(a) else 'B'} is undefined"
     if scales:
         return f"A scores {number(a, places=2)} and B {number(b, places=2)}, on different scales"
     if number(a, places=2) == number(b, places=2):
-        return f"A and B are equally uncertain: uncertainty {number(a, places=2)}"
-    more, less = ("A", "B") if a > b else ("B", "A")
+        return f"A and B are equally sure: uncertainty {number(a, places=2)}"
+    less, more = ("A", "B") if a > b else ("B", "A")
     high, low = (number(value, places=2) for value in (max(a, b), min(a, b)))
-    return f"{more} is more uncertain than {less}: uncertainty {high} vs {low}"
+    return f"{less} is less sure than {more}: uncertainty {high} against {low}"
 
 
 def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:
@@ -136,7 +136,7 @@ def why_no_difference(a: Trace, b: Trace) -> str:
     if (a.layers, a.num_heads) != (b.layers, b.num_heads):
         return (
             f"A's model has {len(a.layers)} layers with attention of {a.num_heads} heads and B's has {len(b.layers)} "
-            f"of {b.num_heads}, or their layers are numbered differently: the heads do not correspond."
+            f"of {b.num_heads}, or they are numbered otherwise: a head of one has no counterpart in the other."
         )
     if min(len(a.pieces), len(b.pieces)) < 2:
         return "An answer of one token has no previous answer token, so there is no attention to compare."

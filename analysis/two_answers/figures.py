@@ -225,7 +225,7 @@ def difference_map(
     figure = go.Figure(_cells(difference, layers, dark=dark))
     for heads, look, symbol, scale in zip(picked, looks(dark=dark), _SYMBOLS, (0.75, 1.05), strict=True):
         ringed = [(row_of[layer], head) for layer, head in heads if head >= 0]
-        figure.add_traces(_rings(ringed, f"selected in {look.name}", symbol, size * scale))
+        figure.add_traces(_rings(ringed, f"picked in {look.name}", symbol, size * scale))
     head_axis(figure, num_heads)
     layer_axis(figure, layers)
     finish(figure, height=_DIFFERENCE_MAP_HEIGHT, dark=dark)

@@ -1,4 +1,4 @@
-"""Captions of the figures that compare two answers."""
+"""What is said under the pictures of two answers: only what their scores bear out."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -27,33 +27,33 @@ def layer_and_head(score: Score) -> str:
 def about_scales(scales: Sequence[str]) -> str:
     """Why two scores cannot be compared; `scales` are what `different_scales` found."""
     return (
-        f"The two scores are not comparable: their {_listed(scales)} differ. The colours, the collapse and the table "
-        "below still compare each answer with a fully confident model of its own kind."
+        f"The two scores are not on one scale, for their {_listed(scales)} differ. The colours, the collapses and the "
+        "table below still show each answer against a sure model of its own kind."
     )
 
 
 def about_curves(scores: Scores, scales: Sequence[str], *, common: int) -> str:
-    """What the curves are, and why they may differ over the first `common` tokens, which both answers share."""
+    """What the curves are, and why they differ or do not over the first `common` tokens, the same in both answers."""
     return (
-        f"Above: confidence c{_of_which_layer(scores)} Dotted: r, the same recurrence for a fully confident model. "
-        "Logarithmic scale: the gap from r down to c is the collapse, drawn below."
+        f"Above: confidence c{_of_which_layer(scores)} Dotted: r, the same recurrence of a model that is sure of every "
+        "token. The scale is logarithmic, so the gap from r down to c is the collapse, drawn below."
         f"{_over_the_beginning(scores, scales, common) if common else ''}"
     )
 
 
 def about_heads(scores: Scores) -> str:
-    """What the colours and the rings of the difference map are."""
+    """What the colours and the rings of the difference of attention are."""
     averaged = [name for name, score in zip("AB", scores, strict=True) if score.settings.heads == "mean"]
-    none = f" No head is selected in {' and '.join(averaged)}: the mean over heads is used." if averaged else ""
+    none = f" No head is picked in {' and '.join(averaged)}: the mean of all speaks for a layer." if averaged else ""
     return (
-        "Mean over each answer. Teal: more previous-token attention in A; violet: more in B. Circles: selected heads "
-        "of A; diamonds: of B. Where they differ, RAUQ selected different heads."
+        "Mean over each answer. Teal: the head looks at the previous token more in A; violet: more in B. Circles are "
+        "the heads that RAUQ picked in A, diamonds those in B; where they differ, another head speaks for the layer."
         f"{none}"
     )
 
 
 def settings_in_words(settings: Settings) -> str:
-    """Signal, alpha and alignment, and every other setting that differs from its default."""
+    """Signal, alpha and alignment, and what else is not as usual."""
     usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
     names = ("layers", "heads", "update", "token_aggregation", "layer_aggregation", "part")
     others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
@@ -64,13 +64,13 @@ def _of_which_layer(scores: Scores) -> str:
     looks = "solid for A and dashed for B."
     undecided = [name for name, score in zip("AB", scores, strict=True) if score.layer is None]
     if not undecided:
-        return f" of the layer that gives the score, {looks}"
-    return f", {looks} No single layer gives the score of {' and '.join(undecided)}: the first layer used is drawn."
+        return f" of the layer that decided, {looks}"
+    return f", {looks} No single layer decided in {' and '.join(undecided)}: the first one looked at is drawn."
 
 
 def _over_the_beginning(scores: Scores, scales: Sequence[str], common: int) -> str:
     if same_confidence(*scores, common):
-        return " Up to the first difference both have the same c."
+        return " Up to the first difference c is the same in both."
     of_a, of_b = map(layer_and_head, scores)
     if of_a != of_b:
         why = f" A's curve is of {of_a} and B's of {of_b}"
@@ -78,7 +78,7 @@ def _over_the_beginning(scores: Scores, scales: Sequence[str], common: int) -> s
         why = f" The two differ in their {_listed(scales)}"
     else:
         return ""
-    return f"{why}: so the curves may differ even before the tokens do."
+    return f"{why}: so the curves may differ even where the tokens are still the same."
 
 
 def _listed(names: Sequence[str]) -> str:

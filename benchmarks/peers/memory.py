@@ -36,7 +36,7 @@ def memory_record(found: Mapping[tuple[int, str], Sequence[float]]) -> Record:
     text = f"Memory at {at:,} tokens, lm-polygraph / ours: {less[at]:.1f}, at least {LEAST}"
     return measured(
         "peers_memory",
-        title="Memory of an answer with its score, compared with lm-polygraph",
+        title="Memory of an answer with its score, beside lm-polygraph",
         about="Peak resident memory above the loaded model, for the answers of the table before: medians of "
         f"{RUNS} processes, with the least and the most of them.",
         command=COMMAND,

@@ -44,7 +44,7 @@ def payload_record(ours: int, theirs: int) -> Record:
     times = theirs / ours
     return measured(
         "payload",
-        title="Data sent to the browser for one answer, compared with BertViz",
+        title="What the browser is sent of one answer, beside BertViz",
         about=f"A random answer of {TOKENS} tokens to a prompt of {PROMPT}, by a model of {LAYERS} layers x {HEADS} "
         "heads. BertViz: the HTML of its head view. Ours: all messages of a new session on the page Inspect until "
         "the answer is drawn, so with the page itself and the recorded answer that it opens on.",
@@ -52,10 +52,10 @@ def payload_record(ours: int, theirs: int) -> Record:
         columns=("tool", "MiB", "times ours"),
         rows=[("rauq, page Inspect", ours / _MIB, 1.0), ("BertViz, head view", theirs / _MIB, times)],
         notes=(
-            "They show different things: BertViz all attention of prompt and answer, we previous-token attention.",
-            "Scripts that either loads from other servers are not counted.",
+            "They draw different things: BertViz all attention of prompt and answer, we that to the previous token.",
+            "Scripts that either loads from elsewhere are not counted.",
         ),
         finding=f"For one answer of {TOKENS} tokens BertViz's head view takes {times:,.0f} times the bytes of the page "
-        "Inspect, and contains more attention than RAUQ uses.",
+        "Inspect, and holds more attention than RAUQ reads.",
         packages=("streamlit", "playwright"),
     )

@@ -54,7 +54,7 @@ def times_record(found: Mapping[tuple[int, str, str], Turns]) -> Record:
     faster = over(found[longest, PEER, "CPU"].ratio, found[longest, OURS, "CPU"].ratio)
     return measured(
         "peers_time",
-        title="Time of an answer with its score, compared with lm-polygraph",
+        title="Time of an answer with its score, beside lm-polygraph",
         about=f"{NEW_TOKENS} tokens are generated and scored with RAUQ by a random model of Llama's shape ({LAYERS} "
         "layers, hidden size 512), and generated alone by transformers: in the same process, in turn, batch 1, one "
         "thread. Each tool runs in its own environment and is compared with plain generation there.",

@@ -21,7 +21,7 @@ _ENDING = rf"(?:, (?:{'|'.join(FILLERS)}))?\.?"
 
 @dataclass(frozen=True)
 class Fact:
-    """What an answer may state under a name: `accepted` values; none means that any stated value is incorrect."""
+    """What an answer may state under a name: `accepted` values; none means that any stated value is wrong."""
 
     name: str
     accepted: tuple[str, ...]
@@ -55,7 +55,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is correct, whether its wording was recognised, and what it states, in order."""
+    """Whether an answer is right, whether its wording was recognised, and what it states, in order."""
 
     correct: bool
     recognised: bool
@@ -80,10 +80,10 @@ def _example(row: dict[str, Any]) -> Example:
 
 
 def judge(example: Example, answer: str) -> Verdict:
-    """Decide whether an answer is correct, and where it states the facts.
+    """Decide whether an answer is right, and where in it the facts stand.
 
-    An answer in none of the accepted wordings is incorrect and states nothing. Case, accents, repeated spaces, a
-    leading "the" and the final full stop do not matter.
+    An answer in none of the accepted wordings is wrong and states nothing. Case, accents, repeated spaces, a leading
+    "the" and the final full stop do not matter.
     """
     match = next(
         filter(None, (pattern.fullmatch(answer) for pattern in _patterns(example.wordings, example.facts))), None
@@ -127,7 +127,7 @@ def _pattern(wording: str, accepted: dict[str, tuple[str, ...]]) -> re.Pattern[s
 
 
 def _value(accepted: tuple[str, ...]) -> str:
-    # Accepted values first, so that neighbouring facts of several words are separated correctly; then anything.
+    # Accepted values first, so that neighbouring facts of several words are divided rightly; then anything.
     return "|".join([*map(_spaced, accepted), r"\S(?:.*?\S)?"])
 
 
@@ -147,8 +147,8 @@ _MOST_KEPT = 256  # verdicts in memory: each answer of a prompt is compared with
 def facts_of(example: Example) -> Facts:
     """The judge of answers to one held-out prompt.
 
-    Two answers are the same if they state the same facts, correct or not; one in none of the accepted wordings is
-    the same as an equal text only. Keywords are the stated facts. This is not an NLI model.
+    Two answers are the same if they state the same facts, right or wrong; one in none of the accepted wordings is
+    the same as an equal text only. Keywords are the stated facts. This is no model for natural-language inference.
     """
     verdict = lru_cache(_MOST_KEPT)(partial(judge, example))
 
@@ -162,7 +162,7 @@ def facts_of(example: Example) -> Facts:
 
 
 def facts_for_prompt(prompt: str) -> Facts | None:
-    """The judge of answers to this prompt; None if it is not a held-out prompt of the embedded model."""
+    """The judge of answers to this prompt; None where it is no held-out prompt of the embedded model."""
     example = examples_by_prompt().get(prompt)
     return None if example is None else facts_of(example)
 

@@ -1,4 +1,4 @@
-"""Recorded generations of the embedded model: those that the app opens on without a model, and a game's answers."""
+"""Recorded generations of the embedded model: the app's first pictures, which need no model, and a game's answers."""
 
 import json
 from collections.abc import Callable
@@ -19,14 +19,14 @@ INDEX = FOLDER / "index.json"
 GAME = Path(__file__).parent / "game"
 GAME_INDEX = GAME / "index.json"
 
-MOST_KEPT = 32  # traces in memory, of about 100 kB each; enough for all
+MOST_KEPT = 32  # traces in memory, of about 100 kB each: more than there are
 
 Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One recorded generation: a short name, one sentence on what it shows, whether the answer is correct."""
+    """One recorded generation: a short name, one sentence on what to see in it, whether the answer is right."""
 
     id: str
     name: str
@@ -35,11 +35,11 @@ class Recorded:
 
     @property
     def path(self) -> Path:
-        """The path of its trace."""
+        """Where its trace lies."""
         return FOLDER / f"{self.id}.safetensors"
 
     def trace(self) -> Trace:
-        """Its trace, loaded once for as long as the file is unchanged.
+        """The generation itself: the same object as long as its file stays the same.
 
         Raises:
             TraceFileError: the file is damaged or gone.
@@ -49,7 +49,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Riddle:
-    """One answer of the game: its held-out prompt's id, the tokens of its incorrect fact, and the correct answer."""
+    """One answer of the game: its held-out prompt's id, the tokens of its one wrong fact, and what would be right."""
 
     id: str
     invented: tuple[int, ...]
@@ -57,11 +57,11 @@ class Riddle:
 
     @property
     def path(self) -> Path:
-        """The path of its trace."""
+        """Where its trace lies."""
         return GAME / f"{self.id}.safetensors"
 
     def trace(self) -> Trace:
-        """Its trace, loaded once for as long as the file is unchanged.
+        """The generation itself: the same object as long as its file stays the same.
 
         Raises:
             TraceFileError: the file is damaged or gone.
@@ -70,7 +70,7 @@ class Riddle:
 
 
 def load_recorded() -> tuple[Recorded, ...]:
-    """All recordings; the app opens on the first.
+    """All of them, the one to open on first.
 
     Raises:
         TraceFileError: the index is damaged.
@@ -87,7 +87,7 @@ def find_recorded(name: str) -> Recorded:
     for found in load_recorded():
         if found.id == name:
             return found
-    message = f"{INDEX} has no recording {name!r}. `python -m training record` makes all of them again."
+    message = f"{INDEX} has no recording {name!r}. `python -m training record` makes them all again."
     raise TraceFileError(message)
 
 
@@ -101,13 +101,13 @@ def load_game() -> tuple[Riddle, ...]:
 
 
 def invented_tokens(trace: Trace, verdict: Verdict) -> tuple[int, ...]:
-    """The answer tokens, from 0, that share a character with a statement which the verdict calls incorrect."""
+    """The answer tokens, from 0, that share a character with a statement which the verdict calls wrong."""
     wrong = [(statement.start, statement.end) for statement in verdict.statements if not statement.correct]
     return tuple(np.flatnonzero(tokens_in(trace.answer_tokens, wrong)).tolist())
 
 
 def held_out(trace: Trace) -> Example:
-    """The held-out prompt of a recorded answer, with its ground truth.
+    """The held-out prompt that a recorded answer is to, with its truth.
 
     Raises:
         TraceFileError: the trace's prompt is none of them.
@@ -115,7 +115,7 @@ def held_out(trace: Trace) -> Example:
     example = examples_by_prompt().get(trace.prompt)
     if example is None:
         message = (
-            f"{trace.prompt!r} is not a held-out prompt, so its answer cannot be judged. "
+            f"{trace.prompt!r} is no held-out prompt, so its answer cannot be judged. "
             "`python -m training record` records others."
         )
         raise TraceFileError(message)

@@ -1,1 +1,1 @@
-"""Exact attention weights while a model runs: the only code of this package that reads attention."""
+"""Exact attention weights while a model runs: the only code of this package that touches attention."""

@@ -1,4 +1,4 @@
-"""From recorded queries and keys to the band of attention weights, exactly as in eager attention.
+"""From recorded queries and keys to the band of attention weights, exactly as eager attention would have had them.
 
 score = query . key * scaling, softcap, mask, softmax with the sink in its normaliser: in this order, in float32.
 """
@@ -37,7 +37,7 @@ def band(pending: Pending, cache: MaskCache) -> Tensor:
 
 
 def reduced(pending: Pending, cache: MaskCache, *, reduce: Callable[[Tensor, int], Tensor]) -> Tensor:
-    """`reduce` applied to the weights (B, H, n, T) and the first key's position, a few rows at a time."""
+    """What `reduce` makes of the weights (B, H, n, T) and the first key's position, a few rows at a time."""
     chunks = _chunks(pending, cache)
     return torch.cat([reduce(_weights(chunk, pending.options), chunk.first_key) for chunk in chunks], dim=2)
 
@@ -66,7 +66,7 @@ def _chunks(pending: Pending, cache: MaskCache) -> Iterator[Scored]:
 
 
 def _nearest(scored: Scored, options: Mapping[str, Any]) -> Tensor:
-    """Weights (B, H, n, K) on the K nearest keys; the scores are overwritten."""
+    """Weights (B, H, n, K) on the K nearest keys; the scores are used up."""
     positions, start = scored.positions, scored.first_key
     wanted = positions[:, None] - torch.arange(NUM_BANDS, device=positions.device)  # (n, K)
     columns = (wanted - start).clamp(min=0).expand(*scored.scores.shape[:3], NUM_BANDS)
@@ -85,7 +85,7 @@ def _weights(scored: Scored, options: Mapping[str, Any]) -> Tensor:
 def _normalised(scores: Tensor, options: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
     """Exponentials (B, H, n, T) of the scores, in place, and their sums (B, H, n, 1), including the sink.
 
-    The largest score is subtracted first: at scores of several hundred, the logarithm of a sum has no precision left.
+    The largest score is subtracted first: at scores of several hundred, the logarithm of a sum has no digits left.
     """
     largest = scores.amax(dim=-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
     sinks = options.get("s_aux")
@@ -103,7 +103,7 @@ def _scores(queries: Tensor, keys: Tensor, options: Mapping[str, Any]) -> Tensor
     num_key_heads, num_keys = keys.shape[1:3]
     scaling = options.get("scaling")
     scaled = queries.float() * (width**-0.5 if scaling is None else scaling)
-    # Heads that share a key head form one matrix: (B, H_kv, H / H_kv * n, D) @ (B, H_kv, D, T).
+    # Heads that share a key head stand in one matrix: (B, H_kv, H / H_kv * n, D) @ (B, H_kv, D, T).
     grouped = scaled.reshape(batch, num_key_heads, -1, width) @ keys.transpose(2, 3)
     scores = grouped.reshape(batch, num_heads, num_rows, num_keys)
     softcap = options.get("softcap")

@@ -1,10 +1,10 @@
 """The check of a capture: against float64 weights of the same queries and keys.
 
-Every captured call is compared with weights recomputed from the inputs of that same call. A full pass over the same
-tokens is a second reference, for positions, and for the weights of a model that runs step by step, but only if passes
-of the model agree with each other. Dynamically quantised activations share a scale with all tokens of their pass, so
-their incremental and full passes differ without an error of the capture; the difference is then reported, not tested.
-Whether passes agree is measured without cache and capture (`own_drifts`), so an error of the cache is still found.
+The witness of each call always decides: what was captured has to be what that very call gave. A full pass over the same
+tokens decides besides, on positions, and on the weights of a model that is fed step by step, but only where passes of
+the model agree by themselves. Dynamically quantised activations share a scale with all tokens of their pass, so their
+incremental and full passes differ without any fault of the capture; the difference is shown then, and decides nothing.
+Whether passes agree is measured without cache and capture (`own_drifts`): a cache that counts wrongly is no excuse.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from rauq.capture.witness import (
 from rauq.errors import InvalidInput
 from rauq.trace.trace import Trace
 
-EXACT = 1e-5  # tolerance between steps and one full pass, in float32 and at scores of ordinary size
+EXACT = 1e-5  # tolerance between step-by-step feeding and one full pass, in float32 and at scores of ordinary size
 _ORDINARY_SCORE = 10.0
 _RANDOM_TOKENS = 20
 _MOST_TOKENS = 1024
@@ -53,10 +53,10 @@ class Check:
 
     `differences` and `tolerances` are those of one weight in each layer, the one closest to its tolerance (see
     `rauq.capture.witness.recomputed`). `eager_differences` are those of the model's own eager attention, in the model's
-    precision, from the same float64 weights: they are reported for comparison, not tested; nan for a model that
-    runs step by step. `problem` is an error other than the differences, or empty. `pass_differences` are those of the
-    captured weights from one full pass, if passes of the model differ from each other: they are not tested, and empty
-    for any other model.
+    precision, from the same float64 weights: they are shown for comparison and decide nothing; nan for a model that is
+    fed step by step. `problem` says what is wrong however small the differences are, or is empty. `pass_differences`
+    are those of the captured weights from one full pass, where passes of the model differ by themselves: they decide
+    nothing, and are empty for any other model.
     """
 
     layers: tuple[int, ...]
@@ -86,7 +86,7 @@ class Check:
         layers = f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'}"
         largest = max(self.pass_differences, default=0.0)
         passes = (
-            f"incremental and full passes of the model differ by {largest:.1e}, which is not an error of the capture"
+            f"incremental and full passes of the model differ by {largest:.1e}, which decides nothing"
             if largest
             else ""
         )
@@ -140,7 +140,7 @@ def _check_tapped(model: PreTrainedModel, ids: Sequence[int], answer: _Answer) -
     Both traces have to hold the weights that are recomputed in float64, from the queries and keys of that generation
     and from the mask, scaling, softcap and sinks that the eager function received. The two generations are never
     compared with each other, since rounding errors grow differently in each. Positions are compared with one full pass,
-    unless passes of the model differ from each other.
+    unless passes of the model differ by themselves.
     """
     with eager(model):
         first = _observed(model, ids, answer)
@@ -163,12 +163,12 @@ def _check_tapped(model: PreTrainedModel, ids: Sequence[int], answer: _Answer) -
 
 
 def _check_stepwise(model: PreTrainedModel, ids: Sequence[int], answer: _Answer) -> Check:
-    """Compare the trace of a model that runs step by step with one eager pass over the same tokens.
+    """Compare the trace of a model that is fed step by step with one eager pass over the same tokens.
 
     Such a model returns its own weights; there are no queries and keys to recompute them from. Rounding differs between
     the two, in proportion to the scores: 1e-5 is tolerated in float32 (2e-2 in lower precision) up to scores of 10, and
     in proportion beyond. The weights also have to be nearer to their own positions in that pass than to any other.
-    Where passes of the model differ from each other by more, the scores of the same steps are the reference instead.
+    Where passes of the model differ by themselves by more than that, the scores of the very same steps decide instead.
     """
     with Softmaxes() as called:
         trace = answer(ids)
@@ -201,7 +201,7 @@ def _steps(trace: Trace, called: Softmaxes, dtype: torch.dtype) -> _Pass:
 
 
 def _check_steps(steps: _Pass, matrices: Sequence[np.ndarray]) -> Check:
-    """Compare the trace of a model that runs step by step with float64 softmaxes of the scores of those steps."""
+    """Compare the trace of a model that is fed step by step with float64 softmaxes of the scores of those steps."""
     layers = steps.trace.layers
     differences, tolerances = zip(*(_closest(layer, [steps]) for layer in layers), strict=True)
     return Check(
@@ -290,7 +290,7 @@ def _closest(layer: int, passes: Sequence[_Pass]) -> tuple[float, float]:
 
 
 def _unknown_part(first: _Pass) -> str:
-    """The error if the recomputed weights are not the model's, since its eager function adds a term; or ""."""
+    """What is wrong where the recomputed weights are not the model's, since its eager function adds a part; or ""."""
     for layer, seen in first.seen.items():
         for one in seen:
             if np.any(abs(one.eager_in_float32 - one.weights) > one.tolerated):

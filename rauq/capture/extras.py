@@ -1,4 +1,4 @@
-"""What a capture session keeps for the extras of a trace (`rauq.trace.extras`), until each answer's part is cut out."""
+"""What a feed keeps for the extras of a trace (`rauq.trace.extras`), until each answer's share is cut out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -166,7 +166,7 @@ class Hidden(Keeper):
 
 
 class Kept:
-    """The keepers of one session, for the extras that were asked for."""
+    """The keepers of one feed, as far as their extras are wanted."""
 
     def __init__(self, names: Collection[Extra], layout: Layout) -> None:
         self.max_attention = MaxAttention(layout) if "max_attention" in names else None
@@ -176,7 +176,7 @@ class Kept:
 
     @property
     def rows(self) -> tuple[RowKeeper, ...]:
-        """Those that need every row of attention."""
+        """Those that look at every row of attention."""
         return tuple(keeper for keeper in (self.max_attention, self.lookback) if keeper is not None)
 
     def repeat(self, times: int) -> None:

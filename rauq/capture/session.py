@@ -1,7 +1,7 @@
-"""Run tokens through a model with a cache, and keep the attention band of the rows that a trace needs.
+"""Feed tokens to a model with a cache, and keep the attention band of the rows that matter.
 
-Two classes have one interface: `TappedSession` records the calls of the attention interface; `StepwiseSession` is for
-models outside it, which return the weights of one query at a time. Neither ever holds a T x T tensor.
+Two ways, one interface: `TappedSession` records the calls of the attention interface; `StepwiseSession` is for models
+outside it, which return the weights of one query at a time. Neither ever holds a T x T tensor.
 """
 
 import inspect
@@ -23,7 +23,7 @@ _FLUSH_BYTES = 16 << 20  # queries that may wait; the band made of them is a hun
 
 
 class CaptureSession(Protocol):
-    """What generation needs from a model: logits for tokens, and at the end the band and the extras."""
+    """What generation needs of a model: tokens in, logits out, and in the end the band and the extras."""
 
     kept: Kept
 
@@ -49,7 +49,7 @@ class CachedModel:
         self.seen = 0
 
     def forward(self, ids: Tensor, *, tail: int, **options: Any) -> Any:
-        """One forward pass over ids (B, n), after those before; `tail` positions get logits."""
+        """One forward pass over ids (B, n), after what was fed before; `tail` positions get logits."""
         options |= {} if "logits_to_keep" not in self.parameters else {"logits_to_keep": tail}
         options |= self._mask_and_positions(ids.shape[1])
         self.seen += ids.shape[1]
@@ -65,7 +65,7 @@ class CachedModel:
             self.padding = self.padding.repeat_interleave(times)
 
     def states_recorder(self, kept: Kept) -> dict[nn.Module, tap.StatesRecorder]:
-        """The recorders of the hidden states that enter the middle block, if these are captured."""
+        """Who is told the hidden states that enter the middle block, if anyone wants them."""
         hidden, block = kept.hidden, tap.middle_block(self.model)
         return {} if hidden is None or block is None else {block: lambda states: hidden.note(states, end=self.seen)}
 
@@ -82,7 +82,7 @@ class CachedModel:
         else:
             places = torch.arange(self.seen + num_new, device=self.padding.device) - self.padding[:, None]
             options = {"attention_mask": (places >= 0).long()}
-        if "position_ids" in self.parameters:  # not every model continues the positions of its cache by itself
+        if "position_ids" in self.parameters:  # left to itself, not every model counts on from its cache
             options["position_ids"] = places[:, self.seen :].clamp(min=0)
         return options
 
@@ -229,7 +229,7 @@ class StepwiseSession:
         return logits
 
     def _one(self, ids: Tensor) -> tuple[Any, list[Tensor]]:
-        """The model's output for one token, and the weights (B, H, 1, T) of each layer that has attention."""
+        """What the model puts out for one token, and the weights (B, H, 1, T) of each layer that has attention."""
         output = self.cached.forward(ids, tail=1, output_attentions=True)
         attentions = getattr(output, "attentions", None) or ()
         self.layers = tuple(layer for layer, weights in enumerate(attentions) if weights is not None)

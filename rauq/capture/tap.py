@@ -1,4 +1,4 @@
-"""Pass every attention call of a model to a recorder, which keeps the queries, keys and masks of each layer."""
+"""Hand every attention call of a model to a recorder, and keep what one layer showed: queries, keys and masks."""
 
 import functools
 import inspect
@@ -22,7 +22,7 @@ _install_lock = threading.Lock()
 
 
 class _Recorders(threading.local):
-    """The recorders of this thread, by attention module or block; generations of other threads never reach them."""
+    """The recorders of this thread, by attention module or block: another thread's generation never lands in them."""
 
     def __init__(self) -> None:
         self.by_module: Mapping[nn.Module, Recorder | StatesRecorder] = {}
@@ -66,7 +66,7 @@ def install(model: PreTrainedModel) -> None:
 
 @contextmanager
 def recording(recorders: Mapping[nn.Module, Recorder | StatesRecorder]) -> Iterator[None]:
-    """Pass the attention calls or hidden states of these modules in this thread to their recorders."""
+    """Send what this thread hands to these modules, attention calls or hidden states, to their recorders."""
     outer = _recorders.by_module
     _recorders.by_module = recorders
     try:
@@ -145,7 +145,7 @@ class Pending(NamedTuple):
 
 @dataclass(eq=False)
 class Step:
-    """How many tokens were run, how many of them are wanted as rows, and where they end.
+    """How many tokens were fed, how many of them are wanted as rows, and where they end.
 
     The mask rows cut for one layer serve all layers of its kind. Layers that share keys may skip tokens of the prompt,
     so none of them counts for itself.

@@ -40,7 +40,7 @@ def own_drifts(model: PreTrainedModel, ids: Sequence[int], matrices: Sequence[np
 
     `matrices` (H, T, T) are those of all ids, one a layer. In a causal model only rounding moves them, unless what a
     token gets depends on the others of its pass, as dynamically quantised activations do by their common scale. Neither
-    a cache nor a capture takes part, so neither can cause it.
+    a cache nor a capture takes part, so neither can be at fault.
     """
     half = max(1, len(ids) // 2)
     alone = attention_matrices(model, ids[:half], range(len(matrices)))
@@ -66,12 +66,13 @@ def band_of_matrix(matrix: np.ndarray, first_row: int) -> np.ndarray:
 
 
 def misplaced(band: np.ndarray, matrices: Sequence[np.ndarray], noise: Sequence[float]) -> str:
-    """The error if a layer of the band (L, H, n, K) is nearer to other positions of the full matrices; or "".
+    """What is wrong where a layer of the band (L, H, n, K) is nearer to other positions of the full matrices; or "".
 
-    The matrices (H, T, T) come from one pass without a cache, so the position of every row and column is known. Means
-    are compared, since rounding changes single weights, and a misplaced key or row changes most of them. `noise` (L,)
-    is the mean error of eager attention in the model's precision: in bfloat16 with scores of 500 it exceeds the
-    difference between positions. """
+    The matrices (H, T, T) come from one pass without a cache, where every row and column has one meaning. Means are
+    compared, since rounding changes single weights, and a misplaced key or row changes most of them. `noise` (L,) is
+    the mean error of eager attention in the model's precision: in bfloat16 with scores of 500 it exceeds the difference
+    between positions.
+    """
     num_rows = band.shape[2]
     for layer, (captured, matrix) in enumerate(zip(band, matrices, strict=True)):
         first = matrix.shape[1] - num_rows
@@ -114,7 +115,7 @@ def looks_ahead(logits: Tensor) -> bool:
 
 
 ROUNDING = 2.0**-24  # unit roundoff of float32, in which every band is computed
-FLOOR = 1e-6  # a difference of a weight that is too small to be visible in a figure
+FLOOR = 1e-6  # a difference of a weight that is too small for any figure to show
 MOST = 2e-2  # never tolerated, whatever the scores are
 
 _MASKED = -32_752  # half of float16's minimum: models mask with that or less
@@ -171,7 +172,7 @@ def watching(model: PreTrainedModel, note: Callable[[Call], None]) -> Iterator[N
 class Softmaxes(TorchFunctionMode):
     """What entered softmax: the largest score, in absolute value and without masked ones, and the scores of each query.
 
-    Only a call for one query of one sequence, (1, H, 1, T), is kept, as when a model runs step by step.
+    Only a call for one query of one sequence, (1, H, 1, T), is kept: so a model is fed step by step.
     """
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from rauq.labels import FLOATS
 
 @dataclass(frozen=True, kw_only=True)
 class GgufFacts:
-    """What a GGUF file says about its model before a weight is read.
+    """What a GGUF file says of its model before a weight is read.
 
     `quantisation` is a name such as "Q4_K_M", `file_size` is in bytes. The kind of the model is read from `names`:
     general.name, basename, finetune, and the file's name, where they are there.
@@ -43,7 +43,7 @@ class GgufFacts:
 
 
 def read_facts(path: str | Path) -> GgufFacts:
-    """The facts about a GGUF file's model, without its weights, in under a second.
+    """What is known of a GGUF file's model without its weights, in under a second.
 
     Raises:
         ModelNotFound: there is no such file, or it is damaged.
@@ -54,7 +54,7 @@ def read_facts(path: str | Path) -> GgufFacts:
 
 def facts_of(header: GgufHeader) -> GgufFacts:
     """What is known from a header that was read already; errors as in `read_facts`."""
-    config_options(header, read_hyperparameters(header))  # which refuses unsupported entries
+    config_options(header, read_hyperparameters(header))  # which refuses what cannot be honoured
     refuse_unknown_entries(header)
     stated = (header.get(f"general.{key}", str) for key in ("name", "basename", "finetune"))
     return GgufFacts(
@@ -66,7 +66,7 @@ def facts_of(header: GgufHeader) -> GgufFacts:
 
 
 def _quantisation(header: GgufHeader) -> str:
-    """The file's own name for it, or the types that hold most of its weights, the largest share first."""
+    """What the file calls it, or the types that hold most of its weights, the largest share first."""
     stated = FILE_TYPES.get(header.get("general.file_type", int) or -1)
     if stated:
         return stated
@@ -123,11 +123,11 @@ class Checkpoint:
 
 
 def gguf_checkpoint(source: str, file: Path | HubFile, *, revision: str | None) -> Checkpoint:
-    """What a GGUF file says about its model; no weight is read, and of a file on the hub only the header is fetched.
+    """What a GGUF file says of its model; no weight is read, and of a file on the hub only the header is fetched.
 
     Raises:
         ModelNotFound: the file cannot be read, or is damaged.
-        UnsupportedModel: something in it cannot be read exactly; the message names it.
+        UnsupportedModel: something in it cannot be read faithfully; the message names it.
     """
     remote = file if isinstance(file, HubFile) else None
     state = (0, 0) if isinstance(file, HubFile) else _state(file)
@@ -167,7 +167,7 @@ def in_folder(
     """The same model in transformers' own format: a GGUF file is dequantised into the store, if not done yet.
 
     Args:
-        checkpoint: Any; one that is not a GGUF file stays as it is.
+        checkpoint: Any; one that is no GGUF file stays as it is.
         dtype: float32, bfloat16 or float16.
         on_progress: Called with the bytes dequantised so far, and with those of all weights, unless done before.
         cancel: Checked before every tensor.
@@ -175,7 +175,7 @@ def in_folder(
     Raises:
         CacheError: there is no room, or the store cannot be written.
         ModelNotFound: the file changed, or is another than the revision says.
-        UnsupportedModel: something in it cannot be read exactly.
+        UnsupportedModel: something in it cannot be read faithfully.
         Stopped: cancelled.
     """
     found = checkpoint.plan
@@ -211,7 +211,7 @@ def in_folder(
 def _reader_digest() -> str:
     """A digest of the code that reads a file: this package, and the versions of the libraries that it uses.
 
-    A version number would have to be raised by hand with every change of this code.
+    A version number of our own would have to be raised with every change of this code, and would be forgotten.
     """
     digest = hashlib.sha256(f"{version('transformers')} {version('gguf')}".encode())
     for source in sorted(_SOURCES.rglob("*.py")):

@@ -25,7 +25,7 @@ def local_models(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
 
     A model is a folder with a config, or a GGUF file.
 
-    Whatever cannot be read is left out; a text that cannot be a path names no model.
+    Whatever cannot be read is left out; a text that is no possible path names no model.
     """
     try:
         root = Path(os.path.expanduser(folder))  # noqa: PTH111 - a Path raises where there is no such user
@@ -111,7 +111,7 @@ _DEPTH = 4  # of folders: registry/namespace/model/tag, or publisher/model/file
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """A model of another program: `name` is what `load_model` takes, `label` is its name in that program."""
+    """A model of another program: `name` is what `load_model` takes, `label` what the program's user knows it by."""
 
     name: str
     label: str

@@ -1,4 +1,4 @@
-"""Where a model is: in a folder, on the hub or in its cache; and why it cannot be loaded."""
+"""Where a model is, in a folder, on the hub or in its cache, and why it cannot be had, in plain words."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 def whereabouts(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
     """What to tell transformers so that it finds a folder, a model of the hub, or one of the cache without network.
 
-    The hub is asked once with a short limit, since its own client retries for half a minute.
+    The hub is asked once with a short limit, since its own client goes on trying for half a minute.
 
     Args:
         source: A folder or the hub id of a model.
@@ -86,7 +86,7 @@ def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
         raise ModelNotFound(message)
     try:
         ask_hub(source, "config.json", revision)
-    except Exception as error:  # the network, the hub and the name can each be the cause
+    except Exception as error:  # the network, the hub and the name can each be at fault
         if not isinstance(error, HFValidationError) and cached_commit(source, revision):
             return True
         raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
@@ -104,8 +104,8 @@ def _is_on_hub(source: str, file: str, revision: str | None) -> bool:
 _MOST_NAMED = 3
 _UNSUPPORTED = MappingProxyType(
     {
-        "trust_remote_code": "it needs its own code, which is never run",
-        "Unrecognized configuration class": "it is not a causal language model",
+        "trust_remote_code": "it comes with code of its own, which is never run",
+        "Unrecognized configuration class": "it is no causal language model",
     }
 )
 
@@ -116,11 +116,11 @@ _AGAIN = "Try again later."
 
 @dataclass(frozen=True, kw_only=True)
 class HubFailure:
-    """A kind of failure of the hub: what happened, and what to do.
+    """A way in which the hub gives nothing: what happened, and what to do.
 
-    It is recognised by the `names` of an exception's classes (httpx, httpx2, requests and aiohttp each have their own
-    under the same names), by an HTTP status from `statuses`, by `errnos`, or by what the exception `says`. If it is
-    the `network` that fails, a model on this machine still works.
+    It is told by the `names` of an exception's classes (httpx, httpx2, requests and aiohttp each have their own under
+    the same names), by an HTTP status from `statuses`, by `errnos`, or by what the exception `says`. Where it is the
+    `network` that fails, a model on this machine works still.
     """
 
     what: str
@@ -131,7 +131,7 @@ class HubFailure:
     says: str = ""
     network: bool = False
 
-    def matches(self, error: BaseException) -> bool:
+    def is_told_by(self, error: BaseException) -> bool:
         """Whether an exception, without what led to it, is of this kind."""
         return (
             any(parent.__name__ in self.names for parent in type(error).__mro__)
@@ -141,7 +141,7 @@ class HubFailure:
         )
 
 
-# The first match counts, so special kinds come before general ones.
+# The first that fits holds: special kinds come before those that they are cases of.
 _FAILURES = (
     HubFailure(
         what="the disk is full",
@@ -150,27 +150,27 @@ _FAILURES = (
         says="No space left on device",
     ),
     HubFailure(
-        what="the hub was not contacted, since HF_HUB_OFFLINE is set",
+        what="the hub is not asked, since HF_HUB_OFFLINE demands offline mode",
         todo="Unset that variable.",
         names=frozenset({"OfflineModeIsEnabled"}),
         network=True,
     ),
     HubFailure(
-        what="no secure connection to the hub is possible: its certificate, or that of a proxy, was rejected",
+        what="no safe connection to the hub can be made: its certificate, or that of a proxy, is not accepted",
         todo="Check this machine's clock, and name the certificates of a proxy in the variable SSL_CERT_FILE.",
         names=frozenset({"SSLError"}),
         says="[SSL",
         network=True,
     ),
     HubFailure(
-        what="the proxy does not reach the hub",
+        what="the proxy does not lead to the hub",
         todo="Check the variables HTTPS_PROXY and NO_PROXY.",
         names=frozenset({"ProxyError"}),
         statuses=range(407, 408),
         network=True,
     ),
     HubFailure(
-        what="the hub gives access only to users who have accepted its terms",
+        what="the hub gives it only to those who have accepted its terms",
         todo=_LOG_IN,
         names=frozenset({"GatedRepoError"}),
     ),
@@ -181,7 +181,7 @@ _FAILURES = (
         names=frozenset({"RevisionNotFoundError"}),
     ),
     HubFailure(
-        what="the hub has this {thing}, but not that file",
+        what="the hub has this {thing}, but not that file of it",
         todo="Check the spelling; a GGUF file is named organisation/model/file.gguf.",
         names=frozenset({"RemoteEntryNotFoundError"}),
     ),
@@ -191,25 +191,25 @@ _FAILURES = (
         names=frozenset({"RepositoryNotFoundError", "HFValidationError"}),
     ),
     HubFailure(
-        what="the hub does not give this user access",
+        what="the hub refuses it to this user",
         todo=_LOG_IN,
         names=frozenset({"LocalTokenNotFoundError"}),
         statuses=range(401, 404),
     ),
     HubFailure(
-        what="the hub received too many requests from this machine",
-        todo="Try again in some minutes; more requests are allowed after hf auth login.",
+        what="the hub gets too many requests from here",
+        todo="Try again in some minutes; after hf auth login more are allowed.",
         statuses=range(429, 430),
         network=True,
     ),
-    HubFailure(what="the hub reports an internal error", todo=_AGAIN, statuses=range(500, 600), network=True),
+    HubFailure(what="the hub has a fault of its own", todo=_AGAIN, statuses=range(500, 600), network=True),
     HubFailure(
         what="the hub refuses the request",
         todo="Check the name, and HF_ENDPOINT if that variable is set.",
         statuses=range(400, 500),
     ),
     HubFailure(
-        what="the server that answered is not the hub",
+        what="what answers is not the hub",
         todo="Check the proxy, and HF_ENDPOINT if that variable is set.",
         names=frozenset({"FileMetadataError"}),
         network=True,
@@ -221,7 +221,7 @@ _FAILURES = (
         network=True,
     ),
     HubFailure(
-        what="the download was interrupted, or differs from what the hub announced",
+        what="the download broke off, or is not what the hub has announced",
         todo="Try again.",
         names=frozenset(
             {"RemoteProtocolError", "ReadError", "IncompleteRead", "ChunkedEncodingError", "ClientPayloadError"}
@@ -232,12 +232,12 @@ _FAILURES = (
     ),
     HubFailure(
         what="the hub cannot be reached: there is no network",
-        todo="Connect this machine to a network.",
+        todo="Connect this machine to one.",
         names=frozenset({"NetworkError", "ConnectionError", "ClientConnectionError"}),
         network=True,
     ),
     HubFailure(
-        what="it is not in the hub's cache on this machine, and the hub was not contacted",
+        what="it is not in the hub's cache on this machine, and the hub was not asked",
         todo="Connect this machine to a network.",
         names=frozenset({"LocalEntryNotFoundError"}),
         network=True,
@@ -252,32 +252,32 @@ def plain_errors(source: str | Path, part: str) -> Iterator[None]:
         yield
     except RauqError:
         raise
-    except Exception as error:  # foreign files can raise any exception
+    except Exception as error:  # other people's files fail in any way
         raise _why_not(Path(source), part, error) from error
 
 
 def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
-    """The error for a failure of the hub; `otherwise` is what can be done without a network."""
+    """Why the hub gave nothing; `otherwise` is what can be done without a network."""
     if (found := hub_failure(error)) is None:
-        return f"Folder {source!r} not found, and the request to the hub failed ({_short(error)}). {otherwise}"
+        return f"Folder {source!r} not found, and asking the hub failed ({_short(error)}). {otherwise}"
     return f"Folder {source!r} not found, and {found.what}. {found.todo}{' ' + otherwise if found.network else ''}"
 
 
 def hub_failure(error: BaseException, *, thing: str = "model") -> HubFailure | None:
-    """What happened if the hub gave no `thing`, from an exception and its causes; None if it is something else.
+    """What happened where the hub gave no `thing`, by an exception and its causes; None where it is something else.
 
     Its `what` ends with the name of the exception, or with the HTTP status.
     """
     chain = list(_causes(error))
     for kind in _FAILURES:
-        if (told := next(filter(kind.matches, chain), None)) is not None:
+        if (told := next(filter(kind.is_told_by, chain), None)) is not None:
             by = f"HTTP {_status(told)}" if _status(told) in kind.statuses else type(told).__name__
             return replace(kind, what=f"{kind.what} ({by})".format(thing=thing), todo=kind.todo.format(thing=thing))
     return None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and its causes. Exceptions handled before, as for a file that may be missing, do not count."""
+    """An exception and its causes. What it was merely raised beside does not count: a file that may be missing is."""
     while error is not None:
         yield error
         error = error.__cause__

@@ -1,4 +1,4 @@
-"""The nine models of the paper, the options of any model, and whether a model is base or instruct."""
+"""The nine models of the paper, what may be chosen for any model, and whether a model is base or instruct."""
 
 import os
 import re
@@ -59,7 +59,7 @@ _INSTRUCT = re.compile(r"instruct|(?<![a-z0-9])(chat|it)(?![a-z0-9])", re.IGNORE
 
 
 class KindAndReason(NamedTuple):
-    """A kind of model, and the reason for it, in words."""
+    """A kind of model, and what decided it, in words."""
 
     kind: Kind
     why: str
@@ -74,7 +74,7 @@ class HasTemplate(Protocol):
 
 
 def check_kind(kind: Kind | None) -> None:
-    """Check that a kind is known, or None.
+    """See that a kind is one that there is, or None.
 
     Raises:
         InvalidInput: it is not.

@@ -1,4 +1,4 @@
-"""Load a causal language model and its tokenizer from a folder or from the hub, with a clear error if that fails."""
+"""Get a causal language model and its tokenizer from a folder or from the hub, or say plainly why not."""
 
 import copy
 import re
@@ -31,7 +31,7 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
-        UnsupportedModel: it is not a causal language model, or it needs its own code, or cannot be read exactly.
+        UnsupportedModel: it is no causal language model, or it needs its own code, or cannot be read faithfully.
     """
     if (file := find_gguf(source, revision=revision)) is not None:
         return gguf_checkpoint(source, file, revision=revision)
@@ -56,7 +56,7 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
 
 
 def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str) -> PreTrainedModel:
-    """The model, in memory; if there is too little, the error says what `takes_less`.
+    """The model, in memory; where there is too little of it, the error says what `takes_less`.
 
     Raises:
         ModelNotFound: the weights cannot be read.
@@ -104,7 +104,7 @@ def find_device(name: str) -> torch.device:
     try:
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        message = f"Device {name!r} is not available; choose auto, cpu, or, if available, mps, cuda or cuda:N."
+        message = f"There is no device {name!r} here; choose auto, cpu, or, where there is one, mps, cuda or cuda:N."
         raise InvalidInput(message) from error
     return torch.device(name)
 
@@ -120,7 +120,7 @@ def free_memory(device: str) -> int | None:
 
 
 def bytes_held(model: PreTrainedModel, device: str) -> int:
-    """Bytes of a loaded model's weights that `free_memory` would count for this device without the model."""
+    """Bytes of a loaded model's weights that `free_memory` would count for this device, were the model gone."""
     place = find_device(device)
     if place.type != "cuda":
         held = [weights for weights in model.parameters() if weights.device.type != "cuda"]
@@ -174,7 +174,7 @@ def _refuse_other_architectures(config: Any) -> None:
         message = f"{names} is an encoder-decoder. Choose a causal language model (a decoder alone)."
         raise UnsupportedModel(message)
     if names and not any(name.endswith(_CAUSAL_ENDINGS) for name in names):
-        message = f"{names} is not a causal language model. Choose one whose architecture ends in ForCausalLM."
+        message = f"{names} is no causal language model. Choose one whose architecture ends in ForCausalLM."
         raise UnsupportedModel(message)
 
 

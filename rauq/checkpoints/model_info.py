@@ -1,4 +1,4 @@
-"""What is known about a model before its weights are read: architecture, memory, and whether it fits."""
+"""What is known of a model before its weights are read: what it is, what it needs, and whether that fits."""
 
 import os
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ _MILLION = 10**6
 class ModelInfo:
     """A model that could be loaded.
 
-    `architecture` is the name of its class, `why_kind` the reason for its kind. `bytes_needed` are those of its weights
-    in `dtype`, `bytes_cache` those of the keys and values of the `tokens` that were asked for, `bytes_free` those of
-    `device`, with main memory if weights can be placed there too; None is unknown. Loading takes no more than the
-    weights. `template_options` are the names of the options that its chat template takes. `quantisation`, such as
-    Q4_K_M, and `bytes_in_file` are None unless it is a GGUF file.
+    `architecture` is the name of its class, `why_kind` what its kind was read from. `bytes_needed` are those of its
+    weights in `dtype`, `bytes_cache` those of the keys and values of the `tokens` that were asked for, `bytes_free`
+    those of `device`, with main memory where that helps out; None is unknown. Loading takes no more than the weights.
+    `template_options` are the names of the options that its chat template takes. `quantisation`, such as Q4_K_M, and
+    `bytes_in_file` are None unless it is a GGUF file.
     """
 
     name: str
@@ -76,7 +76,7 @@ def inspect_model(
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
-        UnsupportedModel: it is not a causal language model, or it needs its own code.
+        UnsupportedModel: it is no causal language model, or it needs its own code.
         InvalidInput: unknown device, dtype or kind.
     """
     return find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind, tokens=tokens)[1]
@@ -108,7 +108,7 @@ def find_model_info(
         kind=found.kind,
         why_kind=found.why,
         num_layers=text.num_hidden_layers,
-        num_heads=getattr(text, "num_attention_heads", 0),  # some models have no attention
+        num_heads=getattr(text, "num_attention_heads", 0),  # some models attend to nothing
         parameters=checkpoint.parameters,
         device=str(place),
         dtype=dtype,
@@ -121,27 +121,27 @@ def find_model_info(
     )
 
 
-def refuse_if_too_large(info: ModelInfo) -> None:
-    """Refuse a model that does not fit, with what is needed, what is free and what would fit.
+def refuse_if_too_large(candidate: ModelInfo) -> None:
+    """Say what is needed, what is free and what would fit, before memory runs out.
 
     Raises:
         OutOfMemory: the weights do not fit.
     """
-    if info.fits is False:
-        message = f"{info.name} does not fit. {takes_less(info)}"
+    if candidate.fits is False:
+        message = f"{candidate.name} does not fit. {takes_less(candidate)}"
         raise OutOfMemory(message)
 
 
-def takes_less(info: ModelInfo) -> str:
+def takes_less(candidate: ModelInfo) -> str:
     """For an error: what its weights take and what is free, where that is known, and what takes less."""
-    needed, free = info.bytes_needed, info.bytes_free
+    needed, free = candidate.bytes_needed, candidate.bytes_free
     if needed is None or free is None:
         return f"Choose a smaller model, or {BFLOAT16}."
-    facts = f"Its weights take {size(needed)} in {info.dtype}, and {size(free)} are free on {info.device}."
+    facts = f"Its weights take {size(needed)} in {candidate.dtype}, and {size(free)} are free on {candidate.device}."
     half = BYTES_PER_PARAMETER["bfloat16"]
-    if free >= (halved := info.parameters * half) < needed:
+    if free >= (halved := candidate.parameters * half) < needed:
         return f"{facts} In bfloat16 they take {size(halved)}, which fits: choose {BFLOAT16}."
-    if info.fits:
+    if candidate.fits:
         return f"{facts} More is needed while loading: choose a smaller model, or free memory."
     most = _rounded_down(free // half)
     return f"{facts} Choose a model of at most {most} parameters, in {BFLOAT16}, or free memory."
@@ -180,41 +180,41 @@ def _check_choices(name: str, *, dtype: str, revision: str | None, kind: Kind | 
     check_kind(kind)
 
 
-def model_facts(info: ModelInfo) -> str:
+def model_facts(candidate: ModelInfo) -> str:
     """What is known about a model before it is loaded, in one line of numbers."""
-    parameters = f", {info.parameters / _MILLION:,.1f} million parameters"
-    if info.bytes_in_file is not None:
-        parameters += f", {size(info.bytes_in_file)} in the file ({info.quantisation})"
-    dequantised = " dequantised" if info.quantisation else ""
-    needs = "" if info.bytes_needed is None else f", {size(info.bytes_needed)}{dequantised}"
-    place = f" in {info.dtype} on {info.device}"
-    free = "" if info.bytes_free is None else f" ({size(info.bytes_free)} free)"
-    return f"{info.architecture}{parameters}{needs}{place}{free}"
+    parameters = f", {candidate.parameters / _MILLION:,.1f} million parameters"
+    if candidate.bytes_in_file is not None:
+        parameters += f", {size(candidate.bytes_in_file)} in the file ({candidate.quantisation})"
+    dequantised = " dequantised" if candidate.quantisation else ""
+    needs = "" if candidate.bytes_needed is None else f", {size(candidate.bytes_needed)}{dequantised}"
+    place = f" in {candidate.dtype} on {candidate.device}"
+    free = "" if candidate.bytes_free is None else f" ({size(candidate.bytes_free)} free)"
+    return f"{candidate.architecture}{parameters}{needs}{place}{free}"
 
 
-def model_lines(info: ModelInfo, *, tokens: int, beside: bool) -> tuple[str, ...]:
-    """The facts about a model, one per line; `tokens` were asked for; `beside`: jobs use another model."""
-    heads = f"{info.architecture}: {info.num_layers} layers of {info.num_heads} heads"
-    file = "" if info.bytes_in_file is None else f"{size(info.bytes_in_file)} in the file"
-    quantised = f", quantised as {info.quantisation}" if info.quantisation not in (None, *FLOATS) else ""
-    memory = "" if info.bytes_needed is None else f"{size(info.bytes_needed)} in memory, "
-    cached = f"{size(info.bytes_cache)} more for {tokens:,} tokens" if info.bytes_cache else ""
+def model_lines(candidate: ModelInfo, *, tokens: int, beside: bool) -> tuple[str, ...]:
+    """What a check says of a model, a line each; `tokens` were asked for; `beside`: jobs use another model."""
+    heads = f"{candidate.architecture}: {candidate.num_layers} layers of {candidate.num_heads} heads"
+    file = "" if candidate.bytes_in_file is None else f"{size(candidate.bytes_in_file)} in the file"
+    quantised = f", quantised as {candidate.quantisation}" if candidate.quantisation not in (None, *FLOATS) else ""
+    memory = "" if candidate.bytes_needed is None else f"{size(candidate.bytes_needed)} in memory, "
+    cached = f"{size(candidate.bytes_cache)} more for {tokens:,} tokens" if candidate.bytes_cache else ""
     found = (
-        f"{heads}, {info.parameters / _MILLION:,.1f} million parameters",
+        f"{heads}, {candidate.parameters / _MILLION:,.1f} million parameters",
         f"{file}{quantised}",
-        f"{memory}{info.dtype} on {info.device}",
+        f"{memory}{candidate.dtype} on {candidate.device}",
         cached,
-        _fit(info, beside=beside),
-        f"{info.kind}: {info.why_kind}",
+        _fit(candidate, beside=beside),
+        f"{candidate.kind}: {candidate.why_kind}",
     )
     return tuple(filter(None, found))
 
 
-def _fit(info: ModelInfo, *, beside: bool) -> str:
+def _fit(candidate: ModelInfo, *, beside: bool) -> str:
     """Whether a model fits, where that is known."""
-    if info.fits is None or info.bytes_free is None:
+    if candidate.fits is None or candidate.bytes_free is None:
         return ""
-    if info.fits:
-        return f"It fits: {size(info.bytes_free)} are free."
-    other = " beside the model in use" if beside else ""
+    if candidate.fits:
+        return f"It fits: {size(candidate.bytes_free)} are free."
+    other = " beside the model that is at work" if beside else ""
     return f"It does not fit{other}: choose a smaller model, or bfloat16 as its precision."

@@ -1,1 +1,1 @@
-"""The command line, and what all command lines of the project share."""
+"""The command line, and what the command lines of the project share."""

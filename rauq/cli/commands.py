@@ -31,7 +31,7 @@ def model_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def exit_code(command: Callable[[], int], *, name: str) -> int:
-    """Run a command and return its exit code; errors are printed after its name."""
+    """Run a command and return its exit code; errors are told under its name."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its escape

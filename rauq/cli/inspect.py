@@ -30,7 +30,7 @@ from rauq.trace.trace import Alignment, Part, Trace
 
 MARK = "*"
 _PROMPT_CHARACTERS = 300
-# One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of the reference's.
+# One warm hue from strong to pale, black text readable on each. At 1 nat, confidence is 37 % of a sure model's.
 _SHADES = (
     (1.0, "black on #f2701d"),
     (0.5, "black on #fd9a4d"),
@@ -49,7 +49,7 @@ class _Cell(NamedTuple):
 
 
 def draw(console: Console, trace: Trace, score: Score) -> None:
-    """Print one answer with its tokens, selected heads and score."""
+    """Print the whole picture of one answer."""
     if why_empty(trace, score.settings.part):
         for line in (_heading(trace), Text(), Text(report.sentence(trace, score))):
             console.print(line, soft_wrap=True)
@@ -71,7 +71,7 @@ def draw(console: Console, trace: Trace, score: Score) -> None:
 
 
 def token_strip(pieces: Sequence[bytes], values: Sequence[float], *, marked: int | None, width: int) -> Iterator[Text]:
-    """Lines of tokens with their numbers beneath; colour encodes the number, and one token has a mark."""
+    """Lines of tokens with their numbers beneath; colour says the same as the number, and one token has a mark."""
     cells = [
         _cell(piece, value, mark=index == marked)
         for index, (piece, value) in enumerate(zip(pieces, values, strict=True))
@@ -82,25 +82,25 @@ def token_strip(pieces: Sequence[bytes], values: Sequence[float], *, marked: int
 
 
 def heads_table(score: Score) -> Table:
-    """The selected head in each layer of the window, and the layer that gives the score."""
-    table = Table(title="Selected heads", title_justify="left", title_style="bold", box=box.SIMPLE)
+    """Which head was picked in each layer of the window, and which layer decided."""
+    table = Table(title="Picked heads", title_justify="left", title_style="bold", box=box.SIMPLE)
     for name in ("layer", "head", "mean attention", "margin", "u_l"):
         table.add_column(name, justify="right")
     table.add_column("")
     for row in report.picked_heads(score):
-        gives_score = row.layer == score.layer
+        decides = row.layer == score.layer
         head = "none" if row.head is None else str(row.head)
         numbers = (_number(value) for value in (row.mean_attention, row.margin, row.layer_score))
-        cells = (str(row.layer), head, *numbers, "gives the score" if gives_score else "")
-        table.add_row(*cells, style="bold" if gives_score else "")
+        cells = (str(row.layer), head, *numbers, "decides" if decides else "")
+        table.add_row(*cells, style="bold" if decides else "")
     return table
 
 
 def sentences(trace: Trace, score: Score) -> Iterator[str]:
-    """The score, its settings, and where confidence collapsed."""
+    """The score, how it was made, and where confidence collapsed, in numbers."""
     settings = score.settings
     papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
-    yield f"Uncertainty {_number(score.uncertainty)} (higher is less certain; for ranking, not a probability)."
+    yield f"Uncertainty {_number(score.uncertainty)}: higher is less sure. It ranks answers; it is not a probability."
     yield f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
     yield report.sentence(trace, score)
 
@@ -167,13 +167,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m rauq", description="Score how uncertain a model is about its answer (RAUQ)."
+        prog="python -m rauq", description="How sure was a model, and which head shows it?"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     inspect = commands.add_parser(
         "inspect",
-        help="answer a prompt, and show where confidence collapsed and which heads were selected",
-        description="Answer a prompt, score the answer with RAUQ, and show its tokens and the selected heads.",
+        help="answer a prompt, and show where confidence collapsed and which heads were picked",
+        description="Answer a prompt, score the answer with RAUQ, and show its tokens and the picked heads.",
     )
     inspect.set_defaults(command=_inspect)
     inspect.add_argument("prompt", metavar="PROMPT", help="the text that the model continues or answers")
@@ -201,21 +201,21 @@ def _parser() -> argparse.ArgumentParser:
         "--alignment",
         choices=get_args(Alignment),
         default="predicting",
-        help="attention of the query that predicts the token (default), or of the token's own query",
+        help="whose attention: the query that predicts the token (default), or the token's own",
     )
     inspect.add_argument(
         "--part",
         choices=get_args(Part),
         default="answer",
-        help="for reasoning models: score the answer after the thinking (default), the thinking, or all",
+        help="what to score where the model thinks first: the answer without its thinking (default), or the thinking",
     )
-    inspect.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    inspect.add_argument("--json", action="store_true", help="print one JSON object instead of a picture")
     inspect.add_argument("--save", type=Path, metavar="FILE", help="also save the trace, as .safetensors")
     cache = commands.add_parser(
         "cache",
         help="show or clear the dequantised weights of GGUF files",
         description="Weights of GGUF files are dequantised once and kept. Environment variables: "
-        f"{PLACE_VARIABLE} is the folder, {BOUND_VARIABLE} the most gigabytes to keep.",
+        f"{PLACE_VARIABLE} says where, {BOUND_VARIABLE} how many gigabytes at most.",
     )
     cache.set_defaults(command=_cache)
     cache.add_argument("--clear", action="store_true", help="remove them")
@@ -264,7 +264,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Check the options before the model loads."""
+    """Refuse before the model loads what would be refused after."""
     if not options.prompt or options.answer == "":
         message = "The prompt and the answer must not be empty; give some text."
         raise InvalidInput(message)

@@ -1,1 +1,1 @@
-"""Every uncertainty that the paper compares, one family per file; `table` lists them all."""
+"""Every uncertainty that the paper compares, one family a file; `table` lists them all."""

@@ -1,7 +1,7 @@
 """Methods that read attention: Attention Score (Sriramanan et al., 2024, LLM-Check), Focus (Zhang et al., 2023).
 
-Attention Score is how much tokens attend to themselves in the middle layer. In Focus a token takes over uncertainty
-from the tokens that it attends to most.
+Attention Score is how much tokens attend to themselves in the middle layer. In Focus uncertainty flows to a token
+from those that it attends to most.
 """
 
 import numpy as np
@@ -21,12 +21,12 @@ def attention_score(evidence: Evidence) -> Uncertainty:
 
 
 def attention_score_answer(evidence: Evidence) -> Uncertainty:
-    """Over the answer without its last token, from which nothing is predicted; 0 for an answer of one token."""
+    """Over the answer without its last token, which nothing is predicted from; 0 for an answer of one token."""
     return _score(_of_answer(evidence))
 
 
 def attention_score_answer_head(evidence: Evidence) -> Uncertainty:
-    """Over the answer without its last token, of the head with the highest mean weight on its own token there."""
+    """Over the answer without its last token, of the head that there attends most to its own token."""
     return _score(strongest(_of_answer(evidence)))
 
 
@@ -50,7 +50,7 @@ def _score(weights: np.ndarray) -> Uncertainty:
 
 
 def simple_focus(evidence: Evidence) -> Uncertainty:
-    """Minus the mean of log-probabilities, propagated along the attention, in nats."""
+    """Minus the mean of log-probabilities that flow along the attention, in nats."""
     trace = evidence.trace
     flow = shares(captured(trace, "max_attention"))
     return Uncertainty(-flowing(trace.logprobs.astype(np.float64), flow).mean())
@@ -73,7 +73,7 @@ def focus(evidence: Evidence) -> Uncertainty:
 def focus_of_tokens(
     probabilities: np.ndarray, entropies: np.ndarray, attention: np.ndarray, keywords: np.ndarray
 ) -> np.ndarray:
-    """-log(P + 1e-5) + 2^H, and for keywords 0.9 of what is propagated along the attention (N, N) is added: (N,).
+    """-log(P + 1e-5) + 2^H, and for keywords 0.9 of what flows along the attention (N, N) is added: (N,).
 
     P (N,) of the chosen token and H (N,) in bits are the columns of the extra `focus`; `keywords` (N,) bool.
     """

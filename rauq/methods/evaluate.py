@@ -15,7 +15,7 @@ from rauq.trace.parts import NO_PART, part_of
 from rauq.trace.trace import Trace
 
 _NO_JUDGES = Judges()
-_UNDEFINED = "a log-probability, an attention weight or a judge's output is nan, or infinite terms cancel"
+_UNDEFINED = "a log-probability, an attention weight or what a judge said is nan, or infinite terms cancel"
 
 
 def evaluate(
@@ -26,12 +26,12 @@ def evaluate(
     judges: Judges = _NO_JUDGES,
     question: str = "",
 ) -> dict[str, Uncertainty]:
-    """The uncertainty of an answer by each of these methods of `rauq.METHODS`: higher is less certain.
+    """The uncertainty of an answer by each of these methods of `rauq.METHODS`: higher is less sure.
 
     Methods and judges see only the answer part of answers and samples with thinking.
-    What cannot be computed is nan with a `reason` that says what to do; it does not affect the other methods.
-    `samples` are drawn from the same prompt; empty ones are left out. `question` is the prompt without its
-    worked examples, by default all of it. Judges score each pair of texts once.
+    What cannot be computed is nan with a `reason` that says what to do; one method never fails for another.
+    `samples` are drawn from the same prompt; those without text are left out. `question` is the prompt without its
+    worked examples, by default all of it. Judges are asked once about each pair of texts.
 
     Raises:
         InvalidInput: an unknown method, or a sample of another prompt or model.
@@ -80,14 +80,14 @@ def _once(judge: PairJudge | None) -> PairJudge | None:
 
 def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
     given = needs_met(evidence.judges, samples=bool(drawn))
-    if "focus" in evidence.trace.extras:  # document frequencies were used when the trace was captured
+    if "focus" in evidence.trace.extras:  # document frequencies have done their part
         given |= {"idf"}
     if lacking := what_lacks(method, given):
         return Uncertainty(math.nan, lacking)
     if "samples" in method.needs and not evidence.samples:
-        return Uncertainty(math.nan, f"all samples ({drawn}) are empty")
+        return Uncertainty(math.nan, f"all samples ({drawn}) are without text")
     try:
-        with np.errstate(all="ignore"):  # the result is infinite, or nan with a reason
+        with np.errstate(all="ignore"):  # what comes of it is infinite, or nan with a reason
             found = method.uncertainty(evidence)
     except RauqError as error:
         return Uncertainty(math.nan, str(error))

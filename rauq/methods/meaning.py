@@ -1,9 +1,9 @@
-"""Methods that compare the meaning of samples, with a model that scores pairs of texts.
+"""What samples mean, as a judge of pairs of texts sees it.
 
 Semantic entropy: how the probability is spread over meanings (Kuhn et al., 2023). Semantic density: how much
 probability lies near the answer in meaning (Qiu and Miikkulainen, 2024). LUQ: how little each sample is supported by
-the others (Zhang et al., 2024), without splitting into sentences. SAR: tokens and samples are weighted by their
-relevance to the meaning (Duan et al., 2024).
+the others (Zhang et al., 2024), without splitting into sentences. SAR: tokens and samples count as much as they matter
+to the meaning (Duan et al., 2024).
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from rauq.trace.trace import Trace
 _ASKED = frozenset({"nli", "similarity", "keywords"})
 _TEMPERATURE = 1e-3
 _ALONE = 0.5  # the relevance of the only token of a sample
-_IRRELEVANT = "removing any token of a sample leaves its similarity at 1"
+_IRRELEVANT = "no token of a sample matters to the judge of similarity"
 
 
 def semantic_entropy(evidence: Evidence) -> Uncertainty:
@@ -84,7 +84,7 @@ def lack_of_density(own: float, weights: np.ndarray, distances: np.ndarray) -> f
 
     `weights` (K,) are probabilities a token, `distances` (K,) p(contradiction) + p(neutral) / 2.
     """
-    near = np.maximum(0.0, 1 - distances)  # a distance of nan stays nan
+    near = np.maximum(0.0, 1 - distances)  # a distance that is nan stays so
     return -float((own + weights @ near) / (own + weights.sum()))
 
 
@@ -157,7 +157,7 @@ def _after(prompt: str, text: str) -> str:
 
 
 def with_facts(method: Method) -> Method:
-    """The same method with the judge of facts: a separate row, since it is not the paper's judge."""
+    """The same method, asking the judge of facts instead: a row of its own, for it is not the paper's judge."""
     return replace(
         method,
         id=f"{method.id}_facts",
@@ -170,7 +170,7 @@ def with_facts(method: Method) -> Method:
 def _on_facts(method: Method, evidence: Evidence) -> Uncertainty:
     """Two answers mean the same if they state the same facts, and else contradict each other.
 
-    This judge reads only answers, without question or prompt.
+    This judge reads answers alone: neither question nor prompt stands before them.
     """
     judges = _judges_of(present(evidence.judges.facts, "facts"))
     trace = replace(evidence.trace, prompt="")
@@ -178,7 +178,7 @@ def _on_facts(method: Method, evidence: Evidence) -> Uncertainty:
 
 
 def _judges_of(facts: Facts) -> Judges:
-    """Judges that return 1 or 0."""
+    """Judges that say 1 or 0."""
 
     def similarity(firsts: Texts, seconds: Texts) -> np.ndarray:
         pairs = zip(firsts, seconds, strict=True)

@@ -1,4 +1,4 @@
-"""What a method is: a row of the table, its requirements, its evidence, and its result."""
+"""What a method is: a row of the table, what it needs, the evidence that it looks at, and the number that it gives."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,22 +15,22 @@ from rauq.trace.trace import Extra, Trace
 
 Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
 Family = Literal["one generation", "samples", "ablation"]
-Direction = Literal["higher is less certain"]
+Direction = Literal["higher is less sure"]
 _Judge = TypeVar("_Judge")
 
 NEEDS: tuple[Need, ...] = get_args(Need)
 
 _LACKS: Mapping[Need, str] = MappingProxyType(
     {
-        "samples": "It compares sampled answers, and none were given. Draw some: lm.sample(prompt, k=5).",
-        "nli": "It needs an entailment model. Give one: load_judges(nli='microsoft/deberta-large-mnli').",
+        "samples": "It compares sampled answers, and there are none. Draw some: lm.sample(prompt, k=5).",
+        "nli": "It needs a judge of entailment. Give one: load_judges(nli='microsoft/deberta-large-mnli').",
         "similarity": (
-            "It needs a similarity model. Give one: load_judges(similarity='cross-encoder/stsb-roberta-large')."
+            "It needs a judge of similarity. Give one: load_judges(similarity='cross-encoder/stsb-roberta-large')."
         ),
         "idf": "It needs document frequencies. Give them: load_judges(idf=FILE), made by python -m analysis idf.",
-        "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
-        "facts": "Facts are known only for the held-out prompts of the embedded model. Use one of these.",
-        "held_out": "Its heads are selected on other answers. See the ablations of a run.",
+        "keywords": "It needs a judge of keywords. Give one: load_judges(tagger='en_core_web_sm').",
+        "facts": "Facts are known of the held-out prompts of the embedded model alone. Ask one of these.",
+        "held_out": "Its heads are chosen on other answers. Look for it among the ablations of a run.",
     }
 )
 
@@ -49,7 +49,7 @@ class Uncertainty(float):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
-    """The input of a method: the greedy answer, the samples that are not empty, the judges.
+    """What a method may look at: the greedy answer, the samples that are not empty, the judges.
 
     `question`: the prompt without its worked examples, for methods that put it before an answer.
     """
@@ -71,7 +71,7 @@ class Method:
 
     `needs`: what it asks for besides the greedy answer; `extras`: arrays that the greedy trace must have captured, and
     `sample_extras` each sample. `cost`: forward passes beyond the greedy answer, in words, with K samples of N tokens.
-    `source`: its publication.
+    `source`: where it is from.
     """
 
     id: str
@@ -84,13 +84,13 @@ class Method:
     needs: frozenset[Need] = frozenset()
     extras: tuple[Extra, ...] = ()
     sample_extras: tuple[Extra, ...] = ()
-    direction: Direction = "higher is less certain"
+    direction: Direction = "higher is less sure"
 
     def uncertainty(self, evidence: Evidence) -> Uncertainty:
-        """The uncertainty of an answer; signal and alpha that a preset leaves open are the paper's for the model.
+        """What the method says of an answer; signal and alpha that a preset leaves open are the paper's for the model.
 
         Raises:
-            RauqError: something that this method needs is missing, or does not fit.
+            RauqError: what this method cannot do without is missing, or does not fit.
         """
         if self.compute is not None:
             return self.compute(evidence)
@@ -107,7 +107,7 @@ def what_lacks(method: Method, given: Collection[Need]) -> str:
 
 
 def needs_met(judges: Judges, *, samples: bool) -> frozenset[Need]:
-    """The needs that these judges, and samples if there are any, meet."""
+    """What these judges, and samples where there are any, give to methods."""
     there: dict[Need, bool] = {
         "samples": samples,
         "nli": judges.nli is not None,

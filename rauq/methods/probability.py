@@ -57,7 +57,7 @@ def claim_uncertainty(logprobs: Sequence[Sequence[float]], relations: Sequence[n
 def relation_of(forth: np.ndarray, back: np.ndarray) -> np.ndarray:
     """What two texts are to each other, from the label each way: 1, -1 or 0, (n,).
 
-    If one way is neutral, the other counts; entailment one way and contradiction the other is neither.
+    One way neutral, the other decides; entailment one way and contradiction the other is neither.
     """
     sign = np.zeros(3, dtype=int)
     sign[ENTAILMENT], sign[CONTRADICTION] = 1, -1
@@ -73,7 +73,7 @@ def _chosen_first(trace: Trace, token: int) -> list[Alternative]:
 
 
 def _relations(nli: Entailment, rows: Sequence[Sequence[Alternative]]) -> list[np.ndarray]:
-    """One call of the judge for all tokens, in both directions."""
+    """The judge is asked once, both ways, about all tokens together."""
     texts = [[one.text.strip(_STRIPPED) for one in row] for row in rows]
     chosen = [row[0] for row in texts for _ in row[1:]]
     others = [text for row in texts for text in row[1:]]

@@ -1,8 +1,8 @@
-"""How far samples differ: in their words, in their hidden states, and as a graph.
+"""How far samples lie apart: in their words, inside the model, and as a graph.
 
 Lexical similarity: how many words, in the same order, the samples have in common (Fomicheva et al., 2020).
-EigenScore: how far apart their hidden states of the middle layer are (Chen et al., 2024, INSIDE).
-Graphs: edges between samples of similar meaning or words; degrees and spectrum (Lin et al., 2024).
+EigenScore: how far apart they lie in the middle of the model (Chen et al., 2024, INSIDE).
+Graphs: samples are joined where they mean or say the same; its degrees and its spectrum (Lin et al., 2024).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from rauq.methods.pair_scorers.judges import ENTAILMENT, every_pair
 
 ONE_SAMPLE = "it compares samples with each other, and there is only one"
 _RIDGE, _SMALLEST = 1e-3, 1e-10
-_SMALL = 0.9  # eigenvalues below it separate groups of samples
+_SMALL = 0.9  # eigenvalues below it tell groups of samples apart
 
 
 def lexical_similarity(evidence: Evidence) -> Uncertainty:
@@ -60,7 +60,7 @@ def eigen_score(evidence: Evidence) -> Uncertainty:
     if not np.isfinite(states).all():
         return Uncertainty(
             np.nan,
-            "a hidden state is unknown: a one-token sample has none after thinking, or if the model skips the prompt",
+            "a hidden state is not known: a sample of one token, after thinking or of a model that skips the prompt",
         )
     return Uncertainty(mean_log_eigenvalue(np.array(states)))
 
@@ -89,7 +89,7 @@ def from_words(measure: Callable[[np.ndarray], float]) -> Callable[[Evidence], U
 
 
 def degmat(edges: np.ndarray) -> float:
-    """1 minus the mean edge, 0 to 1: 0 if all samples are fully joined. Edges (K, K) of 0 to 1, symmetric."""
+    """How much is missing to samples that are all joined: edges (K, K) of 0 to 1, symmetric, to 0 to 1."""
     return 1.0 - float(edges.mean())
 
 

@@ -1,7 +1,7 @@
 """The table of all methods, by id: RAUQ and the baselines of one generation, those of samples, the ablations of RAUQ.
 
-RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` uses the known facts of the embedded
-model's prompts instead of a judge of meaning (`rauq.atlas.evaluation`).
+RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` asks the oracle of the embedded model
+in place of a judge of meaning (`rauq.atlas.evaluation`).
 """
 
 from collections.abc import Mapping
@@ -163,8 +163,8 @@ _ABLATIONS = (
     _ablation(
         id="single_head",
         name="RAUQ, one head a layer",
-        compute=lambda _: Uncertainty(np.nan, "its heads are selected on other answers"),
-        cost="none; the heads are selected on other answers",
+        compute=lambda _: Uncertainty(np.nan, "its heads are chosen on other answers"),
+        cost="none; the heads are chosen on other answers",
         needs=frozenset({"held_out"}),
     ),
 )

@@ -1,1 +1,1 @@
-"""Running a language model: prompts and tokens, generating, reading, sampling."""
+"""A language model at work: prompts and tokens, generating, reading, sampling."""

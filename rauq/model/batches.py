@@ -1,4 +1,4 @@
-"""Process many items in batches; an item that fails does not affect the others."""
+"""Work through many items in batches, where one bad item costs nothing but itself."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -25,7 +25,7 @@ def in_batches(
     Once `cancel` is set no further batch is run, and its items are not yielded.
 
     Raises:
-        InvalidInput: `size` is not a whole number or below 1, or `items` is one text or not iterable.
+        InvalidInput: `size` is no whole number or below 1, or `items` is one text or no iterable.
     """
     _refuse_one(items)
     if not (is_whole(size) and size >= 1):
@@ -68,7 +68,7 @@ def _run(
     try:
         return run(batch)
     except OutOfMemory as error:
-        # The traceback keeps the tensors of the failed run, so a retry inside this block would lack their memory.
+        # The traceback holds the tensors of the failed run: a retry in here would not have their memory.
         without_traceback = OutOfMemory(*error.args)
     return [without_traceback] if len(batch) == 1 else [_run(run, [item])[0] for item in batch]
 

@@ -113,7 +113,7 @@ def two_of(pair: object) -> tuple[Any, Any]:
     """Prompt and answer of a pair, as they are.
 
     Raises:
-        InvalidInput: not a tuple or list of two.
+        InvalidInput: no tuple or list of two.
     """
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         message = f"Got {pair!r} where a pair was expected. Give a prompt and an answer."
@@ -151,7 +151,7 @@ def _known(ids: Sequence[int], vocab_size: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelDescription:
-    """A loaded model without its weights: what is needed to encode a prompt and to describe a trace.
+    """A loaded model without its weights: what it takes to encode a prompt and to say whose trace it is.
 
     `layers` are the absolute numbers of those that have attention, `end_ids` the tokens that end an answer, and
     `configured_end_ids` those that the generation config names, in its order. `context_length` is the most tokens of
@@ -175,7 +175,7 @@ class ModelDescription:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """When an answer ends; `last_row` runs the last token once more, to capture its own attention."""
+    """When an answer ends; `last_row` feeds the last token once more, to have its own attention."""
 
     max_new_tokens: int = 128
     stop: tuple[str, ...] = ()

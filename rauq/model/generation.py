@@ -37,7 +37,7 @@ def chooser(sampling: Sampling | None, batch: int, device: torch.device) -> Call
     no_ids: Any = None  # these three look at the scores alone
 
     def draw(logits: Tensor) -> Tensor:
-        # An undefined row draws token 0 here, and is reported with its position once the statistics are known.
+        # An undefined row draws token 0 here, and is reported with its place when the statistics are in.
         scores = logits.float() - logits.max(dim=-1, keepdim=True).values  # a low temperature must not overflow
         probabilities = warp(no_ids, scores).softmax(dim=-1)
         undefined = probabilities.isnan().any(dim=-1, keepdim=True)
@@ -75,7 +75,7 @@ def build_trace(
     undefined = (statistics.logprobs.isnan() | statistics.entropies.isnan()).nonzero()
     if len(undefined):
         message = (
-            f"The model {model.name} produced NaN or infinite logits at answer token {int(undefined[0])}. "
+            f"The model {model.name} put out logits that are not finite at answer token {int(undefined[0])}. "
             "Load it in float32 or bfloat16, or check its weights."
         )
         return NonFiniteLogits(message)
@@ -134,7 +134,7 @@ _READ_LOGITS_BYTES = 256 << 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decoder:
-    """What it takes to generate with a model: its description, what it computes in and where, and how to run it.
+    """What it takes to generate with a model: its description, what it computes in and where, and how to feed it.
 
     `new_session` gives a fresh cache and recorder for one batch.
     """
@@ -170,11 +170,11 @@ def generate(
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
     ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], decoder.device)
-    session = decoder.new_session(_layout(padding, prompts), wanted.names)
-    logits = session.feed(ids, tail=len(prefix) + 1)
+    feed = decoder.new_session(_layout(padding, prompts), wanted.names)
+    logits = feed.feed(ids, tail=len(prefix) + 1)
     return _decoded(
         decoder,
-        session,
+        feed,
         logits,
         prompts,
         limits=limits,
@@ -188,12 +188,12 @@ def generate(
 def sample(
     decoder: Decoder, prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
 ) -> list[Trace | NonFiniteLogits]:
-    """Draw k answers to one prompt, whose prefill is run once; each draws from a stream of its own."""
-    session = decoder.new_session(_layout([0], [prompt]), wanted.names)
-    logits = session.feed(torch.tensor([prompt.ids], device=decoder.device), tail=1)
-    session.repeat(k)
+    """Draw k answers to one prompt, which is fed once; each draws from a stream of its own."""
+    feed = decoder.new_session(_layout([0], [prompt]), wanted.names)
+    logits = feed.feed(torch.tensor([prompt.ids], device=decoder.device), tail=1)
+    feed.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
-    return _decoded(decoder, session, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
+    return _decoded(decoder, feed, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
 
 
 def read(
@@ -202,9 +202,9 @@ def read(
     """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
     ids, padding = _left_padded(sequences, decoder.device)
-    session = decoder.new_session(_layout(padding, prompts), wanted.names)
-    statistics = _read_statistics(decoder, session, ids, max(map(len, answers)), idf=_idf(decoder, wanted))
-    attention = session.band().numpy()
+    feed = decoder.new_session(_layout(padding, prompts), wanted.names)
+    statistics = _read_statistics(decoder, feed, ids, max(map(len, answers)), idf=_idf(decoder, wanted))
+    attention = feed.band().numpy()
     return [
         build_trace(
             decoder.described,
@@ -213,7 +213,7 @@ def read(
             TokenStatistics(*(column[item, -len(answer) :] for column in statistics)),
             dtype=decoder.dtype,
             attention=attention[item, :, :, -len(answer) - 1 :],
-            extras=session.kept.cut(item, len(answer)),
+            extras=feed.kept.cut(item, len(answer)),
             stop_reason="eos" if answer[-1] in decoder.described.end_ids else "given",
         )
         for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True))
@@ -233,7 +233,7 @@ def or_raise(result: Trace | NonFiniteLogits) -> Trace:
 
 def _decoded(
     decoder: Decoder,
-    session: CaptureSession,
+    feed: CaptureSession,
     logits: Tensor,
     prompts: Sequence[Prompt],
     *,
@@ -258,10 +258,10 @@ def _decoded(
         buffer.add(logits[:, -1], chosen)
         extend(chosen)
         if last_row or any(answer.stop_reason is None for answer in answers):
-            logits = session.feed(chosen[:, None], tail=1)
+            logits = feed.feed(chosen[:, None], tail=1)
     if sampling is not None and prefix:
         sampling = replace(sampling, seed=None)  # the seed leads to other tokens without the prefix
-    return _traces(decoder, prompts, answers, buffer.statistics(), session, last_row=limits.last_row, sampling=sampling)
+    return _traces(decoder, prompts, answers, buffer.statistics(), feed, last_row=limits.last_row, sampling=sampling)
 
 
 def _traces(
@@ -269,18 +269,18 @@ def _traces(
     prompts: Sequence[Prompt],
     answers: Sequence[_Answer],
     statistics: TokenStatistics,
-    session: CaptureSession,
+    feed: CaptureSession,
     *,
     last_row: bool,
     sampling: Sampling | None,
 ) -> list[Trace | NonFiniteLogits]:
-    attention, traces = session.band().numpy(), []
+    attention, traces = feed.band().numpy(), []
     for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         num_tokens = len(answer.ids)
         own = TokenStatistics(*(column[item, :num_tokens] for column in statistics))
-        # A longer answer in the batch may have run this answer's last token: drop that row unless it was asked for.
+        # A longer neighbour in the batch may have fed this answer's last token: drop that row unless it was asked for.
         rows = attention[item, :, :, : num_tokens + last_row]
-        extras, reason = session.kept.cut(item, num_tokens), answer.stop_reason or "length"
+        extras, reason = feed.kept.cut(item, num_tokens), answer.stop_reason or "length"
         drawn = sampling if item == 0 or sampling is None else replace(sampling, seed=None)
         traces.append(
             build_trace(
@@ -351,16 +351,16 @@ def _idf(decoder: Decoder, wanted: Wanted) -> Tensor | None:
 
 
 def _read_statistics(
-    decoder: Decoder, session: CaptureSession, ids: Tensor, num_tokens: int, *, idf: Tensor | None
+    decoder: Decoder, feed: CaptureSession, ids: Tensor, num_tokens: int, *, idf: Tensor | None
 ) -> TokenStatistics:
-    """Statistics (B, num_tokens) of the last tokens of ids (B, T), with as many logits at a time as fit."""
+    """Statistics (B, num_tokens) of the last tokens of ids (B, T), fed with as many logits at a time as fit."""
     batch, length = ids.shape
     first_row = length - num_tokens - 1
     size = max(1, _READ_LOGITS_BYTES // (4 * batch * decoder.described.vocab_size))
     blocks = []
     for begin in range(first_row, length, size):
         end = min(begin + size, length)
-        logits = session.feed(ids[:, (0 if begin == first_row else begin) : end], tail=end - begin)
+        logits = feed.feed(ids[:, (0 if begin == first_row else begin) : end], tail=end - begin)
         targets = ids[:, begin + 1 : end + 1]  # the very last row predicts nothing that was given
         flat = token_statistics(logits[:, : targets.shape[1]].flatten(0, 1), targets.flatten(), idf)
         blocks.append(TokenStatistics(*(column.unflatten(0, targets.shape) for column in flat)))

@@ -48,7 +48,7 @@ class LanguageModel(ModelDescription):
 
     @property
     def device(self) -> torch.device:
-        """The device of the model's inputs."""
+        """Where prompts are fed."""
         weight: torch.Tensor = self.model.get_input_embeddings().get_parameter("weight")
         return weight.device
 
@@ -121,7 +121,7 @@ class LanguageModel(ModelDescription):
                 with what its template writes before a message (`Prompt.form` is "templated" then).
             template_options: Variables of the chat template, such as {"enable_thinking": False}.
             answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
-            last_row: Run the last token once more, which alignment "own" needs.
+            last_row: Feed the last token once more, which alignment "own" needs.
             extras: Arrays to capture besides the band, by the names in `rauq.trace.extras`.
             idf: Inverse document frequencies (V,) of the vocabulary's tokens, for the extra "focus".
             on_token: Called at once with index, id and text of each answer token.
@@ -200,7 +200,7 @@ class LanguageModel(ModelDescription):
 
         def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
             shortened = within_context(self, limits, max(len(prompt.ids) for prompt in batch))
-            if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten the other answers of the batch
+            if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten its neighbours' answers
                 return [run([prompt])[0] for prompt in batch]
             with self._running("generating a batch"):
                 return generation.generate(self._decoder, batch, limits=shortened, wanted=request)
@@ -251,7 +251,7 @@ class LanguageModel(ModelDescription):
         idf: ArrayLike | None = None,
         cancel: Cancel | None = None,
     ) -> list[Trace]:
-        """Draw k answers to one prompt, whose prefill is run once; with more of them, the first ones stay the same.
+        """Draw k answers to one prompt, which is fed once; with more of them, the first ones stay the same.
 
         The first is what `generate` draws with the same seed.
 
@@ -276,7 +276,7 @@ class LanguageModel(ModelDescription):
         """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.
 
         What is tolerated follows from the size of the scores and the precision of float32
-        (`rauq.capture.witness.recomputed`); models that run step by step have their own rule. Where incremental and
+        (`rauq.capture.witness.recomputed`); models that are fed step by step have their own rule. Where incremental and
         full passes of the model differ by themselves, as with dynamic quantisation, each call is compared with itself
         alone, and the difference between passes is shown and decides nothing.
         Without a prompt: seeded random tokens.

@@ -1,4 +1,4 @@
-"""Load a language model, and check that its attention can be captured exactly."""
+"""Load a language model, and prove that its attention can be captured exactly."""
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ def load_model(
     on_progress: OnProgress | None = None,
     cancel: Cancel | None = None,
 ) -> LanguageModel:
-    """Load the embedded model ("atlas"), a folder, a GGUF file or a hub id, and check that its attention is captured.
+    """Load the embedded model ("atlas"), a folder, a GGUF file or a hub id, and prove that its attention is captured.
 
     The weights of a GGUF file are dequantised once, into a store on this machine (`rauq.checkpoints.store`).
 
@@ -49,35 +49,35 @@ def load_model(
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
-        UnsupportedModel: not a causal language model, or its attention cannot be captured exactly.
-        OutOfMemory: it does not fit, which is found before its weights are read.
+        UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the reason is said.
+        OutOfMemory: it does not fit, which is said before its weights are read.
         CacheError: there is no room on the disk for the weights of a GGUF file.
         Stopped: cancelled.
         InvalidInput: unknown device, dtype or kind.
     """
-    checkpoint, info = find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind)
-    refuse_if_too_large(info)
+    checkpoint, candidate = find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind)
+    refuse_if_too_large(candidate)
     checkpoint = fetched(checkpoint)
-    with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
-        model = load_weights(folder, device=device, dtype=info.dtype, takes_less=takes_less(info))
+    with in_folder(checkpoint, dtype=candidate.dtype, on_progress=on_progress, cancel=cancel) as folder:
+        model = load_weights(folder, device=device, dtype=candidate.dtype, takes_less=takes_less(candidate))
         tokenizer, commit = folder.tokenizer, folder.commit
     lm = wrap(
         model,
         tokenizer,
-        name=info.name,
-        kind=info.kind,
-        revision=sha256(ATLAS / "model.safetensors") if info.name == EMBEDDED else commit,
+        name=candidate.name,
+        kind=candidate.kind,
+        revision=sha256(ATLAS / "model.safetensors") if candidate.name == EMBEDDED else commit,
     )
-    return replace(lm, quantisation=info.quantisation or "")
+    return replace(lm, quantisation=candidate.quantisation or "")
 
 
 def wrap(
     model: PreTrainedModel, tokenizer: Any, *, name: str, kind: Kind | None = None, revision: str = "local"
 ) -> LanguageModel:
-    """A language model that is in memory already, with the same check as in `load_model`.
+    """A language model that is in memory already; it is proved as `load_model` proves it.
 
     Raises:
-        UnsupportedModel: its attention cannot be captured exactly; the message gives the reason.
+        UnsupportedModel: its attention cannot be captured exactly; the reason is said.
     """
     configured = _configured_end_ids(model)
     lm = LanguageModel(
@@ -105,7 +105,7 @@ def sha256(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Probe:
-    """What a pass over two tokens shows about a model."""
+    """What two tokens through the model show of it."""
 
     session_type: type[TappedSession | StepwiseSession]
     layers: tuple[int, ...]
@@ -115,36 +115,36 @@ class _Probe:
 
 @torch.inference_mode()
 def _probed(model: PreTrainedModel) -> _Probe:
-    """Run two short sequences, through the attention interface if the model uses it, else step by step.
+    """Feed two short sequences, through the attention interface if the model uses it, else step by step.
 
     Raises:
-        UnsupportedModel: the model gives no attention at all, or attends to later tokens.
+        UnsupportedModel: the model gives no attention at all, or its tokens see later ones.
     """
     tap.install(model)
     ids = torch.tensor([[0, 1], [0, 2]], device=model.device)
     for session_type in (TappedSession, StepwiseSession):
-        session = session_type(model, [0, 0])
-        logits = _first_logits(session, ids)
+        feed = session_type(model, [0, 0])
+        logits = _first_logits(feed, ids)
         if looks_ahead(logits):
-            message = f"{type(model).__name__} attends to later tokens: it is not a causal language model."
+            message = f"{type(model).__name__} lets tokens see later ones: it is no causal language model."
             raise UnsupportedModel(message)
-        if session.layers:
-            num_heads = session.band().shape[2]
+        if feed.layers:
+            num_heads = feed.band().shape[2]
             return _Probe(
-                session_type=session_type, layers=session.layers, num_heads=num_heads, vocab_size=int(logits.shape[-1])
+                session_type=session_type, layers=feed.layers, num_heads=num_heads, vocab_size=int(logits.shape[-1])
             )
     message = f"{type(model).__name__} neither uses the attention interface nor returns attention weights."
     raise UnsupportedModel(message)
 
 
-def _first_logits(session: TappedSession | StepwiseSession, ids: torch.Tensor) -> torch.Tensor:
+def _first_logits(feed: TappedSession | StepwiseSession, ids: torch.Tensor) -> torch.Tensor:
     try:
-        with memory_errors("testing the model", takes_less=running_takes_less(session.cached.model)):
-            return session.feed(ids, tail=2)
+        with memory_errors("trying the model", takes_less=running_takes_less(feed.cached.model)):
+            return feed.feed(ids, tail=2)
     except RauqError:
         raise
-    except Exception as error:  # architectures with no cache, or another one, can raise any exception
-        name = type(session.cached.model).__name__
+    except Exception as error:  # architectures fail in any way where they have no cache, or another one
+        name = type(feed.cached.model).__name__
         message = f"{name} cannot be run token by token here ({type(error).__name__}: {error})."
         raise UnsupportedModel(message) from error
 

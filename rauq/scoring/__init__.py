@@ -1,1 +1,1 @@
-"""RAUQ itself: settings, Algorithm 1, the score of an answer, and the sentences of a report."""
+"""RAUQ itself: settings, Algorithm 1, the score of an answer, and what a report says of it."""

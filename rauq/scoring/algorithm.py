@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper over a batch of answers under many settings; steps that settings share are computed once."""
+"""Algorithm 1 of the paper over a batch of answers under many settings; what settings share is computed once."""
 
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterator, Sequence
@@ -65,7 +65,7 @@ def _fixed_heads(heads: tuple[tuple[int, int], ...], layers: Sequence[int], num_
 
 
 def head_weights(attention: np.ndarray, rows: np.ndarray, picked: np.ndarray) -> np.ndarray:
-    """Previous-token weights of the selected heads: (A, Lw, k, N - 1) out of `attention` (A, L, H, N - 1).
+    """Previous-token weights of the picked heads: (A, Lw, k, N - 1) out of `attention` (A, L, H, N - 1).
 
     `rows` (Lw,) are positions on the layer axis of `attention`, `picked` (A, Lw, k) head indices.
     """
@@ -74,7 +74,7 @@ def head_weights(attention: np.ndarray, rows: np.ndarray, picked: np.ndarray) ->
 
 
 def signal_of(logprobs: np.ndarray, entropies: np.ndarray, vocab_size: int | None, signal: Signal) -> np.ndarray:
-    """The signal of each token (..., N): exp(logprob), or log V - entropy in nats.
+    """How sure the model is of each token (..., N): exp(logprob), or log V - entropy in nats.
 
     The entropy signal may exceed 1. It is at least 1e-10, the term that the reference adds, so that its logarithm
     exists: float32 may round an entropy to just above log V.
@@ -118,7 +118,7 @@ def confidence_of(signal: np.ndarray, attention: np.ndarray, *, alpha: float, up
 
 
 def _gate(attention: np.ndarray, update: Update) -> np.ndarray:
-    """The factor a_i of the recurrence: under "rauq" the attention itself."""
+    """What takes the place of a_i in the recurrence: under "rauq" the attention itself."""
     match update:
         case "no_attention":
             return np.ones_like(attention)
@@ -145,7 +145,7 @@ def _running_mean(attention: np.ndarray, recent: int | None = None) -> np.ndarra
 def layer_scores(confidence: np.ndarray, counted: np.ndarray, aggregation: TokenAggregation) -> np.ndarray:
     """u_l (A, Lw): minus the mean, sum or median of (log) confidence (A, Lw, N) over the `counted` tokens (A, N).
 
-    The reference implementation adds 1; the paper does not. A fully confident answer scores 0 and not -0. A mean
+    The reference implementation has 1 more; the paper, and this, have not. A sure answer scores 0 and not -0. A mean
     over no tokens is nan.
     """
     if aggregation == "median":
@@ -185,7 +185,7 @@ def _median(confidence: np.ndarray, counted: np.ndarray) -> np.ndarray:
 def mean_update_scores(signal: np.ndarray, weights: np.ndarray, counted: np.ndarray, update: Update) -> np.ndarray:
     """u_l (A, Lw) of `mean_product` and `mean_sum`: means of log signal and of log attention, no recurrence.
 
-    `signal` (A, N), `weights` (A, Lw, k, N - 1) of the k selected heads, `counted` (A, N). nan for one token alone.
+    `signal` (A, N), `weights` (A, Lw, k, N - 1) of the k picked heads, `counted` (A, N). nan for one token alone.
     """
     counts = counted.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = -inf; inf * 0 and 0 / 0 = nan
@@ -217,7 +217,7 @@ _Key = TypeVar("_Key")
 
 
 class Steps(NamedTuple):
-    """The steps of the algorithm, for A answers padded to N tokens and a window of Lw layers.
+    """What the algorithm computes on its way, for A answers padded to N tokens and a window of Lw layers.
 
     `settings` with signal and alpha filled in; `layers` absolute indices; `counted` (A, N), True on the tokens that
     the score of an answer is made of; `head_means` (A, Lw, H); `picked` (A, Lw, k) heads; `attention` (A, Lw, N - 1)
@@ -250,7 +250,7 @@ class _Task(NamedTuple):
 def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: Progress | None = None) -> np.ndarray:
     """Uncertainty (S, A) of every answer under each of S settings: that of `score_many`, faster where they are many.
 
-    `on_progress` is called after every block of answers.
+    `on_progress` hears of every block of answers.
 
     Raises:
         InvalidInput: settings that do not fit the batch, its alignment included.
@@ -263,7 +263,7 @@ def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: P
     for places, block in _small_blocks(answers):
         for row, steps in _steps(block, tasks, _all_tokens(block)):
             uncertainty[row, places] = steps.uncertainty
-            del steps  # its confidence would evict the next one from the cache
+            del steps  # its confidence would push the next one out of the cache
         done += len(places)
         if on_progress is not None:
             on_progress(done, count)
@@ -273,7 +273,7 @@ def score_grid(answers: Answers, settings: Sequence[Settings], *, on_progress: P
 def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None = None) -> Steps:
     """Every step under one setting: a grid of one, over all answers at once.
 
-    `counted` (A, N) restricts the score to some tokens of each answer: confidence is computed over all of them, but the
+    `counted` (A, N) restricts the score to some tokens of each answer: confidence flows through all of them, but the
     mean of -log c is over these alone, nan where an answer has none.
 
     Raises:
@@ -283,7 +283,7 @@ def steps_of(answers: Batch, settings: Settings, *, counted: np.ndarray | None =
         counted = _all_tokens(answers)
     elif settings.token_aggregation != "mean_log" or settings.update in MEAN_UPDATES:
         message = (
-            f"Scoring only some tokens needs token_aggregation='mean_log' and an update with token confidences; "
+            f"Some tokens alone have a score of token_aggregation='mean_log' and an update with confidence; "
             f"got {settings.token_aggregation!r} and {settings.update!r}."
         )
         raise InvalidInput(message)
@@ -329,7 +329,7 @@ def _steps(answers: Batch, tasks: list[_Task], counted: np.ndarray) -> Iterator[
         weights = head_weights(answers.attention, answers.rows(layers), picked)  # (A, Lw, k, N - 1)
         attention = weights.mean(axis=2, dtype=np.float64)
 
-        # 2. Confidence is passed from token to token by its attention.
+        # 2. Confidence flows from token to token through its attention.
         for name, same_signal in _alike(same_heads, lambda task: task.signal):
             signal = signal_of(answers.logprobs, answers.entropies, answers.vocab_size, name)
             inputs = layers, counted, head_means, picked, attention, signal

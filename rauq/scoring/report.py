@@ -1,4 +1,4 @@
-"""One scored answer as values and sentences, for tables, pages and JSON."""
+"""One scored answer as plain facts and sentences: what a table of heads, a page or a JSON object needs."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,26 +19,26 @@ def why_empty(trace: Trace, part: Part = "answer") -> str:
     """A sentence or two where a part has no text besides white space and an end token; empty where it has some."""
     answer = part_of(trace, part)
     if answer is None:
-        still = f"The model was still thinking when {_ended(trace)}. {_go_on(trace)}".strip()
+        still = f"The model was still thinking when the answer {_ended(trace)}. {_go_on(trace)}".strip()
         return still if part == "answer" else ""
     if answer.answer.strip():
         return ""
     if trace.stop_reason == "stop":
         return f"A stop string came before any other text: pass stop=() to use none. {_other_kind(trace)}".strip()
     if trace.stop_reason == "eos" and not answer.answer:
-        return f"The model generated its end token immediately. {_other_kind(trace)}".strip()
-    return f"The answer is only white space ({ENDINGS[trace.stop_reason]}). {_go_on(trace)}".strip()
+        return f"The model ended its answer at once. {_other_kind(trace)}".strip()
+    return f"The answer {_ended(trace)} with nothing but white space in it. {_go_on(trace)}".strip()
 
 
 def _ended(trace: Trace) -> str:
     match trace.stop_reason:
         case "length":
-            return "the answer reached the token limit"
+            return "reached its limit of tokens"
         case "cancelled":
-            return "the answer was stopped"
+            return "was stopped"
         case "given":
-            return "the given answer ended"
-    return "the answer ended"
+            return "that was given ended"
+    return "ended"
 
 
 def _go_on(trace: Trace) -> str:
@@ -48,7 +48,7 @@ def _go_on(trace: Trace) -> str:
 def _other_kind(trace: Trace) -> str:
     if trace.stop_reason == "eos" and (trace.chat_applied or trace.prompt_form == "templated"):
         return (
-            "The chat template was applied, and base models often end right after it: if this is a base model, treat "
+            "The chat template was applied, and base models often end at once after it: if this is a base model, treat "
             "it as one (kind: base)."
         )
     if trace.kind == "base":
@@ -63,16 +63,16 @@ def _other_kind(trace: Trace) -> str:
     return ""
 
 
-# At 1 nat, confidence is 37 % of the reference's. In correct answers of the embedded model the largest dip is smaller.
-# Near the start of an answer even an impossible token may dip by only 0.7, where attention carries over the previous
-# token's confidence, so values between the two bounds are called neither "collapsed" nor "holds".
+# What is worth the word: little more than a third of a sure model's confidence is left. On right answers of the
+# embedded model the largest dip is smaller; yet near the start of an answer even an impossible token may dip by 0.7
+# only, where attention carries the confidence of the token before. So what lies between is named neither way.
 SMALLEST_COLLAPSE = 1.0
 LARGEST_HOLD = math.log(4 / 3)
 ENDINGS: Mapping[StopReason, str] = MappingProxyType(
     {
         "eos": "ended by the model",
         "stop": "ended at a stop string",
-        "length": "cut at the token limit",
+        "length": "cut at the limit",
         "cancelled": "stopped by you",
         "given": "as given",
     }
@@ -81,7 +81,7 @@ ENDINGS: Mapping[StopReason, str] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class PickedHead:
-    """The head selected in one layer of the window: -1 for the mean over all, None where no head was used.
+    """The head that stands for one layer of the window: -1 for the mean over all, None where no head was used.
 
     `mean_attention` is its mean weight on the previous answer token, `margin` how far that is above the best other
     head of the layer, `layer_score` the layer's uncertainty u_l.
@@ -105,7 +105,7 @@ class CollapsePoint:
 
 
 def mean_weights(trace: Trace, settings: Settings) -> np.ndarray:
-    """Mean weight of each head on the previous token, over the scored part of the answer: (L, H).
+    """Mean weight of each head on the previous token, over the part of the answer that is scored: (L, H).
 
     nan where the part has fewer than two tokens.
 
@@ -119,7 +119,7 @@ def mean_weights(trace: Trace, settings: Settings) -> np.ndarray:
 
 
 def picked_heads(score: Score) -> tuple[PickedHead, ...]:
-    """The selected head of each layer of the window; nan where there is no previous answer token, or no other head."""
+    """One row a layer of the window; nan where there is no previous answer token, or no other head."""
     start, stop = score.span
     weights = score.attention[:, start : max(start, stop - 1)]
     num_weights = weights.shape[-1]
@@ -149,26 +149,26 @@ def collapse(score: Score) -> CollapsePoint | None:
 
 
 def front_layer(score: Score, selected: int | None = None) -> int:
-    """The layer that gives the score; where no single layer does, `selected` if in the window, else its first layer."""
+    """The layer that decided; where none did, the selected one if the window has it, or the window's first."""
     if score.layer is not None:
         return score.layer
     return selected if selected in score.layers else score.layers[0]
 
 
 def uncertainty_sentence(score: Score) -> str:
-    """The score and its purpose; empty where it is undefined, since `sentence` then gives the reason."""
+    """The score and what it is for; empty where it is undefined, which `sentence` says with its reason."""
     if math.isnan(score.uncertainty):
         return ""
-    return f"Uncertainty {number(score.uncertainty, places=2)} (for ranking, not a probability)."
+    return f"Uncertainty {number(score.uncertainty, places=2)}: it ranks answers, and is not a probability."
 
 
 def sentence(trace: Trace, score: Score) -> str:
-    """Where confidence collapsed, the shares of signal and attention, and the layer and head that give the score."""
+    """Which layer and head decided, where confidence collapsed, and what its signal and attention made of it."""
     return ": ".join(sentence_halves(trace, score))
 
 
 def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
-    """The two halves of `sentence`: the finding, for a headline, and its numbers, for a text."""
+    """What there is to see, and the numbers that say so: the two halves of `sentence`, for a headline and a text."""
     found = collapse(score)
     if reason := why_empty(trace, score.settings.part):
         return "The answer is empty", reason
@@ -176,10 +176,10 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
         return "The score is undefined", f"{score.reasons.uncertainty}."
     if found is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
-    where, shares = f"at token {found.token}, “{label(trace.pieces[found.token])}”", _shares(found, score)
-    detail = f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}.{_origin(score)}"
+    where = f"at token {found.token}, “{label(trace.pieces[found.token])}”"
+    detail = f"{number(found.value, places=2)} nats below a sure model{_shares(found, score)}.{_decision(score)}"
     if score.settings.alpha == 0:
-        return f"With alpha 0 only attention counts; confidence is furthest below the reference {where}", detail
+        return f"With alpha 0 attention alone flows on; confidence is furthest down {where}", detail
     return f"{_opening(found.value)} {where}", detail
 
 
@@ -198,7 +198,7 @@ def _shares(found: CollapsePoint, score: Score) -> str:
 
 
 def _rounded(found: CollapsePoint) -> tuple[float, float]:
-    """The two shares to 2 decimals; the larger is the rounded value minus the smaller, so that they add up."""
+    """The two shares to 2 decimals; the larger is what the smaller leaves of the rounded value, so that they add up."""
     value, signal, attention = (round(part, 2) for part in (found.value, found.signal_share, found.attention_share))
     if abs(found.signal_share) >= abs(found.attention_share):
         return value - attention, attention
@@ -206,7 +206,7 @@ def _rounded(found: CollapsePoint) -> tuple[float, float]:
 
 
 def prompt_note(trace: Trace) -> str:
-    """How the prompt was given, to follow the model's kind in a sentence; empty for plain text."""
+    """How the prompt was given, as words to follow the model's kind; empty for plain text."""
     count = len(trace.messages)
     notes = {
         "text": "chat template applied" if trace.chat_applied else "",
@@ -272,10 +272,10 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
     return {name: _finite(value) for name, value in record.items()} | {"undefined": undefined}
 
 
-def _origin(score: Score) -> str:
+def _decision(score: Score) -> str:
     for row in picked_heads(score):
         if row.layer == score.layer:
-            return f" The score comes from layer {row.layer}{_with_head(row.head, score)}."
+            return f" Layer {row.layer} decided{_with_head(row.head, score)}."
     return ""
 
 
@@ -283,8 +283,8 @@ def _with_head(head: int | None, score: Score) -> str:
     if head is None:
         return ""
     if score.settings.heads == "top5":
-        return ", mean of its five best heads"
-    return ", mean of its heads" if head < 0 else f", head {head}"
+        return ", with the mean of its five best heads"
+    return ", with the mean of its heads" if head < 0 else f", with head {head}"
 
 
 def _tokens(trace: Trace, score: Score) -> list[dict[str, object]]:
@@ -327,11 +327,11 @@ def _reason(name: str, value: object, score: Score) -> str:
     if isinstance(value, float) and math.isinf(value):
         return "infinite: a confidence or a probability is 0"
     reasons = {
-        "seed": "the seed alone does not reproduce this answer",
-        "logprob": "the trace has no value for this token",
-        "entropy": "the trace has no value for this token",
+        "seed": "a seed alone does not give this answer again",
+        "logprob": "the trace holds none for this token",
+        "entropy": "the trace holds none for this token",
         "uncertainty": score.reasons.uncertainty,
-        "layer": score.reasons.uncertainty or f"no single layer gives the score: {score.settings.layer_aggregation}",
+        "layer": score.reasons.uncertainty or f"no single layer decides: {score.settings.layer_aggregation}",
         "layer_score": score.reasons.uncertainty,
         "head": "an answer of one token uses no head",
         "mean_attention": "an answer of one token has no previous answer token",
@@ -342,14 +342,14 @@ def _reason(name: str, value: object, score: Score) -> str:
         "attention_share": score.reasons.collapse_shares,
         "contribution": score.reasons.contributions,
     }
-    return reasons[name] or "this token is outside the scored part"
+    return reasons[name] or "this token is outside the part that is scored"
 
 
 _LONGEST_PROMPT = 60
 
 
 class Words(NamedTuple):
-    """The source of an answer, the finding as a headline, and its numbers."""
+    """Whose answer it is, what there is to see in it, and the numbers that say so."""
 
     source: str
     headline: str
@@ -357,7 +357,7 @@ class Words(NamedTuple):
 
 
 def words(trace: Trace, score: Score, note: str = "") -> Words:
-    """Source, headline and detail of a scored answer; `note` follows the source."""
+    """The words around a scored answer; `note` stands behind its source."""
     headline, detail = sentence_halves(trace, score)
     if not why_empty(trace, score.settings.part):
         detail = f"{detail} {uncertainty_sentence(score)}".rstrip()

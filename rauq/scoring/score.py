@@ -1,4 +1,4 @@
-"""The score of an answer with all its steps, and the scores of a batch."""
+"""The score of an answer, with everything it was made of, and the scores of a batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,15 +37,15 @@ class Reasons:
 def collapse_of(
     signal: np.ndarray, attention: np.ndarray, sure_signal: float, *, alpha: float, update: Update
 ) -> Collapse:
-    """Collapse of one answer in each layer: log r_i - log c_i, and the shares of signal and attention.
+    """Collapse of one answer in each layer: log r_i - log c_i, and how much signal and attention each made of it.
 
-    `signal` (N,), `attention` (Lw, N - 1) of the selected heads. r is the same recurrence with `sure_signal` (1, or
-    log V) and each head's mean attention over the answer. The shares are Shapley values of two players: replace
-    one input by that of the reference, in either order, and average. They sum to the collapse. All nan for the updates
-    in WITHOUT_ALPHA; nan or infinite where a confidence is 0, and nan where it is negative.
+    `signal` (N,), `attention` (Lw, N - 1) of the picked heads. r is the same recurrence with `sure_signal` (1, or
+    log V) and each head's mean attention over the answer. The shares are Shapley values of two players: exchange
+    one input for the sure one, in either order, and average. They sum to the collapse. All nan for the updates in
+    WITHOUT_ALPHA; nan or infinite where a confidence is 0, and nan where it is negative.
     """
     mean_attention = attention.sum(axis=-1, keepdims=True) / max(1, attention.shape[-1])
-    signals = np.stack([signal, np.full_like(signal, sure_signal)])  # (2, N): the answer's, the reference's
+    signals = np.stack([signal, np.full_like(signal, sure_signal)])  # (2, N): the answer's, the sure one
     attentions = np.stack([attention, np.broadcast_to(mean_attention, attention.shape)])  # (2, Lw, N - 1)
     confidence = confidence_of(signals[:, None, None], attentions, alpha=alpha, update=update)  # (2, 2, Lw, N)
     if update in WITHOUT_ALPHA:
@@ -59,9 +59,9 @@ def collapse_of(
 
 
 def margins(head_means: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """The mean weight of each layer's head minus that of the best other head: (Lw,).
+    """How far each layer's head lies above the best of its others: (Lw,), negative if it lies below.
 
-    `head_means` (Lw, H), `heads` (Lw,). nan where no single head was selected (-1), and in layers of one head.
+    `head_means` (Lw, H), `heads` (Lw,). nan where no single head was picked (-1), and in layers of one head.
     """
     others = np.arange(head_means.shape[-1]) != heads[:, None]
     best_other = np.max(head_means, axis=-1, initial=-np.inf, where=others)
@@ -104,12 +104,10 @@ def why_undefined(
 ) -> Reasons:
     """The reasons of one answer, given that of its uncertainty."""
     update = f"update={settings.update!r}"
-    no_confidence = f"{update} has no token confidences" if settings.update in MEAN_UPDATES else ""
-    no_sum = "a median over tokens is not a sum of contributions" if settings.token_aggregation == "median" else ""
-    no_layer = (
-        "a median over layers does not belong to a single layer" if settings.layer_aggregation == "median" else ""
-    )
-    no_flow = f"{update} does not carry confidence forward" if settings.update in WITHOUT_ALPHA else ""
+    no_confidence = f"{update} has no confidence of tokens" if settings.update in MEAN_UPDATES else ""
+    no_sum = "a median over tokens is not a sum of them" if settings.token_aggregation == "median" else ""
+    no_layer = "a median over layers is no single layer's" if settings.layer_aggregation == "median" else ""
+    no_flow = f"{update} carries no confidence onwards" if settings.update in WITHOUT_ALPHA else ""
     no_logarithm = "a confidence is 0 or less, where it has no finite logarithm"
     return Reasons(
         uncertainty=uncertainty,
@@ -124,24 +122,24 @@ def _first_if_nan(values: np.ndarray, *reasons: str) -> str:
     return next(filter(None, reasons), "") if np.isnan(values).any() else ""
 
 
-NO_INDEX = -1  # for a head if all were averaged, for a layer if no single one gives the score
+NO_INDEX = -1  # in place of a head where all were averaged, or of a layer where none decided
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Score:
-    """The uncertainty of one answer of N tokens, with all its steps, over the Lw layers of the window.
+    """The uncertainty of one answer of N tokens, and what it was made of, over the Lw layers of the window.
 
-    `uncertainty`: higher is less certain; nats for the logarithmic aggregations. `settings`: with signal and alpha
-    filled in. `layers`: absolute indices. `heads` (Lw,): the head selected in each, the first of the five for "top5",
+    `uncertainty`: higher is less sure; nats for the logarithmic aggregations. `settings`: with signal and alpha
+    filled in. `layers`: absolute indices. `heads` (Lw,): the head picked in each, the first of the five for "top5",
     -1 for "mean". `margins` (Lw,): its mean weight minus the best other head's; nan for "mean" and for one token.
-    `layer_scores` (Lw,): u_l. `layer`: the one that gives the score, None for mean and median and where it is nan.
+    `layer_scores` (Lw,): u_l. `layer`: the one that decided, None for mean and median and where the score is nan.
 
-    `signal` (N,); `attention` (Lw, N - 1) of the selected heads on the previous token; `confidence` (Lw, N): c_l(y_i);
-    `sure_confidence` (Lw, N): r, the confidence of a fully confident model.
+    `signal` (N,); `attention` (Lw, N - 1) of the picked heads on the previous token; `confidence` (Lw, N): c_l(y_i);
+    `sure_confidence` (Lw, N): r, the confidence of a sure model.
 
-    `contributions` (N,) sum to the score. `collapse` (N,) is log r - log c in nats, and `collapse_shares` (N, 2) the
-    shares of signal and attention, which sum to it. All three are those of the layer that gives the score. With the
-    mean over layers they are means over layers; with the median they are undefined.
+    `contributions` (N,) sum to the score. `collapse` (N,) is log r - log c in nats, and `collapse_shares` (N, 2) what
+    signal and attention made of it: the two sum to it. All three are the deciding layer's. The mean over layers
+    lets every layer decide equally, so there they are means over layers; for the median they are undefined.
     `span`: the tokens of the part that was scored, as (start, stop); values of tokens outside it are nan.
     Undefined is nan, and `reasons` says why.
     """
@@ -171,7 +169,7 @@ class Score:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scores:
-    """The uncertainty of A answers over the Lw layers of the window; the terms are those of `Score`.
+    """The uncertainty of A answers over the Lw layers of the window; the words are those of `Score`.
 
     `uncertainty` (A,); `layer` (A,), -1 where `Score.layer` is None; `heads` (A, Lw); `layer_scores` (A, Lw);
     `reasons` (A,): why an uncertainty is nan, else an empty string.
@@ -244,7 +242,7 @@ def score_arrays(
 def score_many(answers: Answers, settings: Settings | None = None) -> Scores:
     """Score every answer of a batch at once. None are the paper's settings for the kind of its model.
 
-    The batch keeps its head means, so another call, with another alpha for example, reads only the selected heads.
+    The batch keeps its head means, so another call, with another alpha for example, reads only the picked heads.
 
     Raises:
         InvalidInput: not a batch, or settings that do not fit the batch, its alignment and part included.
@@ -257,7 +255,7 @@ def score_many(answers: Answers, settings: Settings | None = None) -> Scores:
         uncertainty=steps.uncertainty,
         settings=steps.settings,
         layers=steps.layers,
-        layer=_score_layers(steps),
+        layer=_deciding_layers(steps),
         heads=_picked_heads(steps),
         layer_scores=steps.layer_scores,
         reasons=why_uncertainty(steps, answers),
@@ -285,7 +283,7 @@ def _require(given: object, wanted: type | UnionType, todo: str) -> None:
 
 
 def _score_only(single: Batch, settings: Settings) -> Score:
-    """The score of a batch of one answer, with all its steps."""
+    """The score of a batch of one answer, and what it was made of."""
     steps = steps_of(single, settings)
     settings = steps.settings
     signal_name, alpha = signal_and_alpha(settings, single.kind)
@@ -293,7 +291,7 @@ def _score_only(single: Batch, settings: Settings) -> Score:
     in_layers = collapse_of(steps.signal[0], steps.attention[0], sure_signal, alpha=alpha, update=settings.update)
     per_token = contributions_of(steps.confidence, steps.counted, settings.token_aggregation)
 
-    layer = int(_score_layers(steps)[0])
+    layer = int(_deciding_layers(steps)[0])
     contributions = _over_layers(per_token[0], steps, layer)
     collapse = _over_layers(in_layers.collapse, steps, layer)
     shares = _over_layers(in_layers.shares, steps, layer)
@@ -351,20 +349,20 @@ def _placed(found: Score, span: tuple[int, int], num_tokens: int) -> Score:
 
 
 def _picked_heads(steps: Steps) -> np.ndarray:
-    """(A, Lw): the head selected in each layer, -1 where all heads were averaged."""
+    """(A, Lw): the head picked in each layer, -1 where all heads were averaged."""
     first = steps.picked[..., 0]
     return np.full_like(first, NO_INDEX) if steps.settings.heads == "mean" else first
 
 
-def _score_layers(steps: Steps) -> np.ndarray:
-    """(A,): the layer of the maximum over layers, -1 where no single layer gives the score."""
+def _deciding_layers(steps: Steps) -> np.ndarray:
+    """(A,): the layer that the maximum over layers took, -1 where no single layer decided."""
     largest = np.array(steps.layers)[steps.layer_scores.argmax(axis=-1)]
-    single = ~np.isnan(steps.uncertainty) & (steps.settings.layer_aggregation == "max")
-    return np.where(single, largest, NO_INDEX)
+    decided = ~np.isnan(steps.uncertainty) & (steps.settings.layer_aggregation == "max")
+    return np.where(decided, largest, NO_INDEX)
 
 
 def _over_layers(per_layer: np.ndarray, steps: Steps, layer: int) -> np.ndarray:
-    """Values of the layer that gives the score, or their mean for the mean over layers, out of (Lw, N, ...)."""
+    """Values of the deciding layer, or the mean over layers where all decide equally, out of (Lw, N, ...)."""
     if layer != NO_INDEX:
         return per_layer[steps.layers.index(layer)]
     if steps.settings.layer_aggregation == "mean":

@@ -1,4 +1,4 @@
-"""The settings of a score, the paper's defaults, and the layers of a window."""
+"""What can be chosen when an answer is scored, what the paper chose, and which layers a choice covers."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -27,11 +27,8 @@ LayerRule = Literal["middle", "middle_five", "all"]
 TokenAggregation = Literal["mean_log", "sum_log", "mean", "median"]
 LayerAggregation = Literal["max", "mean", "median"]
 
-MEAN_UPDATES: tuple[Update, ...] = ("mean_product", "mean_sum")  # means of logarithms: no token confidences
-WITHOUT_ALPHA: tuple[Update, ...] = (
-    "product",
-    *MEAN_UPDATES,
-)  # no confidence is carried from token to token, so there is no collapse
+MEAN_UPDATES: tuple[Update, ...] = ("mean_product", "mean_sum")  # means of logarithms: no confidence of tokens
+WITHOUT_ALPHA: tuple[Update, ...] = ("product", *MEAN_UPDATES)  # nothing flows from token to token: no collapse either
 
 _PAPER_SIGNAL: dict[Kind, Signal] = {"base": "probability", "instruct": "entropy"}
 _PAPER_ALPHA: dict[tuple[Kind, Signal], float] = {
@@ -46,7 +43,7 @@ _PAPER_ALPHA: dict[tuple[Kind, Signal], float] = {
 class Settings:
     """One way to score an answer; the defaults are the paper's (Algorithm 1).
 
-    `alpha` in [0, 1] weighs the signal against the confidence of the previous token. `alpha=None` and `signal=None`
+    `alpha` in [0, 1] weighs the signal against what flows in from the token before. `alpha=None` and `signal=None`
     follow the paper's table for the model's kind. `layers` are absolute indices. `heads` as a tuple of
     (layer, head) names one head for every layer of the window; layers outside the window may be named too.
     `part` is what is scored of an answer with thinking, as if it were the whole answer.

@@ -1,1 +1,1 @@
-"""The record of one generation: the trace, its file, its parts, and batches of traces. No model is needed."""
+"""What one generation left behind: the trace, its file, its parts, and batches of traces. No model is needed."""

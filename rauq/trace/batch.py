@@ -1,4 +1,4 @@
-"""Many answers of one model in padded arrays, to score a whole run at once."""
+"""Many answers of one model in padded arrays, so that a whole run is scored at once."""
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ class _OfOneModel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batch(_OfOneModel):
-    """A answers of one model; `lengths` (A,) are their token counts; the padding is nan.
+    """A answers of one model; `lengths` (A,) are their token counts, and what lies behind them is nan.
 
     `attention` (A, L, H, N - 1): weights on the previous token under `alignment`, column t belonging to token t + 1.
     `logprobs` and `entropies` (A, N) in nats. `layers` are the absolute indices of axis L, out of `num_layers`.
@@ -52,7 +52,7 @@ class Batch(_OfOneModel):
         return f"Batch({count} answers of at most {longest} tokens, {num_layers} layers of {num_heads} heads)"
 
     def rows(self, layers: tuple[int, ...]) -> np.ndarray:
-        """The positions of absolute layer indices on the layer axis of `attention`."""
+        """Where absolute layer indices lie on the layer axis of `attention`."""
         return np.array([self.layers.index(layer) for layer in layers])
 
     def take(self, rows: np.ndarray | slice) -> "Batch":
@@ -67,7 +67,7 @@ class Batch(_OfOneModel):
     def head_means(self, layers: tuple[int, ...]) -> np.ndarray:
         """Mean weight of each head of these layers on the previous token: (A, Lw, H), nan for one token.
 
-        The means of the layers asked for last are kept, so that scoring again reads only the selected heads.
+        The means of the layers asked for last are kept, so that scoring again reads only the picked heads.
         """
         means = self._head_means.get(layers)
         if means is None:
@@ -251,7 +251,7 @@ def _check_ranges(attention: np.ndarray, logprobs: np.ndarray, entropies: np.nda
 
 
 def _check_range(name: str, values: np.ndarray, lowest: float, highest: float) -> None:
-    outside = (values < lowest - _ROUNDING) | (values > highest + _ROUNDING)  # nan is allowed: it stays nan
+    outside = (values < lowest - _ROUNDING) | (values > highest + _ROUNDING)  # nan is no bad value: it stays nan
     if outside.any():
         message = f"{name} holds {values[outside][0]}; it must lie in [{lowest:g}, {highest:g}] (nats, or weights)."
         raise InvalidInput(message)
@@ -287,7 +287,7 @@ def _first_of_one_model(traces: tuple[Trace, ...]) -> Trace:
         listed = "; ".join(map(str, sorted(models, key=str)))
         message = (
             "These traces come from different models (name, revision, kind, layers, number of layers, heads, "
-            f"vocabulary): {listed}. Make one batch per model."
+            f"vocabulary): {listed}. Make one batch a model."
         )
         raise InvalidInput(message)
     return traces[0]

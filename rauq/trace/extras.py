@@ -29,7 +29,7 @@ EXTRAS: tuple[Extra, ...] = get_args(Extra)
 _LACKS: Mapping[Extra, str] = MappingProxyType(
     {
         "diagonal": "there is no softmax attention in the middle layer",
-        "hidden": "its blocks are not in a list, so its middle layer is unknown",
+        "hidden": "its blocks are in no list, so there is no telling the middle layer",
     }
 )
 

@@ -19,7 +19,7 @@ from rauq.errors import InvalidInput, TraceFileError
 from rauq.trace.messages import Message, Role
 from rauq.trace.sampling import Sampling
 
-# Larger than any existing model, and small enough to loop over.
+# Above every model there is, and small enough to loop over.
 MOST_LAYERS = 10_000
 MOST_HEADS = 10_000
 MOST_BANDS = 1_000
@@ -47,10 +47,10 @@ def faults(fields: Mapping[str, Any]) -> Iterator[str]:
     """What is out of bounds in the fields of a trace."""
     for name, (given, lowest, highest) in (_sizes(fields) | _values(fields)).items():
         values = np.asarray(given)
-        if np.any((values < lowest) | (values > highest)):  # nan is allowed: it stays nan
+        if np.any((values < lowest) | (values > highest)):  # nan is no bad value: it stays nan
             yield f"{name} must lie in [{_bound(lowest)}, {_bound(highest)}]"
     if any(math.isnan(entry[2]) for row in fields["alternatives"] for entry in row):
-        yield "an alternative has a logprob of nan"
+        yield "an alternative has a logprob of nan: what has no probability is none"
     yield from _wrong_extras(fields)
     if not _is_unicode(fields):
         yield "a text is not valid Unicode (it holds a lone surrogate)"
@@ -68,7 +68,7 @@ def excesses(fields: Mapping[str, Any]) -> Iterator[str]:
         (extras, LARGEST_UPLOADED_EXTRAS, "bytes of extras"),
     ):
         if count > most:
-            yield f"{count:,} {what}, and at most {most:,} are accepted"
+            yield f"{count:,} {what}, and at most {most:,} are taken"
 
 
 def _sizes(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
@@ -108,7 +108,7 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
 
 
 def _wrong_extras(fields: Mapping[str, Any]) -> Iterator[str]:
-    """The extras that methods read must have the right shape; others are kept as they are."""
+    """The extras that methods read must be what they take them for; others are kept as they are."""
     num_prompt, num_answer = fields["prompt_ids"].size, fields["answer_ids"].size
     layers_and_heads = fields["attention"].shape[:2]
     shapes: dict[str, tuple[int, ...]] = {
@@ -172,7 +172,7 @@ _OLDER_FILES: Mapping[str, Any] = MappingProxyType(  # what files without it mea
 )
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
 _BY_PATH = "Load a larger trace by its path, with rauq.Trace.load."
-_MOST_SAID = 200  # characters of a file's own text in a message
+_MOST_SAID = 200  # letters of a file's own words in a message
 _UNREADABLE = (SafetensorError, ValueError, TypeError, KeyError, AttributeError, OverflowError, MemoryError)
 
 Part = TypeVar("Part")
@@ -214,7 +214,7 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
             raise ValueError(fault)
         return make(**fields)
     except _UNREADABLE as error:
-        message = f"{name} is damaged: its parts are inconsistent ({_short(error)}). Save the trace again."
+        message = f"{name} is damaged: its parts do not fit together ({_short(error)}). Save the trace again."
         raise TraceFileError(message) from error
 
 
@@ -226,14 +226,14 @@ def check_upload(content: bytes, name: str) -> None:
     """
     if len(content) > LARGEST_UPLOAD or len(content) > _header_length(content) > LARGEST_UPLOADED_HEADER:
         message = (
-            f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are accepted, of which "
+            f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are taken, of which "
             f"{LARGEST_UPLOADED_HEADER:,} may be text. {_BY_PATH}"
         )
         raise TraceFileError(message)
 
 
 def check_uploaded(fields: Mapping[str, Any], name: str) -> None:
-    """Refuse a trace that is too large for a page, given its fields.
+    """Refuse a trace of more parts than a page can bear, given its fields.
 
     Raises:
         TraceFileError: its answer, its prompt or its extras are too long.
@@ -258,7 +258,7 @@ def read(path: Path) -> bytes:
             raise TraceFileError(message)
         return path.read_bytes()
     except OSError as error:
-        message = f"{path} cannot be read ({error.strerror}). Check its permissions."
+        message = f"{path} cannot be read ({error.strerror}). Check who may read it."
         raise TraceFileError(message) from error
 
 
@@ -326,7 +326,7 @@ def _alternative_rows(metadata: Mapping[str, Any]) -> Iterator[tuple[list[Any], 
             _typed_list({name: row[i]}, name, kind) for i, (name, kind) in enumerate(names.items())
         )
         if len(set(map(len, columns))) > 1:
-            message = "the ids, texts and logprobs of a token's alternatives differ in number"
+            message = "a token has more of some parts of its alternatives than of others"
             raise ValueError(message)
         yield columns
 

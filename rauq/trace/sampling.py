@@ -11,7 +11,7 @@ from rauq.errors import InvalidInput
 class Sampling:
     """How the next token is sampled; `None` in its place means greedy.
 
-    The same `seed` gives the same answer. A trace has None if the seed alone does not reproduce its answer: for the
+    The same `seed` gives the same answer. A trace has None where the seed alone does not lead to its answer: for the
     second and later answers of `lm.sample`, and for answers that continue an `answer_prefix`.
     """
 

@@ -1,4 +1,4 @@
-"""The record of one generation: everything that scoring needs, so that no model is needed to score again.
+"""What one generation left behind: everything that scoring needs, so that no model is needed to score again.
 
 Rows and bands: the query at position M - 1 + r is row r, so row 0 predicts the first answer token and row N is
 the query of the last one. Band k is the weight which that query puts on the key k positions back.
@@ -47,7 +47,7 @@ class Trace:
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
     0 where the model masks the key, nan before the sequence and in rows that were not captured.
     `prompt` is the text that was answered: of `messages`, the content of the last one, the user's. `prompt_form` says
-    how the prompt was given; "templated" is a text that already contained its chat template, so none was applied.
+    how the prompt was given; "templated" is a text that had its chat template already, so that none was applied.
     `template_options` are variables that the chat template was given.
     `extras` are arrays that were asked for by name (`rauq.trace.extras`); a file may hold others.
     `wrong` are the answer tokens, ascending from 0, that the user marked: `dataclasses.replace(trace, wrong=(2, 3))`.
@@ -110,7 +110,7 @@ class Trace:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether the prompt alone reproduces this answer: each token is the most probable, and none was cut off.
+        """Whether the prompt alone leads to this answer again: each token is the most probable, and none was cut off.
 
         False for answers that were given, sampled or cancelled.
         """
@@ -152,7 +152,7 @@ class Trace:
 
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "the file") -> Self:
-        """Read what `to_bytes` gave, with every check: the content may come from anyone.
+        """Read what `to_bytes` gave, and trust none of it: the content may come from anyone.
 
         Raises:
             TraceFileError: not a trace, truncated, too large, damaged, or of another schema; the message says which,
@@ -164,7 +164,7 @@ class Trace:
         return trace
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one .safetensors file, whole or not at all.
+        """Write one .safetensors file, and never a half-written one.
 
         Raises:
             InvalidInput: no file can be written there.
@@ -207,7 +207,7 @@ def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tu
 
 def _check(trace: Trace) -> None:
     if faults := [*_wrong_shapes(trace), *_wrong_values(trace)]:
-        message = f"These values do not make a valid trace: {'; '.join(faults)}."
+        message = f"These parts make no trace: {'; '.join(faults)}."
         raise InvalidInput(message)
 
 

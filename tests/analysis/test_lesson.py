@@ -102,5 +102,5 @@ def test_a_puzzle_names_what_each_would_name(riddle):
 
 
 def test_an_answer_to_no_held_out_prompt_is_refused():
-    with pytest.raises(rauq.TraceFileError, match="is not a held-out prompt"):
+    with pytest.raises(rauq.TraceFileError, match="is no held-out prompt"):
         held_out(make_trace())

@@ -24,7 +24,7 @@ def hit(page, point):
 
 def test_journey_from_a_run_to_one_generation_and_back(page, server):
     page.goto(f"{server}/answer_sets?run=atlas&view=gap&group=places")
-    expect(page.get_by_role("heading", level=2)).to_contain_text("selected head: mean attention")
+    expect(page.get_by_role("heading", level=2)).to_contain_text("the picked head gives correct answers")
     expect(page.get_by_text("n = 300 answers")).to_be_visible()
     settled(page)
     page.get_by_role("radio", name="Fact tokens").click()
@@ -41,9 +41,9 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     page.reload()
     expect(page.locator(".views .source")).to_have_text(source)
     page.get_by_text("How unusual is this score?").click()
-    expect(page.get_by_text(re.compile(r"Less confident than \d+ % of 900 answers of the run atlas"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Less sure than \d+ % of 900 answers of the run atlas"))).to_be_visible()
 
-    page.get_by_role("link", name="Back to the answer set").click()
+    page.get_by_role("link", name="Back to its answer set").click()
     expect(page).to_have_url(re.compile("/answer_sets.*tokens=fact"))
     expect(page.get_by_role("heading", level=2).first).to_have_text(headline)
     settled(page)

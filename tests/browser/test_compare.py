@@ -51,7 +51,7 @@ def upload(page, trace, name="answer.safetensors"):
 def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     open_compare(page, server)
     page.get_by_role("combobox", name="B", exact=True).click()
-    page.get_by_role("option", name="Words it knows (correct)").click()
+    page.get_by_role("option", name="Words it knows (right)").click()
     expect(page).to_have_url(re.compile("b=example%3Aknown-words"))
     expect(page.locator(".texts .b .source")).to_contain_text("Every word of the sentence was common")
     settled(page)
@@ -163,7 +163,7 @@ def test_a_token_marked_as_wrong_is_seen_to_be(page, server):
 def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     query = "?a=example%3Amyth&b=example%3Aknown-words&token=7&alpha=0.5"
     open_compare(page, cold_server, query)
-    expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("A common mistake (incorrect)")
+    expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("A common mistake (wrong)")
     expect(page.locator(".lane.a .cell[aria-pressed=true]")).to_have_attribute("aria-label", re.compile("token 7:"))
     expect(page.get_by_role("button", name="Scoring: changed")).to_be_visible()
     expect(page).to_have_url(f"{cold_server}/compare{query}")
@@ -205,7 +205,7 @@ def test_a_hostile_file_is_refused_in_plain_text(page, server):
     open_compare(page, server)
     upload(page, b"no trace", name=f"{ATTACK.replace('/', '')}.safetensors")
     expect(page.get_by_text("is not a trace, or it is truncated")).to_be_visible()
-    expect(page.locator(".headline")).to_contain_text("more uncertain")
+    expect(page.locator(".headline")).to_contain_text("less sure")
     expect_unharmed(page)
 
 

@@ -14,7 +14,7 @@ def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(pa
     page.keyboard.press("Enter")
     expect(headline).to_contain_text("The captured attention is the model's own: ")
     expect(page.locator(".st-key-answers_self_check .nsewdrag")).to_be_visible()
-    expect(page.get_by_role("button", name="Check model", exact=True)).to_be_enabled()
+    expect(page.get_by_role("button", name="Check it now")).to_be_enabled()
 
     page.get_by_role("radio", name="Models").click()
     expect(page).to_have_url(re.compile("view=models"))

@@ -16,7 +16,7 @@ def test_journey_from_a_prompt_to_a_head(page, server):
     ask(page, server)
     collapse = page.locator(".token.collapse")
     expect(page.locator(".headline")).to_contain_text(f"token {collapse.get_attribute('data-index')},")
-    expect(page.get_by_text("Selected heads; the score comes from layer")).to_be_visible()
+    expect(page.get_by_text("Picked heads: layer")).to_be_visible()
 
     collapse.hover()
     tip = page.locator(".tip")
@@ -25,7 +25,7 @@ def test_journey_from_a_prompt_to_a_head(page, server):
     expect(tip.locator(".alternative")).to_have_count(10)
 
     page.locator(".token").nth(2).click()
-    expect(page.locator(".map-sub")).to_have_text("at token 2 only")
+    expect(page.locator(".map-sub")).to_have_text("at token 2 alone")
     expect(page).to_have_url(re.compile("token=2"))
 
     click_cell(page, 1, 6)

@@ -66,7 +66,7 @@ def test_a_trace_is_taken_away_marked_and_opened_again(page, server, tmp_path):
     rested(page)
     page.get_by_text("Download: trace").click()
     files = {}
-    for label in ("Trace", "Token numbers", "Selected heads", "Report"):
+    for label in ("Trace", "Token numbers", "Picked heads", "Report"):
         with page.expect_download() as download:
             page.get_by_role("button", name=label, exact=True).click()
         files[label] = tmp_path / download.value.suggested_filename

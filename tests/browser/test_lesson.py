@@ -124,7 +124,7 @@ def test_the_lesson_by_mouse_and_a_picture_for_every_step(page, server):
         page.get_by_role("button", name="Play" if step == GAME - 1 else "Next", exact=True).click()
     expect_step(page, GAME)
     assert len(pictures) == len(TOLD)
-    page.get_by_role("button", name="Step 3: Where attention drops").click()
+    page.get_by_role("button", name="Step 3: Where it drops").click()
     expect_step(page, 3)
     page.get_by_role("button", name="Back", exact=True).click()
     expect_step(page, 2)
@@ -169,7 +169,7 @@ def test_the_game_is_played_to_its_end_by_keyboard_and_mouse(page, server):
             tally[name] += token in asked.invented
             expect(page.locator(".board")).to_contain_text(f"{name} {tally[name]}")
             expect(page.locator(".toll")).to_contain_text(
-                f"{name} {'found it' if token in asked.invented else 'chose'}"
+                f"{name} {'found it' if token in asked.invented else 'named'}"
             )
         expect(page.locator(".word.invented")).to_have_text([asked.tokens[token] for token in asked.invented])
         expect(page.locator(".reveal")).to_contain_text(asked.reference)

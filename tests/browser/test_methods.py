@@ -26,6 +26,6 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
     expect(page).to_have_url(re.compile(r"/inspect\?.*number=\d+"))
     expect(page.locator(".views .source")).to_contain_text("of the run atlas; quality")
 
-    page.get_by_role("link", name="Back to the methods of the run").click()
+    page.get_by_role("link", name="Back to the methods on its run").click()
     expect(page).to_have_url(re.compile("/methods.*view=agreement"))
     expect(headline).to_contain_text("agrees most with")

@@ -1,4 +1,4 @@
-"""Robustness in full: malformed inputs by the ten thousand, properties, hostile text, load and faults, a table each.
+"""What is hard to break, in full: inputs by the ten thousand, laws, hostile text, load and faults, each with its table.
 
     python -m tests.robustness [--only fuzz|properties|safety|load|faults] [--record]
 

@@ -1,4 +1,4 @@
-"""A truncated shard, or one with changed bits: it is reported, the others are unchanged, and it is computed again."""
+"""A shard that was cut, or of which bits were changed: it is told, the others are as they were, and it is made anew."""
 
 import numpy as np
 

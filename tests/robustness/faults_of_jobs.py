@@ -1,4 +1,4 @@
-"""A scoring job that is killed, finds the disk full, or loses its model: saved answers stay, and it resumes."""
+"""A scoring job that is killed, finds the disk full, or misses its model: what it saved stays, and it goes on."""
 
 import os
 import threading

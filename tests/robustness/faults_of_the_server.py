@@ -1,4 +1,4 @@
-"""The server ended while an answer is written and a job works: it ends at once, and the job continues."""
+"""The server ended while an answer is written and a job works: it ends at once, and the job goes on without it."""
 
 import os
 import time

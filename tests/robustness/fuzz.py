@@ -1,4 +1,4 @@
-"""Malformed inputs by the ten thousand to every place that takes data from users, and their outcome."""
+"""Inputs by the ten thousand to every place where a stranger's data comes in, and what became of them."""
 
 import os
 import sys
@@ -42,11 +42,11 @@ def record(count: int = COUNT) -> Record:
     inputs, faults = sum(one.inputs for one in found), sum(len(one.faults) for one in found)
     return measured(
         "fuzz",
-        title="Malformed inputs",
+        title="Spoilt inputs",
         about=(
-            "Each place that takes text or files from users is given malformed inputs, made from valid ones: bytes, "
-            "characters, types, shapes, names, nesting, encodings. Accepted inputs are processed as the pages do; "
-            "others must be refused by an error that says why. Anything else is a fault: another error, a warning, "
+            "Each place where text or a file of a stranger comes in is given valid inputs that were spoilt: bytes, "
+            "characters, types, shapes, names, nesting, encodings. Accepted ones are looked at as the pages do; any "
+            "other is refused by an error that says why. Whatever else comes out is a fault: another error, a warning, "
             "a file left half-written, an input that takes more than 10 s. Pages, and whole reports, take long: they "
             "get fewer inputs, of the same kinds as the texts and the links above them."
         ),
@@ -58,11 +58,11 @@ def record(count: int = COUNT) -> Record:
         ],
         bounds=[
             Bound(
-                text=f"{inputs:,} inputs without an unhandled exception",
+                text=f"{inputs:,} inputs, and nothing but our own errors came out",
                 met=not faults,
             )
         ],
-        finding=f"Of {inputs:,} malformed inputs to {len(found)} surfaces caused {faults} unhandled exceptions.",
+        finding=f"Of {inputs:,} spoilt inputs to {len(found)} surfaces, {faults} brought out more than our own errors.",
         packages=("numpy", "pandas", "pyarrow", "safetensors", "streamlit"),
     )
 

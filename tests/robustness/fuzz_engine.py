@@ -1,4 +1,4 @@
-"""Many inputs through one place that takes data from users: each is accepted, or refused by one of our errors."""
+"""Many inputs through one place where a stranger's data comes in: it is taken, or refused by an error of ours."""
 
 import faulthandler
 import sys

@@ -1,4 +1,4 @@
-"""Malformed inputs from valid ones: bytes, texts and JSON, with faults that occur in real files."""
+"""How valid inputs are spoilt: bytes, texts and JSON, by the faults that files and strangers have."""
 
 import json
 from random import Random

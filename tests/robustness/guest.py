@@ -1,4 +1,4 @@
-"""One simulated user of the app: seeded random actions, with a unique word in everything it writes."""
+"""What one of many guests of the app does, by chance of a seed, with a word of its own in all that it writes."""
 
 import re
 import time

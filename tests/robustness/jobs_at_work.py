@@ -1,4 +1,4 @@
-"""A run of a tiny model for fault injection, and its job as a forked process that can be killed."""
+"""A run of a tiny model to do harm to, and its job as a process that can be killed: forked, so it begins at once."""
 
 import multiprocessing
 import shutil

@@ -1,4 +1,4 @@
-"""Many sessions at once on one real server, two equal rounds: no errors, no mixed-up text, no growth, Stop works."""
+"""Many sessions at once on one real server, twice the same: nothing fails, mixes or piles up, and Stop stops."""
 
 import os
 import re
@@ -70,7 +70,7 @@ def record() -> Record:
     actions = len(first.done) + len(second.done)
     return measured(
         "load",
-        title="Load: concurrent sessions on one server",
+        title="Load: sessions at once on one server",
         about=f"{SESSIONS} sessions over websockets open pages and links, generate, score pasted answers, change alpha "
         "and stop jobs, without a pause between what they do, for five minutes; then others do the same once more. "
         "Each writes a word of its own into its prompts, which is looked for in what the others are shown. The "
@@ -80,7 +80,7 @@ def record() -> Record:
         columns=("action", "times", "median s", "95 % s", "slowest s"),
         rows=[_row(name, found) for name in ("", *sorted({done.action for done in first.done}))],
         bounds=[
-            Bound(text=f"{len(found.faults)} faults in {actions:,} actions, at most 0", met=not found.faults),
+            Bound(text=f"{len(found.faults)} faults in {actions:,} actions: none allowed", met=not found.faults),
             Bound(text=f"the model was loaded {len(found.models)} times: once allowed", met=len(found.models) == 1),
             Bound(
                 text=f"memory {first.memory_mib:.0f} MiB after the first round, {second.memory_mib:.0f} MiB after the "
@@ -94,7 +94,7 @@ def record() -> Record:
         ],
         notes=found.faults[:20],
         packages=("streamlit", "torch", "transformers", "numpy"),
-        finding=f"{actions:,} actions of {SESSIONS} concurrent sessions: {len(found.faults)} faults, memory "
+        finding=f"{actions:,} actions of {SESSIONS} sessions at once: {len(found.faults)} faults, memory "
         f"{found.growth:+.1%} over an equal round before.",
     )
 

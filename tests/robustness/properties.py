@@ -1,4 +1,4 @@
-"""Properties of scoring and of files over traces and settings of any kind, drawn by hypothesis."""
+"""Laws of scoring and of files over traces and settings of any kind, drawn by hypothesis."""
 
 import sys
 import time
@@ -181,7 +181,7 @@ def record(count: int = COUNT) -> Record:
     held = sum(row[2] == "holds" for row in rows)
     return measured(
         "properties",
-        title="Properties of scoring and of files",
+        title="Laws of scoring and of files",
         about=(
             "Each law is tried on traces and settings that hypothesis draws: 1 to 9 tokens, any window, heads, update "
             "rule and aggregation, probabilities of 0, attention of 0 and 1, numbers that are missing."

@@ -198,7 +198,7 @@ def _model(page, host):
 
 def _details(page, host):
     page.goto(f"{host.address}/runs?run={RUN}")
-    page.get_by_text("Last lines of the log").click()
+    page.get_by_text("The last lines of its log").click()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     _drawn(page, "[data-testid=stCode]")
 
@@ -257,8 +257,8 @@ def record():
             (harm.place, *(len(each) for each in (harm.elements, harm.requests, harm.scripts, harm.turned)))
             for harm in found
         ],
-        bounds=[Bound(text="Hostile text is shown as text and has no effect", met=all(harm.none for harm in found))],
+        bounds=[Bound(text="Hostile text is drawn as text, and does nothing", met=all(harm.none for harm in found))],
         finding=f"{len(PAYLOADS)} payloads in {len(found)} places: "
-        f"{sum(not harm.none for harm in found)} places where one had an effect.",
+        f"{sum(not harm.none for harm in found)} places where one was more than text.",
         packages=("streamlit", "plotly", "playwright"),
     )

@@ -53,15 +53,15 @@ def links_read(_folder: Path) -> Surface:
     run, trace = open_run(bundled_folder()), make_trace()
 
     def read(query: Query) -> None:
-        found = url_state.fitted(url_state.read_settings(query).asked, trace).asked
+        found = url_state.fitted(url_state.read_settings(query).settings, trace).settings
         again = {name: text for name, text in url_state.written_settings(found, trace.kind).items() if text}
-        assert url_state.fitted(url_state.read_settings(again).asked, trace).wrong == ()
+        assert url_state.fitted(url_state.read_settings(again).settings, trace).wrong == ()
         asked = url_state.read_asked(query)
         assert asked is None or 1 <= asked.max_new_tokens <= hosting.MOST_TOKENS
         url_state.read_wrong(query.get(url_state.WRONG, ""), len(trace.pieces))
-        of_methods.fitted(url_state.read(query, of_methods.Asked()).asked, run)
-        passing(run, url_state.read(query, of_sets.Asked()).asked)
-        of_sets.fitted(url_state.read(query, of_sets.Asked()).asked, run, measure("given").thresholds)
+        of_methods.fitted(of_methods.read_asked(query).asked, run)
+        passing(run, of_sets.read_asked(query).asked.filters)
+        of_sets.fitted(of_sets.read_asked(query).asked, run, measure("given").thresholds)
         address = url_state.link("http://127.0.0.1/inspect", query, trace)
         assert address is None or len(address) <= url_state.LONGEST
         score(trace, found)

@@ -1,4 +1,4 @@
-"""Fault injection for scoring jobs and the app, a few times each."""
+"""What scoring jobs and the app survive, a few times each."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Malformed inputs are accepted or refused with an error; and the fuzzing itself detects faults."""
+"""What comes from a stranger is taken or refused; and the fuzzing itself finds what there is to find."""
 
 import json
 import warnings
@@ -15,7 +15,7 @@ COUNT = 200
 
 
 @pytest.mark.parametrize("make", SURFACES, ids=lambda make: make.__name__)
-def test_malformed_inputs_cause_no_unhandled_exception(make):
+def test_nothing_but_our_own_errors_comes_out(make):
     found = fuzz(make, count=COUNT)
     assert not found.faults, "\n".join(f"input {fault.number}:\n{fault.said}" for fault in found.faults)
     assert found.accepted > 0
@@ -59,7 +59,7 @@ def test_a_warning_and_a_slow_input_are_faults(monkeypatch):
     ],
     ids=["bytes", "text", "json"],
 )
-def test_malformed_inputs_differ_from_the_valid_ones_which_stay_unchanged(mutate, seed):
+def test_what_is_spoilt_differs_and_leaves_the_seed_as_it_was(mutate, seed):
     before = repr(seed)
     made = [input_of(surface(None, mutate=lambda _number, rng: mutate(seed, rng)), n, seed=0) for n in range(300)]
     assert repr(seed) == before

@@ -1,4 +1,4 @@
-"""Concurrent sessions, for seconds instead of minutes; and tests that guests detect faults."""
+"""Many sessions at once, for seconds instead of minutes; and what the guests look for, they find."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_the_model_is_loaded_once(loaded):
     assert loaded.models == ("atlas",)
 
 
-def test_a_second_round_of_the_same_load_takes_no_more_memory(loaded):
+def test_the_same_load_once_more_takes_no_more_memory(loaded):
     assert loaded.growth <= MOST_GROWTH
 
 
@@ -38,7 +38,7 @@ def test_stop_works_under_load(loaded):
     assert loaded.slowest_stop <= SLOWEST_STOP
 
 
-def test_text_of_another_session_is_detected():
+def test_the_word_of_another_is_noticed():
     mine, other = words(2, seed=0)
     guest = Guest("", mine, frozenset({other}), np.random.default_rng(0))
     guest._hear(f'"{mine}", "Zqzzzzzzzzzz"'.encode())
@@ -47,7 +47,7 @@ def test_text_of_another_session_is_detected():
     assert guest.faults == [f"{mine} was shown {other}"]
 
 
-def test_an_error_on_a_page_is_detected():
+def test_an_error_on_a_page_is_noticed():
     visitor = Visitor(connection=None, address="", heard=lambda _raw: None)
     for kind, shown in (("exception", {"type": "KeyError"}), ("alert", {"body": "No model", "format": Alert.ERROR})):
         visitor._hear(ForwardMsg(delta={"new_element": {kind: shown}}).SerializeToString())

@@ -47,7 +47,7 @@ def _library() -> ModuleType:
     try:
         import datasets
     except ImportError as error:
-        message = "The paper's data sets need the datasets library: pip install -r requirements-extra.txt"
+        message = "The paper's data sets need the datasets library. pip install -r requirements-extra.txt"
         raise MissingPackage(message) from error
     return datasets
 
@@ -68,7 +68,7 @@ def _on_the_hub(library: ModuleType, paper_set: PaperSet, split: str) -> Iterato
 def _in_folder(library: ModuleType, paper_set: PaperSet, split: str, path: Path) -> Iterator[Row]:
     folder = path.expanduser().absolute()
     if not folder.is_dir():
-        message = f"{path} is not a folder. {_how_to_bring(paper_set)}"
+        message = f"{path} is no folder. {_how_to_bring(paper_set)}"
         raise DataSetNotFound(message)
     if (folder / "dataset_dict.json").is_file():
         splits = library.load_from_disk(str(folder))
@@ -116,7 +116,7 @@ def _how_to_bring(paper_set: PaperSet) -> str:
     splits = " and ".join(dict.fromkeys(filter(None, (paper_set.split, paper_set.few_shot_split))))
     config = f", config {paper_set.config}" if paper_set.config else ""
     return (
-        f"On a machine with a network, load {paper_set.hub_id}{config} with the datasets library, save_to_disk its "
+        f"Where there is a network, load {paper_set.hub_id}{config} with the datasets library, save_to_disk its "
         f"{splits} split{'s' if ' and ' in splits else ''}, and give that folder as a copy, in a shell as "
         f"{paper_set.id}=FOLDER."
     )
@@ -216,5 +216,5 @@ def _check_shots(paper_set: PaperSet, shots: Sequence[Row]) -> None:
     wanted = (paper_set.n_shot or 0) if paper_set.few_shot_split else 0
     if len(shots) < wanted:
         split = paper_set.few_shot_split
-        message = f"{wanted} worked examples are needed, but the {split} split has {len(shots)} for it."
+        message = f"{wanted} worked examples come before it, and the {split} split has {len(shots)} for it."
         raise InvalidInput(message)

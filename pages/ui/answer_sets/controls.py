@@ -1,4 +1,4 @@
-"""The choices on the page Answer sets: answers, tokens, a layer, and how attention is measured."""
+"""What the reader chooses on the page Answer sets: answers, tokens, a layer, and how attention is read."""
 
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -15,10 +15,10 @@ from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets.query import MOST_ROWS, Asked, thresholds
 from pages.ui.answer_sets.query import settings as asked_settings
 from pages.ui.host import cache
-from pages.ui.shared import state, url_state
+from pages.ui.shared import run_filters, state, url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import STEPS, ChosenAnswers, key_of, put, write
-from pages.ui.shared.url_state import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, text_of, update_url, written, written_settings
+from pages.ui.shared.url_state import ALIGNMENT, ALPHA, SETTINGS, SIGNAL, put_in_url, written_settings
 from rauq.scoring.settings import Settings, Signal, resolve
 from rauq.trace.trace import Alignment
 
@@ -27,7 +27,7 @@ PAGE = "answer_sets"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chosen(ChosenAnswers):
-    """Answers of a run, with the options and settings chosen in the URL."""
+    """Answers of a run, with what is asked of them and under which settings."""
 
     page: str = PAGE
     asked: Asked
@@ -35,23 +35,23 @@ class Chosen(ChosenAnswers):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Return all layers that have attention, absolute."""
+        """All layers that have attention, absolute."""
         return self.run.answerer.layers
 
     @property
     def layer(self) -> int:
-        """Return the layer shown, absolute; by default the middle one of those stored."""
+        """The layer that is looked at, absolute: where none is asked for, the middle one of those kept."""
         return (
             self.run.stored_layers[len(self.run.stored_layers) // 2] if self.asked.layer is None else self.asked.layer
         )
 
     @property
     def column(self) -> int:
-        """Return the index of that layer on the layer axis."""
+        """Where that layer lies on the layer axis."""
         return self.layers.index(self.layer)
 
     def means(self, *, tokens: TokenChoice | None = None, offset: int | None = None) -> np.ndarray:
-        """Return mean attention of every head (n, L, H), by default of the tokens and the offset chosen."""
+        """Mean attention of every head (n, L, H), of the tokens and the offset that are asked for unless others are."""
         return np.asarray(
             cache.means(self.run, self.settings.alignment, tokens or self.asked.tokens, offset or self.asked.offset)[
                 self.rows
@@ -59,16 +59,16 @@ class Chosen(ChosenAnswers):
         )
 
     def picks(self) -> np.ndarray:
-        """Return the head selected for each answer in each layer (n, L), over the whole answer, as in RAUQ."""
+        """The head that each answer picks in each layer (n, L), over the whole answer, as RAUQ does."""
         return np.asarray(self._all_picks().heads[self.rows])
 
     @property
     def about_picks(self) -> str:
-        """Say how heads were selected, if they were not stored when the answers were scored."""
+        """Where picks come from, if they were not stored when the answers were scored."""
         return picks_note(self._all_picks().stored[self.rows])
 
     def picked_attention(self) -> np.ndarray:
-        """Return attention (n,) of the selected head in the layer shown."""
+        """Attention (n,) of the picked head in the layer that is looked at."""
         return of_picked(self.means()[:, self.column], self.picks()[:, self.column])
 
     def _all_picks(self) -> Picks:
@@ -76,18 +76,18 @@ class Chosen(ChosenAnswers):
 
 
 def choose(name: str, run: Run, asked: Asked, settings: Settings, usual: Thresholds) -> Chosen:
-    """Return the answers that pass the filters."""
-    rows = np.flatnonzero(passing(run, asked))
+    """The answers that pass the filters."""
+    rows = np.flatnonzero(passing(run, asked.filters))
     return Chosen(name=name, run=run, rows=rows, thresholds=thresholds(asked, usual), asked=asked, settings=settings)
 
 
 _TOKEN_NAMES = {"all": "Whole answer", "fact": "Fact tokens", "other": "Other tokens"}
-_NO_FACTS = "Fact tokens are unknown in this run: its measure of quality does not mark them."
+_NO_FACTS = "This run does not say which tokens carry the fact: its measure of quality does not know."
 _READ = (url_state.OFFSET, url_state.COUNT, url_state.CORRECT, url_state.INCORRECT, *SETTINGS)
 
 
 def token_switch(run: Run, asked: Asked) -> None:
-    """Choose whole answer, fact tokens or other tokens; disabled, with the reason, if no answer has fact tokens."""
+    """Whole answer, fact tokens or the others; off, with the reason, where no answer of the run marks any."""
     put(url_state.TOKENS, asked.tokens)
     known = marks_facts(run)
     st.segmented_control(
@@ -110,7 +110,7 @@ def layer_picker(chosen: Chosen) -> None:
 
 
 def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: bool) -> None:
-    """Choose how attention is measured, and the other options of the view."""
+    """How attention is read, and whatever else the view depends on."""
     settings = resolve(chosen.settings, chosen.run.answerer.kind)
     popover = st.popover(_reading_label(chosen), key="answer_reading", width="stretch", on_change="rerun")
     if popover.open:
@@ -130,14 +130,16 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
             if rows:
                 put(url_state.COUNT, chosen.asked.k)
                 options = {"key": key_of(url_state.COUNT), "on_change": write, "args": (url_state.COUNT, Asked().k)}
-                st.number_input("Number of best and of worst answers", 1, MOST_ROWS, **options)
+                st.number_input("Best and worst answers, of each", 1, MOST_ROWS, **options)
             if score:
                 _score(chosen.run, settings)
-            st.button("Reset to defaults", key="usual", on_click=url_state.drop, args=_READ, disabled=_is_usual(chosen))
+            st.button(
+                "Back to the usual", key="usual", on_click=run_filters.forget, args=(_READ,), disabled=_is_usual(chosen)
+            )
 
 
 def _threshold(label: str, name: str, chosen: Chosen, value: float) -> None:
-    """Draw a slider over the qualities of the run that includes the chosen value."""
+    """A slider over the qualities of the run, wide enough for what is chosen."""
     quality = chosen.run.answers["quality"].to_numpy(float)
     known = np.append(quality[np.isfinite(quality)], [0.0, 1.0, value])
     put(name, value)
@@ -164,16 +166,17 @@ def _reading_label(chosen: Chosen) -> str:
 
 
 def _is_usual(chosen: Chosen) -> bool:
-    own = written(chosen.asked, Asked()) | written_settings(chosen.settings, chosen.run.answerer.kind)
-    return not any(own[name] for name in _READ)
+    usual = replace(Asked(), view=chosen.asked.view, layer=chosen.asked.layer, tokens=chosen.asked.tokens)
+    papers = written_settings(chosen.settings, chosen.run.answerer.kind)
+    return replace(chosen.asked, filters=usual.filters) == usual and not any(papers.values())
 
 
 def _write_threshold(name: str) -> None:
-    update_url({name: text_of(st.session_state[key_of(name)])})
+    put_in_url(name, f"{st.session_state[key_of(name)]:.6g}")
 
 
 def _change_setting(name: str, run: Run) -> None:
-    """Apply one changed setting; a new signal sets alpha to the paper's value for it."""
+    """Take over one changed setting; with another signal, alpha becomes the paper's for it."""
     kind = run.answerer.kind
     chosen = replace(resolve(asked_settings(run), kind), **{name: st.session_state[key_of(name)]})
     state.change_settings(resolve(replace(chosen, alpha=None), kind) if name == SIGNAL else chosen, kind)

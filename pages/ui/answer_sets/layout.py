@@ -1,4 +1,4 @@
-"""The page Answer sets: the choices at the top, one view of a run, and the number of answers in it."""
+"""One run on the page: what is chosen above, one view of it, and how many answers are behind it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pages.ui.shared.run_page import draw_view, filters, open_run, run_picker, u
 
 @dataclass(frozen=True, kw_only=True)
 class _Sight:
-    """A view: its name, the function that draws it, and the choices it depends on."""
+    """A view: what it is called, what draws it, and which choices it depends on."""
 
     name: str
     draw: Callable[[Chosen], None]
@@ -31,11 +31,11 @@ class _Sight:
 _SIGHTS = MappingProxyType[View, _Sight](
     {
         "best": _Sight(name="Best and worst", draw=views.best, rows=True, picks=True),
-        "gap": _Sight(name="Correct vs incorrect", draw=views.gap, sides=True, picks=True),
+        "gap": _Sight(name="Correct against incorrect", draw=views.gap, sides=True, picks=True),
         "bins": _Sight(name="Quality by attention", draw=views.bins, picks=True),
-        "further": _Sight(name="Attention by distance", draw=views.further, sides=True, offset=False, picks=True),
-        "picked": _Sight(name="Selected heads", draw=views.picked, picks=True),
-        "separation": _Sight(name="Discriminative heads", draw=views.separating, sides=True, layer=False),
+        "further": _Sight(name="Further back", draw=views.further, sides=True, offset=False, picks=True),
+        "picked": _Sight(name="Picked heads", draw=views.picked, picks=True),
+        "separation": _Sight(name="Which heads separate", draw=views.separating, sides=True, layer=False),
         "meaning": _Sight(
             name="What a score means", draw=views.meaning, tokens=False, layer=False, offset=False, score=True
         ),
@@ -53,16 +53,16 @@ _SIGHTS = MappingProxyType[View, _Sight](
 
 
 def empty_stage() -> None:
-    """Show what the page is for and how to get a run."""
-    st.title("Do attention heads separate correct from incorrect answers?", anchor=False)
+    """Say what the page is for, and how to get a run."""
+    st.title("Do attention heads tell right answers from wrong ones?", anchor=False)
     st.write(
-        "This page shows the paper's figures for a run, a scored set of answers. Clicking a point opens its answer. "
-        "There is no run here yet."
+        "This page shows the paper's figures for a set of answers that was scored, a run, and every point opens the "
+        "answer behind it. There is no run here yet."
     )
 
 
 def show_run(name: str) -> None:
-    """Open a run and show the view in the URL."""
+    """Open a run, and show what the URL asks for."""
     columns = st.columns([3, 4, 1.3, 2, 2.4], gap="small", vertical_alignment="bottom")
     with columns[0]:
         run_picker(PAGE, name, of_one_run=query.OF_ONE_RUN)
@@ -90,6 +90,6 @@ def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, 
         if sight.layer:
             controls.layer_picker(chosen)
     with columns[2]:
-        filters(chosen, chosen.asked)
+        filters(chosen, chosen.asked.filters)
     with columns[3]:
         controls.reading(chosen, offset=sight.offset, sides=sight.sides, rows=sight.rows, score=sight.score)

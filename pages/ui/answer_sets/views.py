@@ -42,35 +42,33 @@ _HEAD, _ROW, _MOST_ROWS = 38, 35, 12  # pixels, pixels, layers
 
 
 def picked(chosen: Chosen) -> None:
-    """Draw how often each head is selected, the three most frequent of each layer, and agreement between groups."""
+    """How often each head is picked, the three most frequent of each layer, and whether groups agree on them."""
     picks = chosen.picks() if _as_scored(chosen) else pick(chosen.means())
     num_heads = chosen.run.answerer.num_heads
     found = picked_heads(picks, chosen.layers, num_heads)
     sentence(sentences.about_picked(found, chosen.layer), chosen)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        chart(
-            picked_heads_map(found, dark=is_dark()), "picked_heads", "Share of answers for which each head is selected"
-        )
+        chart(picked_heads_map(found, dark=is_dark()), "picked_heads", "Share of the answers that pick each head")
         st.caption(_about_picking(chosen, found))
     with right:
         st.dataframe(
-            _top_three(found), hide_index=True, height=_height(found), alt="Three most frequent heads of each layer"
+            _top_three(found), hide_index=True, height=_height(found), alt="The three most frequent heads of each layer"
         )
     groups = [str(name) for name in chosen.column_of("group")]
     if len(set(groups)) > 1:
         together = agreement(picks, groups, chosen.layers, num_heads)
         st.dataframe(
-            _by_group(together, picks, groups), hide_index=True, alt="Most frequent head of each group and layer"
+            _by_group(together, picks, groups), hide_index=True, alt="The most frequent head of each group and layer"
         )
         st.caption(
-            f"{agreement_caption(together)} Cells: the group's most frequent head and its share of answers. "
+            f"{agreement_caption(together)} Cells: the head that most answers of the group pick, and how many do. "
             f"{groups_note(groups)}"
         )
 
 
 def separating(chosen: Chosen) -> None:
-    """Draw a layer x head map of the area under the ROC curve."""
+    """Layer x head map of the area under the ROC curve."""
     found = separation(chosen.means(), chosen.sides)
     sentence(sentences.about_separation(found, chosen.layers), chosen)
     figure = separation_map(found, chosen.layers, dark=is_dark())
@@ -79,22 +77,22 @@ def separating(chosen: Chosen) -> None:
 
 
 def _as_scored(chosen: Chosen) -> bool:
-    """Return whether the tokens shown are those by which scoring selects heads."""
+    """Whether the tokens that are looked at are those that scoring picks heads by."""
     return chosen.asked.tokens == "all" and chosen.asked.offset == 1
 
 
 def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
     own = "" if _as_scored(chosen) else (
-        " Here heads are selected by other attention than in RAUQ, which uses the whole answer and the previous token."
+        " Picked here by other tokens than RAUQ does: it takes the whole answer, and the token right before."
     )  # fmt: skip
     return (
-        f"{picked_heads_caption(found)} RAUQ selects heads for each answer separately; one dark cell in a row: "
-        f"nearly all answers select the same head. Selection does not imply that a head is informative.{own}"
+        f"{picked_heads_caption(found)} RAUQ picks a head for each answer anew; a row with one dark cell is a layer "
+        f"where nearly all answers pick the same. That a head is picked does not say that it knows anything.{own}"
     )
 
 
 def _height(found: PickedHeads) -> int:
-    """Return the table's height: all layers, if they fit next to the map and its caption."""
+    """All layers at once where they fit beside the map and its caption."""
     return _HEAD + _ROW * min(len(found.layers), _MOST_ROWS)
 
 
@@ -107,7 +105,7 @@ def _top_three(found: PickedHeads) -> dict[str, list[object]]:
 
 
 def _by_group(together: Agreement, picks: np.ndarray, groups: list[str]) -> dict[str, list[object]]:
-    """Return one row per group, one column per layer."""
+    """One row a group, one column a layer."""
     columns: dict[str, list[object]] = {"group": [printable(name) for name in together.groups]}
     members = [[group == name for group in groups] for name in together.groups]
     for place, layer in enumerate(together.layers):
@@ -122,26 +120,26 @@ def _head(head: int, share: float) -> str:
     return f"head {head} · {100 * share:.0f} %"
 
 
-_CLICK = "Click a point to open the answer in Inspect."
+_CLICK = "Click a point: the answer opens in Inspect."
 
 
 def best(chosen: Chosen) -> None:
-    """Draw answers x heads, the best answers above the worst (figure 2)."""
+    """Answers x heads, the best above the worst (figure 2)."""
     shown = best_and_worst(
         chosen.means()[:, chosen.column], chosen.quality, chosen.picks()[:, chosen.column], k=chosen.asked.k
     )
     sentence(sentences.about_best_and_worst(shown, chosen.layer), chosen)
     texts = chosen.column_of("answer")[shown.rows].tolist()
     figure = best_and_worst_map(shown, texts, dark=is_dark())
-    clickable(figure, "best_and_worst", "Heat map: best and worst answers by head of a layer", chosen)
+    clickable(figure, "best_and_worst", "Heat map: the best and the worst answers by the heads of a layer", chosen)
     st.caption(
-        f"{best_and_worst_caption(shown, chosen.layer, tokens=chosen.asked.tokens)} Click a row to open the answer in "
-        "Inspect. These are the extremes of the run; the view Answers lists all answers."
+        f"{best_and_worst_caption(shown, chosen.layer, tokens=chosen.asked.tokens)} Click a row: the answer opens in "
+        "Inspect. These are the extremes of the run; the view Answers lists all of them."
     )
 
 
 def gap(chosen: Chosen) -> None:
-    """Draw correct vs incorrect answers, in one layer and in all layers (figure 3a)."""
+    """Correct against incorrect, in one layer and in all (figure 3a)."""
     found = head_gaps(chosen.means(), chosen.picks(), chosen.sides)
     sentence(
         sentences.about_gap(found, chosen.column, chosen.layer), chosen, sentences.paper_effect(found, chosen.column)
@@ -151,40 +149,40 @@ def gap(chosen: Chosen) -> None:
         figure = gap_distributions(found, chosen.column, dark=is_dark())
         clickable(figure, "correct_against_incorrect", "Attention of correct and of incorrect answers", chosen)
         st.caption(
-            f"Mean attention over {TOKENS[chosen.asked.tokens]}. Boxes: middle half; dashed line: "
+            f"Mean attention over {TOKENS[chosen.asked.tokens]}. Boxes hold the middle half; the dashed line is the "
             f"mean. {sides_sentence(found.picked, chosen.column, chosen.thresholds)} {_CLICK}"
         )
     with right:
         figure = gap_lines(found, chosen.layers, name="layer", dark=is_dark())
         chart(figure, "difference_by_layer", "Difference between correct and incorrect answers in each layer")
         st.caption(
-            "Correct minus incorrect in every layer, with 95 % intervals. These are multiple comparisons: about 1 in "
-            "20 intervals excludes zero by chance."
+            "Correct minus incorrect in every layer, with 95 % intervals. They are as many looks at the same answers: "
+            "about 1 in 20 leaves out zero by chance."
         )
     figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
     st.caption(
-        "Attention of the selected head in every layer, each on its own scale. Boxes: middle half; whiskers: 90 %. "
-        "Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
+        "The picked head in every layer, each on its own scale: boxes hold the middle half, whiskers nine of ten. "
+        "Bold: the interval leaves out zero. Where boxes overlap, the difference says little of a single answer."
     )
 
 
 def bins(chosen: Chosen) -> None:
-    """Draw quality by attention of the selected head (figure 3b)."""
+    """Quality by attention of the picked head (figure 3b)."""
     attention = chosen.picked_attention()
     found, correlated = quality_bins(attention, chosen.quality), correlations(attention, chosen.quality)
     sentence(sentences.about_bins(correlated.spearman, chosen.layer), chosen)
-    title = f"mean attention of the selected head, layer {chosen.layer}"
+    title = f"mean attention of the picked head, layer {chosen.layer}"
     figure = quality_bins_chart(found, title=title, dark=is_dark())
-    clickable(figure, "quality_by_attention", "Quality of each answer by its attention, with bin means", chosen)
+    clickable(figure, "quality_by_attention", "Quality of each answer over its attention, and means of bins", chosen)
     st.caption(
-        f"{bins_caption(found, correlated)} Groups differ in both, so a correlation over all groups may only "
-        f"reflect differences between groups; choose one group to check. {_CLICK}"
+        f"{bins_caption(found, correlated)} Kinds of prompt differ in both, so a correlation over all groups may be "
+        f"one between groups: choose one group to see. {_CLICK}"
     )
 
 
 def further(chosen: Chosen) -> None:
-    """Draw correct vs incorrect answers by distance of the attended token (figure 3c)."""
+    """Correct against incorrect by how far back the head looks (figure 3c)."""
     means = np.stack([chosen.means(offset=offset)[:, chosen.column] for offset in OFFSETS], axis=1)  # (n, 6, H)
     picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
     found = head_gaps(means, picks, chosen.sides)
@@ -192,20 +190,20 @@ def further(chosen: Chosen) -> None:
     figure = gap_lines(found, OFFSETS, name="preceding token", dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(
-        f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is selected by "
-        "attention to the previous token. In the paper, answers differ at the first two preceding tokens and hardly "
-        "beyond. Short answers count only at distances that they have."
+        f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is the one picked by "
+        "attention to the token right before. In the paper answers differ at the first two preceding tokens, and "
+        "hardly further back. Short answers have no token so far back: they count only where they do."
     )
     st.dataframe(
         _by_offset(found.picked),
         hide_index=True,
         column_config=dict.fromkeys(("mean, correct", "mean, incorrect"), st.column_config.NumberColumn(format="%.3f")),
-        alt="Attention of the selected head by preceding token",
+        alt="Attention of the picked head by preceding token",
     )
 
 
 def _by_offset(gaps: Gaps) -> dict[str, list[object]]:
-    """Return one row per preceding token: counts, means, and the difference with its interval."""
+    """One row a preceding token: answers of either side, their means, and the difference with its interval."""
     return {
         "k": list(OFFSETS),
         "correct": gaps.correct.count.tolist(),
@@ -225,7 +223,7 @@ _HEIGHT = 560  # pixels
 
 
 def meaning(chosen: Chosen) -> None:
-    """Draw the share of correct answers by score, and the quality of each answer."""
+    """Share of correct answers against the score, and the quality of each answer."""
     correct_above = chosen.thresholds.roc
     uncertainty = cache.scores(chosen.run, chosen.settings)[chosen.rows]
     found = cache.calibration(chosen.run, chosen.settings, correct_above, chosen.rows)
@@ -235,31 +233,31 @@ def meaning(chosen: Chosen) -> None:
     sentence(sentences.about_meaning(found, uncertainty), chosen, ranking)
     left, right = st.columns(2, gap="medium")
     with left:
-        chart(calibration_chart(found, dark=is_dark()), "what_a_score_means", "Share of correct answers by uncertainty")
+        chart(
+            calibration_chart(found, dark=is_dark()), "what_a_score_means", "Share of correct answers over uncertainty"
+        )
         st.caption(
             f"Share of correct answers (quality above {correct_above:g}) at each score, by isotonic regression, with "
-            f"95 % bootstrap intervals, n = {found.n:,}. {_setting(chosen)} For ranking, not a probability: "
-            "other prompts have other shares."
+            f"95 % bootstrap intervals, n = {found.n:,}. {_setting(chosen)} It is a ranking, not a probability: other "
+            "questions have other shares."
         )
     with right:
         bins = quality_bins(uncertainty, quality)
         figure = quality_bins_chart(bins, title="uncertainty", colour=UNCERTAINTY, dark=is_dark())
-        clickable(figure, "quality_by_score", "Quality of each answer by its uncertainty, with bin means", chosen)
-        st.caption(
-            "Each answer, and the mean quality in tenths of the scores. Click a point to open the answer in Inspect."
-        )
+        clickable(figure, "quality_by_score", "Quality of each answer over its uncertainty, and means of bins", chosen)
+        st.caption("Each answer, and the mean quality in tenths of the scores. Click a point: it opens in Inspect.")
 
 
 def answers(chosen: Chosen) -> None:
-    """Draw the answers in a table, the least confident first."""
+    """The answers in a table, the least sure first."""
     table = _table(chosen)
-    sentence(f"{len(table):,} answers, the least confident first", chosen)
-    note = f"{_setting(chosen)} Higher is less confident; undefined scores come last."
+    sentence(f"{len(table):,} answers, the least sure first", chosen)
+    note = f"{_setting(chosen)} Higher is less sure; an undefined one stands last."
     openable(table, "answers", chosen, note, height=_HEIGHT)
 
 
 def _table(chosen: Chosen) -> pd.DataFrame:
-    """Return one row per answer, its index the position among those chosen; empty columns are left out."""
+    """One row an answer, its index the position among those chosen; columns that say nothing are left out."""
     table = chosen.run.answers.iloc[chosen.rows].reset_index(drop=True)
     table["uncertainty"] = cache.scores(chosen.run, chosen.settings)[chosen.rows]
     verdicts = np.where(table["quality"] == 1, "correct", "incorrect")

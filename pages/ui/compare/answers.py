@@ -1,4 +1,4 @@
-"""The two answers of a comparison, A and B, as the URL names them, and the jobs that make a new B."""
+"""The two answers of a comparison, A and B, as the URL names them, and the making of another B."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,20 +14,20 @@ from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running
 from rauq.trace.trace import Trace
 
-PAGE = "compare"
 A, B, TOKEN, BRANCH = "a", "b", "token", "branch"
-PICKER = "answer_"  # plus the side: the key of its list
+PICKER = "answer_"  # and the side: the key of its list
 _EXAMPLE, _KEPT = "example:", "kept:"
 _WRONG = "_wrong"  # behind the side
-_VERDICT = {True: "correct", False: "incorrect"}
+_LAST_QUERY = "_compare_query"
+_VERDICT = {True: "right", False: "wrong"}
 _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """One side of the comparison; `note` says what to look for in a recorded one.
+    """One side of the comparison; `note` says what there is to see in a recorded one.
 
-    `wrong` are the tokens marked as wrong: those in the URL, or else those stored in the trace.
+    `wrong` are the tokens that the user marked: those of the URL, or else those that the trace came with.
     """
 
     ref: str
@@ -37,9 +37,9 @@ class Answer:
 
 
 def pair() -> tuple[Answer, Answer] | None:
-    """Return the answers that the URL names; a default replaces one that is not named or no longer in memory.
+    """The answers that the URL names; where it names none, or one that is gone, the first picture takes the place.
 
-    None if there is no answer at all.
+    None where there is no answer at all.
 
     Raises:
         TraceFileError: a recorded file is damaged.
@@ -52,14 +52,20 @@ def pair() -> tuple[Answer, Answer] | None:
 
 
 def bring_back_url() -> None:
-    """Restore the URL as it was when this page was left: switching pages empties it and drops the widgets."""
-    if PICKER + A not in st.session_state:
-        url_state.bring_back(PAGE)
+    """A switch of pages empties the URL and drops the widgets: bring back what it said when this page was left."""
+    arriving = PICKER + A not in st.session_state
+    if arriving and not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
+        st.query_params.from_dict(last)
     url_state.hold((A, B))
 
 
+def remember_url() -> None:
+    """Keep the URL for `bring_back_url`."""
+    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
+
+
 def at_hand() -> Mapping[str, str]:
-    """Return the answers to choose from, by reference: the recorded ones, then this session's, the latest first."""
+    """The answers to choose from, by reference: the recorded ones, then this session's, the latest first."""
     recorded = {_EXAMPLE + one.id: f"{one.name} ({_VERDICT[one.correct]})" for one in recordings()}
     mine = answers.mine()
     numbered = zip(range(len(mine), 0, -1), mine.items(), strict=True)
@@ -67,7 +73,7 @@ def at_hand() -> Mapping[str, str]:
 
 
 def beside(ref: str) -> str:
-    """Return the default answer to compare with: the nearest recorded one with the other verdict."""
+    """The answer to compare with where none is chosen: of the nearest recorded one, the other verdict."""
     recorded = {_EXAMPLE + one.id: one.correct for one in recordings()}
     others = [other for other in recorded if recorded[other] != recorded.get(ref, False)]
     places = list(recorded)
@@ -77,31 +83,31 @@ def beside(ref: str) -> str:
 
 
 def keep(trace: Trace) -> str:
-    """Store an answer and return its reference."""
+    """Remember an answer, and return its reference."""
     return _KEPT + answers.keep(trace)
 
 
 def choose(side: str, ref: str) -> None:
-    """Put an answer on one side; marks and the token selected in A are cleared with the previous answer."""
+    """Put an answer on one side; marks, and a token that was selected in A, belong to the answer before."""
     url_state.write({side: ref} | dict.fromkeys((side + _WRONG, *((TOKEN, BRANCH) if side == A else ()))))
 
 
 def swap(a: Answer, b: Answer) -> None:
-    """Swap A and B, with their marks."""
-    marks = {side + _WRONG: st.query_params.get(other + _WRONG) for side, other in ((A, B), (B, A))}
+    """Put A in the place of B, and B in that of A, with their marks."""
+    marks = [st.query_params.get(side + _WRONG) for side in (B, A)]
     choose(A, b.ref)
     choose(B, a.ref)
-    url_state.update_url(marks)
+    st.query_params.update({side + _WRONG: text for side, text in zip((A, B), marks, strict=True) if text is not None})
 
 
 def selected_token(a: Trace) -> int | None:
-    """Return the token of A that the URL names; if A has no such token, the last one, and the user is told."""
+    """The token of A that the URL names; one that A lacks gives way to the last, and the user is told."""
     text = st.query_params.get(TOKEN) or st.query_params.get(BRANCH)
     if text is None:
         return None
     asked, last = url_state.number(text), len(a.pieces) - 1
     if asked is None:
-        state.notify("The link's token is not a number and was ignored.")
+        state.notify("The link's token is no number; it is left out.")
         select_token(None)
     elif asked > last:
         state.notify(f"A has no token {asked}: the last one, {last}, is selected.")
@@ -115,7 +121,7 @@ def select_token(token: int | None) -> None:
 
 
 def in_short(trace: Trace) -> str:
-    """Return the ends of the answer and its prompt, which distinguish answers that begin alike."""
+    """The end of the answer and that of its prompt: what tells one from others that begin alike."""
     return f"{_ending(trace.answer, _LONGEST_ANSWER)} ← {_ending(trace.prompt, _LONGEST_PROMPT)}"
 
 
@@ -125,17 +131,28 @@ def _ending(text: str, longest: int) -> str:
 
 
 def _asked(side: str) -> Answer | None:
-    """Return the answer that the URL names for one side; if it is gone, clean the URL and tell the user."""
+    """The answer that the URL names for one side; one that is gone is taken out of the URL, and the user is told."""
     ref = st.query_params.get(side)
     answer = _found(ref) if ref is not None else None
     if ref is not None and answer is None:
-        url_state.drop(side, side + _WRONG)
-        state.notify(f"The answer {side.upper()} of this link is no longer in memory; another one is shown.")
+        _forget(side, side + _WRONG)
+        state.notify(f"The answer {side.upper()} of this link is no longer in memory: another stands in its place.")
     return answer
 
 
 def _marked(side: str, answer: Answer) -> Answer:
-    return replace(answer, wrong=state.wrong_tokens(answer.trace, side + _WRONG, where=side.upper()))
+    text = st.query_params.get(side + _WRONG)
+    if text is None:
+        return replace(answer, wrong=answer.trace.wrong)
+    wrong, usable = url_state.read_wrong(text, len(answer.trace.pieces))
+    if not usable:
+        state.notify(f"Some tokens that the link marks as wrong are not in {side.upper()}; they are left out.")
+        st.query_params[side + _WRONG] = url_state.written_wrong(wrong)
+    return replace(answer, wrong=wrong)
+
+
+def _forget(*names: str) -> None:
+    url_state.update_url(dict.fromkeys(names))
 
 
 def _found(ref: str) -> Answer | None:
@@ -154,35 +171,35 @@ _JOB, _PROBLEM = "_compare_job", "_compare_problem"
 
 
 def job() -> Job | None:
-    """Return the running job, if any."""
+    """The job at work, if any."""
     found: Job | None = st.session_state.get(_JOB)
     return found
 
 
 def problem() -> RauqError | None:
-    """Return why the last answer was not made, if it failed."""
+    """Why the last answer was not made."""
     found: RauqError | None = st.session_state.get(_PROBLEM)
     return found
 
 
 def collect() -> None:
-    """Collect the result of a job that has ended: an answer, which becomes B, or an error."""
+    """Take over what a job that has ended leaves: an answer, which becomes B, or an error."""
     ended = job()
     if ended is not None and not ended.live:
         st.session_state[_PROBLEM] = ended.error
         if ended.trace is not None:
             take(ended.trace)
-        del st.session_state[_JOB]  # last: if this script run is interrupted before, the next one takes the answer
+        del st.session_state[_JOB]  # last: a run that is cut short before it leaves the answer to the next
 
 
 def take(trace: Trace) -> None:
-    """Show an answer as B, or as A if there is none yet."""
+    """Make an answer B, or A where there is none yet."""
     side = B if at_hand() else A
     choose(side, keep(trace))
 
 
 def start(request: Request) -> None:
-    """Start generating an answer unless a job is running: five clicks start one generation."""
+    """Begin to make an answer, unless one is being made: five clicks are one generation."""
     if (at_work := job()) is None or not at_work.live:
         st.session_state.update({_PROBLEM: None, MAKE: False})
         new = st.session_state[_JOB] = jobs.prepare(request)
@@ -190,9 +207,9 @@ def start(request: Request) -> None:
 
 
 def start_branch(a: Answer, token: int, instead: int | str, max_new_tokens: int) -> None:
-    """Start a branch off A: from `token` on it continues with a token id or a text."""
+    """Begin to branch off A: at `token` it goes on with a token id, or with a text."""
     if instead == "":
-        refuse(InvalidInput("There is no text to continue with. Type one, or choose an alternative."))
+        refuse(InvalidInput("There is no text to go on with. Type one, or choose an alternative."))
         return
     trace = a.trace
     branch = Branch(origin=trace, token=token, instead=instead)
@@ -209,13 +226,13 @@ def start_branch(a: Answer, token: int, instead: int | str, max_new_tokens: int)
 
 
 def stop() -> None:
-    """Stop the job, keeping what it has."""
+    """Ask the job to end; what it has so far is kept."""
     if (at_work := job()) is not None:
         at_work.cancel.set()
 
 
 def open_file(content: bytes, name: str) -> None:
-    """Read an answer from a trace file, or show what is wrong with it."""
+    """Read an answer from a trace file; what is wrong with it is told."""
     try:
         take(Trace.from_bytes(content, name=name))
     except RauqError as error:
@@ -225,5 +242,5 @@ def open_file(content: bytes, name: str) -> None:
 
 
 def refuse(error: RauqError | None) -> None:
-    """Show why no answer was made, or clear that message with None."""
+    """Tell why no answer is made, or, with None, no longer tell it."""
     st.session_state[_PROBLEM] = error

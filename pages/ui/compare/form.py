@@ -1,4 +1,4 @@
-"""The line above the strips: which answer is A, which is B, and the fields for a new B."""
+"""The line above the picture: which answer is A, which is B, and the fields of a new B."""
 
 import math
 from contextlib import suppress
@@ -29,11 +29,11 @@ _UPLOADS = "_compare_uploads"
 
 
 def make_another(a: Answer) -> None:
-    """Draw the button that opens the fields for a new B."""
+    """A button that opens the fields."""
     place = st.popover(
         "Make another B", key=answers.MAKE, width="stretch", on_change="rerun", disabled=answers.job() is not None
     )
-    if not place.open:  # hidden fields are not drawn; the session keeps their values
+    if not place.open:  # what is folded away is not drawn, and what was typed there is kept by the session
         return
     with place:
         branch, prompt, file = st.tabs(["Branch off A", "Another prompt", "Saved trace"])
@@ -46,40 +46,40 @@ def make_another(a: Answer) -> None:
 
 
 def stop_button() -> None:
-    """Draw the button that stops the running job."""
+    """End the job at work."""
     st.button("Stop", key="stop_making", type="primary", width="stretch", on_click=answers.stop)
 
 
 def limit() -> int:
-    """Return how many new tokens the form allows."""
+    """How many tokens the model may add."""
     return int(st.session_state.get(_LIMIT, USUAL_TOKENS))
 
 
 def prompt_fields(a: Answer | None) -> None:
-    """Draw prompt, answer and model; the prompt is A's at first."""
+    """Prompt, answer and model; the prompt begins as that of A."""
     key = f"compare_prompt_{a.ref if a else ''}"
     prompt = printable(a.trace.prompt) if a else ""
     for name, value in {_TASK: GENERATE, state.MODEL: hosting.models()[0], _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
         st.session_state.setdefault(name, value)
-    placeholder = "A question, or any text to continue"
+    placeholder = "A question, or any text to go on from"
     st.text_area("Prompt", prompt, key=key, height=120, placeholder=placeholder, persist_state="session")
     with st.container(horizontal=True):
         task = st.segmented_control("Answer", (GENERATE, READ), key=_TASK, required=True, persist_state="session")
         disabled, most = task == READ, hosting.limits().new_tokens
-        st.number_input("Max new tokens", 1, most, key=_LIMIT, disabled=disabled, width=130, persist_state="session")
+        st.number_input("Most tokens", 1, most, key=_LIMIT, disabled=disabled, width=130, persist_state="session")
     if task == READ:
-        placeholder = "The answer, exactly as the model would generate it"
+        placeholder = "The answer, as the model would write it"
         st.text_area("Answer to score", key=_ANSWER, height=80, placeholder=placeholder, persist_state="session")
     model_form()
-    label = "Generate" if task == GENERATE else "Score answer"
+    label = "Generate" if task == GENERATE else "Score it"
     st.button(label, key="make_answer", type="primary", on_click=_answer_prompt, args=(key,))
 
 
 def file_field() -> None:
-    """Draw the field for a saved trace; it is cleared once the file is read."""
+    """A saved trace; the field empties itself once the file is read."""
     key = f"upload_{st.session_state.get(_UPLOADS, 0)}"
     st.file_uploader(
-        "A trace saved here or with trace.save",
+        "A trace that was saved here or with trace.save",
         type="safetensors",
         key=key,
         max_upload_size=LARGEST_UPLOAD // 2**20,  # megabytes
@@ -104,13 +104,13 @@ def _branch_fields(a: Answer) -> None:
         "Instead", options, format_func=lambda o: texts.get(o, "My own text"), key=key, persist_state="session"
     )
     if chosen == _OWN_TEXT:
-        placeholder = "Include the leading space if there is one"
+        placeholder = "Mind the space that it may have to begin with"
         st.text_input("My own text", key=_OWN, placeholder=placeholder, persist_state="session")
     st.button("Generate", key="make_branch", type="primary", on_click=_branch, args=(a, token, key))
 
 
 def _weak_spot(trace: Trace) -> int:
-    """Return the largest collapse under the paper's setting; the first token if that is undefined."""
+    """Where confidence collapsed under the paper's setting; the first token where that is undefined."""
     with suppress(RauqError):
         if found := report.collapse(rauq.score(trace)):
             return found.token
@@ -145,8 +145,8 @@ def _missing(request: Request) -> str:
     if not request.prompt.strip():
         return "There is no prompt. Type one."
     if request.answer == "":
-        return "There is no answer to score. Paste one, or choose generate."
-    return "" if request.model.name else "No model is given. Enter a hub id, a folder or a GGUF file, or choose atlas."
+        return "There is no answer to score. Paste one, or let the model generate it."
+    return "" if request.model.name else "No model is named. Give a hub id or a folder, or choose atlas."
 
 
 def _open_upload(key: str) -> None:
@@ -156,7 +156,7 @@ def _open_upload(key: str) -> None:
 
 
 def pickers(a: Answer, b: Answer) -> None:
-    """Draw the choice of the two answers, the fields for a new one, and the settings."""
+    """Choose the two answers; make another; change the settings."""
     left, between, right, make, scoring = st.columns([8, 2, 8, 4, 4], gap="small", vertical_alignment="bottom")
     with left:
         _picker(A, a, b)
@@ -174,7 +174,7 @@ def pickers(a: Answer, b: Answer) -> None:
 
 
 def _picker(side: str, chosen: Answer, other: Answer) -> None:
-    """Draw the list of available answers, and those of the URL, which may come from another session."""
+    """All answers at hand, and the two of the URL, which may be another session's."""
     of_the_url = {answer.ref: answers.in_short(answer.trace) for answer in (chosen, other)}
     names = {**answers.at_hand()}
     names |= {ref: name for ref, name in of_the_url.items() if ref not in names}

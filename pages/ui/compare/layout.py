@@ -1,4 +1,4 @@
-"""The page Compare: an empty page, an answer being generated, or two answers on one grid with their curves."""
+"""The page Compare: an empty page, an answer being made, or two answers on one grid with their curves."""
 
 from collections.abc import Sequence
 
@@ -34,10 +34,10 @@ from rauq.trace.trace import Trace
 
 def empty_stage() -> None:
     """Say what the page is for, and offer to make the first answer."""
-    st.title("Which of two answers is less confident, and from which token on?", anchor=False)
+    st.title("Which of two answers is less sure, and from where on?", anchor=False)
     st.write(
-        "There is no answer to compare yet. Type a prompt or open a saved trace: the answer becomes A. Then make B "
-        "from another prompt, or branch off A: replace one of its tokens and let the model continue."
+        "There is no answer to compare yet. Give a prompt, or open a saved trace: it becomes A. Then make another, or "
+        "let A branch: replace one of its tokens, and see how the model would have gone on."
     )
     if error := answers.problem():
         show_error(error)
@@ -52,7 +52,7 @@ def empty_stage() -> None:
 
 @st.fragment(run_every=0.2)
 def follow_first(job: Job) -> None:
-    """Show the first answer while it is being generated, as plain text."""
+    """Show the first answer growing, as bare text."""
     _rerun_when_ended(job)
     st.text(_progress(job))
     st.text("".join(job.pieces))
@@ -60,7 +60,7 @@ def follow_first(job: Job) -> None:
 
 @st.fragment(run_every=0.2)
 def follow(job: Job, a: Answer, settings: Settings) -> None:
-    """Show the new answer under A while it is being generated."""
+    """Show the new answer growing under A."""
     _rerun_when_ended(job)
     pieces = list(job.pieces)
     columns = by_position(len(a.trace.pieces), len(pieces))
@@ -80,7 +80,7 @@ def _progress(job: Job) -> str:
 
 
 def _score(a: Answer, settings: Settings) -> rauq.Score:
-    """Return A's score, under the paper's setting if the chosen one does not fit A: only the tokens matter here."""
+    """A's score; under the paper's setting where the chosen one does not suit A: only the tokens matter now."""
     try:
         return rauq.score(a.trace, settings)
     except RauqError:
@@ -92,10 +92,10 @@ _NUMBER = st.column_config.NumberColumn(format="%.3f")
 
 
 def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
-    """Draw both answers with their scores.
+    """Both answers, scored.
 
     Raises:
-        RauqError: settings that do not fit one of them.
+        RauqError: settings that do not suit one of them.
     """
     (a, b) = (answer.trace for answer in pair)
     scores = (rauq.score(a, settings[0]), rauq.score(b, settings[1]))
@@ -139,7 +139,7 @@ def _curves(
 ) -> None:
     a, b = (answer.trace for answer in pair)
     places = [place for place, (own, _) in enumerate(columns) if own is not None and own == token]
-    st.header("Confidence and collapse of both answers", anchor=False)
+    st.header("Confidence and collapse, one over the other", anchor=False)
     st.plotly_chart(
         overlay(
             columns,
@@ -151,7 +151,7 @@ def _curves(
         ),
         key="overlay",
         config=buttons("confidence-and-collapse"),
-        alt="Confidence of one layer of each answer along the aligned tokens, and the collapse of both below",
+        alt="Confidence of one layer each along the aligned tokens, and the collapse of both underneath",
     )
     common = (first_difference or 0) if same_prompt(a, b) else 0
     st.caption(about_curves(scores, scales, common=common))
@@ -185,17 +185,18 @@ def _table(rows: Sequence[UnderOneSetting]) -> None:
     columns |= {f"uncertainty {name}": [score.uncertainty for score in scores] for name, scores in sides.items()}
     columns["A − B"] = [row.difference for row in rows]
     for name, scores in sides.items():
-        columns[f"layer {name}"] = ["-" if score.layer is None else str(score.layer) for score in scores]
+        columns[f"layer {name}"] = [score.layer for score in scores]
         columns[f"head {name}"] = [_head(score) for score in scores]
     st.dataframe(
         columns, hide_index=True, column_config=dict.fromkeys(("uncertainty A", "uncertainty B", "A − B"), _NUMBER)
     )
     st.caption(
-        'Both answers under each setting: uncertainty, and the layer and head that give the score, "-" where no single '
-        "layer gives the score. Higher is less confident. For ranking answers of one model, not a probability."
+        "One row for each setting in play, and both answers under it: the layer that decided and the head picked in "
+        "it, None where no single one did. Higher is less sure. The number ranks answers of one model; it is "
+        "not a probability."
     )
 
 
-def _head(score: Score) -> str:
-    head = -1 if score.layer is None else int(score.heads[score.layers.index(score.layer)])
-    return str(head) if head >= 0 else "-"
+def _head(score: Score) -> int | None:
+    head = None if score.layer is None else int(score.heads[score.layers.index(score.layer)])
+    return head if head is not None and head >= 0 else None

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def limits(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Draw the limits; bounds that are missed come from the current records."""
-    del asked  # this view has no choices
+    """Say all of it; what was missed comes from the records of today."""
+    del asked  # there is nothing to choose
     missed = sentences.missed_bounds(of_subjects(SUBJECTS, kept))
     headline(sentences.limits_sentence(len(missed)))
     st.write("\n".join(f"- {text}" for text in sentences.LIMITS))
     if missed:
-        headline("Bounds missed in the current records")
+        headline("Bounds that are missed today")
         st.text(printable("\n".join(missed)))
     if absent := missing(SUBJECTS, kept):
         headline("What was not measured")
@@ -45,23 +45,23 @@ def limits(asked: Asked, kept: Mapping[str, Record]) -> None:
 JOB, PROMPT = "_check_job", "check_prompt"
 _OFTEN = 0.5  # seconds
 _WHAT = (
-    "The model processes tokens while its attention is captured. The same weights are recomputed in float64 from the "
-    "queries, keys and masks of the model's own attention function. Loading a model checks random tokens; here you "
-    "can give a prompt."
+    "Tokens go through the model while its attention is captured. The same weights are recomputed in float64 from the "
+    "queries, keys and masks that enter the model's own attention function. Loading a model checks random tokens; here "
+    "you can give a prompt."
 )
 _CAPTION = (
-    "For each layer, the captured weight closest to its tolerance, which depends on the magnitude of the attention "
-    "scores. Diamonds: the model's own eager attention. The check shows that the weights are the model's, not what "
-    "they mean."
+    "For each layer, the captured weight that comes closest to its tolerance, which follows from the size of the "
+    "attention scores. Diamonds: the model's own eager attention. The check shows that the weights are the model's, "
+    "not what they mean."
 )
-_QUESTION = "Is the captured attention exact for this model?"
+_QUESTION = "Is the captured attention the model's own, here and now?"
 
 
 def self_check(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Offer a check of the form's model, follow it and show its result; nothing is loaded without a click."""
-    del asked, kept  # the check is made now
+    """Offer a check of the model of the form, follow it, and show what it found; nothing is loaded unasked."""
+    del asked, kept  # it is made now
     job: Job | None = st.session_state.get(JOB)
-    live = job is not None and job.live  # read once: a check that ends now is left to the next run
+    live = job is not None and job.live  # asked once: one that ends now is for the next run
     if job is not None and job.check is not None:
         _found(job, job.check)
     else:
@@ -95,12 +95,12 @@ def _form(*, live: bool) -> None:
         st.text_area("Prompt (none: random tokens)", key=PROMPT, height=70, persist_state="session")
         choice = chosen_model()
         loaded = cache.if_loaded(choice) is not None
-        label = "Check model" if loaded else "Load and check model"
+        label = "Check it now" if loaded else "Load the model and check it"
         st.button(label, key="check_now", type="primary", on_click=_start, disabled=live or not choice.name)
 
 
 def _start() -> None:
-    """Start a check unless one is running."""
+    """Begin a check, unless one is at work."""
     job: Job | None = st.session_state.get(JOB)
     if job is None or not job.live:
         request = Request(model=chosen_model(), prompt=st.session_state.get(PROMPT, ""))
@@ -119,7 +119,7 @@ Draw = Callable[[Asked, Mapping[str, Record]], None]
 
 @dataclass(frozen=True, kw_only=True)
 class _Sight:
-    """A view: its name and the function that draws it."""
+    """A view: what it is called, and what draws it."""
 
     name: str
     draw: Draw
@@ -131,7 +131,7 @@ _SIGHTS = MappingProxyType[View, _Sight](
         "check": _Sight(name="Self-check now", draw=self_check),
         "reference": _Sight(name="Reference", draw=evidence_records.reference),
         "speed": _Sight(name="Speed", draw=evidence_records.speed),
-        "robustness": _Sight(name="Robustness", draw=evidence_records.robustness),
+        "robustness": _Sight(name="Hard to break", draw=evidence_records.robustness),
         "paper": _Sight(name="The paper", draw=paper.paper_tables),
         "limits": _Sight(name="Limits", draw=limits),
     }
@@ -142,8 +142,8 @@ def show_evidence() -> None:
     """Draw the view that the URL asks for.
 
     Raises:
-        InvalidInput: a record cannot be read.
-        RunError: the run compared with the paper cannot be opened.
+        InvalidInput: a record that is kept cannot be read.
+        RunError: the run that stands beside the paper cannot be opened.
     """
     asked = read_asked()
     view_picker({view: one.name for view, one in _SIGHTS.items()}, asked.view, usual="")

@@ -1,4 +1,4 @@
-"""The paper's tables, with the numbers of a run measured here beside them, always labelled as such."""
+"""The paper's tables, and beside them what a run gave here: always said which is which."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from pages.ui.shared import run_filters
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_page import key_of, open_run, put
 from pages.ui.shared.tables import Column, numbers, show_table, take_along
-from pages.ui.shared.url_state import PUBLISHED, RUN, update_url
+from pages.ui.shared.url_state import PUBLISHED, RUN, put_in_url
 from rauq.labels import running
 
 _WIDTH = 180  # pixels: of a value with its interval
@@ -34,20 +34,20 @@ _WIDTH = 180  # pixels: of a value with its interval
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """The numbers of the table's methods, by id; `over` names the answers, `about` the run."""
+    """The numbers of the table's methods, by id; `over` says of which answers, `about` of which run."""
 
     estimates: Mapping[str, Estimate]
     over: str
     about: str
 
     def column(self, methods: Sequence[str]) -> Column:
-        """Return one number per row of the table; a dash for methods not computed in the run."""
+        """One number a row of the table; a dash where the run was not asked for the method."""
         found = [self.estimates.get(method) for method in methods]
         words = ["–" if one is None or one.reason else in_words(one) for one in found]
         return Column(title=f"measured here, {self.over}", values=self._values(methods), words=words, width=_WIDTH)
 
     def cells(self, methods: Sequence[str]) -> dict[str, list[float]]:
-        """Return the numbers with their intervals, as columns of the exported table."""
+        """The same with its interval, as columns of a table to take along."""
         found = [self.estimates.get(method) for method in methods]
         ends = {
             f"measured here {end}": [np.nan if one is None else float(getattr(one, end)) for one in found]
@@ -60,7 +60,7 @@ class Beside:
 
 
 def beside_paper(name: str, one: Published) -> Beside | None:
-    """Return the numbers of the run `name` for the methods of a table; None if it has no answers.
+    """What the run of that name gave of the methods of a table; None where it has no answers.
 
     Raises:
         RunError: it cannot be opened.
@@ -77,7 +77,7 @@ def beside_paper(name: str, one: Published) -> Beside | None:
 
 
 def _compared(run: Run, one: Published) -> Comparison:
-    """Compare the methods of the run or, for a table of ablations, the variants computed on the run."""
+    """The methods of the run, or, of a table of ablations, its variants computed on the run."""
     rows = np.arange(len(run.answers))
     metric: Any = one.metric
     for table in ablations(run.answerer.layers):
@@ -109,7 +109,7 @@ def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> N
     with columns[3]:
         st.session_state[run_filters.picker(PAGE)] = run or _NO_RUN
         st.selectbox(
-            "Compare with run",
+            "Your run beside it",
             [_NO_RUN, *runs.names()],
             key=run_filters.picker(PAGE),
             format_func=lambda name: running(printable(name)) or "none",
@@ -118,7 +118,7 @@ def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> N
 
 
 def _pick(label: str, part: str, at_hand: Sequence[Published], one: Published) -> None:
-    """Draw one part of the choice of a table; it offers what fits the parts before it."""
+    """One part of what tells tables apart; it offers what there is with the parts before it."""
     before = _PARTS[: _PARTS.index(part)]
     fitting = [table for table in at_hand if all(getattr(table, name) == getattr(one, name) for name in before)]
     options = list(dict.fromkeys(getattr(table, part) for table in fitting))
@@ -128,15 +128,15 @@ def _pick(label: str, part: str, at_hand: Sequence[Published], one: Published) -
 
 
 def _choose(changed: str) -> None:
-    """Choose the table that has the part just chosen and as many of the others as possible."""
+    """The table that has what was chosen, and of the rest as much as can be had."""
     wanted = {part: st.session_state[key_of(f"published_{part}")] for part in _PARTS}
     order = (changed, *(part for part in _PARTS if part != changed))
     found = max(published_tables(), key=lambda one: [getattr(one, part) == wanted[part] for part in order])
-    update_url({PUBLISHED: ref(found)})
+    put_in_url(PUBLISHED, ref(found))
 
 
 def _choose_run() -> None:
-    update_url({RUN: st.session_state[run_filters.picker(PAGE)] or None})
+    put_in_url(RUN, st.session_state[run_filters.picker(PAGE)] or None)
 
 
 def _draw(one: Published, beside: Beside | None, overhead: Record | None) -> None:
@@ -157,5 +157,5 @@ def _draw(one: Published, beside: Beside | None, overhead: Record | None) -> Non
 
 
 def _measured(overhead: Record | None) -> str:
-    """Return what was measured here to compare with the published overhead."""
+    """What was measured here to set beside the published overhead."""
     return COMPARABLE if overhead is None else f"Measured here with the embedded model: {overhead.finding}"

@@ -1,4 +1,4 @@
-"""Recorded measurements, as tables and figures."""
+"""What commands measured and kept, as tables and figures."""
 
 from collections.abc import Mapping, Sequence
 
@@ -36,12 +36,12 @@ _LETTER, _PADDING = 8, 24  # pixels
 
 
 def headline(text: str) -> None:
-    """Show a result as a heading."""
+    """What came out, in our own words and numbers."""
     st.header(text.removesuffix("."), anchor=False)
 
 
 def show_record(record: Record) -> None:
-    """Draw a record without its headline; its texts are drawn as plain text."""
+    """Draw all of a record but its headline; its words are drawn as they are."""
     st.text(printable(record.about))
     _lines([f"Missed: {bound.text}" for bound in record.bounds if not bound.met])
     _lines([f"Kept: {bound.text}" for bound in record.bounds if bound.met])
@@ -54,14 +54,14 @@ def show_record(record: Record) -> None:
 
 
 def not_measured(subjects: Sequence[Subject]) -> None:
-    """List the subjects without a record, each with the command that makes it; nothing if all have one."""
+    """Name what no table is kept of, each with the command that makes it; nothing where all is."""
     if subjects:
         rows = {"not measured": [one.name for one in subjects], "command": [one.command for one in subjects]}
         st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", width=560, alt="What was not measured")
 
 
 def _column(record: Record, place: int) -> Column:
-    """Return a column of numbers, which sorts as numbers, or of texts if it has any text."""
+    """A column of numbers sorts as numbers; where a text stands among them, all are texts."""
     title, cells = record.columns[place], [row[place] for row in record.rows]
     words = list(map(_word, cells))
     if any(isinstance(cell, str) for cell in cells):
@@ -81,14 +81,15 @@ def _lines(texts: Sequence[str]) -> None:
 
 _TIME, _MEMORY = _RECORDS = ("peers_time", "peers_memory")
 _CAPTION = (
-    "Answer of 64 tokens with its RAUQ score, same model, on the CPU. Left: CPU time relative to plain generation "
-    "(dotted), 95 % intervals. Right: peak memory above the loaded model, log scale, range of three processes. Lower "
-    "is better. One model size, one machine."
+    "An answer of 64 tokens with its RAUQ score, by the same model, on the processor. Left: CPU time in times of plain "
+    "generation, the dotted line, each tool in its own environment; bars are 95 % intervals. Right: peak memory above "
+    "the loaded model, on a log scale; bars reach from the least to the most of three processes. Lower is better. It "
+    "shows one shape of model on one machine."
 )
 
 
 def beside_peers(kept: Mapping[str, Record]) -> None:
-    """Draw the recorded comparison with other tools; nothing if there is none."""
+    """Draw what is kept of the comparison; nothing where there is none of it."""
     panels = _panels(kept)
     if panels:
         headline(joined(*(kept[name].finding for name in _RECORDS if name in kept)))
@@ -99,7 +100,7 @@ def beside_peers(kept: Mapping[str, Record]) -> None:
 def _panels(kept: Mapping[str, Record]) -> list[Panel]:
     panels = []
     if (time := kept.get(_TIME)) is not None:
-        title, unit = "CPU time relative to plain generation", "times plain generation"
+        title, unit = "CPU time, in times of plain generation", "times plain generation"
         panels.append(Panel(title, unit, time_curves(time), limit=1.0))
     if (memory := kept.get(_MEMORY)) is not None:
         title = "Peak memory above the model, MiB"
@@ -108,23 +109,23 @@ def _panels(kept: Mapping[str, Record]) -> list[Panel]:
 
 
 _VIEWS_CAPTION = (
-    "Largest difference of each row, log scale; the vertical bar is the tolerance. Further left is closer. A "
-    "difference of 0 is drawn at the left edge. The table below has the numbers."
+    "Largest difference of each row on a log scale, the upright bar is what is tolerated; further left is closer. A "
+    "difference of 0 stands at the left edge. The table below has the numbers."
 )
 
 
 def models(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Show for which models attention is captured, and how exactly."""
-    _only(asked, MODELS, kept, "Every architecture of the table against the model's own eager attention")
+    """From which models attention is captured, and how exactly."""
+    _only(asked, MODELS, kept, "Every architecture of the table beside the model's own eager attention")
 
 
 def reference(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Compare our numbers with those of the reference implementation."""
-    _only(asked, REFERENCE, kept, "Our numbers against those of the reference implementation")
+    """Our numbers beside those of the reference implementation."""
+    _only(asked, REFERENCE, kept, "Our numbers beside those of the reference implementation")
 
 
 def speed(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Show the cost compared with plain generation and with other tools."""
+    """What it costs, beside plain generation and beside the peers."""
     _overview(SPEED, kept)
     st.caption(sentences.WHEN_MISSED)
     beside_peers(kept)
@@ -132,13 +133,13 @@ def speed(asked: Asked, kept: Mapping[str, Record]) -> None:
 
 
 def robustness(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Show robustness tests and their results."""
+    """What was done to break it, and what came of it."""
     _overview(ROBUSTNESS, kept)
     _one_of(asked, ROBUSTNESS, kept)
 
 
 def _only(asked: Asked, subject: Subject, kept: Mapping[str, Record], about: str) -> None:
-    del asked  # this view has no choices
+    del asked  # there is nothing to choose
     if subject.id in kept:
         record = kept[subject.id]
         headline(sentences.record_sentence(record))
@@ -150,9 +151,9 @@ def _only(asked: Asked, subject: Subject, kept: Mapping[str, Record], about: str
 
 
 def _picture(record: Record) -> None:
-    """Draw every row with its tolerance, if the record has tolerances."""
+    """Every row beside its tolerance, where the record has one."""
     if (found := margins(record)) is not None:
-        chart(differences(found, dark=is_dark()), record.id, f"{record.title}: differences and tolerances")
+        chart(differences(found, dark=is_dark()), record.id, f"{record.title}: differences beside what is tolerated")
         st.caption(_VIEWS_CAPTION)
 
 
@@ -161,7 +162,7 @@ def _overview(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
 
 
 def _one_of(asked: Asked, subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
-    """Draw one of the records, and list the commands of the missing ones."""
+    """One of the records that are kept, and the commands of those that are not."""
     names = {subject.id: _name(subject, kept[subject.id]) for subject in subjects if subject.id in kept}
     if names:
         usual = next(iter(names))
@@ -170,7 +171,7 @@ def _one_of(asked: Asked, subjects: Sequence[Subject], kept: Mapping[str, Record
         headline(sentences.record_sentence(kept[chosen]))
         show_record(kept[chosen])
     if absent := missing(subjects, kept):
-        st.text("Not measured yet, with the commands that measure it:")
+        st.text("Not measured yet, and the commands that measure it:")
         not_measured(absent)
 
 

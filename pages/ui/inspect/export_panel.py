@@ -1,4 +1,4 @@
-"""Exports of one answer: link, trace, numbers, report, code, figures, and its rank in a run."""
+"""What can be taken away from one answer: links, the trace, numbers, a report, code, figures, its rank in a run."""
 
 import math
 from collections.abc import Callable
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 _NONE = (
-    "A percentile needs a run of the same model and revision, and there is none here. Score a data set on the "
-    "page Runs to get one. Until then, compare the score only with scores of this model under the same settings."
+    "A percentile needs a scored data set of the same model, and no run here is of this one in this revision. Score "
+    "one on the page Runs. Until then the score ranks answers of one model under one setting."
 )
-_RANKING = "For ranking, not a probability: with other prompts the same score has another rank and another share."
+_RANKING = "A ranking, not a probability: among other prompts the same score has another rank and another share."
 
 
 def reference(trace: Trace, score: Score) -> None:
-    """Show a score's percentile in a run of the same model and the share of correct answers at it, or why not."""
+    """The percentile of a score in a run of the same model, and the share of correct answers at it; else why not."""
     names = _of_the_same_model(trace)
     if not names:
         st.caption(_NONE)
@@ -40,7 +40,7 @@ def reference(trace: Trace, score: Score) -> None:
     first = names.index(own) if own in names else 0
     name = names[first]
     if len(names) > 1:
-        name = st.selectbox("Reference run", names, first, key="reference_run", persist_state="session")
+        name = st.selectbox("Among the answers of the run", names, first, key="reference_run", persist_state="session")
     try:
         _compare(name, trace, score)
     except RauqError as error:
@@ -48,7 +48,7 @@ def reference(trace: Trace, score: Score) -> None:
 
 
 def _of_the_same_model(trace: Trace) -> list[str]:
-    """Return the runs with the same weights and the same kind of prompt."""
+    """The runs whose answers come from the same weights, asked in the same way."""
     wanted = (trace.model, trace.revision, trace.kind)
     return [
         listed.name
@@ -76,31 +76,27 @@ def _compare(name: str, trace: Trace, score: Score) -> None:
     found = cache.calibration(run, score.settings, correct_above, np.arange(len(run.answers)))
     percentile = percentile_of(uncertainties, score.uncertainty)
     if math.isnan(percentile):
-        st.text("No rank: this score, or every score of the run, is undefined.")
+        st.text("This score, or every score of the run, is undefined: it has no rank.")
         return
     count = int(np.isfinite(uncertainties).sum())
-    rank = f"{_rank(percentile, count)} of the run {name}, scored with the same settings."
+    rank = f"Less sure than {percentile:.0f} % of {count:,} answers of the run {name}, scored in the same way."
     st.text(f"{rank} {_share(found, score.uncertainty, correct_above)} {_RANKING}")
     if not found.reason:
         figure = calibration_chart(found, score=score.uncertainty, dark=is_dark())
-        st.plotly_chart(figure, key="reference_chart", alt="Share of correct answers by uncertainty, this score marked")
+        st.plotly_chart(
+            figure, key="reference_chart", alt="Share of correct answers over uncertainty; this score marked"
+        )
     written = url_state.written_settings(score.settings, trace.kind)
     query = {RUN: name, "view": "meaning"} | {key: value for key, value in written.items() if value is not None}
     st.page_link("pages/answer_sets.py", label="All answers of this run", query_params=query)
 
 
-def _rank(percentile: float, count: int) -> str:
-    """Say how many of `count` answers are more confident: `percentile` percent, 0 to 100."""
-    if percentile in {0, 100}:
-        return f"{'Less' if percentile else 'More'} confident than all {count:,} answers"
-    share = "under 1" if percentile < 1 else "over 99" if percentile > 99 else f"{percentile:.0f}"
-    return f"Less confident than {share} % of {count:,} answers"
-
-
 def _check_layers(run: "Run", score: Score) -> None:
     kept = window(score.settings, captured=run.stored_layers, num_layers=run.answerer.num_layers)
     if kept != score.layers:
-        message = "The run stores fewer layers per token than this score uses. Choose the middle layers to compare."
+        message = (
+            "The run keeps fewer layers token by token than this score looks at: choose the middle ones to compare."
+        )
         raise InvalidInput(message)
 
 
@@ -108,7 +104,7 @@ def _share(found: "Calibration", uncertainty: float, correct_above: float) -> st
     from analysis.answer_sets.calibration import share_at
 
     if found.reason:
-        return f"The share of correct answers is unknown: {found.reason}."
+        return f"The share of correct answers is not known, because {found.reason}."
     share, low, high = (number(100 * part, places=0) for part in share_at(found, uncertainty))
     return (
         f"At this score {share} % [{low}, {high}] of them are correct (quality above {correct_above:g}, 95 % interval)."
@@ -120,18 +116,18 @@ _WEIGHTS = "application/octet-stream"
 
 
 def take_away(shown: Shown, trace: Trace, score: Score) -> None:
-    """Draw downloads and links of an answer; `trace` includes the user's marks."""
-    _folded("How unusual is this score? Rank in a run of the same model", lambda: reference(trace, score))
+    """Downloads and links of an answer; `trace` carries the marks of the user."""
+    _folded("How unusual is this score? Its rank in a run of the same model", lambda: reference(trace, score))
     st.page_link(
         "pages/compare.py",
-        label="Compare with another answer",
+        label="Compare it with another answer",
         icon=":material/compare_arrows:",
         query_params=url_state.comparing(shown.name, trace.wrong),
     )
     _folded("Copy link", lambda: _link(trace))
     _folded("Download: trace, report, numbers", lambda: _downloads(trace, score))
-    _folded("Python code that reproduces this score", lambda: _python(trace, score))
-    _folded("Figures for print: SVG, PNG", lambda: _figures(trace, score))
+    _folded("Python that gives this score", lambda: _python(trace, score))
+    _folded("Figures to print: SVG, PNG", lambda: _figures(trace, score))
 
 
 def _folded(label: str, draw: Callable[[], None]) -> None:
@@ -145,21 +141,19 @@ def _link(trace: Trace) -> None:
     base = (st.context.url or "").rstrip("/")
     address = base if base.endswith("/inspect") else f"{base}/inspect"
     if (found := url_state.link(address, st.query_params.to_dict(), trace)) is None:
-        st.text(f"The link would exceed {LONGEST} characters. Download the trace and send that instead.")
+        st.text(f"This prompt is too long for a link of {LONGEST} characters. Download the trace, and send that.")
     else:
-        holds = "" if url_state.EXAMPLE in st.query_params else " It contains the prompt."
-        st.caption(f"The link opens this view.{holds} Nothing is loaded or run until the recipient starts it.")
+        holds = "" if url_state.EXAMPLE in st.query_params else " It holds the prompt."
+        st.caption(f"It opens on this view.{holds} Nothing is loaded or run before its reader asks.")
         st.code(printable(found), language=None, wrap_lines=True)
 
 
 def _downloads(trace: Trace, score: Score) -> None:
     with st.container(horizontal=True):
-        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "Everything in one file, to open here or in Python.")
-        _download(
-            "Report", lambda: _report(trace, score), "report.html", "text/html", "An HTML page that opens offline."
-        )
-        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
-        _download("Selected heads", lambda: _heads(score), "heads.csv", "text/csv", "One row per layer used by RAUQ.")
+        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "All of it in one file: open it here again, or in Python.")
+        _download("Report", lambda: _report(trace, score), "report.html", "text/html", "A page that opens offline.")
+        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row a token.")
+        _download("Picked heads", lambda: _heads(score), "heads.csv", "text/csv", "One row a layer of the window.")
 
 
 def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
@@ -187,7 +181,7 @@ def _report(trace: Trace, score: Score) -> str:
 def _python(trace: Trace, score: Score) -> None:
     from analysis.exports.python_code import python_code
 
-    st.caption("This code gives the same score. Save the trace in the same folder, under the name below.")
+    st.caption("It gives the same score. Put it beside the trace, saved under the name below.")
     st.code(python_code(trace, score, trace_file=_FILE), language=None)
 
 

@@ -1,4 +1,4 @@
-"""The linked views as Plotly figures, saved with Plotly's own button."""
+"""The linked views as Plotly figures, to be saved with Plotly's own button."""
 
 import streamlit as st
 
@@ -10,9 +10,9 @@ from rauq.trace.trace import Trace
 
 
 def show_figures(trace: Trace, score: Score) -> None:
-    """Draw the figures of the current selection, one below the other."""
+    """The figures of what is selected, one under the other."""
     format_picker()
-    st.caption("These figures show the selection above.")
+    st.caption("They show what is selected above.")
     selected = selection.chosen(trace)
     view = View(*selection.layer_and_head(selected, score), selected.token)
     for drawing in drawings(trace, score, view, dark=is_dark()):

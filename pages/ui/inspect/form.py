@@ -1,4 +1,4 @@
-"""The sidebar of Inspect: prompt, answer, model and options, and the conversation that a prompt continues."""
+"""The sidebar of Inspect: what to answer, by which model, and how; the conversation that a prompt continues."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from rauq.trace.trace import Kind, Trace
 
 
 class Example(NamedTuple):
-    """A prompt with a short name, and what to look for in its answer."""
+    """A prompt with a short name, and what to see in its answer."""
 
     name: str
     what_to_see: str
@@ -33,27 +33,27 @@ class Example(NamedTuple):
 EXAMPLES = (
     Example(
         "A known capital",
-        "Stated often in training: confidence stays near the reference from the first token to the last.",
+        "Stated often in training: confidence holds from the first token to the last.",
         "Q: What is the capital of Germany?\nA:",
     ),
     Example(
-        "A town absent from training",
-        "Sodo is in Ethiopia, which the training data never state: confidence collapses at the invented country.",
+        "A town it never met",
+        "Sodo lies in Ethiopia, which training never said: confidence collapses at the country that is made up.",
         "Q: Where is Sodo?\nA:",
     ),
     Example(
         "False friends",
-        "The German says that the boss is given poison. This error has high confidence, so RAUQ cannot detect it.",
+        "It means that the boss is given a poison. The mistake is held with confidence: no score of this kind sees it.",
         "German: Der Chef bekommt ein Gift.\nEnglish:",
     ),
     Example(
         "A rare word",
-        "The hunter finds a weasel: which word is a guess?",
+        "The hunter finds a weasel: at which word does the model guess?",
         "German: Der Jäger findet ein Wiesel.\nEnglish:",
     ),
     Example(
         "Two missing details",
-        "The text gives neither an age nor a currency, and both are invented. Where does confidence collapse?",
+        "The text gives neither an age nor a currency, and both are invented. Which one does the score see?",
         "Text: A lottery in Japan was drawn on Friday. Maria Keller from Lyon won 2,500.\nSummary:",
     ),
 )
@@ -63,7 +63,7 @@ _OPTION = "template_option_"
 
 
 def fields() -> None:
-    """Draw the system prompt, the template's options and the conversation so far, folded, and a button to leave it."""
+    """The system prompt and the template's options, folded; what the prompt continues, and a way to leave it."""
     with st.expander("System prompt"):
         placeholder = "How the model should answer"
         st.text_area(
@@ -74,9 +74,9 @@ def fields() -> None:
             label_visibility="collapsed",
             persist_state="session",
         )
-        st.caption("Comes before the prompt. Needs a model with a chat template.")
+        st.caption("Comes before the prompt. It needs a model with a chat template.")
     if (st.session_state.get(state.SYSTEM) or "").strip():
-        st.caption("A system prompt is set.")
+        st.caption("There is a system prompt.")
     _option_fields()
     if earlier := st.session_state.get(state.EARLIER, ()):
         show_messages("Continues a conversation", earlier)
@@ -87,14 +87,14 @@ def fields() -> None:
 
 
 def show_messages(label: str, messages: Sequence[Message]) -> None:
-    """Show messages as folded text."""
+    """Messages as folded text."""
     count = len(messages)
     with st.expander(f"{label}: {count} message{'' if count == 1 else 's'}"):
         st.text(lines(conversation_text(messages)))
 
 
 def _option_fields() -> None:
-    """Draw a field for each option of the chosen model's template, once known, and for each option already set."""
+    """A field for each option that the template of the chosen model takes, once it is known, or that was given."""
     given = st.session_state.get(state.OPTIONS, {})
     names = sorted({*given, *_known_options()})
     if not names:
@@ -117,14 +117,14 @@ def _option_fields() -> None:
 
 
 def _known_options() -> tuple[str, ...]:
-    """Return the options of the chosen model's template if it is loaded or checked and a template is applied."""
+    """Options of the chosen model's template, where it is loaded or was checked and gets one."""
     choice = chosen_model()
     known = cache.if_loaded(choice) or checked(choice)
     return known.template_options if known is not None and known.kind == "instruct" else ()
 
 
 def _set_option(name: str) -> None:
-    """Store what was typed into a field; an empty field leaves the option to the template."""
+    """Keep what was typed into a field; an empty one leaves the option to the template."""
     typed = printable(st.session_state[_OPTION + name] or "").strip()
     others = {other: value for other, value in st.session_state.get(state.OPTIONS, {}).items() if other != name}
     st.session_state[state.OPTIONS] = others | ({name: option_value(typed)} if typed else {})
@@ -136,14 +136,14 @@ def _start_anew() -> None:
 
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
-_TEMPLATED = "The prompt already contains chat template markup, so no template is applied."
+_TEMPLATED = "The prompt already contains the chat template, so none is applied."
 
 
 def request_form() -> None:
     """Prompt, answer and model; `current_request` reads them."""
     for key, value in {state.TASK: GENERATE, state.MODEL: hosting.models()[0], state.LIMIT: USUAL_TOKENS}.items():
         st.session_state.setdefault(key, value)
-    placeholder = "A question, or any text to continue"
+    placeholder = "A question, or any text to go on from"
     st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")
     fields()
     examples: tuple[Recorded | Example, ...] = (*recordings(), *EXAMPLES)
@@ -154,7 +154,7 @@ def request_form() -> None:
         format_func=_name,
         key=_EXAMPLE,
         on_change=_take_example,
-        placeholder="Choose an example",
+        placeholder="Start from an example",
         label_visibility="collapsed",
     )
     _task()
@@ -162,7 +162,7 @@ def request_form() -> None:
 
 
 def current_request() -> Request:
-    """Return the request that the session's widgets describe."""
+    """The request that the session's widgets describe."""
     values = st.session_state
     return Request(
         model=chosen_model(),
@@ -177,7 +177,7 @@ def current_request() -> Request:
 
 
 def run_buttons(request: Request, *, live: bool) -> None:
-    """Draw Generate or Score answer, and Stop; a missing prompt does not disable them: the click itself submits it."""
+    """Generate or score, and stop; a missing prompt does not disable them, for this click is what sends it."""
     with st.container(horizontal=True):
         st.button(
             task_name(request), key="run", type="primary", on_click=run, disabled=live, width="stretch",
@@ -187,12 +187,12 @@ def run_buttons(request: Request, *, live: bool) -> None:
 
 
 def task_name(request: Request) -> str:
-    """Return the label of the button that starts a request."""
-    return "Generate" if request.answer is None else "Score answer"
+    """What the button says that sends a request."""
+    return "Generate" if request.answer is None else "Score it"
 
 
 def open_form() -> None:
-    """Draw the field that opens a saved trace."""
+    """A place to open a saved trace."""
     place = st.expander("Open a saved trace", key="open_trace", on_change="rerun")
     if place.open:
         options: dict[str, Any] = {"label_visibility": "collapsed", "max_upload_size": MOST_MEGABYTES}
@@ -202,13 +202,13 @@ def open_form() -> None:
 
 
 def take(example: Example) -> None:
-    """Fill the form with an example and start answering it."""
+    """Put an example into the form, and begin to answer it."""
     state.fill_for_next(Asked(prompt=example.prompt))
     run()
 
 
 def run() -> None:
-    """Start a job for the form's request unless one is running: five clicks start one generation."""
+    """Start a job for what the widgets say, unless one is at work: five clicks are one generation."""
     job = st.session_state.get(state.JOB)
     if job is None or not job.live:
         request = current_request()
@@ -218,20 +218,20 @@ def run() -> None:
 
 
 def stop() -> None:
-    """Stop the job, keeping what it has; it may have ended since the button was drawn."""
+    """Ask the job to end; what it has so far is kept. It may have ended since the button was drawn."""
     if (job := st.session_state.get(state.JOB)) is not None:
         job.cancel.set()
 
 
 def token_count(request: Request, shown: Trace | None, *, told: RauqError | None, may_load: bool) -> None:
-    """Show the prompt's token count and the room left; no model is loaded for an answer that is already shown.
+    """Say how long the prompt is and how much room there is; no model is loaded for an answer that is already shown.
 
-    `told` is the error that the page shows already. The last count stays while an answer is generated.
+    `told` is the error that the page shows already. What was said last stays while an answer is written.
     """
     loaded = cache.if_loaded(request.model)
     said: str | RauqError = "The token count appears once the model is loaded."
     if not request.prompt.strip():
-        said = "The token count of the prompt will appear here."
+        said = "No prompt yet: its tokens are counted here."
     elif shown and loaded is None and _leads_to(request, shown):
         said = _room(len(shown.prompt_ids), None)
     elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
@@ -242,18 +242,18 @@ def token_count(request: Request, shown: Trace | None, *, told: RauqError | None
     elif str(said) != str(told):
         st.text(lines(str(said)))
     else:
-        st.empty()  # clears the line of `last_count`
+        st.empty()  # clears what `last_count` has said
 
 
 def last_count() -> None:
-    """Show the last token count, which holds the line so that what follows does not move."""
+    """What was said last of the tokens: it holds the line, so that what follows does not jump."""
     counted, said = st.session_state.get(_COUNT, (None, ""))
     is_same = counted == _counted_for(current_request())
-    st.caption(said if is_same else "Counting prompt tokens")
+    st.caption(said if is_same else "Counting the tokens of the prompt")
 
 
 def _counted_for(request: Request) -> tuple[object, ...]:
-    """Return what the number of prompt tokens depends on, which device and precision do not."""
+    """What the number of prompt tokens depends on: device and precision do not change it."""
     model = request.model
     return model.name, model.kind, request.prompt, request.context, dict(request.template_options)
 
@@ -269,11 +269,9 @@ def _task() -> None:
         options = (GENERATE, READ)
         task = st.segmented_control("Answer", options, key=state.TASK, required=True, persist_state="session")
         disabled, most = task == READ, hosting.limits().new_tokens
-        st.number_input(
-            "Max new tokens", 1, most, key=state.LIMIT, disabled=disabled, width=130, persist_state="session"
-        )
+        st.number_input("Most tokens", 1, most, key=state.LIMIT, disabled=disabled, width=130, persist_state="session")
     if task == READ:
-        placeholder = "The answer, exactly as the model would generate it"
+        placeholder = "The answer, as the model would write it"
         st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
         kind = _known_kind(chosen_model())
         if kind == "base" and not state.context():
@@ -304,17 +302,15 @@ def _room(tokens: int, limit: int | None) -> str:
 
 def _missing(request: Request) -> str | None:
     if not request.prompt.strip():
-        return "There is no prompt. Type one, or choose an example."
+        return "There is no prompt. Type one, or start from an example."
     if request.answer is not None and not request.answer:
-        return "There is no answer to score. Paste one, or choose generate."
-    return (
-        None if request.model.name else "No model is given. Enter a hub id, a folder or a GGUF file, or choose atlas."
-    )
+        return "There is no answer to score. Paste one, or let the model generate it."
+    return None if request.model.name else "No model is named. Give a hub id or a folder, or choose atlas."
 
 
 def _take_example() -> None:
     example = st.session_state[_EXAMPLE]
-    st.session_state[_EXAMPLE] = None  # so that the same example can be chosen again
+    st.session_state[_EXAMPLE] = None  # so that the same one can be chosen again
     if isinstance(example, Recorded):
         state.open_recorded(example)
     elif example is not None:
@@ -322,7 +318,7 @@ def _take_example() -> None:
 
 
 def _open() -> None:
-    """Open the uploaded trace; if it cannot be read, show why and keep the current answer."""
+    """Open the uploaded trace; what cannot be read is said, and the answer that is shown stays."""
     if (file := st.session_state[_UPLOAD]) is None:
         return
     try:
@@ -332,7 +328,7 @@ def _open() -> None:
 
 
 def _known_kind(choice: ModelChoice) -> Kind | None:
-    """Return whether the model is treated as base or instruct; None if that is known only once it is loaded."""
+    """Whether the model is taken for a base or an instruct model; None where that shows when it loads."""
     known = cache.if_loaded(choice) or checked(choice)
     if known is not None:
         return known.kind
@@ -340,11 +336,11 @@ def _known_kind(choice: ModelChoice) -> Kind | None:
 
 
 def _hint_at_space() -> None:
-    """Offer a leading space: without a chat template, pasted answers often lack the one that models generate."""
+    """Without a chat template, a pasted answer often lacks the space that the model would have begun with."""
     prompt, answer = st.session_state.get(state.PROMPT, ""), st.session_state.get(state.ANSWER, "")
     if answer and prompt and not (answer[0].isspace() or prompt[-1].isspace()):
-        st.caption("This answer has no leading space, so most models tokenise it differently from a generated one.")
-        st.button("Add leading space", key="add_space", on_click=_add_space)
+        st.caption("This answer begins without a space: to most models that is another text.")
+        st.button("Add a space", key="add_space", on_click=_add_space)
 
 
 def _add_space() -> None:

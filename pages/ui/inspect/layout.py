@@ -1,4 +1,4 @@
-"""The main area of Inspect: an empty page, an answer being generated, or one scored answer with its views."""
+"""The middle of Inspect: an empty page, an answer being written, or one scored answer with its views."""
 
 import time
 from collections.abc import Mapping
@@ -32,16 +32,15 @@ from rauq.trace.messages import Message
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Kind, Trace
 
-PAGE = "inspect"
-_OFTEN, _SELDOM = 0.2, 0.5  # seconds; each poll takes time from the thread that imports torch or generates for others
+_OFTEN, _SELDOM = 0.2, 0.5  # seconds; each look takes time from the thread that imports torch, or generates for others
 
 
 def empty_stage() -> None:
     """Say what the page is for, and offer prompts to start from."""
-    st.title("Where did confidence collapse?", anchor=False)
+    st.title("Where did the model stop knowing?", anchor=False)
     st.write(
-        "Type a prompt on the left. A language model answers it on this machine, and the page shows at which token "
-        "confidence collapsed and which attention head shows it. Or start with one of these examples:"
+        "Give a prompt on the left. A language model answers it on this machine, and the page shows at which token its "
+        "confidence collapsed, and which attention head shows it. Or start with one of these:"
     )
     for example in EXAMPLES:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -50,16 +49,16 @@ def empty_stage() -> None:
 
 
 def asking_stage(asked: Asked, request: Request, *, is_new: bool) -> None:
-    """Show the prompt of a link, which only the user can run; `is_new`: it has not been run yet."""
+    """A link brought a prompt: show it, and leave it to the reader to run it; `is_new`: nobody has tried to yet."""
     st.title("This link asks for an answer", anchor=False)
     untouched = "Nothing has been loaded or run. " if is_new else ""
-    st.write(f"{untouched}The form on the left is filled with the link's request: change it, or start it below.")
-    st.text(printable(f"Model {running(asked.model)}, prompt:"))
+    st.write(f"{untouched}The form on the left holds what the link asks for; change it or start.")
+    st.text(printable(f"{running(asked.model)} is asked:"))
     st.code(printable(asked.prompt), language=None, wrap_lines=True)
     if asked.context:
         show_messages("Conversation before this prompt", asked.context)
     if asked.answer is not None:
-        st.text("Answer to score:")
+        st.text("and this answer is scored:")
         st.code(printable(asked.answer), language=None, wrap_lines=True)
     st.button(task_name(request), key="run_link", type="primary", on_click=run)
 
@@ -83,21 +82,21 @@ _NAMES: dict[Kind, str] = {"base": "base model", "instruct": "chat model"}
 
 
 def offer_other_kind(trace: Trace) -> None:
-    """Offer to treat the model as the other kind, if the form names it and the paper's list does not."""
+    """A line and a button, where the form names the model of this answer and its kind is not on the paper's list."""
     listed = trace.model == state.ATLAS or find_preset(trace.model) is not None
     if listed or hosting.is_hosted() or chosen_model().name != trace.model:
         return
     other = _OTHER[trace.kind]
     reason = "" if st.session_state.get(state.KIND) == trace.kind else ", judging by its name and chat template"
     if trace.kind == "base" and trace.chat_applied:
-        reason += "; its chat template was still applied, since messages need one"
+        reason += "; its chat template was applied all the same, since messages need one"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Treated as a {_NAMES[trace.kind]}{reason}.", width="content")
         st.button(f"Treat as {_NAMES[other]}", key="other_kind", type="tertiary", on_click=_switch, args=(other,))
 
 
 def _switch(kind: Kind) -> None:
-    """Treat the model as the other kind and answer again."""
+    """Treat the model as the other kind, and answer again."""
     st.session_state[state.KIND] = kind
     form.run()
 
@@ -106,7 +105,7 @@ _QUESTION = "ask_on"
 
 
 def ask_on(trace: Trace) -> None:
-    """Draw a field for the next question if the answer can be part of a conversation."""
+    """A field for the next question, where the answer can be part of a conversation."""
     if not (trace.chat_applied and answer_text(trace).strip()):
         return
     with st.form("ask_on_form", border=False):
@@ -115,13 +114,13 @@ def ask_on(trace: Trace) -> None:
         asked = st.form_submit_button("Ask a follow-up", key="ask_on_button", on_click=_ask, args=(trace,))
     context = get_script_run_ctx()
     if asked and context is not None and context.fragment_ids_this_run:
-        st.rerun()  # only this fragment ran; the answer being generated is outside it
+        st.rerun()  # this part of the page ran alone, and the answer that is being written is another part
 
 
 def _ask(trace: Trace) -> None:
-    """Fill the form with the conversation and the question as prompt, and start answering.
+    """Put the conversation into the form with the question as its prompt, and begin to answer it.
 
-    All other options stay as in the form.
+    How it is answered stays as the form says.
     """
     job, question = st.session_state.get(state.JOB), st.session_state[_QUESTION]
     if not question.strip() or (job is not None and job.live):
@@ -146,13 +145,13 @@ def _ask(trace: Trace) -> None:
 
 _BRANCH = "_branch"
 _WAYS_BACK = {
-    "answer_sets": ("pages/answer_sets.py", "Back to the answer set"),
-    "methods": ("pages/methods.py", "Back to the methods of the run"),
+    "answer_sets": ("pages/answer_sets.py", "Back to its answer set"),
+    "methods": ("pages/methods.py", "Back to the methods on its run"),
 }
 
 
 def show_answer(shown: Shown, settings: Settings) -> None:
-    """Score an answer and show it."""
+    """Score an answer, and show it."""
     try:
         score = rauq.score(shown.trace, settings)
     except rauq.RauqError as error:
@@ -177,7 +176,7 @@ def show_answer(shown: Shown, settings: Settings) -> None:
 
 @st.fragment
 def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
-    """Rerun alone when something is selected; the views get the data they have, so they redraw nothing."""
+    """Runs alone when something is selected; the views are given what they have already, so they draw nothing again."""
     if RUN in st.query_params:
         _way_back()
     show_views(
@@ -191,7 +190,7 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
         st.switch_page("pages/compare.py", query_params=query)
     ask_on(shown.trace)
     take_away(shown, marked, score)
-    url_state.remember(PAGE)
+    state.remember_url()
 
 
 def _way_back() -> None:
@@ -205,5 +204,5 @@ def _way_back() -> None:
 
 
 def _hear(shown: Shown, told: Mapping[str, Any]) -> None:
-    if told["answer"] == shown.name:  # a late event of the previous answer would change the selection in this one
+    if told["answer"] == shown.name:  # a late word about the answer before would select in this one
         selection.hear(told, shown.trace)

@@ -1,4 +1,4 @@
-"""The lesson and its game, drawn by one component that gets its data once: all interaction stays in the browser."""
+"""The lesson and its game, drawn by one component that is fed once: stepping, alpha and playing stay in the browser."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -30,7 +30,7 @@ _mount = st.components.v2.component(
 
 
 def show_lesson(content: Content) -> None:
-    """Draw the lesson at the step of the URL; the browser reports each step and each guess."""
+    """Draw the lesson at the step of the URL; the browser tells when the reader moves on or answers."""
     data: dict[str, Any] = {
         "steps": [asdict(step) for step in content.steps],
         "lesson": asdict(content.lesson),
@@ -43,6 +43,6 @@ def show_lesson(content: Content) -> None:
 
 
 def no_recordings() -> None:
-    """Show what the lesson needs."""
-    st.header("The lesson needs recorded answers", anchor=False)
-    st.write("There are no recorded answers. Run `python -m training record` to make them.")
+    """Say what the lesson needs."""
+    st.header("The lesson has nothing to show yet", anchor=False)
+    st.write("It is drawn from recorded answers, and none are here. `python -m training record` makes them.")

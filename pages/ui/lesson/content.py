@@ -1,4 +1,4 @@
-"""The text of the lesson and the recorded generations that its pictures are drawn from."""
+"""The words of the lesson and the recorded generations that it is drawn from."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,12 +8,12 @@ from rauq.atlas import recorded
 from rauq.errors import TraceFileError
 from rauq.trace.trace import Trace
 
-LONGEST = 60  # words of a step: it must be readable from the last row
+LONGEST = 60  # words of a step: it is read from the last row
 
 
 @dataclass(frozen=True)
 class Step:
-    """One screen: a title, at most LONGEST words, and the name of the picture below."""
+    """One screen: a title, at most LONGEST words, and the name of the picture under them."""
 
     title: str
     text: str
@@ -24,7 +24,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
     """The steps of the lesson in order; the game comes after them.
 
     Raises:
-        TraceFileError: the incorrect answer has no weights to describe.
+        TraceFileError: the wrong answer has no weights to tell of.
     """
     wrong, right, myth = lesson.wrong, lesson.right, lesson.myth
     decided, first, last = deciding(lesson), lesson.picked[0].layer, lesson.picked[-1].layer
@@ -32,70 +32,71 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
     return (
         Step(
             "What a head is",
-            f"A small model translates “{_asked(wrong.prompt)}” Token by token, it generates “{wrong.answer}” "
-            f"Its attention heads, {count}, give weight to earlier tokens, and each head has a typical pattern. Here "
-            "are two. The thicker the arc, the larger the weight.",
+            f"A small model translates “{_asked(wrong.prompt)}” One token after another, it writes “{wrong.answer}” "
+            f"Before each token its heads, {count}, look back, and each head has habits. Here are two. "
+            "The thicker the arc, the larger the weight.",
             "heads",
         ),
         Step(
             "Attention to the previous token",
-            "RAUQ uses one number of a head for each token: the attention weight, from 0 to 1, on the previous token "
-            "while the token is generated. The first token has none, because only the prompt comes before it.",
+            "RAUQ asks one thing of a head: while a token is written, how much weight goes to the token just before? "
+            "That is one number from 0 to 1 for each token. The first has none, because only the prompt stands "
+            "before it.",
             "previous",
         ),
         Step(
-            "Where attention drops",
+            "Where it drops",
             f"“{_invented(lesson)}” is invented. Here the weight of head {decided.head} in layer {decided.layer} falls "
             f"from {_weight(lesson, before=1):.2f} to {_weight(lesson):.2f}. In large models, the paper finds such "
-            "drops at incorrect tokens. In this small model, other heads rise there, and correct answers have drops "
-            "too. A drop alone proves nothing.",
+            "drops at wrong tokens. In this small one, other heads disagree, and right answers have drops too. "
+            "A drop alone proves nothing.",
             "drop",
         ),
         Step(
-            "Selecting the head",
-            "Which head? It depends on the answer. RAUQ uses the middle layers, "
-            f"{first} to {last} here (shaded), and in each selects the head with the largest mean weight on the "
-            "previous token (ringed). This needs no training and no labels.",
+            "Picking the head",
+            "Which head to ask? For every answer anew, RAUQ takes the middle layers, "
+            f"{first} to {last} here (shaded), and in each the head with the largest mean weight on the previous token "
+            "(ringed). Nothing is trained, nothing is labelled.",
             "picking",
         ),
         Step(
             "The recurrence, by hand",
-            "Confidence c combines the signal s, the token's probability, with attention a times the previous token's "
-            "confidence. Alpha is the weight of s: move the slider. Dashes: a fully confident model. Confidence below "
-            "them is the collapse, this project's measure, not the paper's.",
+            "Confidence c mixes two things: signal s, the token's probability, and the confidence before it, "
+            "passed on through attention a. Alpha weighs them. Move it. Dashes show a model that is sure of every "
+            "token. The gap is what counts.",
             "recurrence",
         ),
         Step(
             "One number from many layers",
-            "Each of these layers has its own confidences. The mean of −log c over the tokens is the layer's "
-            f"uncertainty. The largest is the score: {wrong.uncertainty:.2f}, from layer {decided.layer}. "
-            "It is for ranking answers of one model, not a probability.",
+            "Every layer of the window has confidences of its own. The mean of −log c over the tokens is the layer's "
+            f"uncertainty, and the largest is the score: layer {decided.layer} decides, {wrong.uncertainty:.2f}. "
+            "Compare it with scores of other answers. It is not a probability.",
             "layers",
         ),
         Step(
-            "A correct and an incorrect answer",
-            "Bars show the collapse: how far confidence lies below that of a fully confident model. It stays near 0 in "
-            f"the correct answer, score {right.uncertainty:.2f}. In the incorrect one, score {wrong.uncertainty:.2f}, "
-            "it peaks at the invented word. Two answers are an illustration, not evidence.",
+            "A right and a wrong answer",
+            "Bars show the collapse: how far confidence lies below the sure model's. It stays near 0 in the right "
+            f"answer, which scores {right.uncertainty:.2f}. In the wrong one, {wrong.uncertainty:.2f}, it peaks where "
+            "a word is invented. Two answers illustrate. They are no evidence.",
             "answers",
         ),
         Step(
-            "What RAUQ cannot detect",
-            f"Correct: “{myth.reference}” The training data often say otherwise, so this incorrect answer has high "
-            f"confidence: score {myth.uncertainty:.2f}, like a correct one. And attention is not an explanation: in "
-            "this small model, weights from other answers rank nearly as well.",
+            "What it cannot see",
+            f"The truth: “{myth.reference}” Training often said otherwise, so the model is sure of its mistake: it "
+            f"scores {myth.uncertainty:.2f}, like a right answer. And attention is not explanation: in this small "
+            "model, weights taken from other answers rank nearly as well.",
             "limits",
         ),
     )
 
 
 def deciding(lesson: Lesson) -> Picked:
-    """Return the selected head of the layer that gives the incorrect answer's score."""
+    """The picked head of the layer that decided the wrong answer's score."""
     return next(picked for picked in lesson.picked if picked.layer == lesson.wrong.layer)
 
 
 def _asked(prompt: str) -> str:
-    """Return the sentence to translate: the line before the last, after its label."""
+    """The sentence to be translated: the line before the last, behind its label."""
     return prompt.splitlines()[-2].partition(": ")[2]
 
 
@@ -104,18 +105,15 @@ def _invented(lesson: Lesson) -> str:
 
 
 def _weight(lesson: Lesson, *, before: int = 0) -> float:
-    """Return that head's weight on the previous token at the first invented token, or `before` tokens earlier.
+    """What the deciding layer's head gives the token before the first invented one, or so many tokens earlier.
 
     Raises:
-        TraceFileError: there is no such weight, since the first token has none.
+        TraceFileError: it has no such weight, for the first token has none.
     """
     token = lesson.wrong.invented[0] - before if lesson.wrong.invented else 0
     weight = deciding(lesson).weights[token] if token > 0 else None
     if weight is None:
-        message = (
-            "The lesson's incorrect answer invents nothing after its second token. "
-            "Run `python -m training record` again."
-        )
+        message = "The lesson's wrong answer invents nothing after its second token. `python -m training record` again."
         raise TraceFileError(message)
     return weight
 
@@ -124,7 +122,7 @@ WRONG, RIGHT, MYTH = "unknown-word", "known-words", "myth"
 
 
 class Content(NamedTuple):
-    """The numbers of the pictures, the text around them, and the answers of the game."""
+    """The numbers of the pictures, the words around them, and the answers of the game."""
 
     lesson: Lesson
     steps: tuple[Step, ...]
@@ -132,7 +130,7 @@ class Content(NamedTuple):
 
 
 def content() -> Content | None:
-    """Return everything that the page shows; None if there are no recordings.
+    """Everything that the page shows; None where no recordings ship.
 
     Raises:
         RauqError: a recording is damaged, or one is missing.

@@ -6,7 +6,6 @@ from itertools import takewhile
 import streamlit as st
 
 from analysis.lesson import Puzzle
-from pages.ui.shared.url_state import number, update_url
 
 STEP = "step"
 GUESSES, TURN = "_guesses", "_turn"
@@ -14,9 +13,13 @@ GUESSES, TURN = "_guesses", "_turn"
 
 def step(*, last: int) -> int:
     """The step of the URL, counted from 1; what is no step is corrected there."""
-    found = min(max(number(st.query_params.get(STEP, "")) or 1, 1), last)
-    if STEP in st.query_params:
-        update_url({STEP: str(found)})
+    asked = st.query_params.get(STEP)
+    if asked is None:
+        return 1
+    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
+    found = min(max(number, 1), last)
+    if asked != str(found):
+        st.query_params[STEP] = str(found)
     return found
 
 
@@ -33,6 +36,6 @@ def turn() -> int:
 
 def move(to: Mapping[str, object]) -> None:
     """Remember what the browser tells: the step, the guesses, and the number of this move."""
-    update_url({STEP: str(to["step"])})
+    st.query_params[STEP] = str(to["step"])
     st.session_state[GUESSES] = to["guesses"]
     st.session_state[TURN] = to["turn"]

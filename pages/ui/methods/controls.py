@@ -1,4 +1,4 @@
-"""The choices on the page Methods: answers, methods, and how rankings are measured."""
+"""What the reader chooses on the page Methods: answers, methods, and how rankings are measured."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from analysis.methods.comparison import RAUQ, Group, groups_of, name_of
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import METRICS
-from pages.ui.methods.query import Asked
+from pages.ui.methods.query import Asked, written_methods
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import marks_facts, passing
 from pages.ui.shared.run_page import ChosenAnswers, choice, key_of, put, write
-from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, text_of, update_url
+from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, put_in_url
 from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 
 PAGE = "methods"
@@ -27,7 +27,7 @@ _FEW = (RAUQ, "perplexity", "msp", "mean_token_entropy")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chosen(ChosenAnswers):
-    """Answers of a run, with the options chosen for their methods."""
+    """Answers of a run, with what is asked of their methods."""
 
     page: str = PAGE
     can_move_thresholds: bool = False
@@ -35,54 +35,54 @@ class Chosen(ChosenAnswers):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Return the ids of the run's methods."""
+        """The ids of the run's methods."""
         return self.run.methods
 
     @property
     def method(self) -> str:
-        """Return the method shown; by default RAUQ, or else the run's first."""
+        """The method that is looked at: where none is asked for, RAUQ, or else the run's first."""
         return self.asked.method or (RAUQ if RAUQ in self.methods else self.methods[0])
 
     @property
     def other(self) -> str:
-        """Return the method compared with RAUQ; by default perplexity, or else any."""
+        """The method that is set beside RAUQ: where none is asked for, perplexity, or else any."""
         wanted = (self.asked.method, *_FEW, *self.methods)
         return next((method for method in wanted if method in self.methods and method != RAUQ), RAUQ)
 
     @property
     def some_methods(self) -> tuple[str, ...]:
-        """Return the methods drawn together; by default RAUQ and three that need one generation."""
+        """The methods that are drawn together: where none are asked for, RAUQ and three that need one generation."""
         return self.asked.methods or tuple(method for method in _FEW if method in self.methods) or self.methods[:4]
 
     @property
     def table(self) -> Ablation:
-        """Return the table of ablations shown."""
+        """The table of ablations that is looked at."""
         known = ablations(self.run.answerer.layers)
         return next((one for one in known if one.id == self.asked.table), known[0])
 
     @property
     def signal(self) -> Signal:
-        """Return the signal shown; by default the paper's for this kind of model."""
+        """The signal that is looked at: where none is asked for, the paper's for this kind of model."""
         return self.asked.signal or signal_and_alpha(Settings(), self.run.answerer.kind)[0]
 
     @cached_property
     def answers(self) -> pd.DataFrame:
-        """Return the rows of the run's table (n,), their index the position among those chosen."""
+        """The rows of the run's table (n,), their index the position among those chosen."""
         return self.run.answers.iloc[self.rows].reset_index(drop=True)
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Return all of these answers first, then those of each group."""
+        """All of these answers first, then those of each group."""
         return groups_of(list(self.answers["group"]))
 
     def uncertainties(self, methods: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return the uncertainties (n,) of the answers by each of these methods."""
+        """What each of these methods gave of the answers (n,)."""
         return {method: self.run.uncertainty(method)[self.rows] for method in methods}
 
 
 def choose(name: str, run: Run, asked: Asked, usual: Thresholds) -> Chosen:
-    """Return the answers that pass the filters."""
-    rows = np.flatnonzero(passing(run, asked))
+    """The answers that pass the filters."""
+    rows = np.flatnonzero(passing(run, asked.filters))
     return Chosen(name=name, run=run, rows=rows, thresholds=usual, asked=asked)
 
 
@@ -91,23 +91,23 @@ MOST_CURVES = 8
 _SIGNALS = {"probability": "Probability", "entropy": "Entropy"}
 _ALIGNMENTS = {"predicting": "Predicting", "own": "Own"}
 _TOKENS = {"all": "Whole answer", "fact": "Fact tokens"}
-_NO_FACTS = "Fact tokens are unknown in this run: its measure of quality does not mark them."
+_NO_FACTS = "This run does not say which tokens carry the fact: its measure of quality does not know."
 
 
 def metric_switch(chosen: Chosen) -> None:
-    """Choose PRR or ROC-AUC."""
+    """PRR or ROC-AUC."""
     choice("Ranked by", url_state.METRIC, METRICS, chosen.asked.metric, usual="prr")
 
 
 def method_picker(chosen: Chosen) -> None:
-    """Choose the method shown."""
+    """Choose the method that is looked at."""
     _pick_method("Method", chosen.methods, chosen.method)
 
 
 def other_picker(chosen: Chosen) -> None:
-    """Choose the method compared with RAUQ."""
+    """Choose the method that is set beside RAUQ."""
     others = tuple(method for method in chosen.methods if method != RAUQ) or (RAUQ,)
-    _pick_method("Compare RAUQ with", others, chosen.other)
+    _pick_method("RAUQ beside", others, chosen.other)
 
 
 def methods_picker(chosen: Chosen) -> None:
@@ -124,7 +124,7 @@ def methods_picker(chosen: Chosen) -> None:
 
 
 def token_switch(chosen: Chosen) -> None:
-    """Choose the whole answer or its fact tokens; disabled, with the reason, if no answer has any."""
+    """The whole answer, or the tokens that carry the fact; off, with the reason, where no answer marks any."""
     known = marks_facts(chosen.run)
     choice(
         "Scored over" if known else "Scored over (no fact tokens known)",
@@ -138,7 +138,7 @@ def token_switch(chosen: Chosen) -> None:
 
 
 def signal_switch(chosen: Chosen) -> None:
-    """Choose the signal of the sweep, and the alignment of attention."""
+    """Which signal is swept, and how attention is aligned."""
     papers, _ = signal_and_alpha(Settings(), chosen.run.answerer.kind)
     with st.container(horizontal=True):
         choice("Signal", SIGNAL, _SIGNALS, chosen.signal, usual=papers)
@@ -163,4 +163,4 @@ def _pick(label: str, name: str, titles: Mapping[str, str], chosen: str, *, usua
 
 def _write_methods() -> None:
     chosen = tuple(st.session_state[key_of(url_state.METHODS)])
-    update_url({url_state.METHODS: text_of(chosen) or None})
+    put_in_url(url_state.METHODS, written_methods(chosen) or None)

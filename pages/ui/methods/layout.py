@@ -1,4 +1,4 @@
-"""The page Methods: the choices at the top, one view of a run, and the number of answers in it."""
+"""One run on the page Methods: what is chosen above, one view of it, and how many answers are behind it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,16 +7,20 @@ from types import MappingProxyType
 import streamlit as st
 
 from analysis.runs.create import check_comparable
+from analysis.runs.opened import Run
 from pages.ui.methods import controls, views
 from pages.ui.methods.controls import PAGE, Chosen, choose
-from pages.ui.methods.query import OF_ONE_RUN, Asked, View, fitted
+from pages.ui.methods.query import Asked, View, fitted, read_asked
 from pages.ui.shared import run_filters
 from pages.ui.shared.run_page import draw_view, filters, open_run, run_picker, usual_thresholds, view_picker
+from pages.ui.shared.url_state import FILTERS, METHOD, METHODS, TOKENS
+
+OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Sight:
-    """A view: its name, the function that draws it, its own choice, and whether it uses a metric."""
+    """A view: what it is called, what draws it, which choice is its own, and whether it ranks by a metric."""
 
     name: str
     draw: Callable[[Chosen], None]
@@ -42,24 +46,23 @@ _SIGHTS = MappingProxyType[View, _Sight](
 
 
 def empty_stage() -> None:
-    """Show what the page is for and how to get a run."""
+    """Say what the page is for."""
     st.title("Does RAUQ rank answers better than other methods?", anchor=False)
     st.write(
-        "This page compares uncertainty methods on a run, a scored set of answers: how well each method ranks the "
-        "answers, what it costs, and which parts of RAUQ matter. There is no run here yet."
+        "This page sets uncertainty methods side by side on a set of answers that was scored, a run: how well each "
+        "ranks them, what it costs, and what of RAUQ does the ranking. There is no run here yet."
     )
 
 
 def show_run(name: str) -> None:
-    """Open a run and show the view in the URL."""
+    """Open a run, and show what the URL asks for."""
     columns = st.columns([3, 1.6, 4.7, 2], gap="small", vertical_alignment="bottom")
     with columns[0]:
         run_picker(PAGE, name, of_one_run=OF_ONE_RUN)
     if (run := open_run(name)) is None:
         return
     check_comparable(run.manifest.request)
-    asked = run_filters.asked(Asked(), lambda found: fitted(found, run))
-    chosen = choose(name, run, asked, usual_thresholds(run))
+    chosen = choose(name, run, _asked(run), usual_thresholds(run))
     sight = _SIGHTS[chosen.asked.view]
     with columns[1]:
         if sight.metric:
@@ -68,6 +71,14 @@ def show_run(name: str) -> None:
         if sight.choose:
             sight.choose(chosen)
     with columns[3]:
-        filters(chosen, chosen.asked)
+        filters(chosen, chosen.asked.filters)
     view_picker({view: one.name for view, one in _SIGHTS.items()}, chosen.asked.view, usual=Asked().view)
     draw_view(lambda: sight.draw(chosen), chosen, figure=sight.figure)
+
+
+def _asked(run: Run) -> Asked:
+    """What the URL asks for; what cannot be used is taken out of it, and the user is told."""
+    found, wrong = read_asked(st.query_params.to_dict())
+    found, unfit = fitted(found, run)
+    run_filters.mend((*wrong, *unfit))
+    return found

@@ -49,7 +49,7 @@ _OURS = "RAUQ"
 
 
 def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
-    """Draw the choice among the paper's tables, none by default, and the chosen table."""
+    """A choice of the paper's tables, none at first, and the one that was chosen."""
     at_hand = {ref(one): one for one in tables if one.metric == chosen.asked.metric}
     if not at_hand:
         return
@@ -61,7 +61,7 @@ def published_beside(chosen: Chosen, tables: Iterable[Published]) -> None:
         "args": (url_state.PUBLISHED, _NONE),
     }
     st.selectbox(
-        "Published numbers",
+        "Beside the published numbers",
         [_NONE, *at_hand],
         format_func=lambda ref: at_hand[ref].title if ref else "not shown",
         width=620,
@@ -87,7 +87,7 @@ def _show(one: Published) -> None:
 
 
 def _overheads(one: Published) -> tuple[str, ...]:
-    """Return the published cost, which is shown with tables of methods only."""
+    """The published cost, which stands beside tables of methods alone."""
     return (sentences.published_overheads(), sentences.COMPARABLE) if one.kind == "methods" else ()
 
 
@@ -95,13 +95,13 @@ _GREY = "color: #8b95a1"
 
 
 def lacking_methods(run: Run) -> None:
-    """List the methods not computed in this run, folded, and those unknown to this version, if any."""
+    """A folded list of them, and what the run has that this version has not; nothing where there is neither."""
     if unknown := about_unknown_methods(run.manifest.request):
         st.text(unknown)
     absent = [row for row in rauq.METHODS.values() if row.id not in run.methods and row.family != "ablation"]
     if not absent:
         return
-    label = f"{len(absent)} methods not computed in this run"
+    label = f"{len(absent)} methods that this run was not asked for"
     folded = st.expander(label, key="methods_lacking", on_change="rerun")
     if folded.open:
         with folded:
@@ -116,26 +116,26 @@ def lacking_methods(run: Run) -> None:
 
 def _what_to_do(method: Method) -> str:
     if "facts" in method.needs:
-        return "Facts are known only for the embedded model's held-out prompts: score --data atlas."
+        return "Facts are known of the embedded model's held-out prompts alone: score --data atlas."
     return f"Score again with --methods {method.id} {options_for(method.id)}".rstrip()
 
 
-_PASSES = "Forward passes of the answering model beyond the generation, with K samples of N tokens."
+_PASSES = "Of the model that answered, beyond the generation, with K samples of N tokens."
 _ALONE = (
-    "Extra time in percent of plain generation without capture, one prompt at a time, with 95 % interval. Includes "
-    "the capture, samples and computation that the method needs. Comparable with the paper."
+    "Percent beyond plain generation without capture, one prompt at a time, with its 95 % interval. Each method is "
+    "charged with the capture, the samples and the computation that it needs. Compare this one with the paper."
 )
 _SECONDS = (
-    "Extra seconds per answer beyond generation in batches. Samples count in full for every method; capture is "
-    "excluded."
+    "Seconds an answer beyond its generation in batches: samples are charged in full to every method, no capture is."
 )
 _OVERHEAD = (
-    "Those seconds in percent of generation in batches, which includes the capture. Not comparable with the paper."
+    "These seconds in percent of those of the generation, which answers many prompts at once and includes the capture. "
+    "It does not compare with the paper."
 )
 
 
 def ranking(chosen: Chosen) -> None:
-    """Draw the table, RAUQ minus each other method, and on demand missing methods and published numbers."""
+    """The table, RAUQ minus each other method, and on demand what the run lacks and what was published."""
     found = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
     costs = cache.costs(chosen.run)
     best_first = np.argsort([-one.value for one in found.overall], kind="stable").tolist()
@@ -175,7 +175,7 @@ def _differences(found: Comparison) -> None:
 
 
 def _measured(costs: Sequence[Cost]) -> list[Column]:
-    """Return what each method took on this run; nothing if no time is known."""
+    """What each method took on this run; nothing where no time is known."""
     if all(math.isnan(cost.seconds) for cost in costs):
         return _alone(costs)
     return [
@@ -186,7 +186,7 @@ def _measured(costs: Sequence[Cost]) -> list[Column]:
 
 
 def _alone(costs: Sequence[Cost]) -> list[Column]:
-    """Return the overhead one prompt at a time; nothing if it was not measured."""
+    """The overhead one prompt at a time; nothing where it was not measured."""
     found = [cost.alone for cost in costs]
     if not any(found):
         return []
@@ -205,44 +205,44 @@ def _passes(methods: Sequence[str]) -> Column:
 
 
 _CAPTION = (
-    "Mean quality of the remaining answers as the least confident are rejected first. The oracle rejects the worst "
-    "first; a random order gains nothing. PRR: share of the area between these two, up to 50 % rejected."
+    "Mean quality of what is kept as more and more of the least sure answers are rejected. The oracle rejects the "
+    "worst first; a random order gains nothing. PRR is the share of the area between these two, up to half rejected."
 )
 
 
 def rejection(chosen: Chosen) -> None:
-    """Draw a curve for each chosen method, with the oracle and a random order."""
+    """A curve for each of some methods, with the oracle and a random order."""
     found = rejections(chosen.uncertainties(chosen.some_methods), chosen.quality)
     sentence(sentences.rejections_caption(found), chosen)
-    chart(rejection_curves(found, dark=is_dark()), "rejection", "Mean quality by share of rejected answers")
+    chart(rejection_curves(found, dark=is_dark()), "rejection", "Mean quality over the share of rejected answers")
     st.caption(_CAPTION)
     save("Curves as CSV", "rejection.csv", lambda: csv_table(method_tables.rejections_table(found)))
 
 
-_OF_ALL = ["alignment", "tokens"]  # chosen above, so the same in every row
+_OF_ALL = ["alignment", "tokens"]  # chosen above, the same in every row
 
 
 def attention(chosen: Chosen) -> None:
-    """Draw what is lost when the selected heads' attention is exchanged, group by group."""
+    """What is lost when the picked heads' attention is exchanged, group by group."""
     found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
     sentence(sentences.control_sentence(found[0]), chosen)
-    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with exchanged attention")
+    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with other attention put in")
     caption = sentences.control_caption(found)
     table = Table("control", "Does attention matter?", caption, method_tables.control_table(found))
     st.caption(caption)
-    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with exchanged attention, group by group")
+    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with other attention put in, group by group")
     take_along(table)
 
 
-_AGREEMENT = "Spearman's rank correlation of the uncertainties of two methods; 1: same order of the answers."
+_AGREEMENT = "Spearman's rank correlation of the uncertainties of two methods: 1 where they order the answers alike."
 _ERRORS = (
-    "The paper's error analysis (appendix G) judged 20 answers at each end by hand. Here an answer is erroneous if "
+    "The paper's error analysis (appendix G) judged 20 answers at either end by hand. Here an answer is erroneous if "
     "its quality is not above the threshold."
 )
 
 
 def scores(chosen: Chosen) -> None:
-    """Draw one point per answer; a click opens it."""
+    """One point an answer: a click opens it."""
     uncertainty, quality = chosen.uncertainties([chosen.method])[chosen.method], chosen.quality
     correct = np.where(np.isnan(quality), np.nan, quality > chosen.thresholds.roc)
     ranking = about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
@@ -250,15 +250,15 @@ def scores(chosen: Chosen) -> None:
     figure = quality_bins_chart(
         quality_bins(uncertainty, quality), title="uncertainty", colour=UNCERTAINTY, dark=is_dark()
     )
-    clickable(figure, "score_and_quality", "Quality of each answer by its uncertainty, with bin means", chosen)
+    clickable(figure, "score_and_quality", "Quality of each answer over its uncertainty, and means of bins", chosen)
     st.caption(
-        f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less confident, and the mean "
-        "quality in tenths of the answers. Click a point to open the answer in Inspect."
+        f"Each answer by its uncertainty under {name_of(chosen.method)}, higher is less sure, and the mean quality in "
+        "tenths of them. Click a point: the answer opens in Inspect."
     )
 
 
 def agreement(chosen: Chosen) -> None:
-    """Draw the answers on which RAUQ and another method disagree most, and the agreement of all methods."""
+    """The answers on which RAUQ and another method disagree most, and how far all methods agree."""
     found = method_agreement(chosen.uncertainties(chosen.methods))
     first, second = RAUQ, chosen.other
     apart = disagreement(*chosen.uncertainties((first, second)).values())
@@ -271,7 +271,7 @@ def agreement(chosen: Chosen) -> None:
         method_tables.disagreement_table(apart, chosen.answers, first, second),
         "disagreement",
         chosen,
-        "Percentile: share of answers that are at most as uncertain; 100 is the least confident.",
+        "Percentile: the share of answers that are at most as uncertain, 100 for the least sure.",
         height=320,
     )
     chart(agreement_map(found, dark=is_dark()), "agreement", "Rank correlation between the methods")
@@ -280,7 +280,7 @@ def agreement(chosen: Chosen) -> None:
 
 
 def errors(chosen: Chosen) -> None:
-    """Draw the share of erroneous answers at both ends of a ranking (paper, error analysis)."""
+    """The share of erroneous answers at both ends of a ranking (paper, error analysis)."""
     uncertainty = chosen.uncertainties([chosen.method])[chosen.method]
     labels = chosen.column_of("error_label").tolist()
     found = error_analysis(uncertainty, chosen.quality, labels, thresholds=chosen.thresholds)
@@ -292,29 +292,29 @@ def errors(chosen: Chosen) -> None:
 
 
 _SWEEP = (
-    "RAUQ at eleven values of alpha: at 1 only the signal counts, at 0 only attention. Line and diamond: the paper's "
-    "value. Bands: 95 % bootstrap intervals."
+    "RAUQ at eleven values of alpha: at 1 the signal alone counts, at 0 attention alone. The line and the diamond mark "
+    "the paper's. Bands: 95 % bootstrap intervals."
 )
 _USUAL = (
-    "RAUQ itself: in each layer of the middle third the head with the most previous-token attention, mean of logs over "
-    "tokens, maximum over layers."
+    "RAUQ itself: of each layer in the middle third the head that looks back most, mean of logs over tokens, largest "
+    "layer."
 )
 
 
 def alpha(chosen: Chosen) -> None:
-    """Draw RAUQ from alpha 0 to 1, with the paper's value (figure 4)."""
+    """RAUQ from alpha 0 to 1, with the paper's value (figure 4)."""
     asked = chosen.asked
     found = cache.sweep(chosen.run, chosen.rows, asked.metric, chosen.signal, asked.alignment)
     group = found.groups[0]
     best = sentences.best_alpha_sentence(found, group)
     sentence(sentences.sweep_sentence(found, group), chosen, best)
-    chart(alpha_sweep(found, dark=is_dark()), "alpha", "Ranking by RAUQ at every alpha, group by group")
+    chart(alpha_sweep(found, dark=is_dark()), "alpha", "How well RAUQ ranks at every alpha, group by group")
     st.caption(_SWEEP)
     take_along(Table("alpha", "RAUQ over alpha", _SWEEP, method_tables.sweep_table(found)))
 
 
 def ablation(chosen: Chosen) -> None:
-    """Draw one table of the paper's ablations, in its layout, and on demand the published numbers."""
+    """One table of the paper's ablations, in its layout, and on demand what was published."""
     found = cache.ablated(chosen.run, chosen.rows, chosen.asked.metric, chosen.table.id)
     rows, title = found.comparison, found.ablation.title
     headline = sentences.comparison_sentence(rows.methods, rows.overall, metric=rows.metric, called="variants")

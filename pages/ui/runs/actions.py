@@ -1,4 +1,4 @@
-"""Actions on a run: start or resume, stop, delete. Failures are shown on the page."""
+"""What can be done to a run: begin or go on, stop, delete. What went wrong is told on the page."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,20 +17,20 @@ _PROBLEM, _DELETING = "_runs_problem", "_runs_deleting"
 
 
 class Problem(NamedTuple):
-    """Why an action failed, and the name of its run, if any."""
+    """Why something was not done, and the name of the run that it was asked of, if any."""
 
     error: RauqError
     name: str | None
 
 
 def problem() -> Problem | None:
-    """Return why the last action failed, if it did."""
+    """Why the last thing that was asked for was not done."""
     found: Problem | None = st.session_state.get(_PROBLEM)
     return found
 
 
 def attempt(action: Callable[[], object], name: str | None = None) -> bool:
-    """Perform an action, on the run of that name if any; store its error and return whether it succeeded."""
+    """Do something, of the run of that name if any, and keep what went wrong; whether it was done."""
     try:
         action()
     except RauqError as error:
@@ -41,33 +41,33 @@ def attempt(action: Callable[[], object], name: str | None = None) -> bool:
 
 
 def begin(name: str, folder: Path) -> None:
-    """Start or resume the job of a run."""
+    """Start the job of a run, or go on with it."""
     attempt(lambda: _begin(folder), name)
 
 
 def stop(name: str, folder: Path) -> None:
-    """Stop the job of a run; saved answers stay."""
+    """Ask the job of a run to end; what is saved stays."""
     attempt(lambda: request_stop(folder), name)
 
 
 def ask_to_delete(name: str | None) -> None:
-    """Ask the user to confirm a deletion; None withdraws the question."""
+    """Ask whether a run is to be deleted; with None, no longer ask."""
     st.session_state[_DELETING] = name
 
 
 def is_asked_to_delete(name: str) -> bool:
-    """Return whether the page asks about this run."""
+    """Whether this is the run that the page asks about."""
     return st.session_state.get(_DELETING) == name
 
 
 def delete(name: str) -> None:
-    """Delete a run after the user has confirmed."""
+    """Delete a run, after the user was asked."""
     ask_to_delete(None)
     if attempt(lambda: delete_run(name, session_runs.runs_folder()), name):
         query.choose(None)
-        state.notify("Run deleted.")
+        state.notify("The run is deleted.")
 
 
 def _begin(folder: Path) -> None:
     with session_runs.room_for_job(folder):
-        start_job(folder)  # returns once the job has locked its run and is counted
+        start_job(folder)  # returns once the job holds its run, and is counted

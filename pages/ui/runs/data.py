@@ -22,7 +22,7 @@ from pages.ui.shared.model_form import chosen_model
 from rauq.errors import RauqError
 from rauq.labels import lines, running
 
-_FIRST = 100  # examples in the preview
+_FIRST = 100  # examples; nobody reads more before a run
 _LONGEST = 2_000  # characters of a cell
 _ROW, _HEAD = 35, 38  # pixels
 _SHOWN_ROWS, _SHOWN_REJECTED = 9, 5
@@ -41,13 +41,13 @@ _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
         "source": lambda example: example.source,
     }
 )
-# Long texts leave room for references and quality, on a small screen too.
+# Long texts leave room for what a row is judged by, on a small screen too.
 _LONG = ("prompt", "answer", "references", "source", "facts")
 _WIDTHS = {name: st.column_config.Column(width=260 if name == "prompt" else 130) for name in _LONG}
 
 
 def preview(data: DataSet) -> None:
-    """Show how many rows are accepted and rejected, the first accepted ones and all rejected ones."""
+    """Say how many rows are taken and how many are not; show the first ones taken, and all that are not."""
     st.markdown(f"**{_rows(len(data.examples))} accepted, {_rows(len(data.rejected))} rejected.**")
     for note in data.notes:
         st.text(lines(note))
@@ -69,7 +69,7 @@ def preview(data: DataSet) -> None:
 def _rejected(rows: Sequence[Rejected]) -> None:
     table = pd.DataFrame({"row": [row.row for row in rows], "reason": [printable(row.reason) for row in rows]})
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption("Rejected rows, by their number in the data, with the reason", width="content")
+        st.caption("Rows that are left out, by their number in the data, and why", width="content")
         st.download_button(
             "Save as CSV",
             partial(table.to_csv, index=False),
@@ -92,7 +92,7 @@ def _rejected(rows: Sequence[Rejected]) -> None:
 
 
 def _table(examples: Sequence[Example]) -> pd.DataFrame:
-    """Return a table with a column for every field that at least one example has."""
+    """A column for everything that at least one of the examples has."""
     columns = {name: [_cell(read(example)) for example in examples] for name, read in _COLUMNS.items()}
     return pd.DataFrame(
         {name: cells for name, cells in columns.items() if any(cell not in {"", None} for cell in cells)}
@@ -129,32 +129,32 @@ _LABELS = {
     "id": "Id",
 }
 _HELP = {
-    "answer": "If empty, the model generates the answer.",
-    "quality": "Quality of the answer; higher is better.",
+    "answer": "Leave it empty, and the model answers.",
+    "quality": "How good the answer is; higher is better.",
     "correct": "true or false, 1 or 0, yes or no, right or wrong.",
-    "group": "Separates tasks or languages in the figures.",
-    "stratum": "Separates rows within a group, such as easy and hard ones.",
-    "error_label": "For example factual or reasoning, as in the paper's error analysis.",
-    "facts": "Texts that carry the fact, wherever they occur in the answer.",
-    "source": "The text that is summarised or translated.",
+    "group": "Tells tasks or languages apart in the figures.",
+    "stratum": "Tells rows of a group apart, such as easy and hard ones.",
+    "error_label": "Such as factual or reasoning, as in the paper's error analysis.",
+    "facts": "Texts that carry the fact, wherever they stand in the answer.",
+    "source": "What a summary or a translation is made from.",
     "question": "The prompt without worked examples; some measures need it.",
-    "id": "Without one, rows are identified by their number.",
+    "id": "Without one, rows are known by their number.",
 }
 _MORE = ("group", "stratum", "error_label", "facts", "source", "question", "id")
 
 
 def data_set_of_columns(table: Table, incorrect: Table | None = None) -> DataSet:
-    """Draw the choice of columns of a table, and of a second one of incorrect answers; return the examples.
+    """Draw the columns of a table, and of a second one of incorrect answers; the examples that they lead to.
 
     Raises:
-        InvalidInput: columns that cannot be combined.
+        InvalidInput: columns that do not go together.
     """
     _fields(table, judged=incorrect is None)
     return _made(table, incorrect, _chosen())
 
 
 def guess(table: Table, *, answered: bool = False) -> None:
-    """Choose columns by their names; `answered`: a column of answers is required."""
+    """Choose what the columns' names suggest; `answered`: there has to be a column of answers."""
     columns = guess_columns(table)
     if answered and columns.references and not columns.answer:
         columns = replace(columns, answer=columns.references[0], references=())
@@ -163,7 +163,7 @@ def guess(table: Table, *, answered: bool = False) -> None:
 
 
 def _fields(table: Table, *, judged: bool) -> None:
-    """Draw the fields; `judged`: whether columns may give the quality of the answers."""
+    """`judged`: whether columns may say how good the answers are."""
     _column("prompt", table)
     left, right = st.columns(2, gap="small")
     with left:
@@ -190,7 +190,7 @@ def _references(table: Table) -> None:
         key=_COLUMN + _REFERENCES,
         format_func=_shown,
         placeholder="No column",
-        help="Correct answers; several columns, or a list in one column, give several references.",
+        help="What a good answer is; several columns, or a list in one, are several references.",
         persist_state="session",
     )
 
@@ -218,8 +218,8 @@ def _chosen() -> Columns:
 
 
 def _made(table: Table, incorrect: Table | None, columns: Columns) -> DataSet:
-    """Return the examples, built once per choice, since building 100,000 rows outlasts a script run."""
-    asked = (table, incorrect, columns)  # tables are equal only if identical
+    """The examples; they are made once, since a run of the page is over before 100,000 rows are."""
+    asked = (table, incorrect, columns)  # tables are equal where they are the same
     if (kept := st.session_state.get(_MADE)) is not None and kept[0] == asked:
         made: DataSet = kept[1]
         return made
@@ -230,10 +230,8 @@ def _made(table: Table, incorrect: Table | None, columns: Columns) -> DataSet:
 
 NAME, COPY = "new_run_paper", "new_run_copy"
 _LOADED = "_new_run_loaded"
-_COPY_HELP = "A folder saved by the `datasets` library, or one with the data set's files. If empty, the hub is used."
-_WORDING = (
-    "The prompts are in our own words and formatted for the model of step 3. Nothing is read before you click Load."
-)
+_COPY_HELP = "A folder that the `datasets` library saved, or one with the set's files. Without it, the hub is asked."
+_WORDING = "Its prompts are worded for the model of step 3. Nothing is read before you ask for it."
 
 
 class _Asked(NamedTuple):
@@ -242,7 +240,7 @@ class _Asked(NamedTuple):
 
 
 def data_set_of_paper() -> DataSet | None:
-    """Draw the choice; return the data set once it is loaded.
+    """Draw the choice; the data set once it is loaded.
 
     Raises:
         RauqError: it could not be loaded.
@@ -260,7 +258,7 @@ def data_set_of_paper() -> DataSet | None:
         "Folder of a copy", key=COPY, placeholder="From the hub", help=_COPY_HELP, persist_state="session"
     )
     asked = _Asked(f"{name}={copy.strip()}" if copy.strip() else name, chosen_model())
-    if st.button("Load", key="load_paper_set"):
+    if st.button("Load it", key="load_paper_set"):
         with st.spinner("Reading the data set"):
             st.session_state[_LOADED] = asked, _load(asked)
     kept_for, loaded = st.session_state.get(_LOADED, (None, None))
@@ -284,19 +282,17 @@ SOURCE, EMBEDDED_NAME = "new_run_source", "new_run_embedded"
 ANSWERS, CORRECT, INCORRECT = "answers", "correct", "incorrect"
 _UPLOAD, _READ = "new_run_upload_", "_new_run_read_"
 _ONE = "CSV, JSONL or Parquet: one row for each prompt, with answers to score, or without."
-_TWO = "One file of correct answers and one of incorrect answers, with the same columns."
+_TWO = "One file of correct answers, one of incorrect ones, with the same columns."
 
 
 def data_fields() -> DataSet | None:
-    """Draw the choice; return the data set, or None if there is none yet.
+    """Draw the choice; the data set that it leads to, or None where it leads to none yet.
 
     Raises:
-        RauqError: columns that cannot be combined, or examples that could not be loaded.
+        RauqError: columns that do not go together, or examples that could not be had.
     """
     st.session_state.setdefault(SOURCE, FILE)
-    offered = tuple(
-        name for name in _FIELDS if name != PAPER or not hosting.is_hosted()
-    )  # the paper's sets are downloaded
+    offered = tuple(name for name in _FIELDS if name != PAPER or not hosting.is_hosted())  # its sets are downloaded
     source = st.segmented_control(
         "Data", offered, key=SOURCE, required=True, label_visibility="collapsed", persist_state="session"
     )
@@ -322,7 +318,7 @@ def _embedded() -> DataSet:
     names = tuple(EMBEDDED_SETS)
     st.session_state.setdefault(EMBEDDED_NAME, names[0])
     st.selectbox("Embedded set", names, key=EMBEDDED_NAME, label_visibility="collapsed", persist_state="session")
-    st.caption("Prompts held out from the embedded model's training, with exact references. atlas: all three families.")
+    st.caption("Prompts that the embedded model never saw in training, with exact truth. atlas is all three families.")
     return embedded_set(st.session_state[EMBEDDED_NAME])
 
 
@@ -332,7 +328,7 @@ _FIELDS: Mapping[str, Callable[[], DataSet | None]] = MappingProxyType(
 
 
 def _uploader(field: str, label: str) -> Table | None:
-    """Draw an upload field; return the table read from it, which is kept when the user visits another page."""
+    """A place for a file; the table that was read from it, which outlasts a look at another page."""
     file = st.file_uploader(
         label,
         [ending.removeprefix(".") for ending in ENDINGS],
@@ -345,13 +341,13 @@ def _uploader(field: str, label: str) -> Table | None:
     if isinstance(read, RauqError):
         show_error(read)
         return None
-    if read is not None and file is None:  # the field is cleared when the user visits another page
-        st.text(printable(f"{running(read.name)}, uploaded before"))
+    if read is not None and file is None:  # the field forgets it when the user looks at another page
+        st.text(printable(f"{running(read.name)}, as it was uploaded before"))
     return read
 
 
 def _read(field: str) -> None:
-    """Read the uploaded file and choose the columns again by their names."""
+    """Read what was uploaded; the columns are guessed anew from it."""
     st.session_state.pop(_READ + field, None)
     if (file := st.session_state[_UPLOAD + field]) is None:
         return
@@ -361,5 +357,5 @@ def _read(field: str) -> None:
         st.session_state[_READ + field] = error
     else:
         st.session_state[_READ + field] = table
-        if field != INCORRECT:  # the columns of both files are those of the correct answers
+        if field != INCORRECT:  # the correct ones name the columns of both
             guess(table, answered=field == CORRECT)

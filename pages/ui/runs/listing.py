@@ -1,4 +1,4 @@
-"""The list of runs, the newest first; the chosen one is expanded, with its actions."""
+"""The list of runs, the newest first; the chosen one is unfolded, with what can be done to it."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -27,7 +27,7 @@ from rauq.labels import lines, size
 
 
 def corrected_verdicts(run: Listed) -> None:
-    """Show how many verdicts were corrected or that the corrections are damaged, with a button to undo all."""
+    """Say how many verdicts were corrected, or that the corrections are damaged; ask before all are undone."""
     try:
         count = len(read_corrections(run.folder))
         said = f"{count:,} verdict{'' if count == 1 else 's'} corrected by hand"
@@ -38,7 +38,7 @@ def corrected_verdicts(run: Listed) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(said, width="content")
         with st.popover("Undo all corrections"):
-            st.text("The measured verdicts apply again. This cannot be undone.")
+            st.text("The verdicts of the measure count again. This cannot be undone.")
             st.button("Undo them", key="undo_corrections", type="primary", on_click=_undo, args=(run,))
 
 
@@ -51,7 +51,7 @@ _OFTEN = 1.0  # seconds
 
 
 def progress(folder: Path, status: Status) -> None:
-    """Show a run's progress; the whole page reruns when its job starts, changes state or ends."""
+    """Show how far a run is; the whole page runs again once its job begins, goes on to another state, or ends."""
     live = _is_live(folder, status)
     st.fragment(_show, run_every=_OFTEN if live else None)(folder, status.state, live=live)
 
@@ -59,7 +59,7 @@ def progress(folder: Path, status: Status) -> None:
 def _show(folder: Path, before: str, *, live: bool) -> None:
     try:
         status = read_status(folder)
-    except RunError:  # deleted in the meantime
+    except RunError:  # it was deleted meanwhile
         st.rerun()
     if status.state != before or _is_live(folder, status) != live:
         st.rerun()
@@ -68,22 +68,22 @@ def _show(folder: Path, before: str, *, live: bool) -> None:
 
 
 def _is_live(folder: Path, status: Status) -> bool:
-    """Return whether a job is running; one that has just started holds the lock before it writes its state."""
+    """Whether a job works; one that has just begun has the lock before it says a word."""
     return status.state in WORKING or is_held(folder)
 
 
-_HELP = "Unpack a larger archive by hand, into a folder of its own next to the other runs."
+_HELP = "A larger archive is unpacked by hand, into a folder of its own beside the other runs."
 _OPEN, _UPLOAD, _UPLOADS = "import_run", "import_run_", "_import_runs"
 
 
 def field() -> None:
-    """Draw the upload of an exported run; the archive is checked before the run appears in the list."""
+    """A button that opens a place for the zip; it is checked before anything of it appears in the list."""
     popover = st.popover("Import", key=_OPEN, width="stretch", on_change="rerun")
     if not popover.open:
         return
     key = f"{_UPLOAD}{st.session_state.get(_UPLOADS, 0)}"
     popover.file_uploader(
-        "A run exported from this app",
+        "A run that was exported here or elsewhere",
         "zip",
         key=key,
         help=None if hosting.is_hosted() else _HELP,
@@ -93,7 +93,7 @@ def field() -> None:
 
 
 def _import(key: str) -> None:
-    """Import the run under the file's name and clear the field."""
+    """Take the run in under the file's name; the field empties itself."""
     file = st.session_state[key]
     if file is None:
         return
@@ -113,7 +113,7 @@ _LAST_LINES = 12
 
 
 def details(run: Listed) -> None:
-    """Draw the details of a run, and its buttons."""
+    """Draw what is known of a run, and the buttons."""
     if run.manifest is not None:
         st.text(words.asked(run.manifest))
     corrected_verdicts(run)
@@ -128,9 +128,9 @@ def details(run: Listed) -> None:
 
 
 def _log(run: Listed) -> None:
-    """Draw the end of a job's log, which is hidden on a host since it shows details of the machine."""
+    """What a job's process said, which would tell strangers about this machine."""
     if not hosting.is_hosted() and (log := last_lines(run.folder, _LAST_LINES)):
-        with st.expander("Last lines of the log"):
+        with st.expander("The last lines of its log"):
             st.code(lines(log), language=None, wrap_lines=True)
 
 
@@ -140,19 +140,19 @@ def _failures(run: Listed) -> None:
     except RunError as error:
         st.text(lines(str(error)))
         return
-    st.caption("Examples without an answer, by their number in the data set, with the reason")
+    st.caption("Examples without an answer, by their number in the data set, and why")
     st.dataframe(
         failures[["number", "prompt", "error"]].map(lambda cell: printable(cell) if isinstance(cell, str) else cell),
         key="failures",
         hide_index=True,
         column_config={"number": st.column_config.NumberColumn(width="small")},
-        alt="The examples that failed, with the reason",
+        alt="The examples that failed, and why",
     )
 
 
 def _buttons(run: Listed) -> None:
     if run.read_only:
-        st.caption("This run came with the app and cannot be deleted.")
+        st.caption("It came with the app, and stays.")
     state = run.status.state if run.status else None
     with st.container(horizontal=True):
         if run.manifest is not None:
@@ -180,23 +180,23 @@ def _zipped(folder: Path) -> bytes:
 
 
 def _question(run: Listed) -> None:
-    st.text(f"Delete {run.name} ({size(run.num_bytes)})? This cannot be undone.")
+    st.text(f"Delete {run.name} and its {size(run.num_bytes)} for good?")
     with st.container(horizontal=True):
-        st.button("Delete run", key="delete_for_good", type="primary", on_click=actions.delete, args=(run.name,))
-        st.button("Keep run", key="keep", on_click=actions.ask_to_delete, args=(None,))
+        st.button("Delete it", key="delete_for_good", type="primary", on_click=actions.delete, args=(run.name,))
+        st.button("Keep it", key="keep", on_click=actions.ask_to_delete, args=(None,))
 
 
 _WHAT = (
-    "A run holds a model's answers to a data set, with attention and uncertainty, on this machine. The page Answer "
-    "sets draws the paper's figures from a run; Methods compares how well methods rank its answers."
+    "A run is the answers of a model to a data set, each with its attention and its uncertainty, kept on this machine. "
+    "Answer sets draws the paper's figures from it, Methods compares how well uncertainties rank it."
 )
 _HOSTED = (
-    "Only you see your runs here, and they are deleted when this page is closed. Export the runs you want to keep."
+    "Here your runs are your own: nobody else sees them, and they go with this page. Export what you want to keep."
 )
 
 
 def head() -> None:
-    """Draw the title, and the buttons that import or create a run."""
+    """The title, and the two ways to a run."""
     with st.container(key="runs_head"):
         title, import_it, new = st.columns([8, 2, 2], vertical_alignment="center", gap="small")
         title.title("Runs", anchor=False)
@@ -207,12 +207,12 @@ def head() -> None:
 
 
 def empty_stage() -> None:
-    """Show how to make the first run."""
+    """Say how the first run comes about."""
     with st.container(border=True):
         st.header("There is no run yet", anchor=False)
         st.write(
-            "New run: a model answers a file of prompts, an embedded data set or one of the paper's data sets. The job "
-            "continues while this page is closed. Import: open a run that was exported elsewhere."
+            "New run takes a file of prompts, a set that came with the app, or one of the paper's, and puts it to a "
+            "model. It works on while this page is closed. Import takes in a run that was exported elsewhere."
         )
 
 
@@ -220,7 +220,7 @@ Colour = Literal["blue", "gray", "orange"]
 
 _BROKEN, _STOPPING = "broken", "stopping"
 _UNFOLDED: tuple[State, ...] = ("new", "stopped", *words.WRONG)
-_STOP_HELP = "Stops after the current token. Resume generates the answers that were not saved."
+_STOP_HELP = "It ends after the current token. Answers that are not saved yet are asked for again by Resume."
 _COLOURS: Mapping[str, Colour] = MappingProxyType(
     {
         "loading": "blue",
@@ -235,15 +235,15 @@ _PAGES = (
     ("pages/answer_sets.py", "Answer sets", ":material/bar_chart:"),
     ("pages/methods.py", "Methods", ":material/leaderboard:"),
 )
-_STATES: Mapping[str, str] = MappingProxyType({"new": "not started", "loading": "loading model"})
+_STATES: Mapping[str, str] = MappingProxyType({"new": "not begun", "loading": "loading its model"})
 
 
 def run_list(runs: Sequence[Listed], chosen: str | None) -> None:
-    """Draw every run: first the one that came with the app, then the others, newest first."""
+    """Draw every run: the one that came with the app, then the newest first, so that one just begun is in sight."""
     for run in sorted(runs, key=lambda run: (not run.read_only, -_since(run))):
         with st.container(border=True, key=f"run-{run.name}", gap="small"):
             _line(run, unfolded=run.name == chosen)
-            if (problem := actions.problem()) and problem.name == run.name:  # shown next to the run
+            if (problem := actions.problem()) and problem.name == run.name:  # told where the user looks
                 show_error(problem.error)
             if run.status is not None and run.status.state != "finished":
                 progress(run.folder, run.status)
@@ -304,7 +304,7 @@ def _badge(run: Listed) -> None:
 
 
 def _since(run: Listed) -> float:
-    """Return when a run was created or imported, in seconds since 1970."""
+    """Since when it is here, in seconds since 1970; a run that was imported came with its import."""
     try:
         return (run.folder / MANIFEST).stat().st_mtime
     except OSError:

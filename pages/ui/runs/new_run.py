@@ -43,17 +43,17 @@ _ASKED: dict[Need, tuple[str, str, str]] = {
     "nli": ("nli", "Natural-language inference", "microsoft/deberta-large-mnli, or a folder"),
     "similarity": ("similarity", "Sentence similarity", "cross-encoder/stsb-roberta-large, or a folder"),
     "keywords": ("tagger", "Keywords, by spaCy", "en_core_web_sm, or a folder"),
-    "idf": ("idf", "Document frequencies", "A file made by python -m analysis idf"),
+    "idf": ("idf", "Document frequencies", "A file that python -m analysis idf made"),
 }
-_FREE = "From one generation, at almost no extra time."
-_SAMPLED = "From samples: this many more answers to every prompt."
-_JUDGED = "With an additional model or file. Methods in grey need one: enter it below, as a hub id or a folder."
+_FREE = "From one generation: they take no longer than the answers."
+_SAMPLED = "From samples: every prompt is answered so many times more."
+_JUDGED = "With a judge from elsewhere. What is grey needs one: name it below, as a hub id or a folder."
 
 
 def method_fields(data: DataSet) -> None:
-    """Draw the choice of methods, folded; `asked` reads it."""
+    """Draw the choice, folded; `asked` reads it."""
     with st.expander("Methods"):
-        st.button("Select all without a download", key="no_download", on_click=_choose_all, args=(data,))
+        st.button("All that need no download", key="no_download", on_click=_choose_all, args=(data,))
         there = at_hand(chosen_model().name, data) | _named()
         own = [method for method in ASKABLE if "facts" not in METHODS[method].needs or "facts" in there]
         judged = [method for method in own if METHODS[method].needs & set(_ASKED) - at_hand(chosen_model().name, data)]
@@ -66,7 +66,7 @@ def method_fields(data: DataSet) -> None:
 
 
 def asked(data: DataSet) -> dict[str, Any]:
-    """Return the methods, samples and judges of a request."""
+    """The methods, samples and judges of a request."""
     there = at_hand(chosen_model().name, data) | _named()
     ticked = [method for method in ASKABLE if st.session_state.get(METHOD + method, method in DEFAULT)]
     judges = {name: _judge(need) for need, (name, _, _) in _ASKED.items()}
@@ -95,7 +95,7 @@ def _box(method: str, there: frozenset[Need]) -> None:
         value=method in DEFAULT,
         key=METHOD + method,
         disabled=bool(words),
-        help=f"Needs {words}: enter it below." if words else f"Extra forward passes: {row.cost}.",
+        help=f"Needs {words}: name it below." if words else f"Forward passes besides the answer: {row.cost}.",
         wrap=True,
         persist_state="session",
     )
@@ -114,16 +114,18 @@ def _judge(need: Need) -> str:
     return str(st.session_state.get(JUDGE + need) or "").strip()
 
 
-# The keys of the first three end in the data set or model they belong to: another one starts from the default.
+# The keys of the first three end in what they belong to: another data set, or another model, begins anew.
 MEASURE, TOKENS, REVISION = "new_run_measure_", "new_run_tokens_", "new_run_revision_"
 LIMIT, BATCH, LAYERS, WEIGHTS = "new_run_limit", "new_run_batch", "new_run_layers", "new_run_weights"
 _USUAL_BATCH = 8
-_LIMIT_HELP = "A smaller number draws a seeded sample, with every group and stratum in proportion."
-_BATCH_HELP = "How many prompts are answered at once. A larger batch is faster but needs more memory."
-_REVISION_HELP = "Branch, tag or commit on the hub. The run stores the commit that it starts with, and resumes with it."
+_LIMIT_HELP = "Fewer than there are: they are drawn by a seed, every group and stratum in proportion."
+_BATCH_HELP = "How many prompts are answered at once. A larger batch is faster, and needs more memory."
+_REVISION_HELP = (
+    "Branch, tag or commit on the hub. The run keeps the commit that it was begun with, and resumes with it."
+)
 _LAYERS_HELP = (
-    "Needed to score again under other settings. The middle third is the paper's window; all layers take up to three "
-    "times the space. Averages over each answer are stored for every layer."
+    "To score anew under other settings. The middle third is the paper's window; all take up to three times the room. "
+    "Averages over each answer are kept of every layer."
 )
 _HAS: Mapping[str, Callable[[Example], bool]] = MappingProxyType(
     {
@@ -135,7 +137,7 @@ _HAS: Mapping[str, Callable[[Example], bool]] = MappingProxyType(
 
 
 def model_step(data: DataSet | None) -> None:
-    """Draw the fields; `request_of` reads them. Without a data set only the model can be chosen."""
+    """Draw the fields; `request_of` reads them. Without a data set there is only the model to choose."""
     st.session_state.setdefault(state.MODEL, hosting.models()[0])
     model_form()
     if data is None:
@@ -157,9 +159,9 @@ def model_step(data: DataSet | None) -> None:
     st.caption(about_measure(measure, data))
     if "weights" in measure.needs:
         st.text_input(
-            "Folder of the measure's weights",
+            "Folder of its weights",
             key=WEIGHTS,
-            placeholder="A folder made by python -m analysis convert",
+            placeholder="A folder that python -m analysis convert made",
             persist_state="session",
         )
     method_fields(data)
@@ -168,15 +170,15 @@ def model_step(data: DataSet | None) -> None:
 
 
 def request_of(data: DataSet) -> tuple[DataSet, Request]:
-    """Return the examples of the run and its request.
+    """The examples that are asked, and how.
 
     Raises:
-        InvalidInput: no model is given, or an option is not allowed.
+        InvalidInput: no model is named, or an option that no run can have.
     """
     examples = replace(data, examples=spread(data.examples, count(data), seed=0))
     choice = chosen_model()
     if not choice.name:
-        message = "No model is given. Enter a hub id, a folder or a GGUF file, or choose atlas."
+        message = "No model is named. Give a hub id or a folder, or choose atlas."
         raise InvalidInput(message)
     return examples, request_for(
         examples,
@@ -195,30 +197,30 @@ def request_of(data: DataSet) -> tuple[DataSet, Request]:
 
 
 def count(data: DataSet) -> int:
-    """Return the number of examples in the run."""
+    """How many examples are asked."""
     return min(st.session_state[LIMIT] or _most(data), _most(data))
 
 
 def most_tokens(data: DataSet) -> int:
-    """Return the largest number of new tokens."""
+    """The most tokens that the model may generate."""
     return int(st.session_state[TOKENS + str(data.max_new_tokens)])
 
 
 def stored_layers() -> StoredLayers:
-    """Return the layers whose attention is stored per token."""
+    """Whose attention is kept token by token."""
     chosen: StoredLayers = st.session_state[LAYERS]
     return chosen
 
 
 def about_measure(measure: Measure, data: DataSet) -> str:
-    """Describe a measure: why it is the default, if it is, its source, and how many examples lack its inputs."""
+    """Why it is the usual measure, if it is, where it comes from, and how many examples lack what it needs."""
     lacking = {
         need: sum(not has(example) for example in data.examples) for need, has in _HAS.items() if need in measure.needs
     }
     missing = [f"{number:,} of {len(data.examples):,} have no {need}" for need, number in lacking.items() if number]
-    undefined = f" {' and '.join(missing)}: the quality of their answers is undefined." if missing else ""
+    undefined = f" {' and '.join(missing)}: their quality stays undefined." if missing else ""
     usual = f"{data.quality_reason} " if measure.id == data.quality and data.quality_reason else ""
-    return f"{usual}Source: {measure.source}.{undefined}"
+    return f"{usual}From: {measure.source}.{undefined}"
 
 
 def _most(data: DataSet) -> int:
@@ -231,10 +233,10 @@ def _all_of(data: DataSet) -> str:
 
 
 def _measure(data: DataSet) -> Measure:
-    """Draw the choice of measure; those that read weights from a folder are not offered on a host."""
+    """Weights are read from a folder, which nobody can name on a host."""
     names = tuple(name for name in MEASURES if not (hosting.is_hosted() and "weights" in MEASURES[name].needs))
     chosen = st.selectbox(
-        "Measure of quality",
+        "Quality of the answers",
         names,
         index=names.index(data.quality),
         key=MEASURE + data.quality,
@@ -249,12 +251,12 @@ def _more(data: DataSet) -> None:
     with left:
         most, key = hosting.limits().new_tokens, f"{TOKENS}{data.max_new_tokens}"
         usual = min(data.max_new_tokens, most)
-        st.number_input("Max new tokens", 1, most, usual, key=key, persist_state="session")
+        st.number_input("Most new tokens", 1, most, usual, key=key, persist_state="session")
     with right:
         most = hosting.limits().batch
         st.number_input("Batch size", 1, most, _USUAL_BATCH, key=BATCH, help=_BATCH_HELP, persist_state="session")
     st.segmented_control(
-        "Layers stored per token",
+        "Layers kept token by token",
         ("middle", "all"),
         default="middle",
         key=LAYERS,
@@ -268,21 +270,21 @@ def _more(data: DataSet) -> None:
 
 
 NAME = "new_run_name"
-_CHARACTERS_A_TOKEN = 3  # of a given answer; most tokens have more, so the estimate is rather too large
+_CHARACTERS_A_TOKEN = 3  # of an answer that is given; a token has more as a rule, so the estimate is rather too large
 
 
 def open_form() -> None:
-    """Show the form as it was left, except for the name."""
+    """Show the form, as it was left but for the name."""
     st.session_state[NAME] = ""
     query.open_form()
 
 
 def start_step(data: DataSet) -> None:
-    """Draw the name and the button, which is disabled without examples."""
+    """Draw the name and the button; without examples there is nothing to start."""
     suggested = free_name(slug(f"{data.name.rsplit('.', 1)[0]}-{chosen_model().name.rsplit('/', 1)[-1]}"))
     typed = st.text_input("Name of the run", key=NAME, placeholder=suggested, persist_state="session")
     if st.button("Start", key="start_run", type="primary", disabled=not data.examples):
-        with st.spinner("Starting the job"):
+        with st.spinner("Starting its job"):
             try:
                 folder = write_down(data, typed.strip() or suggested)
             except RauqError as error:
@@ -294,14 +296,14 @@ def start_step(data: DataSet) -> None:
 
 
 def write_down(data: DataSet, name: str) -> Path:
-    """Create the run on disk and return its folder.
+    """Write down what is asked; the folder of the new run.
 
     Raises:
-        RauqError: a name or an option is not allowed, or the name is taken.
+        RauqError: a name or an option that no run can have, or a name that is taken.
     """
     folder = folder_of(name, runs_folder())
     if folder.exists():
-        message = f"A run named {name} already exists. Choose another name, such as {free_name(name)}."
+        message = f"There is a run called {name} already. Choose another name, such as {free_name(name)}."
         raise InvalidInput(message)
     asked, request = request_of(data)
     check_run(request, asked.examples)
@@ -311,11 +313,11 @@ def write_down(data: DataSet, name: str) -> Path:
 
 
 def room(data: DataSet) -> str:
-    """Say how much disk space the run takes at most and how much is free; may inspect the embedded model."""
+    """How much room the run takes at most, and how much there is; the embedded model may be looked at for it."""
     choice = chosen_model()
     model = cache.inspect_model(choice) if choice.name in hosting.models() else checked(choice)
     if model is None:
-        return "The disk space needed depends on the model's layers and heads. Check the model to see it."
+        return "How much room it takes depends on the model's layers and heads: check the model to see it."
     tokens = _tokens(data)
     each = bytes_per_answer(
         tokens,
@@ -325,27 +327,27 @@ def room(data: DataSet) -> str:
     )
     whole = each * count(data)
     free = shutil.disk_usage(next(path for path in (runs_folder(), *runs_folder().parents) if path.exists())).free
-    verdict = "" if whole < free else " This does not fit. Choose fewer examples."
-    return f"At most {size(whole)}, {size(each)} for an answer of {tokens} tokens. {size(free)} free.{verdict}"
+    verdict = "" if whole < free else " It does not fit: take fewer examples."
+    return f"At most {size(whole)}: {size(each)} for an answer of {tokens} tokens. {size(free)} are free.{verdict}"
 
 
 def free_name(name: str) -> str:
-    """Return the name if it is free, else the name with the first free number."""
+    """The name, or with a number behind it the first that no run has."""
     taken = {run.name for run in list_runs(runs_folder())}
     numbered = (f"{name[:60]}-{number}" for number in range(2, len(taken) + 3))
     return next(free for free in (name, *numbered) if free not in taken)
 
 
 def _tokens(data: DataSet) -> int:
-    """Return the longest length of an answer, in tokens: the limit, or that of the given answers."""
+    """How long answers are: as long as they may be, or as those that are given."""
     given = [len(example.answer) for example in data.examples if example.answer is not None]
     longest = [math.ceil(max(given) / _CHARACTERS_A_TOKEN)] if given else []
     generated = [most_tokens(data)] if len(given) < len(data.examples) else []
     return max([*longest, *generated])
 
 
-_NOTHING = "Accepted rows will appear here, and rejected rows with the reason."
-_NO_START = "The run can be started once there are examples."
+_NOTHING = "The rows that are accepted will be here, and every row that is not, with its reason."
+_NO_START = "Once there are examples, the run can be started."
 
 
 def new_run() -> None:
@@ -390,7 +392,7 @@ def _room(data: DataSet) -> None:
     if not data.examples:
         st.caption(_NO_START)
     elif cache.busy():
-        st.caption("Another model is being loaded. The disk space needed is shown once it is loaded.")
+        st.caption("Another model is being loaded; how much room this run takes is told after it.")
     else:
         try:
             st.caption(room(data))

@@ -5,10 +5,22 @@ from collections.abc import Collection
 import streamlit as st
 
 from pages.ui.shared import state, url_state
-from pages.ui.shared.url_state import RUN, VIEW
+from pages.ui.shared.url_state import RUN
 
-PAGE = "runs"
-NEW = "new"
+VIEW, NEW = "view", "new"
+_LAST_QUERY = "_runs_query"
+
+
+def bring_back_url() -> None:
+    """A switch of pages empties the URL: bring back what it said when this page was left."""
+    if not st.query_params and (last := st.session_state.get(_LAST_QUERY)):
+        st.query_params.from_dict(last)
+    url_state.hold((RUN, VIEW))
+
+
+def remember_url() -> None:
+    """Keep the URL for `bring_back_url`."""
+    st.session_state[_LAST_QUERY] = st.query_params.to_dict()
 
 
 def is_new() -> bool:

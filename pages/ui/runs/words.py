@@ -1,4 +1,4 @@
-"""Descriptions of a run, in words and numbers."""
+"""What is said of a run, in words and numbers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -17,7 +17,7 @@ _LAYERS: Mapping[StoredLayers, str] = MappingProxyType({"middle": "the middle la
 
 
 def facts(run: Listed) -> str:
-    """Return a run's model, data set and size on disk, on one line."""
+    """The model, the data set and the room that a run takes, on one line."""
     if run.manifest is None:
         return size(run.num_bytes)
     request = run.manifest.request
@@ -25,14 +25,14 @@ def facts(run: Listed) -> str:
 
 
 def what_is_wrong(run: Listed) -> str:
-    """Return why a run cannot be read or why its job ended early; empty if neither."""
+    """Why a run cannot be read, or why its job ended early; empty where neither is so."""
     if run.status is None:
         return lines(run.fault)
     return lines(run.status.message) if run.status.state in WRONG else ""
 
 
 def counted(status: Status) -> str:
-    """Return how many answers there are and how many examples failed."""
+    """How many answers there are, and how many examples failed."""
     answers = status.done - status.failed
     whole = status.done == status.total
     of_all = "" if whole else f" of {status.total:,}"
@@ -41,7 +41,7 @@ def counted(status: Status) -> str:
 
 
 def progress_in_words(status: Status) -> str:
-    """Return a run's progress, speed and remaining time."""
+    """How far a run is, how fast it goes, and how long it still takes."""
     parts = [counted(status)]
     if status.state in WORKING and (speed := status.tokens_per_second) is not None:
         parts.append(f"{speed:,.0f} tokens/s")
@@ -51,7 +51,7 @@ def progress_in_words(status: Status) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words: 40 s, 12 min, 3 h 20 min."""
+    """A time as one says it: 40 s, 12 min, 3 h 20 min."""
     if round(seconds) < _MINUTE:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / _MINUTE), _HOUR // _MINUTE)
@@ -59,30 +59,30 @@ def duration(seconds: float) -> str:
 
 
 def asked(manifest: Manifest) -> str:
-    """Return what the run computes, with which model, and what it stores, a line each."""
+    """What was asked of which model, and what is kept, a line each."""
     request = manifest.request
     begun = running(manifest.created[:16].replace("T", " "))
     said = [
-        f"{request.count:,} examples of {running(request.data)}, created on {begun} UTC",
+        f"{request.count:,} examples of {running(request.data)}, asked on {begun} UTC",
         f"Quality: {_quality(manifest)}",
         f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
         *_methods(request),
-        *([f"Revision requested: {running(request.revision)}"] if request.revision else []),
-        f"Stored per token: the attention of {_LAYERS[request.stored_layers]}",
-        _answerer(manifest.answerer) if manifest.answerer else "Its model has not been loaded yet",
+        *([f"Revision asked for: {running(request.revision)}"] if request.revision else []),
+        f"Kept token by token: the attention of {_LAYERS[request.stored_layers]}",
+        _answerer(manifest.answerer) if manifest.answerer else "Its model was never loaded yet",
     ]
     return lines("\n".join(said))
 
 
 def _quality(manifest: Manifest) -> str:
-    """Return the measure of quality, and why it was chosen if the data set says so."""
+    """The measure, and why it was chosen where the data set says so."""
     measure = manifest.request.quality
     name = MEASURES[measure].name if measure in MEASURES else running(measure)
     return f"{name}. {running(manifest.quality_reason)}" if manifest.quality_reason else name
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the methods and what they use besides the model."""
+    """Which methods, and what they were given besides the model."""
     names = ", ".join(METHODS[method].name for method in request.known_methods)
     judges = [running(name) for name in (request.nli, request.similarity, request.tagger, request.idf) if name]
     sampled = any("samples" in METHODS[method].needs for method in request.known_methods)

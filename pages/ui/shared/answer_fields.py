@@ -1,4 +1,4 @@
-"""Fields for sampling, folded in the form, and for the end token of a pasted answer."""
+"""Fields for how tokens are sampled, folded in the form, and for the end token of a pasted answer."""
 
 import streamlit as st
 
@@ -12,13 +12,13 @@ _LABELS = {None: AUTO, True: APPEND, False: NONE}
 _ENDS = {label: end for end, label in _LABELS.items()}
 _USUAL = Sampling(seed=0)
 _END_HELP = (
-    "The model's end token after the answer. Generated answers end with one, and it is scored. auto: appended for an "
+    "The model's end token after the answer. Generated answers have one, and it is scored. auto: appended for an "
     "instruct model, left out for a base model."
 )
 
 
 def sampling_fields() -> None:
-    """Draw temperature, top-p and seed; with sampling off, decoding is greedy."""
+    """Temperature, top-p and seed; switched off, each token is the most probable one."""
     _set_missing()
     sampling = sampling_of_form()
     shown = "off" if sampling is None else f"temperature {sampling.temperature:g}, seed {sampling.seed}"
@@ -35,7 +35,7 @@ def sampling_fields() -> None:
 
 
 def sampling_of_form() -> Sampling | None:
-    """Return the sampling chosen in the form; None for greedy."""
+    """The sampling that is chosen in the form; None for greedy."""
     values = st.session_state
     if not values.get(SAMPLE):
         return None
@@ -47,7 +47,7 @@ def sampling_of_form() -> Sampling | None:
 
 
 def end_field(kind: Kind | None) -> None:
-    """Choose whether a pasted answer gets the end token; say what auto means for this kind of model, if known."""
+    """Whether a pasted answer gets the end token, and what auto means for a model of this kind, where it is known."""
     st.session_state.setdefault(END, AUTO)
     st.segmented_control("End token", tuple(_ENDS), key=END, required=True, help=_END_HELP, persist_state="session")
     if end_of_form() is None and kind is not None:
@@ -55,12 +55,12 @@ def end_field(kind: Kind | None) -> None:
 
 
 def end_of_form() -> bool | None:
-    """Return whether to append the end token; None: only for an instruct model."""
+    """Whether to append the end token; None: if the model is an instruct model."""
     return _ENDS[st.session_state.get(END, AUTO)]
 
 
 def filled(sampling: Sampling | None, *, end: bool | None) -> dict[str, object]:
-    """Return the field values that reproduce an answer made with these options."""
+    """What the fields hold for an answer that was made like this."""
     shown = sampling or _USUAL
     return {
         SAMPLE: sampling is not None,

@@ -1,4 +1,4 @@
-"""Answers that links refer to: those generated or opened in this app, and those of runs."""
+"""Answers that links lead to: those made or opened in this app, and those of runs."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -18,9 +18,9 @@ _MOST_MINE = 12  # in the list of one session
 
 
 def keep(trace: Trace) -> str:
-    """Store an answer and return the name by which `find` returns it; the oldest answers are evicted.
+    """Remember an answer, and return the name under which `find` gives it back; the oldest of all make room.
 
-    A stored answer keeps its name: an interrupted script run may have asked for it.
+    One that is remembered keeps its name: a run that was cut short may have asked for it.
     """
     kept = cache.answers()
     with kept.lock:
@@ -34,7 +34,7 @@ def keep(trace: Trace) -> str:
 
 
 def find(name: str) -> Trace | None:
-    """Return the answer of that name; None if evicted, or if the app was restarted."""
+    """The answer of that name; None where it has made room, or the app was started anew."""
     kept = cache.answers()
     with kept.lock:
         if name in kept.traces:
@@ -43,7 +43,7 @@ def find(name: str) -> Trace | None:
 
 
 def mine() -> Mapping[str, Trace]:
-    """Return the answers of this session that are still in memory, the latest first."""
+    """The answers of this session that are still there, the latest first."""
     found = {name: find(name) for name in reversed(st.session_state.get(_MINE, []))}
     return {name: trace for name, trace in found.items() if trace is not None}
 
@@ -58,7 +58,7 @@ _OF_ONE_ANSWER = (NUMBER, FROM, HEAD, TOKEN, COLOUR, WRONG)
 
 @dataclass(frozen=True, eq=False)
 class RunAnswer:
-    """An answer of a run; `ref` is its unique reference, `note` describes it."""
+    """An answer of a run; `ref` names it among all answers, `note` says what is known of it."""
 
     ref: str
     trace: Trace
@@ -66,7 +66,7 @@ class RunAnswer:
 
 
 def find_in_run(name: str, number: str) -> RunAnswer | None:
-    """Return the answer to example `number` of the run `name`; None if there is no such run or answer.
+    """The answer to the example `number` of the run `name`; None where there is no such run or answer.
 
     Raises:
         RunError: the run, or the part of it that has this answer, cannot be read.
@@ -74,7 +74,7 @@ def find_in_run(name: str, number: str) -> RunAnswer | None:
     wanted, folder = url_state.number(number), runs.folder(name)
     if wanted is None or folder is None:
         return None
-    from analysis.runs import traces as run_traces  # imports pandas, which only answers of runs need
+    from analysis.runs import traces as run_traces  # and pandas with it, only for those who look into a run
 
     run = cache.run(folder)
     rows = np.flatnonzero(run.answers["number"] == wanted)
@@ -88,17 +88,17 @@ def find_in_run(name: str, number: str) -> RunAnswer | None:
 
 
 def find_by_ref(ref: str) -> RunAnswer | None:
-    """Return the answer of a run by its reference."""
+    """The same by the name that it has among all answers."""
     name, _, number = ref.removeprefix(_PREFIX).rpartition(":")
     return find_in_run(name, number) if ref.startswith(_PREFIX) else None
 
 
 def way_back(query: Mapping[str, str]) -> dict[str, str]:
-    """Return the URL parameters of the run view that led to an answer, out of those of Inspect."""
+    """URL parameters of the view of a run that led to an answer, out of those of Inspect."""
     return {name: value for name, value in query.items() if name not in _OF_ONE_ANSWER}
 
 
 def _about(facts: np.ndarray) -> str:
     if not facts.size:
         return ""
-    return f"; fact token{'' if facts.size == 1 else 's'}: {', '.join(map(str, facts))}"
+    return f"; the fact stands at token{'' if facts.size == 1 else 's'} {', '.join(map(str, facts))}"

@@ -1,4 +1,4 @@
-"""Errors in plain language. Their details may quote user input, so they are drawn as text."""
+"""Errors in plain language. Their details may quote what a user typed, so they are drawn as text."""
 
 from collections.abc import Mapping
 
@@ -22,20 +22,20 @@ from rauq.labels import lines
 _TITLES: Mapping[type[RauqError], str] = {
     InvalidInput: "This input cannot be used",
     ModelNotFound: "No model was loaded",
-    UnsupportedModel: "This model is not supported",
-    NonFiniteLogits: "The model produced NaN or infinite logits",
+    UnsupportedModel: "This model cannot be looked into exactly",
+    NonFiniteLogits: "The model broke down",
     NotCaptured: "This was not captured",
     TraceFileError: "This trace cannot be opened",
     RunError: "This run cannot be used",
-    OutOfMemory: "Not enough memory",
-    DataSetNotFound: "Data set not found",
+    OutOfMemory: "There is not enough memory",
+    DataSetNotFound: "This data set is not here",
     MissingPackage: "A package is missing",
 }
 
 
 def show_error(error: RauqError) -> None:
-    """Show what happened, then the error's message, which says what to do."""
-    title = _TITLES.get(type(error), "Something went wrong")
+    """Say what happened, and in the error's own words what to do."""
+    title = _TITLES.get(type(error), "That did not work")
     with st.container(border=True):
         st.error(title, icon="⚠️")
         st.text(lines(str(error)))

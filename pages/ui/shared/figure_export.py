@@ -1,4 +1,4 @@
-"""How a figure is saved from any page: with Plotly's own camera button, in one format for all pages."""
+"""How a figure is saved from any page: by Plotly's own camera, in one format that holds everywhere."""
 
 import streamlit as st
 
@@ -7,9 +7,9 @@ FORMATS = ("svg", "png")
 
 
 def format_picker() -> None:
-    """Choose the file format of the camera buttons."""
+    """Choose what the cameras save."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("The camera button above each figure saves it as", width="content")
+        st.caption("The camera above each figure saves it, as", width="content")
         st.segmented_control(
             "Format of a saved figure",
             FORMATS,
@@ -22,12 +22,12 @@ def format_picker() -> None:
 
 
 def buttons(name: str) -> dict[str, object]:
-    """Return Plotly's options for a figure's buttons; the camera button saves a file of this name."""
+    """What a figure's own buttons are: its camera saves a file of this name."""
     form = st.session_state.get(FORMAT, FORMATS[0])
     saved = {"format": form, "filename": name.replace("_", "-"), "scale": 1 if form == "svg" else 3}
     return {"displaylogo": False, "displayModeBar": True, "toImageButtonOptions": saved}
 
 
 def is_dark() -> bool:
-    """Return whether the page has a dark theme, which its figures follow."""
+    """Whether the page is, and its figures are to be."""
     return bool(st.context.theme.type == "dark")

@@ -1,4 +1,4 @@
-"""The choice of a model: embedded, or another by hub id, folder or GGUF file, which can be checked before loading."""
+"""The choice of a model: embedded, or any other by hub id, folder or GGUF file, looked at before it is loaded."""
 
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from rauq.checkpoints.model_info import ModelInfo
 
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
-_KIND_HELP = (
-    "Decides the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
-)
-_HELP = "atlas is embedded: small, no network needed. Another: a hub id, a folder or a GGUF file."
+_KIND_HELP = "How the prompt is put, and which setting is the paper's. auto: by the paper's list, name and template."
+_HELP = "atlas is embedded: small, and ready without a network. Another: a hub id, a folder, or a GGUF file."
 
 
 def model_form() -> None:
@@ -33,9 +31,7 @@ def model_form() -> None:
     st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_HELP, persist_state="session")
     if st.session_state[state.MODEL] != OTHER:
         return
-    st.session_state[state.OTHER_MODEL] = st.session_state.get(
-        state.OTHER_MODEL, ""
-    )  # kept while the field is not drawn
+    st.session_state[state.OTHER_MODEL] = st.session_state.get(state.OTHER_MODEL, "")  # kept while it is not drawn
     placeholder = "organisation/model, or a path"
     typed = st.text_input(
         "Hub id, folder or GGUF file",
@@ -48,7 +44,7 @@ def model_form() -> None:
     if typed in labels and typed not in labels[typed]:  # Ollama's files are named by digests
         st.text(labels[typed])
     st.selectbox(
-        "Available models",
+        "Models at hand",
         list(labels),
         index=None,
         format_func=lambda name: labels.get(name, name),
@@ -62,9 +58,7 @@ def model_form() -> None:
         _one_of("Precision", DTYPES, DTYPE)
         _one_of("Kind", KINDS, KIND, explanation=_KIND_HELP)
     choice = chosen_model()
-    if st.button(
-        "Check model", key="check", disabled=not typed, help="Reads the model's configuration, not its weights."
-    ):
+    if st.button("Check it first", key="check", disabled=not typed, help="Reads its description, not its weights."):
         _check(choice)
     if (candidate := checked(choice)) is not None:
         from rauq.checkpoints.model_info import model_lines
@@ -74,7 +68,7 @@ def model_form() -> None:
 
 
 def chosen_model() -> ModelChoice:
-    """Return the model that the session's widgets name; the name is empty if none is given yet."""
+    """The model that the session's widgets name; an empty name where none is given yet."""
     values = st.session_state
     if hosting.is_hosted():
         return ModelChoice(name=values.get(state.MODEL, hosting.models()[0]))
@@ -90,7 +84,7 @@ def chosen_model() -> ModelChoice:
 
 
 def model_of(trace: Trace) -> ModelChoice:
-    """Return the model that a trace names: the form's choice if it fits, else the name with the trace's kind."""
+    """The model that a trace names, as the user has chosen it if so, and by kind if it was taken for another one."""
     for choice in (chosen_model(), ModelChoice(name=trace.model)):
         loaded = cache.if_loaded(choice)
         if choice.name == trace.model and (loaded is None or loaded.kind == trace.kind):
@@ -99,27 +93,27 @@ def model_of(trace: Trace) -> ModelChoice:
 
 
 def checked(choice: ModelChoice) -> "ModelInfo | None":
-    """Return what is known of a model if the user has checked it, else None; nothing is looked up."""
+    """What is known of a model, where the user has checked it; nothing is looked up."""
     found: tuple[ModelChoice, ModelInfo] | None = st.session_state.get(_CHECKED)
     return found[1] if found is not None and found[0] == choice else None
 
 
 def _at_hand(typed: str) -> dict[str, str]:
-    """Labels of models by name: from the typed folder, other programs, the hub cache and the paper.
+    """Labels of models by name: of the folder that is typed, of other programs, of the hub's cache, and the paper's.
 
-    A folder named by a link is not listed.
+    A folder that a link names is not looked into.
     """
     inside = map(str, rauq.local_models(typed)) if typed == st.session_state.get(_TYPED) else ()
     installed = {model.name: model.label for model in rauq.installed_models()}
     cached = {name: f"{name} (hub cache)" for name in rauq.cached_models()}
-    papers = {preset.hub_id: f"{preset.hub_id} (in the paper; must be downloaded)" for preset in PRESETS}
+    papers = {preset.hub_id: f"{preset.hub_id} (to download; in the paper)" for preset in PRESETS}
     labels = papers | cached | installed
     return {name: running(labels.get(name, name)) for name in (*inside, *installed, *cached, *papers)}
 
 
 def _type() -> None:
     st.session_state[_TYPED] = st.session_state[state.OTHER_MODEL]
-    st.session_state[KIND] = AUTO  # it was chosen for the previous model
+    st.session_state[KIND] = AUTO  # it was chosen for the model before
 
 
 def _take() -> None:
@@ -131,7 +125,7 @@ def _take() -> None:
 
 def _check(choice: ModelChoice) -> None:
     try:
-        with st.spinner("Reading the model's configuration"):
+        with st.spinner("Reading its description"):
             candidate = cache.inspect_model(choice, tokens=MOST_TOKENS)
     except rauq.RauqError as error:
         show_error(error)

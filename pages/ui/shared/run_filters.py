@@ -1,9 +1,11 @@
 """Which run a page shows, and which of its answers: as the URL says it, and as rows of its table."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -11,7 +13,7 @@ import streamlit as st
 from analysis.runs.opened import Run
 from pages.ui.host import runs
 from pages.ui.shared import state, url_state
-from pages.ui.shared.url_state import RUN, Codec, Form, Name, Read, codecs_of, matching, text_of
+from pages.ui.shared.url_state import FILTERS, GROUP, LENGTH, QUALITY, RUN, TEXT, put_in_url
 
 
 def picker(page: str) -> str:
@@ -19,9 +21,15 @@ def picker(page: str) -> str:
     return f"{page}_run"
 
 
-def is_arriving(page: str) -> bool:
-    """Whether the user comes from another page: a switch drops the widgets."""
-    return picker(page) not in st.session_state
+def bring_back_url(page: str) -> None:
+    """A switch of pages empties the URL: bring back what it said when this page was left."""
+    if picker(page) not in st.session_state and not st.query_params and (last := st.session_state.get(_last(page))):
+        st.query_params.from_dict(last)
+
+
+def remember_url(page: str) -> None:
+    """Keep the URL for `bring_back_url`."""
+    st.session_state[_last(page)] = st.query_params.to_dict()
 
 
 def run_name() -> str | None:
@@ -30,27 +38,33 @@ def run_name() -> str | None:
     name = st.query_params.get(RUN)
     if name is not None and name not in names:
         state.notify("There is no run of that name here." + (" The first one is shown." if names else ""))
-        url_state.drop(RUN)
+        put_in_url(RUN, None)
     return name if name in names else next(iter(names), None)
 
 
-def asked(usual: Form, fitted: Callable[[Form], Read[Form]]) -> Form:
-    """What the URL asks for; what cannot be used, or is not `fitted`, is taken out of it, and the user is told."""
-    found, wrong = url_state.read(st.query_params.to_dict(), usual)
-    found, unfit = fitted(found)
-    mend((*wrong, *unfit))
-    return found
+def forget(names: Iterable[str]) -> None:
+    """Take parameters out of the URL."""
+    for name in names:
+        put_in_url(name, None)
 
 
 def mend(names: Iterable[str]) -> None:
     """Take out what a link asks for and cannot have, and tell the user."""
     if wrong := tuple(dict.fromkeys(names)):
-        url_state.drop(*wrong)
+        forget(wrong)
         state.notify(f"The link's {', '.join(wrong)} cannot be used here: the usual is shown.")
 
 
+def _last(page: str) -> str:
+    return f"_{page}_query"
+
+
+Asked = TypeVar("Asked")
+
 LONGEST_TEXT = 200
 NUMBER_PATTERN = r"-?\d{1,9}(?:\.\d{1,6})?"
+
+_RANGE = re.compile(rf"({NUMBER_PATTERN})\.\.({NUMBER_PATTERN})", re.ASCII)
 
 
 class Span(NamedTuple):
@@ -60,33 +74,21 @@ class Span(NamedTuple):
     high: float = math.inf
 
 
-_WHOLE = Span()
-
-
-def _span(text: str) -> Span | None:
-    found = Span(*map(float, text.split("..")))
-    return found if found.low <= found.high else None
-
-
-def written_span(span: Span) -> str:
-    """A range as it stands in a URL."""
-    return "..".join(map(text_of, span))
-
-
-_Range = Annotated[Span, Codec(matching(rf"{NUMBER_PATTERN}\.\.{NUMBER_PATTERN}", _span), written_span)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Filters:
     """Which answers are looked at; a group of None and an empty text leave all in."""
 
-    group: Name = None
-    quality: _Range = _WHOLE
-    length: _Range = _WHOLE
-    text: Annotated[str, Codec(lambda text: text if 0 < len(text) <= LONGEST_TEXT else None)] = ""
+    group: str | None = None
+    quality: Span = field(default_factory=Span)
+    length: Span = field(default_factory=Span)
+    text: str = ""
 
 
-FILTERS = tuple(codecs_of(Filters))
+class ReadAsked(NamedTuple, Generic[Asked]):
+    """What a link asks for, and the names of what in it cannot be used: there the usual stands in."""
+
+    asked: Asked
+    wrong: tuple[str, ...]
 
 
 def groups(run: Run) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ def passing(run: Run, filters: Filters) -> np.ndarray:
     if filters.group is not None:
         passed &= np.asarray(table["group"] == filters.group)
     for name, span in (("quality", filters.quality), ("num_tokens", filters.length)):
-        if span != _WHOLE:
+        if span != Span():
             passed &= np.asarray(table[name].between(*span))
     if wanted := filters.text.casefold():
         texts = zip(table["prompt"], table["answer"], strict=True)
@@ -114,3 +116,34 @@ def passing(run: Run, filters: Filters) -> np.ndarray:
             [wanted in prompt.casefold() or wanted in answer.casefold() for prompt, answer in texts], bool
         )
     return passed
+
+
+def read(
+    query: Mapping[str, str], parsers: Mapping[str, Callable[[str], Any]], asked: Callable[..., Asked]
+) -> ReadAsked[Asked]:
+    """What the parameters of a URL ask for, whatever run it is of; `parsers` are those of the page itself."""
+    usable, wrong = url_state.read(query, {**parsers, **_PARSERS})
+    filters = Filters(**{name: usable.pop(name) for name in FILTERS if name in usable})
+    return ReadAsked(asked(**usable, filters=filters), wrong)
+
+
+def written_span(span: Span) -> str:
+    """A range as it stands in a URL."""
+    return f"{span.low:.6g}..{span.high:.6g}"
+
+
+def _span(text: str) -> Span | None:
+    ends = _RANGE.fullmatch(text)
+    if ends is None or float(ends[1]) > float(ends[2]):
+        return None
+    return Span(float(ends[1]), float(ends[2]))
+
+
+def _text(text: str) -> str | None:
+    return text if 0 < len(text) <= LONGEST_TEXT else None
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
+    {GROUP: str, QUALITY: _span, LENGTH: _span, TEXT: _text}
+)
+"""By the name of a URL parameter of a filter: its text to its value, or None where the text cannot be used."""

@@ -22,8 +22,8 @@ from pages.ui.shared import figure_export, run_filters, state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.figure_export import format_picker
-from pages.ui.shared.run_filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
-from pages.ui.shared.url_state import FROM, NUMBER, RUN, by_the_user, update_url
+from pages.ui.shared.run_filters import LONGEST_TEXT, Filters, Span, groups, written_span
+from pages.ui.shared.url_state import FILTERS, FROM, NUMBER, RUN, by_the_user, put_in_url
 from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
 from rauq.labels import lines, running
@@ -33,7 +33,7 @@ from rauq.labels import lines, running
 class ChosenAnswers:
     """n answers of the run `name`: `rows` (n,) of its table.
 
-    `page` is the address of the page that shows them; Inspect links back to it.
+    `page` is the address of the page that looks at them: Inspect leads back there.
     """
 
     page: str
@@ -45,22 +45,22 @@ class ChosenAnswers:
 
     @property
     def sides(self) -> Sides:
-        """Return which of the n answers are correct, and which incorrect."""
+        """Which of the n answers are correct, and which incorrect."""
         return sides_of(self.quality, self.thresholds)
 
     @property
     def quality(self) -> np.ndarray:
-        """Return quality (n,), nan where undefined."""
+        """Quality (n,), nan where undefined."""
         return self.column_of("quality")
 
     def column_of(self, name: str) -> np.ndarray:
-        """Return a column of the run's table for these answers (n,)."""
+        """A column of the run's table for these answers (n,)."""
         return np.asarray(self.run.answers[name])[self.rows]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Numbers of answers by outcome; `undefined` have no quality."""
+    """How many answers there are, and where they went; `undefined` have no quality."""
 
     answers: int
     correct: int
@@ -72,7 +72,7 @@ class Counts:
 
 
 def counts(chosen: ChosenAnswers) -> Counts:
-    """Count the answers of the run by outcome."""
+    """Count the answers of the run by what became of them."""
     correct, incorrect = int(chosen.sides.correct.sum()), int(chosen.sides.incorrect.sum())
     undefined = int(np.isnan(chosen.quality).sum())
     return Counts(
@@ -87,44 +87,44 @@ def counts(chosen: ChosenAnswers) -> Counts:
 
 
 def about_counts(found: Counts, thresholds: Thresholds, *, can_move_thresholds: bool = True) -> str:
-    """Say how many answers a view uses, and why the others are left out."""
+    """How many answers are behind a view, and where the others are."""
     sides = [
         f"{found.correct:,} correct (quality above {thresholds.correct:g})",
         f"{found.incorrect:,} incorrect (below {thresholds.incorrect:g})",
     ]
     rest = _if_any(("between", found.between), ("without quality", found.undefined))
     besides = _if_any(("filtered out", found.filtered_out), ("failed", found.failed))
-    others = f" Not shown: {', '.join(besides)}." if besides else ""
+    others = f" Besides: {', '.join(besides)}." if besides else ""
     one_sided = can_move_thresholds and found.between and not (found.correct and found.incorrect)
-    what_to_do = " Change the thresholds to get answers on both sides." if one_sided else ""
+    what_to_do = " Other thresholds put more of them on either side." if one_sided else ""
     n = f"n = {found.answers:,} answer{'' if found.answers == 1 else 's'}"
     return f"{n}: {', '.join([*sides, *rest])}.{others}{what_to_do}"
 
 
 def _if_any(*numbers: tuple[str, int]) -> list[str]:
-    """Return numbers with what they count, without those that are 0."""
+    """Numbers with what they count; what does not occur is not said."""
     return [f"{count:,} {name}" for name, count in numbers if count]
 
 
 UNDEFINED = "–"
 _ROW = 35  # pixels
-_FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # the other columns are whole numbers
+_FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # others are whole numbers
 
 
 def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
-    """Draw the result of a view in a sentence, and the number of answers that it uses."""
+    """What came out, in our own words and numbers, and how many answers are behind it."""
     st.header(text.removesuffix("."), anchor=False)
     about = about_counts(counts(chosen), chosen.thresholds, can_move_thresholds=chosen.can_move_thresholds)
     st.caption("  \n".join(filter(None, [more, " ".join([about, about_corrections(chosen.run)]).strip()])))
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:
-    """Draw a figure; its camera button saves it under `name`."""
+    """A figure; its camera saves it under its name."""
     st.plotly_chart(figure, key=f"answers_{name}", config=figure_export.buttons(name), alt=alt)
 
 
 def clickable(figure: go.Figure, name: str, alt: str, chosen: ChosenAnswers) -> None:
-    """Draw a figure whose points are answers, by position among those chosen; a click opens one in Inspect."""
+    """A figure whose points are answers, by their position among those chosen: a click opens the answer in Inspect."""
     event = st.plotly_chart(
         figure,
         key=f"answers_{name}",
@@ -135,12 +135,12 @@ def clickable(figure: go.Figure, name: str, alt: str, chosen: ChosenAnswers) -> 
     )
     for point in event["selection"]["points"]:
         place = point.get("customdata")
-        if isinstance(place, int) and 0 <= place < len(chosen.rows):  # the value comes from the browser
+        if isinstance(place, int) and 0 <= place < len(chosen.rows):  # the browser says so
             open_in_inspect(chosen, place)
 
 
 def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *, height: int | None = None) -> None:
-    """Draw a table of answers, its index the position among those chosen; a ticked row can be opened in Inspect."""
+    """A table of answers, its index their position among those chosen: a ticked row can be opened in Inspect."""
     event = st.dataframe(
         table,
         key=f"{name}_table",
@@ -153,7 +153,7 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
             column: st.column_config.NumberColumn(format=_FORMATS.get(str(column), "%.0f"))
             for column in table.select_dtypes("number")
         },
-        alt="Answers with their quality and uncertainty",
+        alt="The answers with their quality and uncertainty",
     )
     rows = [row for row in event["selection"]["rows"] if 0 <= row < len(table)]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -168,12 +168,12 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
 
 
 def save(label: str, file: str, write: Callable[[], str]) -> None:
-    """Draw a button that saves a text, which is made only when the button is pressed."""
+    """A button that saves a text; it is written only when the button is pressed."""
     st.download_button(label, write, file, "text/plain", key=file, on_click="ignore")
 
 
 def open_in_inspect(chosen: ChosenAnswers, place: int) -> None:
-    """Open the answer at `place` among those chosen in Inspect; the URL keeps what the link back needs."""
+    """Go to Inspect, to the answer at `place` among those chosen; what led there stays in the URL, for the way back."""
     number = int(chosen.column_of("number")[place])
     query = st.query_params.to_dict() | {RUN: chosen.name, NUMBER: str(number), FROM: chosen.page}
     st.switch_page("pages/inspect.py", query_params=query)
@@ -185,19 +185,19 @@ _ALL = ""
 
 
 def run_picker(page: str, name: str, *, of_one_run: Iterable[str]) -> None:
-    """Choose among all runs; another run clears the URL parameters `of_one_run`."""
+    """Choose among all runs; what the URL says `of_one_run` goes with another."""
     key = run_filters.picker(page)
     st.session_state[key] = name
     st.selectbox("Run", runs.names(), key=key, on_change=_choose_run, args=(key, of_one_run))
 
 
 def view_picker(names: Mapping[str, str], chosen: str, *, usual: str) -> None:
-    """Choose the view."""
+    """Choose what is looked at."""
     choice("View", url_state.VIEW, names, chosen, usual=usual, label_visibility="collapsed")
 
 
 def choice(label: str, name: str, names: Mapping[Any, str], chosen: object, *, usual: object, **options: Any) -> None:  # noqa: ANN401 - those of Streamlit
-    """Choose one of a few options by name."""
+    """Choose one of a few, by what they are called."""
     put(name, chosen)
     st.segmented_control(
         label,
@@ -212,7 +212,7 @@ def choice(label: str, name: str, names: Mapping[Any, str], chosen: object, *, u
 
 
 def filters(chosen: ChosenAnswers, asked: Filters) -> None:
-    """Choose which answers are used; the button shows how many of all."""
+    """Which answers are looked at; the button says how many of all."""
     all_of_them, own = len(chosen.run.answers), len(chosen.rows)
     label = f"All {own:,} answers" if own == all_of_them else f"{own:,} of {all_of_them:,} answers"
     popover = st.popover(label, key="answer_filters", width="stretch", on_change="rerun")
@@ -220,7 +220,7 @@ def filters(chosen: ChosenAnswers, asked: Filters) -> None:
         with popover:
             _group(chosen, asked.group)
             _span_field("Quality", url_state.QUALITY, chosen.run.answers["quality"].to_numpy(float), asked.quality)
-            _span_field("Answer length, tokens", url_state.LENGTH, chosen.run.lengths, asked.length)
+            _span_field("Tokens of the answer", url_state.LENGTH, chosen.run.lengths, asked.length)
             put(url_state.TEXT, printable(asked.text))
             st.text_input(
                 "Prompt or answer contains",
@@ -229,23 +229,23 @@ def filters(chosen: ChosenAnswers, asked: Filters) -> None:
                 on_change=write,
                 args=(url_state.TEXT, ""),
             )
-            st.button("Clear filters", key="all_answers", on_click=url_state.drop, args=FILTERS)
+            st.button("Look at all answers", key="all_answers", on_click=run_filters.forget, args=(url_state.FILTERS,))
 
 
 @by_the_user
 def write(name: str, usual: object) -> None:
-    """Write a choice to the URL, or remove it if it is the default."""
+    """Write what was chosen into the URL, or, where it is the usual, take it out."""
     value = st.session_state[key_of(name)]
-    update_url({name: None if value == usual else str(value)})
+    put_in_url(name, None if value == usual else str(value))
 
 
 def put(name: str, value: object) -> None:
-    """Set the widget of a parameter to this value."""
+    """Let the widget of a parameter show this value."""
     st.session_state[key_of(name)] = value
 
 
 def key_of(name: str) -> str:
-    """Return the key of the widget of a parameter."""
+    """The key of the widget of a parameter."""
     return f"answers_{name}"
 
 
@@ -265,7 +265,7 @@ def _group(chosen: ChosenAnswers, asked: str | None) -> None:
 
 
 def _span_field(label: str, name: str, values: np.ndarray, chosen: Span) -> None:
-    """Draw a range slider; none if all values are equal."""
+    """A slider with two ends; none where there is nothing to choose among."""
     known = values[np.isfinite(values)]
     if not known.size or known.min() == known.max():
         return
@@ -276,23 +276,22 @@ def _span_field(label: str, name: str, values: np.ndarray, chosen: Span) -> None
 
 
 def _choose_run(key: str, of_one_run: Iterable[str]) -> None:
-    update_url({url_state.RUN: st.session_state[key]})
-    url_state.drop(*of_one_run)
+    put_in_url(url_state.RUN, st.session_state[key])
+    run_filters.forget(of_one_run)
 
 
 def _write_span(name: str, ends: tuple[float, float]) -> None:
     chosen = Span(*st.session_state[key_of(name)])
-    update_url({name: None if chosen == ends else written_span(chosen)})
+    put_in_url(name, None if chosen == ends else written_span(chosen))
 
 
 _MOST_ERRORS = 3
 
 
 def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[str], None]) -> None:
-    """Show the run that the URL names, or, if there are no runs, what the page is for."""
+    """Show the run that the URL names, or, where there is none at all, what the page is for."""
     require_shell(page)
-    if run_filters.is_arriving(page):
-        url_state.bring_back(page)
+    run_filters.bring_back_url(page)
     name = run_filters.run_name()
     try:
         if name is None:
@@ -305,18 +304,18 @@ def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[st
         if name is not None:
             _way_to_runs(name)
     state.tell_notices()
-    url_state.remember(page)
+    run_filters.remember_url(page)
 
 
 def open_run(name: str) -> Run | None:
-    """Open a run, and show what is wrong with it; None if it has no answers.
+    """Open a run, and say what is wrong with it; None where there is no answer to look at.
 
     Raises:
-        RunError: the run does not exist or cannot be opened.
+        RunError: it is not there, or cannot be opened.
     """
     folder = runs.folder(name)
     if folder is None:
-        message = f"Run {name} not found. Choose another one."
+        message = f"The run {name} is no longer there. Choose another one."
         raise RunError(message)
     with st.spinner("Opening the run", show_time=False):
         run = cache.run(folder)
@@ -328,10 +327,10 @@ def open_run(name: str) -> Run | None:
 
 
 def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) -> None:
-    """Draw a view, or show why there is nothing to draw; `figure`: with the choice of the format of saved figures."""
+    """Draw a view, or say why there is nothing to draw; with a `figure` the reader chooses what cameras save."""
     if not len(chosen.rows):
         st.info("No answer passes the filters.")
-        st.button("Clear filters", key="no_filters", on_click=url_state.drop, args=FILTERS)
+        st.button("Look at all answers", key="no_filters", on_click=run_filters.forget, args=(FILTERS,))
         return
     try:
         draw()
@@ -342,7 +341,7 @@ def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) 
 
 
 def usual_thresholds(run: Run) -> Thresholds:
-    """Return the thresholds of the run's measure of quality."""
+    """The thresholds of the run's measure of quality."""
     return measure(run.manifest.request.quality).thresholds
 
 
@@ -353,42 +352,42 @@ def _how_to_get_a_run() -> None:
 
 
 def _way_to_runs(name: str) -> None:
-    """Link to the run on the page Runs, where it can be watched and resumed."""
+    """Lead to the run on the page Runs, where it is watched and resumed."""
     st.page_link(
         "pages/runs.py",
-        label="Watch or resume this run on the page Runs",
+        label="Watch it or resume it on the page Runs",
         icon=":material/arrow_forward:",
         query_params={RUN: name},
     )
 
 
 def _faults(name: str, run: Run) -> None:
-    """Show which parts are not answered yet, missing or damaged; the rest is used."""
+    """Parts that are not answered yet, or missing or broken; the rest is shown."""
     if not run.faults:
         return
     if _is_begun_only(run):
         if run.answers.empty:
-            return  # that message is enough for such a run
+            return  # what is said of such a run says it all
         done = len(run.answers) + len(run.failures)
         st.info(
-            f"This run is not finished: {done:,} of its {run.manifest.request.count:,} examples are answered so far "
-            "and used here."
+            f"This run is not finished: {done:,} of its {run.manifest.request.count:,} examples are answered so far, "
+            "and shown."
         )
         _way_to_runs(name)
         return
     st.warning(
-        f"{len(run.faults)} of {run.manifest.num_shards} parts of this run are missing or damaged. The "
-        f"{len(run.answers):,} answers of the other parts are used here.",
+        f"{len(run.faults)} of {run.manifest.num_shards} parts of this run are missing or broken: the "
+        f"{len(run.answers):,} answers of the others are shown.",
         icon="⚠️",
     )
-    details = st.expander("Missing or damaged parts, with the reason", key="answer_set_faults", on_change="rerun")
+    details = st.expander("Which parts, and why", key="answer_set_faults", on_change="rerun")
     if details.open:
         with details:
             st.text(lines("\n".join(run.faults)))
 
 
 def _is_begun_only(run: Run) -> bool:
-    """Return whether parts are only missing because they were not written yet, and none is damaged."""
+    """Whether what it lacks was never written, and nothing is broken."""
     there = sum(answers_path(run.folder, number).exists() for number in range(run.manifest.num_shards))
     return there == len(run.shards)
 

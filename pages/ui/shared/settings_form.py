@@ -149,7 +149,7 @@ def _change(kind: Kind, name: str) -> None:
     if name == SIGNAL:
         _set_signal(kind, value)
     else:
-        state.change_settings(replace(resolve(state.settings(), kind), **{name: value}), kind)
+        state.change_settings(replace(resolve(state.settings(None), kind), **{name: value}), kind)
 
 
 @url_state.by_the_user
@@ -159,7 +159,7 @@ def _change_signal(kind: Kind, signal: Signal) -> None:
 
 def _set_signal(kind: Kind, signal: Signal) -> None:
     """With another signal, alpha becomes the paper's for it."""
-    chosen = resolve(replace(state.settings(), signal=signal, alpha=None), kind)
+    chosen = resolve(replace(state.settings(None), signal=signal, alpha=None), kind)
     state.notify(f"alpha is now {chosen.alpha:g}, the paper's for {chosen.signal}.")
     state.change_settings(chosen, kind)
 

@@ -1,4 +1,4 @@
-"""A table of a view: numbers with their intervals, the best ones marked, and buttons to export it."""
+"""A table of a view: numbers read with their intervals, the best ones marked, and all of it taken along."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ _WIDTH = 132  # pixels: of a value in bold with its sign and its interval
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table on the page: texts, or numbers to sort by and, in `words`, what is displayed instead.
+    """A column of a table on the page: texts, or numbers to sort by and, in `words`, what is read in their place.
 
-    `marks`: 1 for the best of the column, 2 for the second, else 0. A `title` is shown as text.
+    `marks`: 1 for the best of the column, 2 for the second, else 0. `title` may be the name of a group: it is a text.
     """
 
     title: str
@@ -37,7 +37,7 @@ class Column:
     width: int | None = None
 
     def at(self, rows: Sequence[int]) -> "Column":
-        """Return the column with its rows in another order."""
+        """The same in another order."""
         return replace(
             self,
             values=[self.values[row] for row in rows],
@@ -47,9 +47,9 @@ class Column:
 
 
 def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
-    """Return how well each method ranks answers: mean over groups, mean rank, all answers, and each group.
+    """How well each method ranks, by its name: the mean over groups and its rank, all answers, and every group.
 
-    Costs come before the groups, since many groups need scrolling.
+    The costs stand beside the first of these: groups may be so many that one has to scroll.
     """
     method = Column(title="method", values=names, width=285)
     groups = [_ranked("all answers" if group == ALL else group, found.of_group(group)) for group in found.groups]
@@ -60,12 +60,12 @@ def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = 
 
 
 def numbers(title: str, values: Sequence[float], *, places: int, help: str | None = None) -> Column:  # noqa: A002 - Streamlit's word
-    """Return a column of numbers with `places` decimals; a dash where undefined."""
+    """A column of numbers with so many places; a dash where undefined."""
     return Column(title=title, values=values, words=[number(value, places=places) for value in values], help=help)
 
 
 def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) -> None:
-    """Draw a table in full height: the best of a column bold, the best two with a sign, the row `ours` tinted."""
+    """Draw a table as high as it is: the best of a column bold, the best two with a sign, the row `ours` tinted."""
     frame = pd.DataFrame({str(place): list(column.values) for place, column in enumerate(columns)})
     styler = frame.style.map(lambda _: _names(dark=is_dark()), subset=["0"])
     if ours is not None:
@@ -83,13 +83,13 @@ def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) 
 
 
 def show_frame(frame: pd.DataFrame, *, alt: str) -> None:
-    """Draw a table of results with the cells of a report."""
+    """Draw a table of results, its cells as in a report."""
     read = zip(headings(frame), zip(*rows_of_cells(frame), strict=True), frame, strict=True)
     show_table([Column(title=title, values=frame[name].tolist(), words=cells) for title, cells, name in read], alt=alt)
 
 
 def take_along(table: Table) -> None:
-    """Show buttons that save the whole table; the file is written only when one is pressed."""
+    """Buttons that save a table in full; nothing is written before one is pressed."""
     caption = f"{table.heading}. {table.caption}"
     with st.container(horizontal=True, vertical_alignment="center"):
         save("Table as CSV", f"{table.name}.csv", lambda: csv_table(table.frame))
@@ -97,12 +97,12 @@ def take_along(table: Table) -> None:
 
 
 def _names(*, dark: bool) -> str:
-    """Return the text colour of a pinned column, which Streamlit draws pale: black and white keep enough contrast."""
+    """The colour of a pinned column, which is drawn pale: black and white keep their contrast."""
     return f"color: {'#ffffff' if dark else '#000000'}"
 
 
 def _ranked(title: str, estimates: Sequence[Estimate]) -> Column:
-    """Return values to sort by, displayed with their intervals, the best two marked."""
+    """Values to sort by, read with their intervals, the best two marked."""
     values = [found.value for found in estimates]
     words, signs = list(map(_words, estimates)), marks(estimates).tolist()
     return Column(title=title, values=values, words=words, marks=signs, width=_WIDTH)
@@ -120,7 +120,7 @@ def _reads(words: str) -> Callable[[object], str]:
 
 
 def _headings(columns: Sequence[Column]) -> dict[str, Any]:
-    """Return titles by column name: two titles may be the same, but column names may not."""
+    """Titles by the names of the columns: they are texts, where the names of columns would have to differ."""
     return {
         str(place): st.column_config.Column(
             printable(running(column.title)), help=column.help, width=column.width, pinned=place == 0

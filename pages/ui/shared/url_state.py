@@ -1,13 +1,12 @@
-"""The one codec of URLs: what the address of a page says is a frozen dataclass, read and written field by field."""
+"""What a URL says: which answer, or what to ask which model; what is selected; how it is scored."""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cache, wraps
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, get_args
-from typing import get_type_hints as hints_of
+from typing import Any, NamedTuple, ParamSpec, Protocol, cast, get_args
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -15,131 +14,19 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host.hosting import MOST_TOKENS
 from rauq.errors import InvalidInput
-from rauq.scoring.settings import (
-    HeadRule,
-    LayerAggregation,
-    LayerRule,
-    Settings,
-    Signal,
-    TokenAggregation,
-    Update,
-    resolve,
-    window,
-)
+from rauq.scoring.settings import LayerRule, Settings, resolve, window
 from rauq.trace.messages import Message, TemplateOptions, checked_options, messages_of
 from rauq.trace.sampling import Sampling
-from rauq.trace.trace import Alignment, Kind, Part, Trace
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Form = TypeVar("Form", bound="DataclassInstance")
-Value = TypeVar("Value")
-
-
-def text_of(value: Any) -> str:  # noqa: ANN401 - whatever a URL can hold
-    """A value as it stands in a URL: numbers with six digits, the parts of a tuple with dots between them."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return ".".join(map(text_of, value)) if isinstance(value, tuple) else str(value)
-
-
-class Codec(NamedTuple):
-    """How a value is read from a URL and written to it; `read` returns None for a text that cannot be used."""
-
-    read: Callable[[str], Any]
-    write: Callable[[Any], str] = text_of
-
-
-class Read(NamedTuple, Generic[Form]):
-    """What a URL asks for, and the names of the parameters that cannot be used: there the usual stands in."""
-
-    asked: Form
-    wrong: tuple[str, ...]
-
-
-@cache
-def codecs_of(form: type) -> Mapping[str, Codec]:
-    """By the name of a URL parameter, the codec with which a field of the dataclass is annotated."""
-    hints = {one.name: hints_of(form, include_extras=True)[one.name] for one in fields(form)}
-    return MappingProxyType(
-        {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
-    )
-
-
-def read(query: Mapping[str, str], usual: Form, codecs: Mapping[str, Codec] | None = None) -> Read[Form]:
-    """What the parameters of a URL ask for, where they say nothing `usual`; `codecs` of None are those of its type."""
-    found, wrong = usual, []
-    for name, codec in (codecs or codecs_of(type(usual))).items():
-        if name in query:
-            changed = _changed(found, name, codec.read(query[name]))
-            found = found if changed is None else changed
-            wrong += [name] if changed is None else []
-    return Read(found, tuple(wrong))
-
-
-def _changed(form: Form, name: str, value: object) -> Form | None:
-    try:
-        return None if value is None else replace(form, **{name: value})
-    except InvalidInput:
-        return None
-
-
-def written(asked: Form, usual: Form, codecs: Mapping[str, Codec] | None = None) -> dict[str, str | None]:
-    """URL parameters from which `read` gives the same; None for what is the usual anyway."""
-    values = {name: (getattr(asked, name), codec) for name, codec in (codecs or codecs_of(type(usual))).items()}
-    return {name: None if own == getattr(usual, name) else codec.write(own) for name, (own, codec) in values.items()}
-
-
-def without(asked: Form, usual: Form, lacking: Mapping[str, bool]) -> Read[Form]:
-    """The same with the usual in place of what is `lacking`, by the names of parameters."""
-    wrong = tuple(name for name, lacks in lacking.items() if lacks)
-    return Read(replace(asked, **{name: getattr(usual, name) for name in wrong}), wrong)
-
-
-def one_of(allowed: Iterable[Any]) -> Codec:
-    """The codec that lets these values through."""
-    return Codec({str(value): value for value in allowed}.get)
-
-
-def matching(pattern: str, value_of: Callable[[str], Value | None], *words: str) -> Callable[[str], Any]:
-    """A reader of texts of this form, and of a few words that stand for themselves."""
-    form = re.compile(pattern, re.ASCII)
-
-    def read_text(text: str) -> str | Value | None:
-        if text in words:
-            return text
-        return value_of(text) if form.fullmatch(text) else None
-
-    return read_text
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(".")))
-
-
-def _pairs(text: str) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(map(int, pair.split("-"))) for pair in text.split("."))
-
-
-def _write_heads(heads: str | tuple[tuple[int, int], ...]) -> str:
-    return heads if isinstance(heads, str) else ".".join(f"{layer}-{head}" for layer, head in heads)
-
-
-number: Callable[[str], int | None] = matching(r"\d{1,9}", int)
-"""A number from 0 up; None for any other text."""
-
-Number = Annotated[int | None, Codec(number)]
-Name = Annotated[str | None, Codec(str)]
+from rauq.trace.trace import Kind, Trace
 
 EXAMPLE, KEPT, WRONG = "example", "kept", "wrong"
 RUN, NUMBER = "run", "number"  # an answer of a run: the run's name, and the number of its example
 FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
 METRIC, METHOD, METHODS, TABLE, PUBLISHED = "metric", "method", "methods", "table", "published"
-GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
-OF_VIEW = (VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, METRIC, METHOD, METHODS, TABLE, PUBLISHED)
-OF_RUN = (RUN, NUMBER, FROM, *OF_VIEW, GROUP, QUALITY, LENGTH, TEXT)  # and the view that led to it
+FILTERS = GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
+OF_VIEW = (VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, METRIC, METHOD, METHODS, TABLE, PUBLISHED, *FILTERS)
+OF_RUN = (RUN, NUMBER, FROM, *OF_VIEW)  # and the view that led to it
 PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"
 CONTEXT, OPTIONS = "context", "template_options"
 TEMPERATURE, TOP_P, SEED, END = "temperature", "top_p", "seed", "end"
@@ -152,6 +39,89 @@ USUAL_TOKENS = 128
 TEMPERATURES = (0.05, 2.0)
 LEAST_TOP_P = 0.05
 LARGEST_SEED = 999_999_999
+_DECIMAL = re.compile(r"\d(\.\d{1,4})?", re.ASCII)
+_ENDS = {"0": False, "1": True}
+_NONE = "none"
+_TOKENS = re.compile(r"\d{1,5}([.]\d{1,5}){0,999}", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """An answer that a link asks for: to be generated, or, where `answer` is given, to be scored.
+
+    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling` of None
+    is greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
+    """
+
+    prompt: str
+    answer: str | None = None
+    model: str = "atlas"
+    kind: Kind | None = None
+    max_new_tokens: int = USUAL_TOKENS
+    context: tuple[Message, ...] = ()
+    template_options: TemplateOptions = field(default_factory=dict)
+    sampling: Sampling | None = None
+    end: bool | None = None
+
+
+class Read(NamedTuple):
+    """What parameters of a URL say, by their names, and the names of those that cannot be used."""
+
+    values: dict[str, Any]
+    wrong: tuple[str, ...]
+
+
+def read(query: Mapping[str, str], parsers: Mapping[str, Callable[[str], Any]]) -> Read:
+    """Read the parameters that have a parser, which returns None for a text that cannot be used."""
+    found = {name: parse(query[name]) for name, parse in parsers.items() if name in query}
+    usable = {name: value for name, value in found.items() if value is not None}
+    return Read(usable, tuple(name for name in found if name not in usable))
+
+
+def one_of(allowed: Iterable[Any]) -> Callable[[str], Any]:
+    """A parser that lets these values through."""
+    return {str(value): value for value in allowed}.get
+
+
+def read_asked(query: Mapping[str, str]) -> Asked | None:
+    """What a link asks for; None where it brings no prompt."""
+    if not query.get(PROMPT):
+        return None
+    limit = number(query.get(LIMIT, ""))
+    kind = query.get(KIND)
+    return Asked(
+        prompt=query[PROMPT],
+        answer=query.get(ANSWER),
+        model=query.get(MODEL) or "atlas",
+        kind=cast("Kind", kind) if kind in get_args(Kind) else None,
+        max_new_tokens=USUAL_TOKENS if limit is None else min(max(limit, 1), MOST_TOKENS),
+        context=read_context(query.get(CONTEXT, "")) or (),
+        template_options=read_options(query.get(OPTIONS, "")) or {},
+        sampling=read_sampling(query),
+        end=_ENDS.get(query.get(END, "")),
+    )
+
+
+def read_sampling(query: Mapping[str, str]) -> Sampling | None:
+    """The sampling that a link asks for; None where it asks for none, or for what cannot be used."""
+    temperature, top_p = (query.get(name, "1") for name in (TEMPERATURE, TOP_P))
+    seed = number(query.get(SEED, ""))
+    if seed is None or not (_DECIMAL.fullmatch(temperature) and _DECIMAL.fullmatch(top_p)):
+        return None
+    try:
+        asked = Sampling(temperature=float(temperature), top_p=float(top_p), seed=seed)
+    except InvalidInput:
+        return None
+    return asked if _is_offered(asked) else None
+
+
+def _is_offered(sampling: Sampling) -> bool:
+    """Whether the fields of the form can hold it."""
+    lowest, highest = TEMPERATURES
+    usual = sampling.top_k == Sampling().top_k and sampling.top_p >= LEAST_TOP_P
+    known = sampling.seed is not None and sampling.seed <= LARGEST_SEED
+    digits = all(round(value, 4) == value for value in (sampling.temperature, sampling.top_p))
+    return usual and known and digits and lowest <= sampling.temperature <= highest
 
 
 def read_context(text: str) -> tuple[Message, ...] | None:
@@ -171,64 +141,6 @@ def read_options(text: str) -> TemplateOptions | None:
         return checked_options(json.loads(text))
     except (ValueError, RecursionError):
         return None
-
-
-def _written_context(context: tuple[Message, ...]) -> str:
-    return json.dumps([(message.role, message.content) for message in context], ensure_ascii=False)
-
-
-def _limit(text: str) -> int | None:
-    limit = number(text)
-    return None if limit is None else min(max(limit, 1), MOST_TOKENS)
-
-
-_END = Codec({"0": False, "1": True}.get, lambda end: str(int(end)))
-_DECIMAL = Codec(matching(r"\d(\.\d{1,4})?", float))
-_SAMPLING: Mapping[str, Codec] = MappingProxyType({TEMPERATURE: _DECIMAL, TOP_P: _DECIMAL, SEED: Codec(number)})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """An answer that a link asks for: to be generated, or, where `answer` is given, to be scored.
-
-    `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling` of None
-    is greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
-    """
-
-    prompt: Annotated[str, Codec(str)]
-    answer: Name = None
-    model: Annotated[str, Codec(lambda text: text or None)] = "atlas"
-    kind: Annotated[Kind | None, one_of(get_args(Kind))] = None
-    max_new_tokens: Annotated[int, Codec(_limit)] = USUAL_TOKENS
-    context: Annotated[tuple[Message, ...], Codec(read_context, _written_context)] = ()
-    template_options: Annotated[TemplateOptions, Codec(read_options, json.dumps)] = field(default_factory=dict)
-    sampling: Sampling | None = None
-    end: Annotated[bool | None, _END] = None
-
-
-def read_asked(query: Mapping[str, str]) -> Asked | None:
-    """What a link asks for; None where it brings no prompt."""
-    if not query.get(PROMPT):
-        return None
-    sampling, wrong = read(query, Sampling(), _SAMPLING)
-    usual = Asked(prompt="", sampling=None if wrong or not _is_offered(sampling) else sampling)
-    return read(query, usual).asked
-
-
-def written_asked(asked: Asked) -> dict[str, str]:
-    """URL parameters from which `read_asked` gives the same."""
-    sampling = {} if asked.sampling is None else written(asked.sampling, Sampling(), _SAMPLING)
-    found = written(asked, Asked(prompt="")) | sampling
-    return {name: text for name, text in found.items() if text is not None}
-
-
-def _is_offered(sampling: Sampling) -> bool:
-    """Whether the fields of the form can hold it."""
-    lowest, highest = TEMPERATURES
-    usual = sampling.top_k == Sampling().top_k and sampling.top_p >= LEAST_TOP_P
-    known = sampling.seed is not None and sampling.seed <= LARGEST_SEED
-    digits = all(round(value, 4) == value for value in (sampling.temperature, sampling.top_p))
-    return usual and known and digits and lowest <= sampling.temperature <= highest
 
 
 def asking(trace: Trace) -> Asked:
@@ -254,14 +166,9 @@ def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
     if trace.wrong:  # they may have come with a file, and not stand in the URL yet
         kept[WRONG] = written_wrong(trace.wrong)
     if EXAMPLE not in query and RUN not in query:
-        kept |= written_asked(asking(trace))
+        kept |= _written(asking(trace))
     found = f"{base}?{urlencode(kept, errors='replace')}"
     return found if len(found) <= LONGEST else None
-
-
-def _asked(trace: Trace, **how: Any) -> Asked:  # noqa: ANN401 - fields of Asked
-    context, options = trace.messages[:-1], dict(trace.template_options)
-    return Asked(prompt=trace.prompt, model=trace.model, context=context, template_options=options, **how)
 
 
 def comparing(name: str, wrong: Iterable[int]) -> dict[str, str]:
@@ -270,93 +177,42 @@ def comparing(name: str, wrong: Iterable[int]) -> dict[str, str]:
     return {"a": name} | ({} if marks == _NONE else {"a_wrong": marks})
 
 
-_NONE = "none"
-_read_marks = matching(r"\d{1,5}(\.\d{1,5}){0,999}", _numbers)
-
-
 def read_wrong(text: str, num_tokens: int) -> tuple[tuple[int, ...], bool]:
     """Tokens marked as wrong, and whether the whole text could be used."""
-    asked = () if text == _NONE else _read_marks(text)
-    inside = {token for token in asked or () if token < num_tokens}
-    return tuple(sorted(inside)), asked is not None and inside == set(asked)
+    if text == _NONE:
+        return (), True
+    asked = {int(token) for token in text.split(".")} if _TOKENS.fullmatch(text) else {-1}
+    inside = {token for token in asked if 0 <= token < num_tokens}
+    return tuple(sorted(inside)), inside == asked
 
 
 def written_wrong(tokens: Iterable[int]) -> str:
     """Tokens marked as wrong, for `read_wrong`."""
-    return text_of(tuple(sorted(tokens))) or _NONE
+    return ".".join(map(str, sorted(tokens))) or _NONE
 
 
-ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
-UPDATE, TOKEN_AGGREGATION, OVER_LAYERS, PART = "update", "token_aggregation", "layer_aggregation", "part"
-_SETTINGS: Mapping[str, Codec] = MappingProxyType(
-    {
-        SIGNAL: one_of(get_args(Signal)),
-        ALPHA: Codec(matching(r"0(\.\d{1,4})?|1(\.0{1,4})?", float), "{:.4g}".format),
-        ALIGNMENT: one_of(get_args(Alignment)),
-        LAYERS: Codec(matching(r"\d{1,4}(\.\d{1,4}){0,255}", _numbers, *get_args(LayerRule))),
-        HEADS: Codec(matching(r"\d{1,4}-\d{1,4}(\.\d{1,4}-\d{1,4}){0,255}", _pairs, *get_args(HeadRule)), _write_heads),
-        UPDATE: one_of(get_args(Update)),
-        TOKEN_AGGREGATION: one_of(get_args(TokenAggregation)),
-        OVER_LAYERS: one_of(get_args(LayerAggregation)),
-        PART: one_of(get_args(Part)),
-    }
-)
-SETTINGS = tuple(_SETTINGS)
+def number(text: str) -> int | None:
+    """A number that stands in a URL, from 0 up; None where it is no such number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-class Captured(Protocol):
-    """What settings have to suit: a trace, or all answers of a run."""
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """Absolute indices of the layers whose attention is there."""
-
-    @property
-    def num_layers(self) -> int:
-        """All layers of the model."""
-
-    @property
-    def num_heads(self) -> int:
-        """Heads of a layer."""
+def _asked(trace: Trace, **how: Any) -> Asked:  # noqa: ANN401 - fields of Asked
+    context, options = trace.messages[:-1], dict(trace.template_options)
+    return Asked(prompt=trace.prompt, model=trace.model, context=context, template_options=options, **how)
 
 
-def settings_in(query: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """The parameters of settings, as they stand in a URL behind a prefix."""
-    return {name: query[prefix + name] for name in _SETTINGS if prefix + name in query}
-
-
-def read_settings(query: Mapping[str, str]) -> Read[Settings]:
-    """Settings from URL parameters; those that are missing follow the paper."""
-    return read(query, Settings(), _SETTINGS)
-
-
-def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
-    """URL parameters for settings; None for what is the paper's for this kind of model anyway."""
-    paper = resolve(Settings(signal=settings.signal), kind)
-    usual = replace(paper, signal=resolve(Settings(), kind).signal)
-    return written(resolve(settings, kind), usual, _SETTINGS)
-
-
-def fitted(settings: Settings, captured: Captured) -> Read[Settings]:
-    """The settings as far as what was captured can follow: layers and heads that it lacks give way to the paper's."""
-    wrong = []
-    if isinstance(settings.layers, tuple):
-        inside = tuple(layer for layer in settings.layers if layer in captured.layers)
-        if inside != settings.layers:
-            wrong.append(LAYERS)
-            settings = replace(settings, layers=inside or "middle")
-    if isinstance(settings.heads, tuple) and not _has_heads(dict(settings.heads), settings, captured):
-        wrong.append(HEADS)
-        settings = replace(settings, heads="max")
-    return Read(settings, tuple(wrong))
-
-
-def _has_heads(named: Mapping[int, int], settings: Settings, captured: Captured) -> bool:
-    try:
-        layers = window(settings, captured=captured.layers, num_layers=captured.num_layers)
-    except InvalidInput:  # no layer with attention in the middle, say
-        return False
-    return set(layers) <= set(named) and max(named.values()) < captured.num_heads
+def _written(asked: Asked) -> dict[str, str]:
+    limit = None if asked.max_new_tokens == USUAL_TOKENS else str(asked.max_new_tokens)
+    model = None if asked.model == "atlas" else asked.model
+    context = [(message.role, message.content) for message in asked.context]
+    parts = {PROMPT: asked.prompt, ANSWER: asked.answer, MODEL: model, KIND: asked.kind, LIMIT: limit}
+    parts[CONTEXT] = json.dumps(context, ensure_ascii=False) if context else None
+    parts[OPTIONS] = json.dumps(dict(asked.template_options)) if asked.template_options else None
+    parts[END] = None if asked.end is None else str(int(asked.end))
+    if asked.sampling is not None:
+        decimals = {TEMPERATURE: f"{asked.sampling.temperature:g}", TOP_P: f"{asked.sampling.top_p:g}"}
+        parts |= decimals | {SEED: str(asked.sampling.seed)}
+    return {name: value for name, value in parts.items() if value is not None}
 
 
 _Given = ParamSpec("_Given")
@@ -409,6 +265,11 @@ def by_the_user(change: Callable[_Given, None]) -> Callable[_Given, None]:
     return called
 
 
+def put_in_url(name: str, value: str | None) -> None:
+    """Write a parameter into the URL, or, where the value is None, take it out."""
+    update_url({name: value})
+
+
 def update_url(values: Mapping[str, str | None]) -> None:
     """Write parameters into the URL, and take out those whose value is None, in one step: so Back is one step too."""
     now = st.query_params.to_dict()
@@ -417,21 +278,121 @@ def update_url(values: Mapping[str, str | None]) -> None:
         st.query_params.from_dict(changed)
 
 
-def drop(*names: str) -> None:
-    """Take parameters out of the URL."""
-    update_url(dict.fromkeys(names))
+ALPHA, SIGNAL, ALIGNMENT, LAYERS, HEADS = "alpha", "signal", "alignment", "layers", "heads"
+UPDATE, TOKEN_AGGREGATION, OVER_LAYERS, PART = "update", "token_aggregation", "layer_aggregation", "part"
+SETTINGS = (SIGNAL, ALPHA, ALIGNMENT, LAYERS, HEADS, UPDATE, TOKEN_AGGREGATION, OVER_LAYERS, PART)
+
+_ALPHA = re.compile(r"0(\.\d{1,4})?|1(\.0{1,4})?", re.ASCII)
+_LAYERS = re.compile(r"\d{1,4}([.]\d{1,4}){0,255}", re.ASCII)
+_HEADS = re.compile(r"\d{1,4}-\d{1,4}([.]\d{1,4}-\d{1,4}){0,255}", re.ASCII)
 
 
-def bring_back(page: str) -> None:
-    """A switch of pages empties the URL: bring back what it said when this page was left."""
-    if not st.query_params and (last := st.session_state.get(_last(page))):
-        st.query_params.from_dict(last)
+class ReadSettings(NamedTuple):
+    """The settings that a link asks for, and what in it cannot be used: there the paper's stand in."""
+
+    settings: Settings
+    wrong: tuple[str, ...]
 
 
-def remember(page: str) -> None:
-    """Keep the URL for `bring_back`."""
-    st.session_state[_last(page)] = st.query_params.to_dict()
+class Captured(Protocol):
+    """What settings have to suit: a trace, or all answers of a run."""
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Absolute indices of the layers whose attention is there."""
+
+    @property
+    def num_layers(self) -> int:
+        """All layers of the model."""
+
+    @property
+    def num_heads(self) -> int:
+        """Heads of a layer."""
 
 
-def _last(page: str) -> str:
-    return f"_{page}_query"
+def read_settings(query: Mapping[str, str]) -> ReadSettings:
+    """Settings from URL parameters; those that are missing follow the paper."""
+    settings, wrong = Settings(), []
+    for name, parse in _PARSERS.items():
+        if name in query:
+            try:
+                settings = replace(settings, **{name: parse(query[name])})
+            except (InvalidInput, ValueError):
+                wrong.append(name)
+    return ReadSettings(settings, tuple(wrong))
+
+
+def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
+    """URL parameters for settings; None for what is the paper's for this kind of model anyway."""
+    paper = resolve(Settings(signal=settings.signal), kind)
+    own = resolve(settings, kind)
+    written = {name: _text(getattr(own, name)) for name in _PARSERS if getattr(own, name) != getattr(paper, name)}
+    if own.signal != resolve(Settings(), kind).signal:
+        written[SIGNAL] = str(own.signal)
+    return {name: written.get(name) for name in _PARSERS}
+
+
+def fitted(settings: Settings, captured: Captured) -> ReadSettings:
+    """The settings as far as what was captured can follow: layers and heads that it lacks give way to the paper's."""
+    wrong = []
+    if isinstance(settings.layers, tuple):
+        inside = tuple(layer for layer in settings.layers if layer in captured.layers)
+        if inside != settings.layers:
+            wrong.append(LAYERS)
+            settings = replace(settings, layers=inside or "middle")
+    if isinstance(settings.heads, tuple) and not _has_heads(dict(settings.heads), settings, captured):
+        wrong.append(HEADS)
+        settings = replace(settings, heads="max")
+    return ReadSettings(settings, tuple(wrong))
+
+
+def _has_heads(named: Mapping[int, int], settings: Settings, captured: Captured) -> bool:
+    try:
+        layers = window(settings, captured=captured.layers, num_layers=captured.num_layers)
+    except InvalidInput:  # no layer with attention in the middle, say
+        return False
+    return set(layers) <= set(named) and max(named.values()) < captured.num_heads
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - any field of Settings
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, tuple):
+        return ".".join("-".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
+    return str(value)
+
+
+def _alpha(text: str) -> float:
+    return float(_matched(_ALPHA, text))
+
+
+def _layers(text: str) -> str | tuple[int, ...]:
+    return text if text in get_args(LayerRule) else tuple(map(int, _matched(_LAYERS, text).split(".")))
+
+
+def _heads(text: str) -> str | tuple[tuple[int, ...], ...]:
+    if text in {"max", "mean", "top5"}:
+        return text
+    return tuple(tuple(map(int, pair.split("-"))) for pair in _matched(_HEADS, text).split("."))
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> str:
+    if not pattern.fullmatch(text):
+        message = f"{text!r} is not of the form {pattern.pattern}"
+        raise ValueError(message)
+    return text
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
+    {
+        SIGNAL: str,
+        ALPHA: _alpha,
+        ALIGNMENT: str,
+        LAYERS: _layers,
+        HEADS: _heads,
+        UPDATE: str,
+        TOKEN_AGGREGATION: str,
+        OVER_LAYERS: str,
+        PART: str,
+    }
+)

@@ -1,4 +1,4 @@
-"""The verdict on one answer of a run, with its reference, and buttons to correct it; the run stores corrections."""
+"""The verdict on one answer of a run, beside its reference, and buttons that correct it; the run keeps corrections."""
 
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ _HELP = "A corrected answer has quality 1 (correct) or 0 (incorrect) in every fi
 
 
 def verdict(name: str, example: str) -> None:
-    """Show the verdict on the answer to example `example` of the run `name`, with buttons to correct it."""
+    """Say how the answer of the run `name` to the example of this number is judged, and offer to correct that."""
     number, folder = url_state.number(example), runs.folder(name)
     if number is None or folder is None:
         return
@@ -32,7 +32,7 @@ def verdict(name: str, example: str) -> None:
 
 
 def verdict_buttons(run: "Run", name: str, number: int | None) -> None:
-    """Show buttons to correct the verdict on one answer, disabled while none is chosen, or why the run is read-only."""
+    """Buttons to correct the verdict on one answer, off while none is chosen; why not, where the run is fixed."""
     from analysis.runs.verdicts import why_fixed
 
     if fixed := why_fixed(run):
@@ -50,7 +50,7 @@ def verdict_buttons(run: "Run", name: str, number: int | None) -> None:
 
 
 def about_verdict(run: "Run", number: int) -> str:
-    """Return the references of an answer, the verdict on it, and where the verdict comes from."""
+    """The references of an answer, the verdict on it, and whose that is."""
     from analysis.quality.measures import measure
 
     row = run.answers.iloc[_row(run, number)]
@@ -60,7 +60,7 @@ def about_verdict(run: "Run", number: int) -> str:
     measured = f"{judged.name}: {written(float(row['measured_quality']), places=2)}"
     if row["corrected"]:
         said = "correct, quality 1" if row["quality"] else "incorrect, quality 0"
-        return f"{reference}. Marked by hand as {said}, which replaces the measured quality ({measured})."
+        return f"{reference}. Marked by hand as {said}, which replaces what was measured ({measured})."
     quality, limits = float(row["quality"]), judged.thresholds
     if np.isnan(quality):
         return f"{reference}. Not judged: {running(row['quality_reason'])}."
@@ -75,18 +75,18 @@ def _button(label: str, key: str, name: str, number: int | None, *, correct: boo
 
 
 def _correct(*, name: str, number: int, correct: bool | None) -> None:
-    """Correct a verdict; only runs of this session have a name here."""
+    """Correct a verdict, in a run of this session alone: others have no name here."""
     from analysis.runs.verdicts import correct_verdict
 
     try:
         if (folder := runs.folder(name)) is None:
-            message = f"Run {name} not found. Choose another one."
+            message = f"The run {name} is no longer there. Choose another one."
             raise RunError(message)
         correct_verdict(cache.run(folder), number, correct=correct)
     except RauqError as error:
         st.session_state[_PROBLEM] = error
     else:
-        said = "undone" if correct is None else f"saved: the answer counts as {'correct' if correct else 'incorrect'}"
+        said = "undone" if correct is None else f"kept: the answer counts as {'correct' if correct else 'incorrect'}"
         state.notify(f"Correction {said}.")
 
 

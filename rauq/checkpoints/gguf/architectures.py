@@ -1,4 +1,4 @@
-"""The architectures that can be read from GGUF files: each with its supported entries and its tensors.
+"""The architectures that can be read from GGUF files: each with the entries that are honoured and the tensors it has.
 
 An architecture, an entry or a tensor that is not in these tables is refused by name, since ignoring it would
 silently give another model. Sources: llama.cpp's converter and `llama-arch.cpp`, and transformers' own table.

@@ -1,4 +1,4 @@
-"""The config of transformers for the model in a GGUF file: every entry is supported, or the file is refused."""
+"""The config of transformers for the model in a GGUF file: every entry is honoured, or the file is refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _RELATIVE = 1e-5  # between a constant of the file, in float32, and what the arc
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """The model's sizes according to the header; sizes of parts that it does not have are 0."""
+    """What the header says of the model's sizes; sizes of parts that it does not have are 0."""
 
     context_length: int
     layers: int
@@ -168,7 +168,7 @@ def _sizes(header: GgufHeader, architecture: Architecture) -> Hyperparameters:
 
 
 def _check_constants(header: GgufHeader, architecture: Architecture, sizes: Hyperparameters) -> None:
-    """Entries that are supported at only one value: the one that transformers computes with."""
+    """Entries that can be honoured at one value alone: the one that transformers computes with."""
     for name, expected in (
         ("attention.value_length", sizes.head),
         ("rope.dimension_count", sizes.head),

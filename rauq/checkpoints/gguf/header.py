@@ -1,7 +1,7 @@
 """The header of a GGUF file: what it says of its model, and where its tensors lie; no weight is read.
 
 A file can come from anyone. Every count, length and offset is checked against the file before it is used, so that a
-damaged or hostile file ends in one of our errors and takes no more memory than its own header.
+damaged or hostile file ends in an error of ours and takes no more memory than its own header.
 
 Source: the GGUF specification, versions 2 and 3 (ggml, docs/gguf.md).
 """
@@ -127,7 +127,7 @@ def read_header(path: str | Path) -> GgufHeader:
     place = Path(path)
     try:
         mode = place.stat()
-        if not stat.S_ISREG(mode.st_mode):  # reading from a pipe could block forever
+        if not stat.S_ISREG(mode.st_mode):  # reading a pipe would wait for ever
             message = f"{place} is not a file. Give the path of a .gguf file."
             raise ModelNotFound(message)
         return header_from(partial(_bytes_of, place), path=place, size=mode.st_size)
@@ -182,7 +182,7 @@ def _parse(cursor: Cursor, read: Read) -> GgufHeader:
     for _ in range(num_entries):
         key = cursor.text("the name of a metadata entry")
         if key in metadata:
-            raise damaged(cursor.path, f"the metadata entry {said(key)} occurs twice")
+            raise damaged(cursor.path, f"the metadata entry {said(key)} is there twice")
         metadata[key] = cursor.value(said(key))
     _refuse_parts(cursor.path, metadata)
     table = [_entry(cursor) for _ in range(num_tensors)]

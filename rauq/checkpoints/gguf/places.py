@@ -120,7 +120,7 @@ def _from_hub(source: str, revision: str | None) -> Path | HubFile:
     model = f"{organisation}/{name}"
     try:
         metadata = ask_hub(model, file, revision)
-    except Exception as error:  # the network, the hub and the name can each be the cause
+    except Exception as error:  # the network, the hub and the name can each be at fault
         cached = (
             None if isinstance(error, HFValidationError) else try_to_load_from_cache(model, file, revision=revision)
         )

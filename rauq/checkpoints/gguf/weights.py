@@ -153,7 +153,7 @@ def _refuse(header: GgufHeader, missing: list[str], unknown: list[str]) -> None:
         names = ", ".join(said(name) for name in unknown[:_MOST_NAMED])
         message = (
             f"{header.path} holds {len(unknown)} tensors that would be left out, such as {names}: this kind of model "
-            "cannot be read exactly from GGUF. Get it as safetensors."
+            "cannot be read faithfully from GGUF. Get it as safetensors."
         )
         raise UnsupportedModel(message)
 

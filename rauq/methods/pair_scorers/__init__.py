@@ -1,1 +1,1 @@
-"""What some methods need besides the language model: entailment, similarity, keywords, word frequencies, facts."""
+"""What some methods ask besides the model: entailment, similarity, word classes, word frequencies, facts."""

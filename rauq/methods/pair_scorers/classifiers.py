@@ -107,12 +107,12 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
 
 
 def logits(classifier: Classifier, firsts: Texts, seconds: Texts) -> np.ndarray:
-    """The model's outputs for each pair of texts: (n, outputs) float64; what is too long is cut at its end.
+    """What the model puts out for each pair of texts: (n, outputs) float64; what is too long is cut at its end.
 
     Equal pairs are read once, so that they get equal numbers.
 
     Raises:
-        NonFiniteLogits: an output is nan or infinite.
+        NonFiniteLogits: it put out nan or infinity.
         OutOfMemory: a batch does not fit.
     """
     pairs = list(zip(firsts, seconds, strict=True))
@@ -122,14 +122,14 @@ def logits(classifier: Classifier, firsts: Texts, seconds: Texts) -> np.ndarray:
         with memory_errors("comparing texts", takes_less="Try a smaller model."), torch.inference_mode():
             found[places] = classifier.model(**inputs).logits.double().cpu().numpy()
     if not np.isfinite(found).all():
-        message = f"{classifier.name} produced NaN or infinite outputs, so it cannot be used. Get the model again."
+        message = f"{classifier.name} put out numbers that are not finite, so it judges nothing. Get the model again."
         raise NonFiniteLogits(message)
     place = {pair: row for row, pair in enumerate(different)}
     return found[[place[pair] for pair in pairs]]
 
 
 def _batches(classifier: Classifier, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[list[int], Any]]:
-    """Pairs of similar length: their places, and the model's inputs."""
+    """Pairs of similar length: their places, and what the model is fed."""
     if not pairs:
         return
     # As lists: a second text that is empty would else be taken for none.
@@ -170,13 +170,13 @@ _LABELS = ("contradiction", "neutral", "entailment")
 
 
 def load_nli(name: str = NLI, *, device: str = "auto", revision: str | None = None) -> Entailment:
-    """Load an entailment model from a folder or the hub; the paper's is the default.
+    """The judge of entailment that a folder or a model of the hub is; the paper's is the default.
 
     It gives probabilities (n, 3) of contradiction, neutral and entailment, in this order whatever the model's own is.
 
     Raises:
         ModelNotFound: nothing usable is there, or the network is missing.
-        UnsupportedModel: not a model for natural-language inference with these three labels, or an incomplete one.
+        UnsupportedModel: no model for natural-language inference with these three labels, or an incomplete one.
         OutOfMemory: it does not fit.
         InvalidInput: unknown device.
     """
@@ -206,7 +206,7 @@ SIMILARITY = "cross-encoder/stsb-roberta-large"
 
 
 def load_similarity(name: str = SIMILARITY, *, device: str = "auto", revision: str | None = None) -> Similarity:
-    """Load a similarity model from a folder or the hub; the paper's is the default.
+    """The judge of similarity that a folder or a model of the hub is; the paper's is the default.
 
     It gives the sigmoid (n,) of the model's one output, 0 to 1, as the library of cross-encoders does. The order of
     the two texts counts.
@@ -231,14 +231,14 @@ def _check(classifier: Classifier) -> None:
         raise UnsupportedModel(message)
     if (follows := _activation(classifier)) not in ("", "Sigmoid"):
         message = (
-            f"The output of {classifier.name} goes through {follows}, so it is not a similarity from 0 to 1. "
+            f"The output of {classifier.name} goes through {follows}, so it is no similarity from 0 to 1. "
             f"Choose a model with a sigmoid, for example {SIMILARITY}."
         )
         raise UnsupportedModel(message)
 
 
 def _activation(classifier: Classifier) -> str:
-    """The activation of the output in its config; empty if it names none, which means a sigmoid."""
+    """What its config says follows the output; empty where it says nothing, which means a sigmoid."""
     config = classifier.model.config
     newer = (getattr(config, "sentence_transformers", None) or {}).get("activation_fn")
     older = getattr(config, "sbert_ce_default_activation_function", None)

@@ -1,4 +1,4 @@
-"""Inverse document frequencies: how informative each token of a vocabulary is, counted over documents."""
+"""Inverse document frequencies: how much each token of a vocabulary tells, counted over documents."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -62,7 +62,7 @@ def load_idf(name: str | os.PathLike[str] = _EMBEDDED) -> np.ndarray:
     try:
         idf = load(_content(path))[_NAME]
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        message = f"{path} is not a file of document frequencies ({error}). {_AGAIN}"
+        message = f"{path} is no file of document frequencies ({error}). {_AGAIN}"
         raise InvalidInput(message) from error
     if idf.ndim != 1 or not len(idf) or idf.dtype != np.float64 or not np.isfinite(idf).all():
         message = f"{path} does not hold one finite frequency (float64) a token: {idf.dtype} {idf.shape}. {_AGAIN}"

@@ -1,4 +1,4 @@
-"""The judges that methods use, as plain functions; any function of these types can be used."""
+"""The judges that methods ask, as plain functions: any that keep to these shapes will do."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Judges:
-    """The available judges; None for one that is missing. `idf` (V,) weighs the tokens of the model's vocabulary."""
+    """What is at hand; None where a judge is not. `idf` (V,) weighs the tokens of the model's vocabulary."""
 
     nli: Entailment | None = None
     similarity: Similarity | None = None
@@ -48,7 +48,7 @@ class Judges:
 
 
 def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:
-    """The judge's output, in one call, for all K x K ordered pairs, of each text with itself too: (K, K, ...)."""
+    """What the judge, called once, says of all K x K ordered pairs, of each text with itself too: (K, K, ...)."""
     count = len(texts)
     judged = judge([text for text in texts for _ in texts], list(texts) * count)
     return judged.reshape(count, count, *judged.shape[1:])
@@ -56,12 +56,12 @@ def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:
 
 @dataclass(eq=False)
 class AskedOnce:
-    """A judge that scores each pair of texts once, however many methods use it.
+    """A judge that is asked about each pair of texts once, however many methods look at it.
 
-    `spared`: the seconds saved by not scoring pairs again.
+    `spared` are the seconds that pairs took which were asked again.
 
     Raises, when asked:
-        NonFiniteLogits: an output is nan or infinite, for which there would still be a most probable label.
+        NonFiniteLogits: what it says is nan or infinite, from which a label would be picked all the same.
     """
 
     judge: PairJudge
@@ -69,7 +69,7 @@ class AskedOnce:
     known: dict[tuple[str, str], tuple[np.ndarray, float]] = field(default_factory=dict)
 
     def __call__(self, firsts: Texts, seconds: Texts) -> np.ndarray:
-        """The judge's output for each pair: (n, ...)."""
+        """What the judge says of each pair: (n, ...)."""
         pairs = list(zip(firsts, seconds, strict=True))
         new = list(dict.fromkeys(pair for pair in pairs if pair not in self.known))
         self.spared += sum(self.known[pair][1] for pair in set(pairs) - set(new))
@@ -81,7 +81,7 @@ class AskedOnce:
         begun = time.perf_counter()
         judged = self.judge([first for first, _ in pairs], [second for _, second in pairs])
         if not np.isfinite(judged).all():
-            message = "A judge returned numbers that are not finite. Choose another judge."
+            message = "A judge gave numbers that are not finite. Choose another judge."
             raise NonFiniteLogits(message)
         each = (time.perf_counter() - begun) / len(pairs)
         self.known |= {pair: (row, each) for pair, row in zip(pairs, judged, strict=True)}

@@ -25,7 +25,7 @@ _UNUSED = ("parser", "lemmatizer")
 
 
 def load_tagger(name: str = TAGGER) -> Keywords:
-    """Keywords of an answer by a spaCy model, installed or in a folder.
+    """The judge of keywords that an installed spaCy model or the folder of one is.
 
     A word is a keyword if it belongs to an entity of OntoNotes, or is a noun, a number or a proper name; it is given
     by its characters, from the first to before the last, and `rauq.trace.parts` finds its tokens. The reference
@@ -34,12 +34,12 @@ def load_tagger(name: str = TAGGER) -> Keywords:
     Raises:
         MissingPackage: spaCy is not installed.
         ModelNotFound: no such model is installed, and no folder of that name can be read.
-        UnsupportedModel: it assigns no tags.
+        UnsupportedModel: it tags nothing.
     """
     language = _language(name)
     if not language.pipe_names:
         message = (
-            f"The spaCy model {name} assigns no tags. Choose one with parts of speech and entities, such as {TAGGER}."
+            f"The spaCy model {name} tags nothing. Choose one with parts of speech and entities, such as {TAGGER}."
         )
         raise UnsupportedModel(message)
     return partial(_keywords, language)
@@ -58,7 +58,7 @@ def _language(name: str) -> "Language":
         raise ModelNotFound(message)
     try:
         return spacy.load(folder if folder.is_dir() else name, exclude=_UNUSED)
-    except Exception as error:  # foreign files can raise any exception
+    except Exception as error:  # other people's files fail in any way
         reason = str(error).strip().partition("\n")[0]
         message = f"The spaCy model {name} cannot be read ({reason}). Save it again with to_disk, or install it again."
         raise ModelNotFound(message) from error

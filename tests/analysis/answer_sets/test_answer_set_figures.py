@@ -75,7 +75,7 @@ def test_best_and_worst_rows_can_be_clicked_and_lead_to_their_answers():
         assert text.endswith(f"answer {row}")
         assert 0 <= x < HEADS
     assert (squares.marker.opacity, squares.selected.marker.opacity) == (0, 0.9)
-    rings = named(figure, "selected head")[0]
+    rings = named(figure, "picked head")[0]
     assert list(rings.x) == shown.picks.tolist()
     frame = figure.layout.shapes[0]
     assert (frame.x0, frame.x1) == (HEAD - 0.5, HEAD + 0.5)
@@ -110,7 +110,7 @@ def test_lines_hold_the_differences_and_their_intervals():
     means, quality = made_up()
     gaps = gaps_of(means, quality)
     figure = gap_lines(gaps, COLUMNS, name="layer")
-    for name, own in (("selected head", gaps.picked), ("mean over heads", gaps.mean)):
+    for name, own in (("picked head", gaps.picked), ("mean over heads", gaps.mean)):
         for line, difference in zip(named(figure, name), (own.absolute, own.percent), strict=True):
             assert np.round(line.x).tolist() == list(COLUMNS)
             np.testing.assert_allclose(line.y, difference.value)

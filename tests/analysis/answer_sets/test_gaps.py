@@ -75,7 +75,7 @@ def test_an_answer_counts_only_where_it_has_tokens():
     assert found.incorrect.count.tolist() == [3, 1]
     assert found.absolute.value[1] == pytest.approx(0.1)
     assert np.isnan([found.absolute.low[1], found.absolute.high[1]]).all()
-    assert found.reasons == ("", "one answer alone has no interval")
+    assert found.reasons == ("", "a side of one answer has no interval")
 
 
 def test_the_interval_of_a_column_is_that_of_the_answers_which_count_in_it():
@@ -94,9 +94,9 @@ def test_the_interval_of_a_column_is_that_of_the_answers_which_count_in_it():
 @pytest.mark.parametrize(
     ("quality", "reason"),
     [
-        ((1, 1, 1), "no incorrect answer has attention here"),
-        ((0, 0, 0), "no correct answer has attention here"),
-        ((np.nan, 0.5, np.nan), "no correct and no incorrect answer has attention here"),
+        ((1, 1, 1), "no incorrect answer with attention here"),
+        ((0, 0, 0), "no correct answer with attention here"),
+        ((np.nan, 0.5, np.nan), "no correct and no incorrect answer with attention here"),
     ],
 )
 def test_without_both_sides_nothing_is_defined_and_the_reason_says_why(quality, reason):

@@ -17,4 +17,4 @@ def test_of_many_the_largest_are_shown():
     groups = [f"g{number:02}" for number in range(50) for _ in range(1 + (number >= 30))]
     assert shown_groups(groups) == [f"g{number}" for number in range(30, 50)]
     assert len(shown_groups(groups)) == MOST_GROUPS
-    assert groups_note(groups) == "Only the 20 largest of 50 groups are shown."
+    assert groups_note(groups) == "Of 50 groups the 20 largest are shown."

@@ -1,4 +1,4 @@
-"""Shares of selected heads, counted by hand."""
+"""Shares of picked heads, counted by hand."""
 
 import numpy as np
 

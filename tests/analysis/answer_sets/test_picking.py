@@ -1,4 +1,4 @@
-"""The selected head is the one that the score picks."""
+"""The picked head is the one that the score picks."""
 
 import numpy as np
 

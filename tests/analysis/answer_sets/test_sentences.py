@@ -1,4 +1,4 @@
-"""Result sentences of the views: their numbers, and a difference only where its interval excludes 0."""
+"""What a view says of a run: numbers that are there, and a difference only where its interval leaves out none."""
 
 from dataclasses import replace
 
@@ -34,40 +34,41 @@ def means(*gaps, spread=0.02):
 def test_a_clear_gap_is_said_with_its_numbers():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
     said = sentences.about_gap(found, 0, 5)
-    assert said.startswith(
-        "Layer 5, selected head: mean attention 0.700 in correct answers, 0.400 in incorrect; difference +0.300 [+0."
-    )
+    assert said.startswith("Layer 5: the picked head gives correct answers 0.700, incorrect 0.400: +0.300 [+0.")
     assert said.endswith("n = 30 / 30")
-    assert "not significant" not in said
+    assert "noise" not in said
     effect = sentences.paper_effect(found, 0)
-    assert effect.startswith("The paper's effect shows in this layer, larger than in the mean over heads.")
-    assert "significantly more attention in 1 of 3 layers, less in 1" in effect
+    assert effect.startswith("The paper's effect shows in this layer, more than in the mean over heads.")
+    assert "look back more in 1 of 3 layers, and the opposite in 1" in effect
 
 
-def test_a_difference_within_noise_is_not_significant_and_an_opposite_one_is_named():
+def test_noise_is_called_noise_and_the_opposite_the_opposite():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
-    assert "not significant" in sentences.about_gap(found, 1, 6)
+    assert "no difference beyond noise" in sentences.about_gap(found, 1, 6)
     assert "does not show in this layer" in sentences.paper_effect(found, 1)
-    assert "opposite of the paper's effect" in sentences.paper_effect(found, 2)
+    assert "other way round" in sentences.paper_effect(found, 2)
     assert "−0.300" in sentences.about_gap(found, 2, 7)
 
 
 def test_where_a_side_is_missing_nothing_is_claimed():
     nobody = Sides(CORRECT, np.zeros(NUM, dtype=bool))
     found = head_gaps(means(0.3, 0, 0), PICKS, nobody)
-    assert sentences.about_gap(found, 0, 5) == "Layer 5: nothing to compare: no incorrect answer has attention here"
-    assert "cannot be tested" in sentences.paper_effect(found, 0)
+    assert (
+        sentences.about_gap(found, 0, 5)
+        == "Layer 5: nothing to compare, for there is no incorrect answer with attention here"
+    )
+    assert "cannot be said" in sentences.paper_effect(found, 0)
     assert "nothing to compare" in sentences.about_further_back(found, (1, 2, 3), 5)
-    assert "Nothing to compare" in sentences.about_separation(separation(means(0.3, 0, 0), nobody), (4, 5, 6))
+    assert "Nothing to separate" in sentences.about_separation(separation(means(0.3, 0, 0), nobody), (4, 5, 6))
 
 
-def test_significant_distances_are_named():
+def test_offsets_beyond_noise_are_named():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
     said = sentences.about_further_back(found, (1, 2, 3), 5)
-    assert said.startswith("Layer 5, distance 1: +0.300 [")
-    assert said.endswith("significant at 1 and 3")
+    assert said.startswith("Layer 5, one token back: +0.300 [")
+    assert said.endswith("beyond noise at 1 and 3")
     flat = head_gaps(means(0, 0, 0), PICKS, SIDES)
-    assert sentences.about_further_back(flat, (1, 2, 3), 5).endswith("significant at none")
+    assert sentences.about_further_back(flat, (1, 2, 3), 5).endswith("beyond noise at none")
 
 
 def test_best_and_worst_are_compared_in_the_framed_head():
@@ -76,7 +77,7 @@ def test_best_and_worst_are_compared_in_the_framed_head():
     said = sentences.about_best_and_worst(shown, 3)
     best, worst = attention[:10, 0].mean(), attention[-10:, 0].mean()
     assert said.startswith(
-        f"Layer 3, head 0: mean attention {best:.3f} in the 10 best answers, {worst:.3f} in the 10 worst"
+        f"Head 0 of layer 3 looks back {best:.3f} in the 10 best answers, {worst:.3f} in the 10 worst"
     )
     assert sentences.about_best_and_worst(best_and_worst(attention, np.ones(NUM), PICKS[:, 0]), 3).startswith(
         "There is"
@@ -84,29 +85,26 @@ def test_best_and_worst_are_compared_in_the_framed_head():
 
 
 @pytest.mark.parametrize(
-    ("sign", "verdict"), [(1, "Quality rises"), (-1, "Quality falls"), (0, "No significant correlation")]
+    ("sign", "verdict"), [(1, "Quality rises"), (-1, "Quality falls"), (0, "Quality does not go with")]
 )
 def test_correlation_is_claimed_by_its_interval(sign, verdict):
     values = np.random.default_rng(1).normal(size=NUM)
     quality = sign * values + 0.01 * np.random.default_rng(2).normal(size=NUM)
     said = sentences.about_bins(estimate(spearman, values, quality), 4)
-    assert said.startswith(f"Layer 4. {verdict}")
+    assert said.startswith(f"Layer 4: {verdict}")
     assert said.endswith("n = 60")
 
 
 def test_an_undefined_correlation_has_its_reason():
     said = sentences.about_bins(estimate(spearman, np.arange(9.0), np.ones(9)), 4)
-    assert "undefined: all 9 answers have the same quality" in said
+    assert "undefined, for all 9 answers have the same quality" in said
 
 
-def test_selected_heads_are_counted():
+def test_picked_heads_are_counted():
     picks = np.array([[1]] * 6 + [[0]] * 3 + [[-1]])
     found = picked_heads(picks, (7,), 2)
-    assert sentences.about_picked(found, 7) == "Layer 7: head 1 is selected in 67 % of 9 answers, head 0 in 33 %"
-    assert (
-        sentences.about_picked(picked_heads(np.array([[-1]]), (7,), 2), 7)
-        == "Layer 7: no head is selected in any answer"
-    )
+    assert sentences.about_picked(found, 7) == "Layer 7: 67 % of 9 answers pick head 1, 33 % head 0"
+    assert sentences.about_picked(picked_heads(np.array([[-1]]), (7,), 2), 7) == "Layer 7: no answer picks a head"
 
 
 def test_what_does_not_occur_is_not_counted():
@@ -127,18 +125,18 @@ def test_thresholds_are_named_where_they_leave_a_side_empty():
         assert "Other thresholds" not in about_counts(replace(one_sided, **other), Thresholds())
 
 
-def test_the_best_of_many_heads_is_compared_with_chance():
+def test_the_best_of_many_heads_is_held_against_chance():
     clear = separation(means(0.3, 0, 0), SIDES)
-    assert "Best head: layer 4 head 0, ROC-AUC 1.00, beyond the range of the best of 6" in sentences.about_separation(
+    assert "Head 0 of layer 4 separates best, ROC-AUC 1.00: beyond what the best of 6" in sentences.about_separation(
         clear, (4, 5, 6)
     )
-    assert ", within the range" in sentences.about_separation(separation(means(0, 0, 0), SIDES), (4, 5, 6))
+    assert ": not beyond what" in sentences.about_separation(separation(means(0, 0, 0), SIDES), (4, 5, 6))
 
 
-def test_the_share_of_correct_answers_is_read_from_the_calibration():
+def test_what_a_score_means_is_read_off_the_curve():
     uncertainty = np.arange(NUM, dtype=float)
     said = sentences.about_meaning(calibrate(uncertainty, CORRECT.astype(float)), uncertainty)
-    assert said.startswith("Correct: 100 % [100, 100] at the 10th percentile of uncertainty")
-    assert said.endswith("0 % [0, 0] at the 90th")
+    assert said.startswith("Correct: 100 % [100, 100] at the score of the surest tenth")
+    assert said.endswith("0 % [0, 0] at the least sure tenth")
     few = calibrate(uncertainty[:5], CORRECT[:5].astype(float))
-    assert "undefined: only 5 answers" in sentences.about_meaning(few, uncertainty[:5])
+    assert "cannot be said: only 5 answers" in sentences.about_meaning(few, uncertainty[:5])

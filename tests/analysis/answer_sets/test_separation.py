@@ -69,4 +69,4 @@ def test_one_side_alone_cannot_be_separated(quality, missing):
     assert np.isnan(result.auc).all()
     assert np.isnan([result.strength, result.chance]).all()
     assert (result.best, result.beyond_chance) == (None, False)
-    assert result.reason == f"no {missing} answer has attention"
+    assert result.reason == f"no {missing} answer with attention"

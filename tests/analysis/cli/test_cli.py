@@ -81,7 +81,7 @@ def no_model(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "Give a data set with --data"),
+        ([], "Name the data set with --data"),
         (["--resume", "--model", "atlas"], "leave out --model"),
         (["--resume", "--revision", "v1"], "leave out --revision"),
         (["--data", "atlas", "--limit", "2", "--revision", "v1"], "Got the revision 'v1' of atlas"),

@@ -52,7 +52,7 @@ UNFIT = {
     "empty.txt": (b"\n\n", "There are no documents"),
     "latin.txt": (b"Fl\xfcsse", "cannot be read .* text file in UTF-8"),
     "table.csv": (b"words\nyes\n", "has no column 'text'. It has 'words'; name one with --column"),
-    "page.html": (b"<p>", "the name must end in one of"),
+    "page.html": (b"<p>", "the name has to end in one of"),
 }
 
 

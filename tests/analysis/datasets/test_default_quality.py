@@ -45,4 +45,4 @@ def test_a_file_of_names_is_judged_by_names_and_one_with_verdicts_by_them():
     assert examples_from(named, guess_columns(named)).quality == "contains"
     judged = read_table(b"prompt,reference,answer,correct\nCapital?,Baku,Oslo,1\n", "a.csv")
     data = examples_from(judged, guess_columns(judged))
-    assert (data.quality, data.quality_reason) == ("given", "The column 'correct' gives the quality of the answers.")
+    assert (data.quality, data.quality_reason) == ("given", "The column 'correct' says how good the answers are.")

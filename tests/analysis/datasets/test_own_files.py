@@ -115,14 +115,14 @@ def test_right_and_wrong(words):
         ({"prompt": {"role": "user"}}, "'prompt' holds an object; a text or a number is needed"),
         ({"prompt": ["a", "b"]}, "'prompt' holds a list"),
         ({"prompt": float("nan")}, "'prompt' holds nan"),
-        ({"prompt": "a\ud800b"}, "not valid Unicode: it contains a lone surrogate"),
+        ({"prompt": "a\ud800b"}, "not valid Unicode: it holds a lone surrogate"),
         ({"prompt": "a\0b"}, "zero byte"),
         ({"prompt": "x" * 100_001}, "100,001 characters; at most 100,000"),
         ({"prompt": "Q", "a": ""}, "'a' is empty"),
         ({"prompt": "Q", "a": "A", "r": [["nested"]]}, "'r' holds a list"),
         ({"prompt": "Q", "a": "A", "r": {"text": "x"}}, "'r' holds an object"),
         ({"prompt": "Q", "a": "A", "c": "maybe"}, "'c' is 'maybe'; true or false"),
-        ({"prompt": "Q", "a": "A", "id": "used"}, "the id 'used' is used by an earlier row"),
+        ({"prompt": "Q", "a": "A", "id": "used"}, "the id 'used' was used above"),
         ({"prompt": "Q", "a": "A", "id": " "}, "'id' is empty"),
     ],
 )
@@ -155,7 +155,7 @@ def test_notes_on_reading_stay_with_the_examples():
         (Columns(prompt="missing"), "no column 'missing'. It has 'prompt', 'a', 'q', 'c'"),
         (Columns(prompt="prompt", references=("r",)), "no column 'r'"),
         (Columns(prompt="prompt", answer="a", quality="q", correct="c"), "Choose one"),
-        (Columns(prompt="prompt", quality="q"), "Name that column too"),
+        (Columns(prompt="prompt", quality="q"), "Name the answer's column too"),
     ],
 )
 def test_columns_that_cannot_be_are_an_error(columns, said):
@@ -175,7 +175,7 @@ def test_two_files_of_correct_and_of_incorrect_answers():
     ]
     assert reasons(data) == [(2, "wrong.csv: 'answer' is empty.")]
     assert data.quality == "given"
-    with pytest.raises(InvalidInput, match="need a column with the answer"):
+    with pytest.raises(InvalidInput, match="need the column of the answer"):
         correct_and_incorrect(right, wrong, PROMPT)
 
 

@@ -29,7 +29,7 @@ def test_a_choice_has_its_size_keeps_the_order_and_is_part_of_a_larger_one(choos
 def test_all_are_chosen_without_a_count_and_seeds_differ(choose):
     assert choose(EXAMPLES, None, seed=0) == EXAMPLES
     assert choose(EXAMPLES, 20, seed=0) != choose(EXAMPLES, 20, seed=1)
-    with pytest.raises(InvalidInput, match="limit of 0; it must be at least 1"):
+    with pytest.raises(InvalidInput, match="limit of 0; it has to be at least 1"):
         choose(EXAMPLES, 0, seed=0)
 
 

@@ -11,11 +11,11 @@ from tests.evidence import KEPT, MISSED, make_record
 @pytest.mark.parametrize(
     ("bounds", "sentence"),
     [
-        ((), "No bound has been measured yet."),
-        ((KEPT,), "All bounds are met: 1 in 1 table."),
-        ((KEPT, KEPT), "All bounds are met: 2 in 1 table."),
-        ((KEPT, MISSED), "1 of 2 bounds is missed (Scoring), 1 met."),
-        ((MISSED, MISSED, KEPT), "2 of 3 bounds are missed (Scoring), 1 met."),
+        ((), "Nothing was measured here against a bound yet."),
+        ((KEPT,), "All bounds are kept: 1 in 1 table."),
+        ((KEPT, KEPT), "All bounds are kept: 2 in 1 table."),
+        ((KEPT, MISSED), "1 of 2 bounds is missed (Scoring), 1 kept."),
+        ((MISSED, MISSED, KEPT), "2 of 3 bounds are missed (Scoring), 1 kept."),
     ],
 )
 def test_the_headline_says_what_was_missed(bounds, sentence):
@@ -31,7 +31,7 @@ def test_a_missed_bound_comes_before_what_was_found():
 
 def test_limits_count_what_is_missed():
     assert "missed" not in sentences.limits_sentence(0)
-    assert "and 2 bounds missed" in sentences.limits_sentence(2)
+    assert "and 2 bounds missed today" in sentences.limits_sentence(2)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_limits_count_what_is_missed():
     [
         ((0, 2), (1e-7, 3e-7), "own: 2 layers; worst is layer 2, 3.0e-07 from float64 (1.0e-05 tolerated)."),
         ((5,), (2e-3,), "Not exact: the captured attention differs: 1 layer; worst is layer 5, 2.0e-03 from float64"),
-        ((0, 3), (1e-7, float("inf")), "Not exact: the captured weights of layer 3 are at the wrong positions"),
-        ((), (), "no attention layer"),
+        ((0, 3), (1e-7, float("inf")), "Not exact: the captured weights of layer 3 are at other positions"),
+        ((), (), "no layer with attention"),
     ],
 )
 def test_a_check_is_one_sentence(layers, differences, words):

@@ -94,7 +94,7 @@ def test_another_prompt_or_answer_is_said(at_hand, tmp_path):
     trace = lm.generate("Where?", max_new_tokens=3, last_row=True)
     module = loaded(written(trace, rauq.score(trace), tmp_path))
     for other, what in ((lm.generate("Who?", max_new_tokens=3), "prompt_ids"), (lm.read("Where?", "x"), "answer_ids")):
-        with pytest.raises(SystemExit, match=f"other {what} than those saved"):
+        with pytest.raises(SystemExit, match=f"other {what} than the saved ones"):
             module.regenerate(other)
 
 

@@ -40,11 +40,11 @@ def control(*differences, tokens="all", reason=""):
     ("difference", "verdict"),
     [
         (0.1, "Attention matters here: PRR is 0.500 with an answer's own attention and 0.400 with another's, "),
-        (-0.1, "Attention makes the ranking worse here: PRR is 0.500 with an answer's own attention and 0.600 with "),
-        (0.01, "No significant effect of attention here: PRR is 0.500 with an answer's own attention and 0.490 with "),
+        (-0.1, "Attention misleads here: PRR is 0.500 with an answer's own attention and 0.600 with another's, "),
+        (0.01, "No sign that attention matters here: PRR is 0.500 with an answer's own attention and 0.490 with "),
     ],
 )
-def test_the_verdict_depends_on_the_interval(difference, verdict):
+def test_the_verdict_hangs_on_the_interval(difference, verdict):
     assert control_sentence(control(difference, 0.0, 0.0, 0.0)).startswith(verdict)
 
 
@@ -52,21 +52,20 @@ def test_every_other_exchange_is_told():
     words = control_sentence(control(0.1, 0.2, -0.2, 0.0))
     assert words.endswith(
         "a difference of +0.100 [+0.050, +0.150] over 1,200 answers; with a random head's attention it is higher, "
-        "with constant attention it is lower, with the heads' mean attention it is not significantly "
-        "different."
+        "with constant attention it is lower, with the heads' mean attention it is no different."
     )
     assert "constant or a random head's" in control_sentence(control(0.1, 0.2, 0.2, -0.2))
 
 
 def test_the_tokens_of_the_fact_are_named():
-    assert " on the fact tokens: " in control_sentence(control(0.1, 0, 0, 0, tokens="fact"))
-    assert "score of the fact tokens" in control_caption((control(0.1, 0, 0, 0, tokens="fact"),))
+    assert " on the tokens of the fact: " in control_sentence(control(0.1, 0, 0, 0, tokens="fact"))
+    assert "score of the fact's tokens alone" in control_caption((control(0.1, 0, 0, 0, tokens="fact"),))
     assert "Up to 3 answers" in control_caption((control(0.1, 0, 0, 0),))
 
 
-def test_an_undefined_control_says_why():
+def test_what_cannot_be_told_is_not():
     found = control(*[np.nan] * 4, reason=NO_FACTS)
-    assert control_sentence(found) == f"Whether attention matters is undefined: {NO_FACTS}."
+    assert control_sentence(found) == f"Whether attention matters cannot be told: {NO_FACTS}."
 
 
 def swept(values):
@@ -84,8 +83,8 @@ def swept(values):
 def test_the_sweep_tells_the_papers_alpha_the_best_and_perplexitys():
     found = swept([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45])
     assert sweep_sentence(found, "all") == (
-        "ROC-AUC is 0.30 [0.25, 0.35] at the paper's alpha 0.2, and 0.45 [0.40, 0.50] at 1, where attention is "
-        "not used."
+        "ROC-AUC is 0.30 [0.25, 0.35] at the paper's alpha 0.2, and 0.45 [0.40, 0.50] at 1, where attention has no "
+        "part."
     )
     assert best_alpha_sentence(found, "all").startswith("It is highest at 0.8: 0.90 [0.85, 0.95].")
     nothing = swept([np.nan] * 11)
@@ -115,6 +114,6 @@ def test_a_note_says_what_is_not_in_a_table():
         if table.id in {"heads", "layers", "single_head"}
     }
     assert notes["heads"] == ""
-    assert notes["single_head"] == "Heads were chosen on 10 answers, which are excluded from these numbers."
+    assert notes["single_head"] == "Heads were chosen on 10 answers, which are in none of these numbers."
     assert "layer 0; layer 1; layer 5;" in notes["layers"]
     assert notes["layers"].endswith("Score it again with --layers all.")

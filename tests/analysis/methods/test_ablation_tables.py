@@ -46,7 +46,7 @@ def test_the_control_has_a_row_for_each_exchange_in_each_group(facts):
     assert set(frame["alignment"]) == {"predicting"}
     assert set(frame["tokens"]) == {"all" if facts is None else "fact"}
     one = found[1].under("random head")
-    own = frame[(frame["group"] == "a") & (frame["attention replaced by"] == "a random head's")].iloc[0]
+    own = frame[(frame["group"] == "a") & (frame["attention put in"] == "a random head's")].iloc[0]
     expected = [one.estimate.value, one.difference.value, one.difference.low, one.difference.high]
-    assert own[["prr", "real minus replaced", "low", "high"]].tolist() == pytest.approx(expected, nan_ok=True)
+    assert own[["prr", "real minus it", "low", "high"]].tolist() == pytest.approx(expected, nan_ok=True)
     assert (own["undefined"] == "") == (facts is None)

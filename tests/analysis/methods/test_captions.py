@@ -28,7 +28,7 @@ def test_raugs_place_is_said_first_or_not():
     undefined = sentences.comparison_sentence(methods, estimates(np.nan, 0.5, np.nan), metric="roc_auc")
     assert undefined == "MSP ranks best of 1 methods by ROC-AUC, 0.50 [0.40, 0.60]."
     assert sentences.comparison_sentence(methods, estimates(*[np.nan] * 3), metric="prr").endswith("PRR: no quality.")
-    assert sentences.comparison_sentence((), (), metric="prr") == "No method has a PRR: no method is selected."
+    assert sentences.comparison_sentence((), (), metric="prr") == "No method has a PRR: none was chosen."
     assert sentences.undefined_sentence(methods, estimates(np.nan, 0.5, 0.1)).endswith("ranked: RAUQ: no quality.")
     assert sentences.undefined_sentence(methods, estimates(np.nan, 0.5, np.nan)).endswith(
         "RAUQ, Perplexity: no quality."
@@ -37,12 +37,12 @@ def test_raugs_place_is_said_first_or_not():
         assert sentences.undefined_sentence(methods, estimates(*values)) == ""
 
 
-def test_the_overhead_of_rauq_is_given_with_that_of_sampling_methods_if_both_are_known():
+def test_the_cost_of_rauq_stands_beside_that_of_samples_and_only_where_both_are_known():
     rauq, luq, sar = Cost("rauq", 0.01, 0.014), Cost("luq", 2.0, 7.89), Cost("sar", 2.0, 7.951)
     unknown = Cost("luq", np.nan, np.nan, "no times")
     assert sentences.costs_sentence([rauq, luq, sar, Cost("msp", 0, 0)]) == (
-        "Overhead in batches, not comparable with the paper's numbers: RAUQ 1.4 %, methods that compare samples "
-        "789 to 795 %."
+        "Measured in batches, which does not compare with the paper's figures: RAUQ takes 1.4 % more time, methods "
+        "that compare samples 789 to 795 %."
     )
     assert sentences.costs_sentence([rauq, luq]).endswith("samples 789 %.")
     assert sentences.costs_sentence([rauq, unknown]) == sentences.costs_sentence([luq]) == ""
@@ -52,21 +52,21 @@ def alone(method, overhead):
     return Cost(method, 0.01, 0.5, alone=Alone(overhead=overhead, low=overhead - 0.01, high=overhead + 0.01, pairs=30))
 
 
-def test_the_overhead_one_prompt_at_a_time_comes_first_and_each_says_what_it_includes():
+def test_the_cost_one_prompt_at_a_time_comes_before_that_in_batches_and_each_says_what_is_charged():
     costs = [alone("rauq", 0.031), alone("luq", 1.67), alone("sar", 2.03), alone("msp", 0.0)]
     assert sentences.costs_sentence(costs) == (
-        "Overhead relative to plain generation, one prompt at a time: RAUQ 3.1 %, methods that compare samples "
-        "167 to 203 %."
+        "Measured one prompt at a time, beyond plain generation without capture: RAUQ takes 3.1 % more time, methods "
+        "that compare samples 167 to 203 %."
     )
     both = sentences.charges_note(costs)
-    assert "median of 30 prompts; it includes the capture, the samples and the computation of the method." in both
-    assert "in batches: without the capture, which is part of the generation" in both
+    assert "median of 30 prompts, each method charged with its capture, samples and computation." in both
+    assert "in batches: the generation includes the capture, which no method is charged with" in both
     assert sentences.charges_note([Cost("rauq", 0.01, 0.014)]).startswith("Overhead in batches")
     assert sentences.charges_note([Cost("rauq", np.nan, np.nan, "no times")]) == ""
 
 
 def test_a_judge_in_place_of_the_papers_is_named():
-    assert "instead of the paper's NLI model" in sentences.judges_note(["rauq", "luq_facts"])
+    assert "in place of the paper's NLI model" in sentences.judges_note(["rauq", "luq_facts"])
     assert sentences.judges_note(["rauq", "luq", "layer_3"]) == ""
 
 
@@ -90,15 +90,13 @@ def test_places_are_ordinals():
         assert f"RAUQ is {words}" in sentences.comparison_sentence(methods, estimates(*range(23, 0, -1)), metric="prr")
 
 
-def test_a_difference_is_significant_only_if_its_interval_excludes_zero():
+def test_a_difference_counts_only_where_its_interval_leaves_out_zero():
     found = estimates(0.2, 0.05, -0.05, -0.2, -0.3, np.nan)
     words = sentences.paired_sentence(found, "rauq")
-    assert words.startswith(
-        "RAUQ ranks significantly better than 1 of 5 methods, worse than 2. Not significantly different from 2"
-    )
+    assert words.startswith("RAUQ ranks better than 1 of 5 other methods and worse than 2. From 2 it cannot be told")
     nothing = sentences.paired_sentence(estimates(np.nan), "rauq")
     assert nothing == "RAUQ cannot be compared with other methods: no quality."
-    assert sentences.paired_sentence(estimates(0.2), "rauq").endswith("than 1 of 1 methods, worse than 0.")
+    assert sentences.paired_sentence(estimates(0.2), "rauq").endswith("than 1 of 1 other methods and worse than 0.")
 
 
 def test_the_other_sentences_have_the_numbers_of_their_results():
@@ -107,38 +105,38 @@ def test_the_other_sentences_have_the_numbers_of_their_results():
     quality = answers["quality"].to_numpy()
     curves = rejections(uncertainties, quality)
     words = sentences.rejections_caption(curves)
-    assert words.startswith("Mean quality after rejecting the 20 % most uncertain of 100 answers")
+    assert words.startswith("Without the 20 % least sure of 100 answers")
     assert f"RAUQ {curves.curves[0].kept_quality[20]:.2f}" in words
     one = rejections({method: values[:1] for method, values in uncertainties.items()}, quality[:1])
-    assert sentences.rejections_caption(one).startswith("Rejection is undefined: only 1 answer has")
+    assert sentences.rejections_caption(one).startswith("Nothing to reject: only 1 answer has")
     found = method_agreement(uncertainties)
     agreed = sentences.agreement_sentence(found)
     assert f"({found.correlations[0, 1]:.2f})" in agreed
-    assert sentences.agreement_sentence(method_agreement({"rauq": quality})) == "No correlation is defined."
+    assert sentences.agreement_sentence(method_agreement({"rauq": quality})) == "There is nothing to correlate."
     assert "not among" in sentences.agreement_sentence(method_agreement({"msp": quality}))
     sides = disagreement(uncertainties["rauq"], uncertainties["msp"], most=7)
     low = quality[sides.first_less_sure.rows].mean()
-    assert f"{low:.2f} for the 7 that RAUQ ranks more uncertain" in (
+    assert f"of the 7 that RAUQ distrusts most beyond the other the mean quality is {low:.2f}" in (
         sentences.disagreement_sentence(sides, quality, "rauq", "msp")
     )
     same = disagreement(quality, quality)
-    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("rank all 100 answers alike.")
+    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("order all 100 answers alike.")
     unknown = sentences.disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
-    assert unknown.endswith("is undefined: no answer has a quality.")
+    assert unknown.endswith("cannot be told: no answer has a quality.")
 
 
 def test_erroneous_shares_are_said_with_their_counts():
     quality = np.array([1.0, 1, 0, 0, np.nan])
     found = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds(), most=2)
     assert sentences.errors_sentence(found, "rauq") == (
-        "Erroneous, ordered by RAUQ: 2 of 2 (100 %) of the most uncertain, 0 of 2 (0 %) of the least uncertain, "
-        "2 of 4 (50 %) in all."
+        "Erroneous, ordered by RAUQ: 2 of 2 (100 %) of the least sure, 0 of 2 (0 %) of the surest, 2 of 4 (50 %) in "
+        "all."
     )
-    assert sentences.errors_note(found) == "1 answer is left out for lack of a quality or an uncertainty."
+    assert sentences.errors_note(found) == "1 answer is left out, for want of a quality or of an uncertainty."
     few = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds())
-    assert sentences.errors_note(few).startswith("Fewer at each end than the paper's 20: 4 answers with an")
+    assert sentences.errors_note(few).startswith("Fewer at either end than the paper's 20: 4 answers with an")
     nothing = error_analysis(np.full(2, np.nan), np.ones(2), ["", ""], thresholds=Thresholds())
-    assert sentences.errors_sentence(nothing, "rauq").startswith("Nothing to compare: 0 answers")
+    assert sentences.errors_sentence(nothing, "rauq").startswith("No ends to compare: 0 answers")
     assert sentences.errors_note(nothing) == ""
 
 
@@ -158,6 +156,4 @@ def test_published_numbers_are_called_so():
     overheads = sentences.published_overheads()
     assert overheads.startswith("Published overhead, Llama-3.1 8B: RAUQ 0.3 %, Lexical Similarity ROUGE-L 425 %, ")
     assert overheads.endswith(", SAR 820 %.")
-    assert sentences.published_shares().startswith(
-        "Published, Llama-3.1 8B on TruthfulQA: 95 % of the answers with the 20 highest"
-    )
+    assert sentences.published_shares().startswith("Published, Llama-3.1 8B on TruthfulQA: 95 % of the 20 highest")

@@ -85,7 +85,9 @@ def test_too_few_answers_are_undefined_however_often_a_resample_draws_them():
 @pytest.mark.parametrize(("quality", "words"), [(0.9, "correct"), (0.4, "incorrect")])
 def test_without_two_kinds_of_answers_there_is_no_roc_auc(quality, words):
     found = compared(made_up().assign(quality=quality), metric="roc_auc")
-    assert {one.reason for one in found.of_group("all")} == {f"all 120 answers are {words}: ranking is undefined"}
+    assert {one.reason for one in found.of_group("all")} == {
+        f"all 120 answers are {words}: nothing tells good from bad"
+    }
 
 
 def test_no_quality_is_no_ranking():

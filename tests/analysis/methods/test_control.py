@@ -110,7 +110,7 @@ def test_weights_come_from_a_neighbour_by_length(length, count):
 
 def test_a_longer_answer_repeats_the_weights_it_is_given():
     short, long = (make_trace((b" a",) * length, seed=length) for length in (3, 6))
-    given = [short.previous_token_attention()[layer, layer % 4] for layer in range(6)]  # of the selected heads
+    given = [short.previous_token_attention()[layer, layer % 4] for layer in range(6)]  # of the picked heads
     repeated = np.array(given)[:, None, np.arange(5) % 2]
     expected = rauq.score_arrays(repeated, long.logprobs, SETTINGS).uncertainty
     result = control(rauq.batch([short, long]), SETTINGS, derangements=1)

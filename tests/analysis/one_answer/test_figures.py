@@ -83,9 +83,9 @@ def test_every_cell_names_its_layer_and_no_ring_is_in_the_way(weights):
     assert [ring.hoverinfo for ring in rings] == ["skip", "skip"]
 
 
-def test_rings_stand_on_the_selected_heads_and_the_frame_on_the_marked_one(weights):
+def test_rings_stand_on_the_picked_heads_and_the_frame_on_the_marked_one(weights):
     figure = map_of(weights, picked=[(2, 3), (3, 0), (4, -1)], marked=(5, 1))
-    ring = by_name(figure, "selected head")
+    ring = by_name(figure, "picked head")
     assert list(zip(ring.y, ring.x, strict=True)) == [(2, 3), (3, 0)]
     *window, frame = figure.layout.shapes
     assert {(shape.y0, shape.y1) for shape in window} == {(1.5, 4.5)}
@@ -96,7 +96,7 @@ def test_map_of_a_hybrid_names_its_absolute_layers(weights):
     layers = (3, 7, 11, 15, 19, 23)
     figure = layer_head_map(weights, layers, picked=[(11, 0), (15, 1)], marked=(23, 3))
     assert figure.layout.yaxis.ticktext == tuple(map(str, layers))
-    assert list(by_name(figure, "selected head").y) == [2, 3]
+    assert list(by_name(figure, "picked head").y) == [2, 3]
     assert figure.layout.shapes[-1].y0 == 4.5
     assert figure.data[0].customdata[-1, 0] == 23
 
@@ -117,7 +117,7 @@ def test_confidence_draws_the_score():
     figure = confidence(score, trace.pieces, layer=score.layer, collapse=4)
     row = score.layers.index(score.layer)
     np.testing.assert_allclose(by_name(figure, f"c, layer {score.layer}").y, score.confidence[row], rtol=1e-6)
-    np.testing.assert_allclose(by_name(figure, "r, fully confident model").y, score.sure_confidence[row], rtol=1e-6)
+    np.testing.assert_allclose(by_name(figure, "r, a sure model").y, score.sure_confidence[row], rtol=1e-6)
     np.testing.assert_allclose(by_name(figure, "signal").y, score.signal, rtol=1e-6)
     attention = by_name(figure, f"attention, head {score.heads[row]}")
     assert list(attention.x) == list(range(1, 9))

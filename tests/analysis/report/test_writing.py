@@ -107,7 +107,7 @@ def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):
         f"ablation_{one.ablation.id}" for one in found.methods.ablated
     }
     shuffled = found.methods.controls[1][0].under("shuffled").difference.value
-    assert float(read(tables / "control_fact.csv")[0]["real minus replaced"]) == shuffled
+    assert float(read(tables / "control_fact.csv")[0]["real minus it"]) == shuffled
     assert {row["method"] for row in read(tables / "errors.csv")} == set(map(name_of, run.methods))
     published = {(row["model"], row["metric"], row["method"]): row["QA"] for row in read(tables / "published.csv")}
     assert float(published["Llama-3.1 8B", "PRR", "RAUQ"]) == 0.396
@@ -178,7 +178,7 @@ def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("analysis.report.results.method_results", lambda *_, **__: None)  # seconds, and not looked at
     summary, _, agreement, *_ = report_tables(results(run, QUICK))
     assert (len(summary.frame), len(agreement.frame.columns)) == (21, 22)
-    assert summary.caption.endswith("Only the 20 largest of 60 groups are shown.")
+    assert summary.caption.endswith("Of 60 groups the 20 largest are shown.")
 
 
 def test_settings_decide_what_is_looked_at(run, found):
@@ -199,12 +199,12 @@ def test_heads_are_counted_as_they_were_stored_and_it_is_said_where_they_were_no
     without_picks(folder)
     older = results(open_run(folder), QUICK)
     said = [one.caption for each in (found, older) for one in drawings(each) if one.name == "picked-heads"]
-    assert ["does not store the selected heads of 8 answers" in caption for caption in said] == [False, True]
+    assert ["for 8 answers they are picked here" in caption for caption in said] == [False, True]
 
 
 def test_a_run_without_answers_and_a_folder_that_cannot_be_one_are_refused(tmp_path, run, found, monkeypatch):
     empty = made_run(tmp_path / "empty", quality=[], failures=3)
-    with pytest.raises(InvalidInput, match="no answers to report"):
+    with pytest.raises(InvalidInput, match="no answers to report on"):
         write_report(empty, tmp_path / "out")
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(writing, "results", lambda *_: found)

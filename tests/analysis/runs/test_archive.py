@@ -70,7 +70,7 @@ def test_a_name_that_is_taken_or_none_is_refused(packed, finished):
     with pytest.raises(RunError, match="already"):
         import_zip(io.BytesIO(packed), finished.parent, finished.name)
     for name in ("", "..", "a/b", "/etc", ".hidden", "x" * 65):
-        with pytest.raises(InvalidInput, match="is not a valid name for a run"):
+        with pytest.raises(InvalidInput, match="cannot name a run"):
             import_zip(io.BytesIO(packed), finished.parent, name)
 
 
@@ -89,14 +89,14 @@ def test_a_name_that_is_taken_or_none_is_refused(packed, finished):
     ],
 )
 def test_foreign_names_are_refused(name, tmp_path):
-    refused(zipped({MANIFEST: "{}", name: "x"}), tmp_path / "runs", "not a file of a run")
+    refused(zipped({MANIFEST: "{}", name: "x"}), tmp_path / "runs", "no file of a run")
 
 
 def test_what_is_no_archive_of_a_run_is_refused(packed, tmp_path):
     root = tmp_path / "runs"
-    refused(io.BytesIO(b""), root, "not an archive of a run")
-    refused(io.BytesIO(b"PK\x03\x04 and nothing more"), root, "not an archive of a run")
-    refused(io.BytesIO(packed[: len(packed) // 2]), root, "not an archive of a run")
+    refused(io.BytesIO(b""), root, "no archive of a run")
+    refused(io.BytesIO(b"PK\x03\x04 and nothing more"), root, "no archive of a run")
+    refused(io.BytesIO(packed[: len(packed) // 2]), root, "no archive of a run")
     refused(zipped({ANSWERS: "x"}), root, "no manifest.json")
 
 
@@ -150,7 +150,7 @@ def test_a_damaged_header_is_refused_or_changes_nothing(prepared, tmp_path):
 def test_links_and_twins_are_refused(tmp_path):
     link = zipfile.ZipInfo(MANIFEST)
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
-    refused(zipped({link: "/etc/passwd"}), tmp_path / "runs", "not a file of a run")
+    refused(zipped({link: "/etc/passwd"}), tmp_path / "runs", "no file of a run")
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as target:
         target.writestr(MANIFEST, "{}")
@@ -161,14 +161,14 @@ def test_links_and_twins_are_refused(tmp_path):
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_what_no_run_is_packed_with_is_refused(method, tmp_path):
-    refused(zipped({MANIFEST: "{}"}, compression=method), tmp_path / "runs", "not a file of a run")
+    refused(zipped({MANIFEST: "{}"}, compression=method), tmp_path / "runs", "no file of a run")
 
 
 def test_an_archive_with_a_password_is_refused(tmp_path):
     content = bytearray(zipped({MANIFEST: "{}"}).getvalue())
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.find(mark) + place] |= 1
-    refused(io.BytesIO(bytes(content)), tmp_path / "runs", "not a file of a run")
+    refused(io.BytesIO(bytes(content)), tmp_path / "runs", "no file of a run")
 
 
 def test_bombs_are_refused_by_what_they_say_and_by_what_they_hold(tmp_path, monkeypatch):
@@ -178,7 +178,7 @@ def test_bombs_are_refused_by_what_they_say_and_by_what_they_hold(tmp_path, monk
     size = (5000).to_bytes(4, "little")
     while (place := lying.find(size)) >= 0:
         lying[place : place + 4] = (7).to_bytes(4, "little")
-    refused(io.BytesIO(bytes(lying)), tmp_path / "runs", "not an archive of a run|damaged")
+    refused(io.BytesIO(bytes(lying)), tmp_path / "runs", "no archive of a run|damaged")
     monkeypatch.setattr(archive, "MOST_FILES", 1)
     refused(zipped({MANIFEST: "{}", ANSWERS: ""}), tmp_path / "runs", "more than 1")
 
@@ -217,10 +217,10 @@ def put(value):
         ("bands", lambda array: array.astype(np.float32), "shard 0 is broken"),
         ("logprobs", put(1), "logprobs must lie"),
         ("entropies", put(1e9), "entropies must lie"),
-        ("means", put(np.inf), "mean attention is outside"),
+        ("means", put(np.inf), "mean of attention"),
         ("means", lambda array: array[:1], "shard 0 is broken"),
-        ("picks", put(4), "selected head is not one of the 4"),
-        ("picks", put(-2), "selected head is not one of the 4"),
+        ("picks", put(4), "picked head is none of the 4"),
+        ("picks", put(-2), "picked head is none of the 4"),
         ("picks", lambda array: array[:, :, :1], "shard 0 is broken"),
         ("fact_means", lambda _array: np.zeros(3, np.float16), "shard 0 is broken"),
     ],
@@ -242,8 +242,8 @@ def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished,
         ("num_tokens", -3, "shard 0 is broken"),
         ("num_tokens", 2**31 - 1, "shard 0 is broken"),
         ("number", 7, "shard 0 is broken"),
-        ("answer", "another", "differ from those of the table"),
-        ("num_fact_tokens", 5, "fact tokens differ"),
+        ("answer", "another", "not those of the table"),
+        ("num_fact_tokens", 5, "tokens that carry the fact"),
         ("quality", float("inf"), "quality is infinite"),
         ("values", [float("inf"), *[0.0] * 6], "uncertainty is infinite"),
         ("values", [float("nan"), *[0.0] * 6], "undefined without a reason"),
@@ -255,7 +255,7 @@ def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished,
         ("stop_reason", "tired", "stop_reason is 'tired'"),
         ("answer_ids", [10**6], "no answer|must lie"),
         ("pieces", None, "no answer"),
-        ("fact", [True] * 1000, "fact tokens differ"),
+        ("fact", [True] * 1000, "tokens that carry the fact"),
         ("alternative_logprobs", [[7.0]], "no answer"),
     ],
 )

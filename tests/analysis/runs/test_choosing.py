@@ -49,7 +49,7 @@ def test_a_method_without_its_judge_is_refused_with_what_to_add(method, data):
 
 @pytest.mark.parametrize(
     ("methods", "said"),
-    [(("rauq_entropy",), "Unknown method 'rauq_entropy'"), ((), "name at least one"), (("msp", "msp"), "each once")],
+    [(("rauq_entropy",), "Unknown method 'rauq_entropy'"), ((), "name one or more"), (("msp", "msp"), "each once")],
 )
 def test_what_no_run_has_as_methods_is_refused(methods, said, data):
     with pytest.raises(InvalidInput, match=said):

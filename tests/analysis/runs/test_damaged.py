@@ -26,7 +26,7 @@ def test_packed_bytes_that_cannot_be_unpacked_are_refused(tmp_path):
     spoilt = bytearray(content.getvalue())
     start = zipfile.sizeFileHeader + len(MANIFEST)
     spoilt[start : start + 40] = b"\xff" * 40
-    with pytest.raises(RunError, match=r"not an archive of a run, or it is damaged \(Error -3"):
+    with pytest.raises(RunError, match=r"no archive of a run, or it is damaged \(Error -3"):
         import_zip(io.BytesIO(bytes(spoilt)), tmp_path / "runs", "run")
     assert list((tmp_path / "runs").iterdir()) == []
 

@@ -53,7 +53,7 @@ def test_a_run_with_the_name_of_the_bundled_one_is_listed_with_its_fault(finishe
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc", "..\\x", ".hidden", "a b", "ü", "x" * 65, "a\0", "a\n"])
 def test_names_that_lead_elsewhere_are_refused(name, tmp_path):
-    with pytest.raises(InvalidInput, match="is not a valid name for a run"):
+    with pytest.raises(InvalidInput, match="cannot name a run"):
         folder_of(name, tmp_path)
 
 
@@ -80,21 +80,21 @@ def test_a_run_is_deleted_with_all_of_its_files(finished):
 
 def test_a_half_deleted_run_is_listed_and_deleted(finished):
     (finished / MANIFEST).unlink()
-    assert "is not a run" in list_runs(finished.parent)[1].fault
+    assert "is no run" in list_runs(finished.parent)[1].fault
     delete_run(finished.name, finished.parent)
     assert list(finished.parent.iterdir()) == []
 
 
 def test_what_is_not_ours_is_not_deleted(finished, bundled):
     root = finished.parent
-    with only_job(finished), pytest.raises(RunError, match="a job is running on it"):
+    with only_job(finished), pytest.raises(RunError, match="a job works on it"):
         delete_run("run", root)
     (root / "link").symlink_to(finished)
     with pytest.raises(RunError, match="a link"):
         delete_run("link", root)
-    with pytest.raises(RunError, match="does not exist"):
+    with pytest.raises(RunError, match="not there"):
         delete_run("none", root)
-    with pytest.raises(RunError, match="comes with the app"):
+    with pytest.raises(RunError, match="came with the app"):
         delete_run(BUNDLED, root)
     (finished / "thesis.txt").write_text("mine")
     with pytest.raises(RunError, match=r"other files too, such as thesis.txt"):
@@ -118,7 +118,7 @@ def test_a_job_is_a_process_that_is_followed_and_stopped(prepared):
 def test_of_two_jobs_begun_at_the_same_moment_one_is_refused_in_so_many_words(prepared, monkeypatch):
     held = iter([False, True])
     monkeypatch.setattr(process, "is_held", lambda _: next(held))
-    with only_job(prepared), pytest.raises(RunError, match=r"^Another job is using"):
+    with only_job(prepared), pytest.raises(RunError, match=r"^Another job works on"):
         process.start_job(prepared)
 
 
@@ -129,6 +129,6 @@ def test_a_job_that_cannot_begin_says_why(prepared):
 
 
 def test_where_no_job_is_none_is_stopped(finished):
-    with pytest.raises(RunError, match="No job is running on"):
+    with pytest.raises(RunError, match="No job works on"):
         process.request_stop(finished)
     assert process.last_lines(finished, 3) == ""

@@ -61,16 +61,16 @@ def test_no_example_is_no_run():
 
 
 def test_another_data_sets_request_is_refused(data, asked, tmp_path):
-    with pytest.raises(InvalidInput, match="does not match the given examples"):
+    with pytest.raises(InvalidInput, match="not for the examples"):
         prepare(tmp_path / "run", replace(data, examples=data.examples[:2]), asked)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_with_other_files_is_left_alone(data, asked, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"other files, such as thesis.txt"):
+    with pytest.raises(RunError, match=r"something else, such as thesis.txt"):
         prepare(tmp_path, data, asked)
-    with pytest.raises(RunError, match="cannot be used for a run"):
+    with pytest.raises(RunError, match="cannot be a run's folder"):
         prepare(tmp_path / "thesis.txt", data, asked)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -103,11 +103,11 @@ def test_a_text_that_is_no_unicode_is_refused(tmp_path):
 def test_another_schema_and_no_manifest_are_said(prepared):
     text = (prepared / MANIFEST).read_text()
     (prepared / MANIFEST).write_text(text.replace('"schema": 2', '"schema": 99'))
-    with pytest.raises(RunError, match="schema 99, but this version reads schema 2"):
+    with pytest.raises(RunError, match="schema 99, and this version reads schema 2"):
         read_manifest(prepared)
     (prepared / MANIFEST).write_text(text[:-9])
     with pytest.raises(RunError, match="cannot be read"):
         read_manifest(prepared)
     (prepared / MANIFEST).unlink()
-    with pytest.raises(RunError, match="is not a run"):
+    with pytest.raises(RunError, match="is no run"):
         read_manifest(prepared)

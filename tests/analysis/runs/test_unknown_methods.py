@@ -20,7 +20,7 @@ from analysis.runs.work import work
 from rauq.errors import RunError
 from tests.analysis.report.made_run import made_run, rename_methods
 
-NOTE = "Methods unknown to this version, kept in the run's table but not ranked: gone_msp."
+NOTE = "Methods that this version does not have, kept in the run's table and not ranked: gone_msp."
 ALL_GONE = {name: f"gone_{name}" for name in ("rauq", "msp", "perplexity", "mean_token_entropy")}
 QUALITY = [1.0, 0.0, 1.0, 0.5, 0.0] * 4
 
@@ -60,10 +60,10 @@ def test_it_is_listed_without_a_fault(old, tmp_path):
 
 def test_the_command_line_says_it_and_ranks_the_others_alone(before, old):
     assert "does not have" not in printed(before)
-    assert "MSP" in printed(before).partition("Ranking by")[2]
+    assert "MSP" in printed(before).partition("How well")[2]
     said = printed(old)
     assert NOTE in said
-    ranking = said.partition("Ranking by")[2].partition(NOTE)[0]
+    ranking = said.partition("How well")[2].partition(NOTE)[0]
     assert "RAUQ" in ranking
     assert "MSP" not in ranking
     assert "gone" not in ranking
@@ -73,7 +73,7 @@ def test_a_run_of_unknown_methods_alone_is_summed_up_without_a_ranking(before):
     said = printed(rename_methods(before.folder, **ALL_GONE))
     assert "not ranked: gone_rauq, gone_msp, gone_perplexity, gone_mean_token_entropy." in said
     assert "Answers" in said
-    assert "Ranking by" not in said
+    assert "How well" not in said
 
 
 def test_a_report_keeps_the_column_and_says_it(old, tmp_path, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_report_keeps_the_column_and_says_it(old, tmp_path, monkeypatch):
 
 
 def test_a_report_of_unknown_methods_alone_says_why_there_is_none(before, tmp_path):
-    with pytest.raises(RunError, match=r"Nothing to compare.*gone_rauq"):
+    with pytest.raises(RunError, match=r"nothing to compare.*gone_rauq"):
         write_report(rename_methods(before.folder, **ALL_GONE), tmp_path / "report", ReportSettings(resamples=5))
 
 
@@ -102,7 +102,7 @@ def test_what_is_answered_stays_and_the_rest_is_not_answered_without_the_method(
     rename_methods(finished, msp="gone_msp")
     assert work(finished).state == "finished"  # nothing is left to do
     answers_path(finished, 2).unlink()
-    with pytest.raises(RunError, match="uses gone_msp, unknown to this version"):
+    with pytest.raises(RunError, match="asks for gone_msp, which this version does not have"):
         work(finished)
     assert len(open_run(finished).answers) + len(open_run(finished).failures) == 13 - 4
 

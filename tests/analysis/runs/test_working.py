@@ -200,7 +200,7 @@ def test_ended_before_any_write_it_goes_on_to_the_same_end(write, prepared, fini
 
 
 def test_two_jobs_do_not_work_on_one_run(prepared):
-    with only_job(prepared), pytest.raises(RunError, match="Another job is using"):
+    with only_job(prepared), pytest.raises(RunError, match="Another job works on"):
         work(prepared)
     assert read_status(prepared).state == "new"
 
@@ -229,7 +229,7 @@ def test_a_run_goes_on_with_what_it_was_begun_with(change, said, finished):
 
 def test_other_examples_are_refused(finished, data):
     write_examples(finished, data.examples[::-1])
-    with pytest.raises(RunError, match="do not match its manifest"):
+    with pytest.raises(RunError, match="not those of its manifest"):
         work(finished)
 
 

@@ -156,16 +156,16 @@ def test_what_keeps_scores_apart_is_named(changes, settings, found):
 @pytest.mark.parametrize(
     ("a", "b", "scales", "said"),
     [
-        (1.5, 0.25, (), "A is more uncertain than B: uncertainty 1.50 vs 0.25"),
-        (-1.5, -0.25, (), "B is more uncertain than A: uncertainty −0.25 vs −1.50"),
-        (1.501, 1.502, (), "A and B are equally uncertain: uncertainty 1.50"),
-        (np.inf, 1.0, (), "A is more uncertain than B: uncertainty ∞ vs 1.00"),
+        (1.5, 0.25, (), "A is less sure than B: uncertainty 1.50 against 0.25"),
+        (-1.5, -0.25, (), "B is less sure than A: uncertainty −0.25 against −1.50"),
+        (1.501, 1.502, (), "A and B are equally sure: uncertainty 1.50"),
+        (np.inf, 1.0, (), "A is less sure than B: uncertainty ∞ against 1.00"),
         (1.5, 0.25, ("signals",), "A scores 1.50 and B 0.25, on different scales"),
         (np.nan, 0.25, (), "No comparison: the score of A is undefined"),
         (1.0, np.nan, ("signals",), "No comparison: the score of B is undefined"),
     ],
 )
-def test_the_verdict_says_which_is_more_uncertain_only_on_one_scale(a, b, scales, said):
+def test_the_verdict_says_who_is_less_sure_only_on_one_scale(a, b, scales, said):
     score = rauq.score(make_trace())
     assert verdict(replace(score, uncertainty=a), replace(score, uncertainty=b), scales) == said
 
@@ -182,9 +182,9 @@ def test_the_difference_is_of_the_means_of_the_heads():
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (random_trace(4, num_heads=2), "heads do not correspond"),
-        (random_trace(4, num_layers=5), "heads do not correspond"),
-        (random_trace(4, layers=(1, 2, 3, 4, 5, 6), num_layers=7), "heads do not correspond"),
+        (random_trace(4, num_heads=2), "no counterpart"),
+        (random_trace(4, num_layers=5), "no counterpart"),
+        (random_trace(4, layers=(1, 2, 3, 4, 5, 6), num_layers=7), "no counterpart"),
         (random_trace(1), "one token"),
     ],
 )

@@ -166,7 +166,7 @@ def test_the_scale_ends_in_the_colours_of_the_two(dark):
 
 def test_rings_of_a_and_b_stand_on_their_heads_and_have_two_shapes():
     figure = difference_map(np.zeros((4, 5)), (3, 7, 11, 15), picked=([(7, 2), (11, -1)], [(7, 2), (11, 4)]))
-    a, b = named(figure, "selected in A"), named(figure, "selected in B")
+    a, b = named(figure, "picked in A"), named(figure, "picked in B")
     assert list(zip(a.y, a.x, strict=True)) == [(1, 2)]
     assert list(zip(b.y, b.x, strict=True)) == [(1, 2), (2, 4)]
     assert a.marker.symbol != b.marker.symbol

@@ -9,7 +9,7 @@ from rauq import Settings
 from tests.answers import random_trace
 from tests.traces import make_trace
 
-SAME = "Up to the first difference both have the same c"
+SAME = "Up to the first difference c is the same"
 
 
 def said(settings_a, settings_b, *, common=3):
@@ -45,19 +45,19 @@ def test_a_c_that_is_undefined_is_not_the_same():
     assert SAME not in said(Settings(update="mean_product"), Settings(update="mean_product"))
 
 
-def test_no_layer_is_named_where_no_single_one_gives_the_score():
+def test_no_layer_is_said_to_have_decided_where_none_did():
     text = said(Settings(layer_aggregation="mean"), Settings(layer_aggregation="mean"))
-    assert "of the layer that gives the score" not in text
-    assert "No single layer gives the score of A and B" in text
+    assert "of the layer that decided" not in text
+    assert "No single layer decided in A and B" in text
     assert SAME in text
-    assert "gives the score of B:" in said(Settings(), Settings(layer_aggregation="mean"))
+    assert "decided in B:" in said(Settings(), Settings(layer_aggregation="mean"))
 
 
 def test_the_caption_of_the_map_promises_no_ring_that_is_not_there():
     trace = random_trace(6)
     picked, averaged = (rauq.score(trace, Settings(heads=heads)) for heads in ("max", "mean"))
     assert "No head" not in about_heads((picked, picked))
-    assert "No head is selected in B:" in about_heads((picked, averaged))
+    assert "No head is picked in B:" in about_heads((picked, averaged))
 
 
 def test_heads_that_speak_together_have_no_number():
@@ -67,4 +67,4 @@ def test_heads_that_speak_together_have_no_number():
     assert layer_and_head(rauq.score(trace, Settings(heads="mean"))).endswith(", mean of its heads")
     assert layer_and_head(rauq.score(trace, Settings(heads="top5"))).endswith(", mean of its best five heads")
     one = make_trace((b" a",))
-    assert "head" not in layer_and_head(rauq.score(one)), "no head is selected for one token"
+    assert "head" not in layer_and_head(rauq.score(one)), "no head is picked for one token"

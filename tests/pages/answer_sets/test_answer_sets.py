@@ -68,7 +68,7 @@ def test_a_view_draws_its_figures_alone_and_always_says_n(view):
 def test_a_view_of_picked_heads_says_where_these_were_not_stored(runs, view, picks):
     make(runs)
     without_picks(make(runs, "older").folder)
-    note = "does not store the selected heads of 45 answers"
+    note = "for 45 answers they are picked here"
     assert note not in said(open_sets(run="small", view=view))
     assert (note in said(open_sets(run="older", view=view))) is picks
 
@@ -76,8 +76,8 @@ def test_a_view_of_picked_heads_says_where_these_were_not_stored(runs, view, pic
 def test_heads_are_counted_as_they_were_stored(runs):
     folder = make(runs).folder
     change_arrays(folder, 0, lambda arrays: arrays | {"picks": np.full_like(arrays["picks"], 3)})
-    assert "head 3 is selected in 100 % of 45 answers" in said(open_sets(run="small", view="picked"))
-    assert "head 3 is selected" not in said(open_sets(run="small", view="picked", tokens="fact")).partition("n = ")[0]
+    assert "100 % of 45 answers pick head 3" in said(open_sets(run="small", view="picked"))
+    assert "pick head 3" not in said(open_sets(run="small", view="picked", tokens="fact")).partition("n = ")[0]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_link_restores_everything():
     assert page.selectbox(key="answers_layer").value == 3
     chosen = {group.key: group.value for group in page.get("button_group")}
     assert (chosen["answers_view"], chosen["answers_tokens"]) == ("gap", "fact")
-    assert "Layer 3, selected head:" in page.header[0].value
+    assert "Layer 3:" in page.header[0].value
     assert "quality above 0.5" in said(page)
     assert "27 filtered out" in said(page)  # of 45 answers 23 are in the group, and 18 of these are of 3 to 6 tokens
     assert page.query_params == {**query, "alignment": "own", "offset": "2", "length": "3..6", "text": "A?"}
@@ -202,7 +202,7 @@ def test_a_choice_is_written_into_the_url():
     page = open_sets(run="small")
     page.selectbox(key="answers_layer").set_value(5).run()
     assert page.query_params == {"run": "small", "layer": "5"}
-    assert "Layer 5, selected head:" in page.header[0].value
+    assert "Layer 5:" in page.header[0].value
     next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("other").run()
     assert page.query_params == {"run": "small", "layer": "5", "tokens": "other"}
     next(group for group in page.get("button_group") if group.key == "answers_view").set_value("bins").run()

@@ -11,19 +11,14 @@ from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import open_run
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets.controls import choose
-from pages.ui.answer_sets.query import Asked, fitted, thresholds
+from pages.ui.answer_sets.query import Asked, fitted, read_asked, thresholds
 from pages.ui.shared.run_filters import Filters, Span, passing, written_span
 from pages.ui.shared.run_page import counts
-from pages.ui.shared.url_state import read
 from rauq import Settings
 from tests.pages.sets import make
 from tests.shards import change_arrays, without_picks
 
 USUAL = Thresholds()
-
-
-def read_asked(query):
-    return read(query, Asked())
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +41,10 @@ def test_nothing_asked_is_the_usual():
         ("k", "50", Asked(k=50)),
         ("above", "-0.25", Asked(above=-0.25)),
         ("below", "12.5", Asked(below=12.5)),
-        ("group", "a b&c", Asked(group="a b&c")),
-        ("quality", "-1..0.5", Asked(quality=Span(-1, 0.5))),
-        ("length", "3..3", Asked(length=Span(3, 3))),
-        ("text", "<b>", Asked(text="<b>")),
+        ("group", "a b&c", Asked(filters=Filters(group="a b&c"))),
+        ("quality", "-1..0.5", Asked(filters=Filters(quality=Span(-1, 0.5)))),
+        ("length", "3..3", Asked(filters=Filters(length=Span(3, 3)))),
+        ("text", "<b>", Asked(filters=Filters(text="<b>"))),
     ],
 )
 def test_what_is_asked_is_read(name, text, expected):
@@ -75,13 +70,13 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_kept(name, text):
 
 def test_a_written_span_reads_back():
     for span in (Span(0.0, 1.0), Span(-2.5, 0.125), Span(3, 28)):
-        assert read_asked({"quality": written_span(span)}).asked.quality == span
+        assert read_asked({"quality": written_span(span)}).asked.filters.quality == span
 
 
 def test_what_a_run_lacks_gives_way_to_the_usual(run):
-    asked = Asked(layer=6, group="three", above=0.2, below=0.4)
+    asked = Asked(layer=6, filters=Filters(group="three"), above=0.2, below=0.4)
     assert fitted(asked, run, USUAL) == (Asked(), ("layer", "group", "above", "below"))
-    fits = Asked(layer=5, tokens="fact", group="two", above=0.4, below=0.4)
+    fits = Asked(layer=5, tokens="fact", filters=Filters(group="two"), above=0.4, below=0.4)
     assert fitted(fits, run, USUAL) == (fits, ())
 
 
@@ -112,7 +107,7 @@ def test_filters_let_through_what_they_say(run, filters, rows):
     "filters", [Filters(), Filters(group="two"), Filters(text="nowhere"), Filters(length=Span(1, 4))]
 )
 def test_every_answer_is_counted_once(run, filters):
-    chosen = choose("small", run, Asked(**vars(filters)), Settings(), USUAL)
+    chosen = choose("small", run, Asked(filters=filters), Settings(), USUAL)
     found = counts(chosen)
     assert found.correct + found.incorrect + found.between + found.undefined == found.answers == len(chosen.rows)
     assert found.answers + found.filtered_out == len(run.answers)
@@ -138,8 +133,8 @@ def test_picks_that_were_not_stored_are_said(run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "run")
     without_picks(folder)
     filters = Filters(quality=Span(0.9, 1.0))
-    chosen = choose("small", open_run(folder), Asked(**vars(filters)), Settings(), USUAL)
-    assert f"the selected heads of {len(chosen.rows)} answers" in chosen.about_picks
+    chosen = choose("small", open_run(folder), Asked(filters=filters), Settings(), USUAL)
+    assert f"for {len(chosen.rows)} answers they are picked here" in chosen.about_picks
 
 
 def test_picks_are_those_of_the_whole_answer(run):

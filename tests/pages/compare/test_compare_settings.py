@@ -26,19 +26,19 @@ def test_the_table_scores_both_under_the_same_setting():
     assert row["setting"] == "probability, alpha 0.4, predicting"
     assert (row["uncertainty A"], row["uncertainty B"]) == (a.uncertainty, b.uncertainty)
     assert row["A − B"] == a.uncertainty - b.uncertainty
-    assert (row["layer A"], row["layer B"]) == (str(a.layer), str(b.layer))
-    assert row["head A"] == str(a.heads[a.layers.index(a.layer)])
+    assert (row["layer A"], row["layer B"]) == (a.layer, b.layer)
+    assert row["head A"] == a.heads[a.layers.index(a.layer)]
 
 
 def test_b_can_have_its_own_settings_and_the_table_has_both():
     page = unfold(open_compare(a=FIRST, b=FIRST, alpha="0.4"), "scoring")
     page.toggle(key="b_settings").set_value(True).run()
     assert page.query_params["b_alpha"] == "0.4"
-    assert strips(page)["headline"].startswith("A and B are equally uncertain")
+    assert strips(page)["headline"].startswith("A and B are equally sure")
     page = choose(unfold(page, "scoring"), "b_signal_field", "entropy")
     assert page.query_params == {"a": FIRST, "b": FIRST, "alpha": "0.4", "b_settings": "own", "b_signal": "entropy"}
     assert strips(page)["headline"].endswith("on different scales")
-    assert "not comparable: their signals and alphas differ" in interpreted(page)
+    assert "not on one scale, for their signals and alphas differ" in interpreted(page)
     assert list(table(page)["setting"]) == ["probability, alpha 0.4, predicting", "entropy, alpha 0.5, predicting"]
     assert (table(page)["A − B"] == 0).all()
     unfold(page, "scoring").button(key="paper").click().run()

@@ -60,7 +60,7 @@ def test_where_nothing_was_measured_every_view_says_so_and_loads_nothing(view):
 def test_limits_name_every_record_that_is_missing(folder):
     save(make_record(bounds=(MISSED, KEPT)), folder)
     page = open_evidence(view="limits")
-    assert "1 bound missed" in page.header[0].value
+    assert "1 bound missed today" in page.header[0].value
     assert f"Scoring: {MISSED.text}" in texts(page)
     assert len(page.dataframe[0].value) == len(SUBJECTS) - 1
 
@@ -70,7 +70,7 @@ def test_a_missed_bound_is_in_the_headline_and_in_the_choice(folder):
     save(make_record("runs", title="Runs"), folder)
     page = open_evidence(view="speed")
     headlines = [header.value for header in page.header]
-    assert headlines == ["1 of 3 bounds is missed (Scoring), 2 met", "1 bound missed. It is fast"]
+    assert headlines == ["1 of 3 bounds is missed (Scoring), 2 kept", "1 bound missed. It is fast"]
     assert f"Missed: {MISSED.text}" in texts(page)
     assert f"Kept: {KEPT.text}" in texts(page)
     assert page.code[0].value == "python -m benchmarks.scoring --record"
@@ -119,7 +119,7 @@ def test_published_costs_stand_beside_what_was_measured_one_prompt_at_a_time(fol
         [found] = [one.value for one in page.caption if "Published overhead" in one.value]
         return found
 
-    assert caption().endswith("with an overhead measured one prompt at a time, not in batches.")
+    assert caption().endswith("with an overhead measured one prompt at a time, not with one in batches.")
     save(make_record("overhead", finding="RAUQ takes 3 % more."), folder)
     assert caption().endswith("Measured here with the embedded model: RAUQ takes 3 % more.")
 
@@ -142,7 +142,7 @@ def test_a_table_of_the_paper_is_chosen_by_its_parts():
     assert page.header[0].value == "Published PRR, Llama-3.1 8B: update rules"
     chosen(page, "Model").set_value("GPT-OSS 20B").run()
     assert page.query_params["published"] == "instruction_results.GPT-OSS 20B"
-    assert "None of it was measured here" in said(page)
+    assert "Nothing of it was measured here" in said(page)
 
 
 @pytest.mark.parametrize("table", ["overall_results", "llama_functions"])
@@ -185,7 +185,7 @@ def test_a_model_is_checked_when_it_is_asked_for(monkeypatch, tiny):
     page.text_area(key=layout.PROMPT).set_value(HOSTILE).run()
     checked(page)
     assert not page.exception
-    assert "The captured attention equals the model's own" in page.header[0].value
+    assert "The captured attention is the model's own" in page.header[0].value
     assert "3 layers; worst is layer" in page.header[0].value
     assert "own eager attention in float32 is up to" in texts(page)
     (spec,) = charts(page).values()

@@ -101,7 +101,7 @@ def test_a_selection_made_before_another_answer_is_forgotten(open_app):
         (None, {"prompt": ""}, "There is no prompt"),
         (None, {"prompt": " \n"}, "There is no prompt"),
         ((state.TASK, "paste"), {"prompt": "Q?", "answer": ""}, "There is no answer to score"),
-        ((state.MODEL, "another"), {"prompt": "Q?", "other_model": " "}, "No model is given"),
+        ((state.MODEL, "another"), {"prompt": "Q?", "other_model": " "}, "No model is named"),
     ],
 )
 def test_what_is_missing_is_named_before_a_model_loads(choice, values, said, open_app, monkeypatch):

@@ -173,7 +173,7 @@ def test_a_host_counts_the_whole_conversation():
 def test_a_conversation_goes_on_under_the_answer(open_app, chat_folder):
     page = choose(open_app(), state.MODEL, "another")
     page = written(page, prompt="Hi", system="Be brief.", other_model=chat_folder, **LIMIT).run()
-    assert "A system prompt is set." in interpreted(page)
+    assert "There is a system prompt." in interpreted(page)
     page = finished(page.button(key="run").click().run())
     assert not page.exception
     first = shown_trace(page)
@@ -228,7 +228,7 @@ def test_a_templated_prompt_is_said(open_app, chat_folder):
     page = finished(page.button(key="run").click().run())
     assert shown_trace(page).prompt_form == "templated"
     assert "prompt already contains the chat template, none applied" in views(page)["source"]
-    assert "The prompt already contains chat template markup, so no template is applied." in interpreted(page)
+    assert "The prompt already contains the chat template, so none is applied." in interpreted(page)
 
 
 def test_a_system_prompt_for_a_model_without_a_template_is_refused(open_app):

@@ -1,4 +1,4 @@
-"""The examples that the page offers show what their descriptions say."""
+"""The examples that the page offers show what is said of them."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from rauq.scoring import report
 
 SHOWN = {
     "A known capital": (" The capital of Germany is Berlin.", "Confidence holds"),
-    "A town absent from training": (" Sodo is in Peru.", "Confidence collapsed at token 4, “·Peru”"),
+    "A town it never met": (" Sodo is in Peru.", "Confidence collapsed at token 4, “·Peru”"),
     "False friends": (" The chef becomes a gift.", "Confidence holds"),
     "A rare word": (" The hunter finds a basket.", "Confidence collapsed at token 6, “·b”"),
     "Two missing details": (" Maria Keller, 34, won 2,500 yen in", "Confidence collapsed at token 16, “·yen”"),

@@ -82,7 +82,7 @@ def test_the_words_tell_the_recordings_numbers(lesson, told):
     text = {step.picture: step.text for step in told}
     assert "“Bavda” is invented" in text["drop"]
     assert f"{lesson.picked[0].layer} to {lesson.picked[-1].layer} here" in text["picking"]
-    assert f"{lesson.wrong.uncertainty:.2f}, from layer {lesson.wrong.layer}" in text["layers"]
+    assert f"layer {lesson.wrong.layer} decides, {lesson.wrong.uncertainty:.2f}" in text["layers"]
     assert f"{lesson.right.uncertainty:.2f}" in text["answers"]
     assert f"{lesson.myth.uncertainty:.2f}" in text["limits"]
 
@@ -137,7 +137,7 @@ def test_without_recordings_the_page_says_what_to_do(index, monkeypatch, tmp_pat
     page = open_lesson()
     assert not page.exception
     assert not page.get("bidi_component")
-    assert page.header[0].value == "The lesson needs recorded answers"
+    assert page.header[0].value == "The lesson has nothing to show yet"
     assert "python -m training record" in page.markdown[0].value
 
 

@@ -107,7 +107,7 @@ def test_a_run_of_such_methods_alone_has_nothing_to_compare(runs):
     page = open_methods(run="small")
     assert not page.exception
     assert page.error[0].value == "This run cannot be used"
-    assert any("Nothing to compare" in text.value and "gone_rauq" in text.value for text in page.text)
+    assert any("nothing to compare" in text.value and "gone_rauq" in text.value for text in page.text)
     assert "small" in page.get("page_link")[0].proto.query_string
 
 
@@ -209,7 +209,7 @@ def test_a_click_on_a_score_opens_the_answer_in_inspect():
     page = open_methods({"answers_score_and_quality": {"selection": clicked(3)}}, **query)
     assert not page.exception
     assert page.query_params == query | {"number": "7", "from": "methods"}
-    assert "Back to the methods of the run" in [link.label for link in page.get("page_link")]
+    assert "Back to the methods on its run" in [link.label for link in page.get("page_link")]
 
 
 @pytest.mark.usefixtures("small")
@@ -218,7 +218,7 @@ def test_where_methods_disagree_a_row_opens_in_inspect():
     ticked = {"disagreement_table": {"selection": {"rows": [1], "columns": [], "cells": []}}}
     page = open_methods(ticked, **query)
     table = page.dataframe[0].value
-    assert list(table.columns[:3]) == ["more uncertain", "percentile of RAUQ", "percentile of MSP"]
+    assert list(table.columns[:3]) == ["less sure", "percentile of RAUQ", "percentile of MSP"]
     page.button(key="open_answer").click().run()
     assert page.query_params == query | {"number": str(table["number"].iloc[1]), "from": "methods"}
 

@@ -62,7 +62,7 @@ def test_a_finished_run_leads_to_its_figures(root):
     assert links(page) == [f"run={MADE}"] * 2  # Answer sets and Methods
     page = page.button(key=f"details_{MADE}").click().run()
     assert page.query_params["run"] == MADE
-    assert "3 examples of <b>a</b>, created on 2030-01-01 UTC" in said(page)
+    assert "3 examples of <b>a</b>, asked on 2030-01-01 UTC" in said(page)
     assert page.dataframe[0].value.to_numpy().tolist() == [[2, "<b>a</b>?", "out of memory"]]
     assert "Quality of the data set" in said(page)
     assert {"delete"} <= keys(page)
@@ -85,7 +85,7 @@ def test_methods_that_this_version_does_not_have_are_named_in_the_details(root):
     page = open_runs(run=MADE)
     assert not page.exception
     assert "Methods: RAUQ, Perplexity, Mean Token Entropy\n" in said(page)
-    assert "Methods unknown to this version, kept in the run's table but not ranked: gone_msp." in said(page)
+    assert "Methods that this version does not have, kept in the run's table and not ranked: gone_msp." in said(page)
     assert "damaged" not in said(page)
 
 
@@ -101,7 +101,7 @@ def test_a_broken_run_is_listed_with_its_reason(root):
     new_run(root / "whole")
     page = open_runs(run="broken")
     assert not page.exception
-    assert badges(page) == [":gray-badge[not started]", ":orange-badge[broken]"]
+    assert badges(page) == [":gray-badge[not begun]", ":orange-badge[broken]"]
     assert "manifest.json cannot be read" in said(page)
     assert {"delete"} <= keys(page)
 
@@ -162,7 +162,7 @@ def test_a_second_job_on_a_run_is_refused(root):
     assert not page.exception
     assert [error.value for error in page.error] == ["This run cannot be used"]
     texts = [text.value for text in page.text]
-    (told_at,) = (place for place, text in enumerate(texts) if "Another job is using" in text)
+    (told_at,) = (place for place, text in enumerate(texts) if "Another job works on" in text)
     assert texts.index("another") < texts.index("twice") < told_at  # beside the run, where the user looks
 
 
@@ -179,7 +179,7 @@ def test_deleting_asks_first(root):
     new_run(root / "kept")
     page = open_runs(run="gone").button(key="delete").click().run()
     assert folder.exists()
-    assert "Delete gone (" in said(page)
+    assert "Delete gone and its" in said(page)
     page = page.button(key="keep").click().run()
     assert "delete_for_good" not in keys(page)
     page = page.button(key="delete").click().run()
@@ -196,7 +196,7 @@ def test_what_is_no_file_of_a_run_is_not_deleted(root):
     page = open_runs(run="mixed").button(key="delete").click().run()
     page = page.button(key="delete_for_good").click().run()
     assert (folder / "thesis.txt").exists()
-    assert "it contains other files, such as thesis.txt" in said(page)
+    assert "it holds other files too, such as thesis.txt" in said(page)
 
 
 def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
@@ -205,7 +205,7 @@ def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
     shutil.rmtree(folder)
     page.button(key="resume_gone").click().run()
     assert not page.exception
-    assert "is not a run" in said(page)
+    assert "is no run" in said(page)
     assert "There is no run yet" in told(page)
 
 
@@ -216,7 +216,7 @@ def test_an_exported_run_comes_in_again(root):
     assert not page.exception
     assert not page.error
     assert page.query_params["run"] == f"{MADE}-2"
-    assert badges(page) == [":gray-badge[not started]"] * 2
+    assert badges(page) == [":gray-badge[not begun]"] * 2
 
 
 def zipped(**files):
@@ -228,8 +228,8 @@ def zipped(**files):
 
 
 BAD_ARCHIVES = {
-    "escapes": (zipped(manifest="{}", __evil="boo"), "is not a file of a run"),
-    "no archive": (b"PK\x03\x04 and nothing else", "not an archive of a run"),
+    "escapes": (zipped(manifest="{}", __evil="boo"), "is no file of a run"),
+    "no archive": (b"PK\x03\x04 and nothing else", "no archive of a run"),
 }
 
 

@@ -137,7 +137,7 @@ def test_the_room_is_told_before_the_start():
     assert "25.8 kB for an answer of 64 tokens" in told(page)
     assert "At most 7.7 MB" in told(page)
     page = choose(page, state.MODEL, "another")
-    assert "Check the model to see it" in told(page)
+    assert "check the model to see it" in told(page)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_nothing_to_ask_cannot_be_started():
     assert page.button(key="start_run").disabled
 
 
-@pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "is not a valid name for a run")])
+@pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "cannot name a run")])
 def test_a_name_that_no_run_can_have_is_told(name, words, root, tmp_path):
     (tmp_path / "bundled").mkdir()
     page = start(written(embedded(open_form()), new_run_name=name).run())
@@ -199,14 +199,14 @@ def test_a_name_that_is_taken_is_told_with_one_that_is_free(root, monkeypatch):
     begun = without_a_job(monkeypatch)
     start(written(embedded(open_form()), new_run_name="mine").run())
     page = start(written(embedded(open_form()), new_run_name="mine").run())
-    assert "A run named mine already exists. Choose another name, such as mine-2." in said(page)
+    assert "There is a run called mine already. Choose another name, such as mine-2." in said(page)
     assert begun == [root / "mine"]
 
 
 def test_without_a_model_there_is_nothing_to_start(root):
     page = choose(embedded(open_form()), state.MODEL, "another")
     page = start(page)
-    assert "No model is given." in said(page)
+    assert "No model is named." in said(page)
     assert not root.exists()
 
 
@@ -221,7 +221,7 @@ def test_a_revision_is_asked_for_of_its_model_alone(monkeypatch):
     assert not page.error
     request = read_manifest(begun[0]).request
     assert (request.model, request.revision) == ("org/name", "v1")
-    assert "Revision requested: v1" in asked(read_manifest(begun[0]))
+    assert "Revision asked for: v1" in asked(read_manifest(begun[0]))
 
     page = written(choose(embedded(open_form()), state.MODEL, "another"), **{state.OTHER_MODEL: "org/name"}).run()
     page = written(page, **{key: "v1"}).run()
@@ -256,7 +256,7 @@ def test_a_look_at_another_page_keeps_the_form():
     page = page.switch_page("pages/runs.py").run()
     assert not page.exception
     assert "3 rows accepted, 3 rows rejected." in told(page)
-    assert "places.csv, uploaded before" in said(page)
+    assert "places.csv, as it was uploaded before" in said(page)
     assert column(page, "group").value is None
     assert column(page, "prompt").value == "question"
     assert page.text_input(key="new_run_name").value == "typed"
@@ -271,7 +271,7 @@ def test_methods_without_their_judge_are_grey_until_one_is_named(monkeypatch):
     assert {method for method, box in boxes.items() if box.disabled} == {
         method for method in ASKABLE if METHODS[method].needs & {"nli", "similarity", "keywords"}
     }
-    assert "enter it below" in boxes["luq"].help
+    assert "name it below" in boxes["luq"].help
     page = written(page, new_run_judge_nli="a/judge").run()
     box = page.checkbox(key=f"{METHOD}luq")
     assert not box.disabled

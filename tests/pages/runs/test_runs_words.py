@@ -45,4 +45,4 @@ def test_a_measure_says_which_examples_lack_what_it_needs():
         lacks = bool({"references", "source", "quality"} & set(measure.needs))
         assert ("undefined" in about_measure(measure, DataSet(name="", examples=(whole, bare)))) is lacks
     both = about_measure(MEASURES["comet"], DataSet(name="", examples=(whole, bare)))
-    assert "1 of 2 have no references and 1 of 2 have no source: the quality of their answers is undefined." in both
+    assert "1 of 2 have no references and 1 of 2 have no source: their quality stays undefined." in both

@@ -7,23 +7,16 @@ from urllib.parse import parse_qsl, unquote_plus, urlsplit
 import numpy as np
 import pytest
 
-from pages.ui.answer_sets import query as of_sets
-from pages.ui.methods import query as of_methods
 from pages.ui.shared import url_state
-from pages.ui.shared.run_filters import Span
-from pages.ui.shared.selection import Chosen
 from pages.ui.shared.url_state import (
     LONGEST,
     MOST_TOKENS,
     USUAL_TOKENS,
     Asked,
     asking,
-    codecs_of,
     link,
-    read,
     read_asked,
     read_wrong,
-    written,
     written_wrong,
 )
 from rauq.trace.trace import Alternative, Kind
@@ -233,35 +226,3 @@ def test_the_prompt_of_a_link_is_escaped_whole():
     address = link(BASE, {}, trace_of("a b&c"))
     assert unquote_plus(urlsplit(address).query) == "prompt=a b&c"
     assert "&" not in address
-
-
-FILTERED = {"group": "a b&c", "quality": Span(-0.5, 1.0), "length": Span(3, 28), "text": "<b>"}
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        Chosen(layer=3, head=0, token=17, colour="entropy"),
-        of_sets.Asked(view="best", layer=31, tokens="fact", offset=2, k=5, above=0.75, below=-2.5, **FILTERED),
-        of_methods.Asked(
-            view="errors",
-            metric="roc_auc",
-            method="msp",
-            methods=("rauq", "msp"),
-            table="update",
-            published="llama_functions.Llama-3.1 8B",
-            tokens="fact",
-            signal="entropy",
-            alignment="own",
-            **FILTERED,
-        ),
-    ],
-    ids=lambda asked: type(asked).__module__.split(".")[2],
-)
-def test_all_that_a_page_can_say_in_its_url_is_read_back(asked):
-    usual = type(asked)()
-    query = written(asked, usual)
-    assert None not in query.values()
-    assert tuple(query) == tuple(codecs_of(type(asked)))
-    assert read(query, usual) == (asked, ())
-    assert set(written(usual, usual).values()) == {None}

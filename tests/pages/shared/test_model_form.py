@@ -20,7 +20,7 @@ from tests.pages.reading import choose, interpreted, written
 HOSTILE = "![](http:evil) <img src=x> $x$ :red[y] *m*"
 PARAMETERS = "0.0 million parameters\n178.0 kB in memory, float32 on cpu"
 AT_HAND = "_at_hand"
-PAPERS = [f"{preset.hub_id} (in the paper; must be downloaded)" for preset in PRESETS]
+PAPERS = [f"{preset.hub_id} (to download; in the paper)" for preset in PRESETS]
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_the_kind_is_chosen_for_one_model(open_app):
     assert other_model(page, "another/model").session_state["kind"] == "auto"
 
 
-@pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " beside the model in use")])
+@pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " beside the model that is at work")])
 def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monkeypatch):
     memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)
@@ -141,7 +141,7 @@ def test_a_model_that_does_not_fit_is_said(works, beside, open_app, saved, monke
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        ({"architectures": ["BertForMaskedLM"]}, "not a causal language model"),
+        ({"architectures": ["BertForMaskedLM"]}, "no causal language model"),
         ({"model_type": "nothing of the kind"}, "config.json"),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, root):
     assert not page.exception
     drawn, score = views(page), rauq.score(trace(open_run(root / "small"), 4))
     assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
-    assert "Answer 4 of the run small; quality 1.00; fact token: 6." in drawn["source"]
+    assert "Answer 4 of the run small; quality 1.00; the fact stands at token 6." in drawn["source"]
     assert drawn["selection"]["layer"] == 3
     assert page.query_params == {"run": "small", "number": "4", "layer": "3"}
 
@@ -54,7 +54,7 @@ def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, root):
 def test_an_answer_that_is_not_there_is_said(open_app, run, number):
     page = open_app(run=run, number=number, view="best")
     assert not page.exception
-    assert "was not found in a run" in interpreted(page)
+    assert "no such answer of a run" in interpreted(page)
     assert page.query_params == {}
 
 
@@ -96,9 +96,9 @@ def test_the_panel_ranks_the_score_under_the_current_settings(open_app, root, se
     assert not page.exception
     run = open_run(root / "small")
     scores = np.array([rauq.score(trace(run, row), settings).uncertainty for row in range(45)])
-    assert f"Less confident than {percentile_of(scores, scores[4]):.0f} % of 45 answers of the run small" in text(page)
+    assert f"Less sure than {percentile_of(scores, scores[4]):.0f} % of 45 answers of the run small" in text(page)
     assert "% [" in text(page)
-    assert "For ranking, not a probability" in text(page)
+    assert "A ranking, not a probability" in text(page)
     assert "reference_chart" in charts(page)
 
 
@@ -116,4 +116,4 @@ def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, t
     make(tmp_path / "even", quality=(1.0,) * 24)
     page = unfold(open_app(run="small", number="4"), PANEL)
     assert "not known, because all 24 answers are correct" in text(page)
-    assert "Less confident than" in text(page)
+    assert "Less sure than" in text(page)

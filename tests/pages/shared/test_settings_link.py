@@ -85,7 +85,7 @@ def test_every_setting_comes_back(kind):
 def test_the_four_decimals_of_an_alpha_come_back():
     for steps in range(0, 10_001, 3):
         alpha = steps / 10_000
-        assert resolve(read_back(Settings(alpha=alpha), "base").asked, "base").alpha == alpha
+        assert resolve(read_back(Settings(alpha=alpha), "base").settings, "base").alpha == alpha
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -105,7 +105,7 @@ def test_what_is_the_papers_is_not_written(kind):
 @pytest.mark.parametrize("name", NAMES)
 def test_what_cannot_be_used_is_named_and_nothing_else_is_lost(name):
     beside = {"update": "product"} if name != "update" else {"alignment": "own"}
-    rest = read_settings(beside).asked
+    rest = read_settings(beside).settings
     for text in ABSURD:
         assert read_settings({name: text} | beside) == (rest, (name,)), (name, text[:20])
 

@@ -88,7 +88,7 @@ def test_a_run_that_came_with_the_app_keeps_its_verdicts(open_app, monkeypatch, 
     page = open_app(run="small", number="4")
     assert not page.exception
     assert buttons(page) == {}
-    assert "comes with the app" in " ".join(caption.value for caption in page.caption)
+    assert "came with the app" in " ".join(caption.value for caption in page.caption)
 
 
 def test_what_cannot_be_corrected_is_said(open_app, root):
@@ -119,5 +119,5 @@ def test_a_session_of_a_host_corrects_its_own_runs_alone(host, name):
     """A client may ask for what no button offers: the run of another session has no name in this one."""
     make(host / "another", references=())
     verdicts._correct(name=name, number=4, correct=False)
-    assert "not found" in str(verdicts.st.session_state.pop("_verdict_problem"))
+    assert "no longer there" in str(verdicts.st.session_state.pop("_verdict_problem"))
     assert read_corrections(host / "another" / "small") == ()

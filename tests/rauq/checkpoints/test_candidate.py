@@ -180,18 +180,14 @@ def test_on_a_gpu_auto_has_main_memory_too(free, monkeypatch):
         (
             lambda folder: configure(folder, model_type="mine", auto_map={"AutoConfig": "code.Mine"}),
             UnsupportedModel,
-            "its own code, which is never run",
+            "code of its own, which is never run",
         ),
         (
             lambda folder: configure(folder, model_type="vit", architectures=None),
             UnsupportedModel,
-            "not a causal language",
+            "no causal language",
         ),
-        (
-            lambda folder: configure(folder, architectures=["LlamaModel"]),
-            UnsupportedModel,
-            "not a causal language model",
-        ),
+        (lambda folder: configure(folder, architectures=["LlamaModel"]), UnsupportedModel, "no causal language model"),
     ],
     ids=["config", "broken config", "tokenizer", "weights", "pickled", "code", "pictures", "headless"],
 )

@@ -109,7 +109,9 @@ def test_a_gguf_file_of_the_hub_loads_by_its_name_and_again_without_network(hub,
     digest = hashlib.sha256((hub.root / name).read_bytes()).hexdigest()
     assert (lm.name, lm.revision) == (name, digest)
     assert load_model(name, revision=COMMIT).revision == digest
-    with pytest.raises(ModelNotFound, match=r"but not that file \(RemoteEntryNotFoundError\)\. Check the spelling"):
+    with pytest.raises(
+        ModelNotFound, match=r"but not that file of it \(RemoteEntryNotFoundError\)\. Check the spelling"
+    ):
         load_model("tiny/gguf/other.gguf")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

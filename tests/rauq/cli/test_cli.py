@@ -124,13 +124,7 @@ def test_picture_of_a_generated_answer(model_folder, capsys):
     captured = capsys.readouterr()
     assert f"Loading {model_folder} ..." in captured.err
     assert "Loaded a base model of 6 layers with 4 heads." in captured.err
-    for words in (
-        "Where is Oslo?",
-        "Selected heads",
-        "gives the score",
-        "Uncertainty",
-        "Confidence collapsed at token",
-    ):
+    for words in ("Where is Oslo?", "Picked heads", "decides", "Uncertainty", "Confidence collapsed at token"):
         assert words in captured.out
     assert "\x1b" not in captured.out
 
@@ -267,7 +261,7 @@ def test_device_precision_and_kind_reach_the_model(chat_folder, capsys):
         record = json.loads(capsys.readouterr().out)
         assert (record["dtype"], record["kind"]) == found
     assert inspect.main([*command, "--device", "abacus"]) == 2
-    assert "Device 'abacus' is not available; choose auto, cpu" in capsys.readouterr().err
+    assert "There is no device 'abacus' here; choose auto, cpu" in capsys.readouterr().err
 
 
 def test_what_takes_less_memory_can_be_typed_as_it_is_said(model_folder, monkeypatch, capsys):

@@ -70,7 +70,7 @@ def test_sentences_hold_the_score_and_the_collapse():
     trace = make_trace((b" Oslo", b" is", b" it", b"</s>"), probabilities=[0.9, 0.9, 0.05, 0.99])
     result = score(trace)
     first, *_, last = inspect.sentences(trace, result)
-    assert first.startswith(f"Uncertainty {result.uncertainty:.3f} (higher is less certain")
+    assert first.startswith(f"Uncertainty {result.uncertainty:.3f}: higher is less sure.")
     assert last == report.sentence(trace, result)
 
 
@@ -90,7 +90,7 @@ def test_the_papers_setting_is_named():
 def test_an_answer_of_one_token_says_what_is_undefined():
     output = drawn(make_trace((b"Yes",), probabilities=[0.5]))
     assert "Uncertainty 0.693" in output
-    assert re.search(r"none +undefined +undefined +0.693 +gives the score", output)
+    assert re.search(r"none +undefined +undefined +0.693 +decides", output)
 
 
 def test_undefined_score_says_why():
@@ -100,8 +100,8 @@ def test_undefined_score_says_why():
     assert f"The score is undefined: {score(trace).reasons.uncertainty}." in output
 
 
-def test_table_marks_the_layer_that_gives_the_score():
+def test_table_marks_the_layer_that_decided():
     trace = make_trace()
-    marked = [line for line in drawn(trace).splitlines() if line.rstrip().endswith("gives the score")]
+    marked = [line for line in drawn(trace).splitlines() if line.rstrip().endswith("decides")]
     assert len(marked) == 1
     assert int(marked[0].split()[0]) == score(trace).layer

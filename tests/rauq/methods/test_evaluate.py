@@ -57,7 +57,7 @@ def test_every_row_is_complete():
     assert all(method == row.id for method, row in METHODS.items())
     assert len({row.name for row in METHODS.values()}) == len(METHODS)
     for row in METHODS.values():
-        assert (row.source, row.cost, row.direction) == (row.source.strip(), row.cost.strip(), "higher is less certain")
+        assert (row.source, row.cost, row.direction) == (row.source.strip(), row.cost.strip(), "higher is less sure")
         assert row.source
         assert row.cost
         assert ("samples" in row.needs) == (row.family == "samples"), row.id
@@ -197,7 +197,7 @@ def test_a_method_looks_at_no_other_extras_than_it_says(method):
 def test_tokens_none_of_which_matters_are_told():
     judges = Judges(similarity=lambda firsts, _: np.ones(len(firsts)))
     got = evaluate(SAMPLES[0], ["sar"], samples=SAMPLES, judges=judges)["sar"]
-    assert got.reason == "removing any token of a sample leaves its similarity at 1"
+    assert got.reason == "no token of a sample matters to the judge of similarity"
 
 
 def test_hidden_states_of_different_size_are_told():

@@ -160,7 +160,7 @@ def test_samples_without_text_are_left_out():
     got = all_of(trace, empty)
     for method in SAMPLED:
         assert math.isnan(got[method])
-        assert got[method].reason == "all samples (2) are empty"
+        assert got[method].reason == "all samples (2) are without text"
 
 
 def test_an_answer_without_text_has_numbers_or_reasons_too():

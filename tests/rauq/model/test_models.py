@@ -215,7 +215,7 @@ def test_code_that_comes_with_a_model_is_never_run(folder, tmp_path):
         (folder / name).write_text(f"open({str(ran)!r}, 'w')\n")
     auto = {"AutoConfig": "configuration_mine.Mine", "AutoModelForCausalLM": "modeling_mine.Mine"}
     configure(folder, model_type="mine", auto_map=auto)
-    with pytest.raises(UnsupportedModel, match="its own code, which is never run"):
+    with pytest.raises(UnsupportedModel, match="code of its own, which is never run"):
         load_model(str(folder))
     configure(folder, model_type="llama")
     assert load_model(str(folder)).check().exact  # the class of transformers, not theirs
@@ -230,9 +230,9 @@ SMALL_T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 
     ("make", "says"),
     [
         (lambda: T5ForConditionalGeneration(T5Config(vocab_size=260, **SMALL_T5)), "is an encoder-decoder"),
-        (lambda: BertModel(BertConfig(vocab_size=260, **SMALL_BERT)), "is not a causal language model"),
-        (lambda: BertForMaskedLM(BertConfig(vocab_size=260, **SMALL_BERT)), "is not a causal language model"),
-        (lambda: BertLMHeadModel(BertConfig(vocab_size=260, **SMALL_BERT)), "attends to later tokens"),
+        (lambda: BertModel(BertConfig(vocab_size=260, **SMALL_BERT)), "is no causal language model"),
+        (lambda: BertForMaskedLM(BertConfig(vocab_size=260, **SMALL_BERT)), "is no causal language model"),
+        (lambda: BertLMHeadModel(BertConfig(vocab_size=260, **SMALL_BERT)), "lets tokens see later ones"),
     ],
     ids=["T5", "BERT", "masked", "BERT as a language model"],
 )
@@ -245,7 +245,7 @@ def test_models_that_are_not_causal_are_refused(tmp_path, make, says):
 
 def test_a_model_that_writes_no_text_is_refused(folder):
     (folder / "config.json").write_text(json.dumps({"model_type": "vit"}))
-    with pytest.raises(UnsupportedModel, match="is not a causal language model"):
+    with pytest.raises(UnsupportedModel, match="is no causal language model"):
         load_model(str(folder))
 
 

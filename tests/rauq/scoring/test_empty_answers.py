@@ -22,20 +22,18 @@ def empty(**changes):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"kind": "base"}, ("generated its end token immediately", INSTRUCT)),
-        ({"kind": "base", "chat_applied": True}, ("generated its end token immediately", BASE)),
-        ({"kind": "instruct", "chat_applied": True}, ("generated its end token immediately", BASE)),
-        ({"kind": "instruct", "prompt_form": "templated"}, ("generated its end token immediately", BASE)),
-        ({"kind": "instruct"},
-         ("generated its end token immediately", "no chat template was applied: leave out chat=False")),
-        ({"kind": "instruct", "prompt_form": "ids"}, ("generated its end token immediately", "given as token ids")),
+        ({"kind": "base"}, ("ended its answer at once", INSTRUCT)),
+        ({"kind": "base", "chat_applied": True}, ("ended its answer at once", BASE)),
+        ({"kind": "instruct", "chat_applied": True}, ("ended its answer at once", BASE)),
+        ({"kind": "instruct", "prompt_form": "templated"}, ("ended its answer at once", BASE)),
+        ({"kind": "instruct"}, ("ended its answer at once", "no chat template was applied: leave out chat=False")),
+        ({"kind": "instruct", "prompt_form": "ids"}, ("ended its answer at once", "given as token ids")),
         ({"pieces": (b"\n",), "answer_tokens": ("\n",), "stop_reason": "stop"}, ("A stop string came", INSTRUCT)),
         ({"pieces": (b" ", b" "), "answer_tokens": (" ", " "), "stop_reason": "length"}, ("white space", "more")),
-        ({"pieces": (b" ",), "answer_tokens": (" ",), "stop_reason": "given"}, ("only white space (as given)",)),
+        ({"pieces": (b" ",), "answer_tokens": (" ",), "stop_reason": "given"}, ("that was given ended with nothing",)),
         ({"pieces": (b"a", b"b"), "answer_tokens": ("a", "b"), "thinking": (0, 2), "stop_reason": "length"},
-         ("still thinking when the answer reached the token limit. Allow more tokens.",)),
-        ({"pieces": (b"a", b"</s>"), "answer_tokens": ("a", ""), "thinking": (0, 1)},
-         ("generated its end token immediately", INSTRUCT)),
+         ("still thinking when the answer reached its limit of tokens. Allow more tokens.",)),
+        ({"pieces": (b"a", b"</s>"), "answer_tokens": ("a", ""), "thinking": (0, 1)}, ("ended its answer", INSTRUCT)),
     ],
 )  # fmt: skip
 def test_an_empty_answer_says_what_probably_happened(changes, says):
@@ -49,7 +47,7 @@ def test_an_empty_answer_says_what_probably_happened(changes, says):
     draw(drawn, trace, found)
     assert reason in drawn.file.getvalue()
     assert "undefined" not in drawn.file.getvalue()
-    assert "Selected heads" not in drawn.file.getvalue()
+    assert "Picked heads" not in drawn.file.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_collapse_is_at_the_improbable_token():
     assert found.value == pytest.approx(found.signal_share + found.attention_share)
 
 
-def test_no_collapse_where_confidence_is_not_carried_forward():
+def test_no_collapse_where_nothing_flows():
     trace, _ = CASES["no recurrence"]
     assert report.collapse(score(trace, Settings(update="product"))) is None
 
@@ -101,9 +101,9 @@ def test_sentence_holds_the_numbers_of_the_score():
     result = score(trace)
     found = report.collapse(result)
     assert report.sentence(trace, result) == (
-        f"Confidence dips most at token 2, “·it”: {found.value:.2f} nats below the reference (p = 1 at every token), "
+        f"Confidence dips most at token 2, “·it”: {found.value:.2f} nats below a sure model, "
         f"{found.signal_share:.2f} from probability and {found.attention_share:.2f} from attention. "
-        f"The score comes from layer {result.layer}, head {result.layer % 4}."
+        f"Layer {result.layer} decided, with head {result.layer % 4}."
     )
 
 
@@ -114,21 +114,21 @@ def test_a_rounded_zero_has_no_minus():
     assert "0.30 from probability and 0.00 from attention" in said
 
 
-def test_the_layer_in_front_gives_the_score_or_was_selected():
+def test_the_layer_in_front_decided_or_was_selected():
     trace = make_trace()
-    single, averaged = score(trace), score(trace, Settings(layer_aggregation="mean"))
-    first, last = averaged.layers[0], averaged.layers[-1]
-    assert report.front_layer(single, first) == report.front_layer(single, last) == single.layer
-    assert [report.front_layer(averaged, selected) for selected in (last, 99, None)] == [last, first, first]
+    decided, undecided = score(trace), score(trace, Settings(layer_aggregation="mean"))
+    first, last = undecided.layers[0], undecided.layers[-1]
+    assert report.front_layer(decided, first) == report.front_layer(decided, last) == decided.layer
+    assert [report.front_layer(undecided, selected) for selected in (last, 99, None)] == [last, first, first]
 
 
-def test_the_uncertainty_comes_with_its_purpose():
+def test_the_uncertainty_is_said_with_what_it_is_for():
     result = replace(score(make_trace()), uncertainty=-0.001)
-    assert report.uncertainty_sentence(result) == "Uncertainty 0.00 (for ranking, not a probability)."
+    assert report.uncertainty_sentence(result) == "Uncertainty 0.00: it ranks answers, and is not a probability."
     assert report.uncertainty_sentence(replace(result, uncertainty=math.nan)) == ""
 
 
-def test_a_fully_confident_answer_does_not_collapse():
+def test_a_sure_answer_does_not_collapse():
     trace = make_trace(probabilities=[1, 1, 1])
     assert report.sentence(trace, score(trace)).startswith("Confidence holds; its largest dip is at token")
 
@@ -138,9 +138,9 @@ def test_an_improbable_first_token_is_a_collapse():
     assert report.sentence(trace, score(trace)).startswith("Confidence collapsed at token 0, “·Oslo”: 6.91 nats")
 
 
-def test_without_a_signal_no_token_is_called_a_collapse():
+def test_without_a_signal_no_token_is_blamed():
     trace = make_trace(probabilities=[0.9, 0.001, 0.9])
-    assert report.sentence(trace, score(trace, Settings(alpha=0))).startswith("With alpha 0 only attention counts")
+    assert report.sentence(trace, score(trace, Settings(alpha=0))).startswith("With alpha 0 attention alone flows on")
 
 
 def test_an_impossible_token_has_no_made_up_shares():
@@ -149,16 +149,16 @@ def test_an_impossible_token_has_no_made_up_shares():
     logprobs[1] = -np.inf
     trace = replace(trace, logprobs=logprobs)
     sentence = report.sentence(trace, score(trace, Settings(alpha=1)))
-    assert "∞ nats below the reference (p = 1 at every token)" in sentence
+    assert "∞ nats below a sure model" in sentence
     assert "nan" not in sentence
 
 
-def test_a_sentence_names_only_the_layer_and_head_that_give_the_score():
+def test_a_sentence_names_no_layer_or_head_that_did_not_decide():
     trace = make_trace()
-    assert "comes from layer" not in report.sentence(trace, score(trace, Settings(layer_aggregation="mean")))
-    assert ", mean of its heads." in report.sentence(trace, score(trace, Settings(heads="mean")))
+    assert "decided" not in report.sentence(trace, score(trace, Settings(layer_aggregation="mean")))
+    assert "decided, with the mean of its heads." in report.sentence(trace, score(trace, Settings(heads="mean")))
     one = make_trace((b"Yes",))
-    assert report.sentence(one, score(one)).endswith(f"comes from layer {score(one).layer}.")
+    assert report.sentence(one, score(one)).endswith("decided.")
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(update="product")])
@@ -172,16 +172,8 @@ def test_a_sentence_says_why_something_is_undefined(settings):
 @pytest.mark.parametrize(
     ("value", "shares", "said"),
     [
-        (
-            0.511,
-            (0.515001, -0.004001),
-            "0.51 nats below the reference (p = 1 at every token), 0.51 from probability and 0.00 from attention",
-        ),
-        (
-            0.51,
-            (0.005, 0.505),
-            "0.51 nats below the reference (p = 1 at every token), 0.01 from probability and 0.50 from attention",
-        ),
+        (0.511, (0.515001, -0.004001), "0.51 nats below a sure model, 0.51 from probability and 0.00 from attention"),
+        (0.51, (0.005, 0.505), "0.51 nats below a sure model, 0.01 from probability and 0.50 from attention"),
     ],
 )
 def test_the_shares_that_are_shown_add_up_to_the_value_that_is_shown(value, shares, said):

@@ -175,7 +175,9 @@ def test_what_is_not_scored_is_null_with_a_reason():
     record = as_json(trace, rauq.score(trace))
     assert record["thinking"] == [2, 6]
     assert [token["collapse"] is None for token in record["tokens"]] == [True] * 6 + [False] * 3
-    assert record["undefined"] == dict.fromkeys(("collapse", "contribution"), "this token is outside the scored part")
+    assert record["undefined"] == dict.fromkeys(
+        ("collapse", "contribution"), "this token is outside the part that is scored"
+    )
     unfinished = thinking_trace((0, N))
     assert sentence(unfinished, rauq.score(unfinished)) == (
         "The answer is empty: The model was still thinking when the answer ended."

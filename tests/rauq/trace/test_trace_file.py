@@ -223,7 +223,7 @@ def test_metadata_that_is_no_record_is_refused(saved, text):
 )
 def test_metadata_that_does_not_fit_is_refused(saved, change):
     rewritten(saved, **change)
-    with pytest.raises(TraceFileError, match="its parts are inconsistent"):
+    with pytest.raises(TraceFileError, match="its parts do not fit together"):
         Trace.load(saved)
 
 
@@ -235,7 +235,7 @@ def test_a_file_from_before_weights_were_named_says_nothing_of_them(saved):
 @pytest.mark.parametrize("name", [*ARRAYS, *SCALARS, "layers", "answer_tokens", "pieces", "alternative_texts"])
 def test_a_missing_part_is_named(saved, name):
     rewritten(saved, without=(name,))
-    with pytest.raises(TraceFileError, match=rf"are inconsistent.*{name}"):
+    with pytest.raises(TraceFileError, match=rf"do not fit together.*{name}"):
         Trace.load(saved)
 
 
@@ -261,5 +261,5 @@ def test_a_missing_part_is_named(saved, name):
 )
 def test_arrays_that_do_not_fit_are_refused(saved, arrays):
     rewritten(saved, arrays=arrays)
-    with pytest.raises(TraceFileError, match="are inconsistent"):
+    with pytest.raises(TraceFileError, match="do not fit together"):
         Trace.load(saved)

@@ -138,7 +138,7 @@ ARRAYS = {
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_that_no_model_makes_are_refused(name):
-    with pytest.raises(TraceFileError, match=r"parts are inconsistent .*\.$") as refused:
+    with pytest.raises(TraceFileError, match=r"parts do not fit together .*\.$") as refused:
         Trace.from_bytes(changed(arrays=ARRAYS[name]))
     assert len(str(refused.value)) < 500
 
@@ -186,7 +186,7 @@ METADATA = {
 
 @pytest.mark.parametrize("name", METADATA)
 def test_metadata_that_no_model_makes_is_refused(name):
-    with pytest.raises(TraceFileError, match=r"parts are inconsistent .*\.$") as refused:
+    with pytest.raises(TraceFileError, match=r"parts do not fit together .*\.$") as refused:
         Trace.from_bytes(changed(**METADATA[name]))
     assert len(str(refused.value)) < 500
 

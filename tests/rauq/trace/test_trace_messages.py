@@ -127,7 +127,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_no_prompt_has_is_refused_in_one_sentence(name):
-    with pytest.raises(TraceFileError, match=r"parts are inconsistent .*\.$") as refused:
+    with pytest.raises(TraceFileError, match=r"parts do not fit together .*\.$") as refused:
         Trace.from_bytes(changed(**HOSTILE[name]))
     assert len(str(refused.value)) < 500
 
@@ -135,7 +135,7 @@ def test_what_no_prompt_has_is_refused_in_one_sentence(name):
 def test_an_upload_has_no_more_messages_than_a_page_can_bear(tmp_path):
     turns = (*MESSAGES[1:3] * 500, MESSAGES[3])
     trace = conversation_trace(messages=turns)
-    with pytest.raises(TraceFileError, match="1,001 messages, and at most 1,000 are accepted"):
+    with pytest.raises(TraceFileError, match="1,001 messages, and at most 1,000 are taken"):
         Trace.from_bytes(trace.to_bytes())
     trace.save(tmp_path / "file")
     assert Trace.load(tmp_path / "file").messages == turns

@@ -21,7 +21,7 @@ from rauq.trace.trace import Trace
 
 KEY = "pair"
 _SWATCHES = (0.0, 0.25, 0.75, 1.5, 3.0)  # nats
-_LONG = 60  # columns: longer strips use smaller type, and scroll
+_LONG = 60  # columns, from which on the strips are set smaller, and scroll
 _FOLDER = Path(__file__).parent
 _mount = st.components.v2.component(
     "compare_strips",
@@ -44,8 +44,8 @@ def pair_of_strips(
 ) -> None:
     """Draw two scored answers; `selected` is a token of A.
 
-    `on_select` gets the token of A that is selected now; `on_branch` a token and the rank of the alternative to
-    replace it.
+    `on_select` hears which token of A is selected now; `on_branch` of a token and of the rank of the alternative for
+    its place.
     """
     sides = [_scored_side(answer, score) for answer, score in zip(answers, scores, strict=True)]
     data = {
@@ -63,7 +63,7 @@ def pair_of_strips(
 
 
 def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Columns, *, headline: str) -> None:
-    """Draw A, and under it an answer that is still being generated, without numbers."""
+    """Draw A, and under it an answer that is still being written: no numbers yet."""
     cells = [_bare_cell(piece.encode("utf-8", "replace"), token) for token, piece in enumerate(pieces)]
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
     data = {"headline": headline, "sides": _with_looks([_scored_side(a, score), side_b]), "columns": columns}
@@ -83,7 +83,7 @@ def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Colu
 
 
 def folds(columns: Columns, traces: Sequence[Trace]) -> list[tuple[int, int]]:
-    """Return runs of columns (first, end), end excluded, in which every token is part of the thinking."""
+    """Runs of columns, from the first to before the last, in which every token is thinking."""
     thinking = [
         all(token is None or _thinks(trace, token) for token, trace in zip(column, traces, strict=True))
         for column in columns
@@ -112,7 +112,7 @@ def _token(told: float | None) -> int | None:
 
 
 def _ignore(*_: int | None) -> None:
-    """Ignore selections while an answer is being generated."""
+    """Nothing can be selected while an answer grows."""
 
 
 def _with_looks(sides: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -155,7 +155,7 @@ def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong
     bare = _bare_cell(trace.pieces[token], token)
     value = float(score.collapse[token])
     shown = number(value, places=2)
-    notes = f"{', largest collapse' if is_collapse else ''}{', marked as wrong' if is_wrong else ''}"
+    notes = f"{', the collapse' if is_collapse else ''}{', marked as wrong' if is_wrong else ''}"
     return bare | {
         "level": _level(value),
         "number": shown,
@@ -174,22 +174,22 @@ def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
         ("probability", f"{math.exp(trace.logprobs[token]):.4f}"),
         (f"attention, {layer_and_head(score)}", number(attention)),
         (f"confidence c, layer {layer}", number(score.confidence[row][token])),
-        ("r, fully confident model", number(score.sure_confidence[row][token])),
+        ("r of a sure model", number(score.sure_confidence[row][token])),
         ("collapse, log r − log c", number(score.collapse[token])),
     ]
 
 
 def _branch(trace: Trace, token: int) -> dict[str, Any]:
-    """Return the alternatives to a token of A."""
+    """What the model could have said instead of a token of A."""
     chosen = int(trace.answer_ids[token])
     alternatives = [
         [rank, visible(other.text) or "∅", round(math.exp(other.logprob), 4), _probability(other.logprob)]
         for rank, other in enumerate(trace.alternatives[token])
         if other.id != chosen
     ]
-    title = f"Branch off A at token {token}: replace “{label(trace.pieces[token], longest=40)}” "
+    title = f"Branch off A at token {token}: instead of “{label(trace.pieces[token], longest=40)}” "
     return {
-        "title": f"{title}({_probability(float(trace.logprobs[token]))}) by",
+        "title": f"{title}({_probability(float(trace.logprobs[token]))}), go on with",
         "alternatives": alternatives,
     }
 
@@ -199,17 +199,17 @@ def _legend(*, marks: bool) -> dict[str, Any]:
         "name": "Collapse, log r − log c, in nats",
         "swatches": [[_level(value), f"{value:g}"] for value in _SWATCHES],
         "key": [
-            "▲ largest collapse",
-            f"{SPACE} space",
-            f"{NEWLINE} line break",
-            "┊ first difference",
+            "▲ the largest",
+            f"{SPACE} is a space",
+            f"{NEWLINE} a line break",
+            "┊ the first difference",
             *["✗ marked as wrong"] * marks,
         ],
     }
 
 
 def _level(collapse: float) -> float:
-    """Return the strength of the colour: the share of the reference's confidence that is lost."""
+    """Strength of the colour: the share of a sure model's confidence that is lost."""
     return 0.0 if math.isnan(collapse) else 1 - math.exp(-max(collapse, 0.0))
 
 

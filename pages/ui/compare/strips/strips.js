@@ -1,4 +1,4 @@
-// Draws two answers on one grid. Their text comes from models, so it is only set as textContent.
+// Draws two answers on one grid. Their text comes from models: it is only ever set as textContent.
 
 const LANES = ["a", "b"];
 
@@ -13,10 +13,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   const buttons = new Map(); // "lane-column" to its button
   const select = (token) => {
-    data.selected = data.selected === token ? null : token; // at once; Python is told, for the URL and the curves
+    data.selected = data.selected === token ? null : token; // at once; Python hears of it for the URL and the curves
     markSelected(buttons, data);
     drawBranch(root("branch"), data, setTriggerValue);
-    setTriggerValue("select", { token: data.selected }); // the current state, since two clicks may arrive as one
+    setTriggerValue("select", { token: data.selected }); // what stands now, for two clicks may arrive as one
   };
   const columns = data.columns.map((tokens, column) => drawColumn(tokens, column, data, buttons));
   for (const [place, button] of buttons) {
@@ -34,7 +34,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     };
     if (!button.classList.contains("still")) {
       button.onclick = () => {
-        tip.dataset.silent = place; // the tip would cover the alternatives that the click opens
+        tip.dataset.silent = place; // it would cover the alternatives that the click is about
         tip.hidePopover();
         select(data.columns[columnOf(place)][0]);
       };
@@ -98,7 +98,7 @@ function drawColumn(tokens, column, data, buttons) {
   return node;
 }
 
-// Runs of columns that hold only thinking are one control until it is opened; the page keeps which are open.
+// Runs of columns that hold only thinking are one control until it is opened; which are open stays with the page.
 function withFolds(columns, data, grid) {
   const nodes = [...columns];
   for (const [first, end] of [...data.folds].reverse()) {
@@ -137,7 +137,7 @@ function markSelected(buttons, { columns, selected }) {
   }
 }
 
-// Left and right go along an answer, across its gaps; up and down switch between A and B.
+// Left and right go along an answer, over its gaps; up and down change between A and B.
 function neighbour(key, place, columns, hidden) {
   const [lane, column] = place.split("-").map(Number);
   const own = columns.flatMap((tokens, index) => (tokens[lane] === null || hidden(index) ? [] : [index]));
@@ -152,7 +152,7 @@ function makeReachable(buttons, target) {
   for (const [place, button] of buttons) button.tabIndex = place === target ? 0 : -1;
 }
 
-// The tab key leads to the selected token, else to A's largest collapse.
+// The tab key leads to the selected token, else to A's weak spot.
 function firstStop(data, buttons) {
   const weak = data.columns.findIndex(([token]) => token !== null && data.sides[0].cells[token].collapse);
   const chosen = data.selected === null ? -1 : data.columns.findIndex(([token]) => token === data.selected);
@@ -190,7 +190,7 @@ function drawBranch(panel, { branches, selected, live }, setTriggerValue) {
   panel.style.setProperty("--side", "var(--b)");
   if (live) return panel.replaceChildren();
   if (selected === null) {
-    const hint = "Click a token of A to see alternatives and let the model continue from one of them.";
+    const hint = "Click a token of A: what else could the model have said there, and how would it have gone on?";
     return panel.replaceChildren(make("div", "hint", hint));
   }
   const choices = make("div", "choices");
@@ -215,7 +215,7 @@ function drawText(side, lane) {
   return node;
 }
 
-// Long answers scroll: show the selected token, the first difference or the newest token.
+// Long answers scroll: bring the selected token, the first difference or the newest token into sight.
 function reveal(grid, columns, data) {
   const wanted = data.selected === null ? data.first_difference : data.columns.findIndex(([token]) => token === data.selected);
   const target = columns[data.live ? columns.length - 1 : wanted];

@@ -1,7 +1,7 @@
-"""The linked views of one answer, drawn in the browser: token strip, attention maps, confidence, selected heads.
+"""The linked views of one answer, drawn in the browser: token strip, attention maps, confidence, picked heads.
 
-One component gets typed arrays once for each score. A click or a key changes the picture at once in the browser;
-Python is notified afterwards, writes the selection to the URL, and redraws nothing.
+One component, fed once for each score with typed arrays. A click or a key changes the picture there and then; Python
+hears of it afterwards, to write it into the URL, and draws nothing again.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ def show_views(
     on_view: Callable[[dict[str, Any]], None],
     on_branch: Callable[[int], None],
 ) -> None:
-    """Draw a scored answer; before the next script run the callbacks get what was selected, marked or branched."""
+    """Draw a scored answer; the callbacks hear before the next run what was selected and marked, or branched."""
 
     def told(act: Callable[[Any], None], name: str) -> Callable[[], None]:
         return lambda: act(st.session_state[KEY][name])
@@ -51,5 +51,5 @@ def show_views(
 
 
 def live_views(pieces: Sequence[str], words: Words) -> None:
-    """Draw the tokens of an answer that is still being generated."""
+    """Draw the tokens of an answer that is still being written."""
     _component(key=KEY, data=live_payload(pieces, words))

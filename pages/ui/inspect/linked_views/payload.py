@@ -1,4 +1,4 @@
-"""The input of the linked views: a trace and its score as JSON, numbers as base64 of float32."""
+"""What the linked views are fed with: a trace and its score as JSON, numbers as base64 of float32."""
 
 import base64
 import math
@@ -16,22 +16,22 @@ from rauq.scoring.score import Score
 from rauq.trace.trace import Alignment, Trace
 
 MOST_STEPS = 65534  # a weight of 1
-LONG = 60  # tokens: longer strips use smaller type, and scrolls
-ONE_TOKEN = "RAUQ uses attention between answer tokens. This answer has one token, so no head was selected."
-_HINT = "Click a token or use the arrow keys to see its map; click a cell to show its head."
-_KEY = ("▲ largest collapse", f"{SPACE} space", f"{NEWLINE} line break")
+LONG = 60  # tokens, from which on the strip is set smaller, and scrolls
+ONE_TOKEN = "RAUQ looks at attention between answer tokens. This answer has one token, so no head was picked."
+_HINT = "Click a token, or use the arrow keys, to see its map; click a cell to select its head."
+_KEY = ("▲ the largest collapse", f"{SPACE} a space", f"{NEWLINE} a line break")
 _MAP_CAPTION = (
-    "Weight on the previous token. Shaded rows: layers used by RAUQ. Ringed: the head selected in each. Framed: the "
-    "head shown in the other charts. A large weight is not an explanation."
+    "Shaded rows: the layers that RAUQ looks at. Ringed: the head picked in each. Framed: the selected head. "
+    "A strong weight says where a head looks, not why."
 )
 _CHART_CAPTION = (
-    "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "
-    "down to c is the collapse, this project's measure, not the paper's. Below: inputs to the recurrence."
+    "Bold: the layer that decided. Dotted: r, the same recurrence of a model that is sure of every token. The scale is "
+    "logarithmic, so the gap from r down to c is the collapse. Underneath: what the recurrence was fed with."
 )
 
 
 def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
-    """Return all that the browser draws of one scored answer; the page adds the selection."""
+    """Everything that the browser draws of one scored answer; what is selected is added by the page."""
     found = report.collapse(score)
     rows = {layer: row for row, layer in enumerate(trace.layers)}
     reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
@@ -64,13 +64,13 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
 
 
 def live_payload(pieces: Sequence[str], words: Words) -> dict[str, Any]:
-    """Return the tokens of an answer that is still being generated, without numbers."""
+    """The tokens of an answer that is still being written: no numbers yet."""
     tokens = [_bare_token(piece.encode("utf-8", "replace")) for piece in pieces]
     return words._asdict() | {"live": True, "answer": "", "long": len(tokens) > LONG, "tokens": tokens}
 
 
 def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
-    """Return arrays with one row per layer, head or token, in the order that the browser reads."""
+    """One row a layer, head or token, in the order in which the browser reads them."""
     heads = report.picked_heads(score)
     return {
         "means": report.mean_weights(trace, score.settings),
@@ -87,11 +87,11 @@ def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
     }
 
 
-@lru_cache(maxsize=8)  # by trace, not by score: saves half the time of a changed setting
+@lru_cache(maxsize=8)  # of a trace, whatever its score: half of what a changed setting would cost
 def _weights(trace: Trace, alignment: Alignment, span: tuple[int, int]) -> str:
     """Attention to the previous token (L, H, N - 1) in steps of 1 / 65534, half the bytes of float32; nan is 65535.
 
-    Outside the scored tokens it is nan.
+    Outside of the tokens that were scored it is nan.
     """
     weights = trace.previous_token_attention(alignment).astype(np.float32)  # half precision ends at 65504
     start, stop = span

@@ -1,4 +1,4 @@
-// Shared by every picture. Text from models is only set as textContent.
+// What every picture is drawn with. Text of models is only ever set as textContent.
 
 const WIDTH = 1184; // of a picture, in its own units: pixels where the window has 1280
 
@@ -16,7 +16,7 @@ function shape(tag, attributes, text) {
   return node;
 }
 
-// A picture with a sentence for screen readers.
+// A picture of one sentence: screen readers hear the sentence, eyes see the shapes.
 function picture(height, sentence, ...shapes) {
   const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": sentence, class: "picture" });
   svg.append(...shapes.flat());
@@ -35,7 +35,7 @@ function columns(count, left = 0, right = WIDTH) {
   return { width, at: (index) => left + width * (index + 0.5) };
 }
 
-// A row of tokens; invented ones have a warm, dashed frame.
+// A row of tokens; those that were invented stand in a warm, dashed frame.
 function tokenRow(tokens, grid, y, { invented = [], kind = "token", height = 48 } = {}) {
   return tokens.flatMap((token, index) => {
     const x = grid.at(index) - grid.width / 2 + 4;

@@ -1,4 +1,4 @@
-// The game: find the invented token, then see what RAUQ and plain probability would have chosen.
+// The game: name the invented token, then see what RAUQ and plain probability would have named.
 
 const PLAYERS = [["you", "You"], ["rauq", "RAUQ"], ["probability", "Probability"]];
 
@@ -23,7 +23,7 @@ function drawGame({ puzzles, guesses, revealed, onGuess, onNext, onRestart }) {
   prompt.id = "prompt";
   const below = revealed
     ? reveal(puzzle, guesses[index], index + 1 === puzzles.length ? "See the score" : "Next answer", onNext)
-    : make("p", "hint", "Arrow keys and Enter, or click. Page Up goes back to the lesson.");
+    : make("p", "hint", "Arrow keys and Enter, or click. Page Up leads back to the lesson.");
   game.append(board(puzzles, guesses, index), prompt, answerRow(puzzle, revealed ? guesses[index] : null, onGuess), below);
   return game;
 }
@@ -62,7 +62,7 @@ function answerRow(puzzle, guess, onGuess) {
   return row;
 }
 
-// Who chose this token: one letter each, as on the board.
+// Who named this token: a letter each, as on the board.
 function marks(puzzle, guess, index) {
   const row = make("div", "marks");
   if (guess === null) return row;
@@ -79,7 +79,7 @@ function reveal(puzzle, guess, next, onNext) {
   const told = PLAYERS.map(([player, name]) => {
     const right = found(puzzle, tokens[player]);
     const line = make("span", right ? "told right" : "told");
-    line.append(make("span", `badge ${player}`, name[0]), make("span", "", `${name} ${right ? "found it" : `chose “${puzzle.tokens[tokens[player]]}”`}`));
+    line.append(make("span", `badge ${player}`, name[0]), make("span", "", `${name} ${right ? "found it" : `named “${puzzle.tokens[tokens[player]]}”`}`));
     return line;
   });
   const list = make("div", "toll");
@@ -87,11 +87,11 @@ function reveal(puzzle, guess, next, onNext) {
   const button = make("button", "primary next-answer", next);
   button.type = "button";
   button.onclick = onNext;
-  box.append(make("p", "truth", `Invented: “${puzzle.parts[1].trim()}”. Correct: ${puzzle.reference}`), list, button);
+  box.append(make("p", "truth", `Invented: “${puzzle.parts[1].trim()}”. Right would be: ${puzzle.reference}`), list, button);
   return box;
 }
 
-// Arrow keys move among the tokens; true if the key was used.
+// Arrow keys among the tokens; true if the key was for them.
 function moveAmongTokens(stage, key) {
   const buttons = [...stage.querySelectorAll(".answer .word:not(:disabled)")];
   if (!buttons.length) return false;

@@ -1,19 +1,19 @@
-// Attention to earlier tokens: two heads at once, one head's weight on the previous token, and that weight along the answer.
+// How heads look back: two heads at once, one head's weight on the token before, and that weight along the answer.
 
 function drawHeads({ lesson }) {
   const { wrong, near, far } = lesson;
   const grid = columns(wrong.tokens.length);
-  const [nearly, farther] = [near, far].map(({ offset }) => (offset === 1 ? "mostly on the previous token" : `mostly ${offset} tokens back`));
-  const sentence = `Attention of two heads: layer ${near.layer} head ${near.head} ${nearly}, layer ${far.layer} head ${far.head} ${farther}.`;
+  const [nearly, farther] = [near, far].map(({ offset }) => (offset === 1 ? "mostly at the token just before" : `mostly ${offset} tokens back`));
+  const sentence = `Two heads looking back: layer ${near.layer} head ${near.head} ${nearly}, layer ${far.layer} head ${far.head} ${farther}.`;
   return picture(380, sentence,
-    pattern(0, 24, near, nearly),
+    habit(0, 24, near, nearly),
     near.arcs.map((arc) => drawArc(arc, grid, 162, -1)),
     tokenRow(wrong.tokens, grid, 166),
     far.arcs.map((arc) => drawArc(arc, grid, 218, 1)),
-    pattern(0, 370, far, farther));
+    habit(0, 370, far, farther));
 }
 
-function pattern(x, y, look, text) {
+function habit(x, y, look, text) {
   const line = words(x, y, "", "label");
   line.append(shape("tspan", { class: "strong" }, `layer ${look.layer}, head ${look.head}`), shape("tspan", { dx: 12 }, text));
   return line;
@@ -31,9 +31,9 @@ function drawPrevious({ lesson }) {
   const { wrong, near } = lesson;
   const grid = columns(wrong.tokens.length);
   const values = near.previous.map((weight) => (weight === null ? "–" : number(weight)));
-  const sentence = `Weight on the previous token: ${wrong.tokens.map((token, i) => `${token} ${values[i]}`).join(", ")}.`;
+  const sentence = `Weight on the token before: ${wrong.tokens.map((token, i) => `${token} ${values[i]}`).join(", ")}.`;
   return picture(380, sentence,
-    pattern(0, 24, near, "weight on the previous token"),
+    habit(0, 24, near, "weight on the token just before"),
     near.previous.flatMap((weight, token) => (weight ? [drawArc({ token, to: token - 1, weight }, grid, 166, -1.25)] : [])),
     tokenRow(wrong.tokens, grid, 170),
     near.previous.flatMap((weight, token) => (weight === null ? [] : [weightBar(grid.at(token), 236, 66, weight)])),
@@ -56,7 +56,7 @@ function drawDrop({ lesson }) {
   const front = picked.find(({ layer }) => layer === wrong.layer);
   const others = picked.filter((head) => head !== front);
   const band = { x: grid.at(wrong.invented[0]) - grid.width / 2, y: top - 10, width: grid.width * wrong.invented.length, height: bottom - top + 10 };
-  const sentence = `Weight of layer ${front.layer} head ${front.head} on the previous token: ` +
+  const sentence = `Weight of layer ${front.layer} head ${front.head} on the token before: ` +
     wrong.tokens.map((token, i) => `${token} ${front.weights[i] === null ? "none" : number(front.weights[i])}`).join(", ");
   return picture(360, sentence,
     shape("rect", { ...band, class: "veil" }),
@@ -71,7 +71,7 @@ function drawDrop({ lesson }) {
     ])),
     words((band.x * 2 + band.width) / 2, 24, "invented", "warm mid", "middle"),
     legendLine(64, 24, "attention-line", `layer ${front.layer}, head ${front.head}`),
-    legendLine(WIDTH - 260, 24, "quiet-line", "other selected heads"),
+    legendLine(WIDTH - 260, 24, "quiet-line", "other picked heads"),
     tokenRow(wrong.tokens, grid, 304, { invented: wrong.invented }));
 }
 

@@ -1,10 +1,10 @@
-// One lesson: a title, a text, a picture; steps by key and button. Python is told the step and the guesses only.
+// One lesson: a title, a text, a picture; steps by key and button. Python hears of the step and of the guesses alone.
 
 const PICTURES = {
   heads: drawHeads, previous: drawPrevious, drop: drawDrop, picking: drawPicking,
   recurrence: drawRecurrence, layers: drawLayers, answers: drawAnswers, limits: drawLimits,
 };
-const GAME = { title: "Which token was invented?", rules: "Ten recorded answers with one incorrect fact each. Choose a token of it. RAUQ chooses the largest collapse, plain probability the least probable token." };
+const GAME = { title: "Which token was invented?", rules: "Ten recorded answers, one wrong fact in each. Name a token of it. RAUQ names the largest collapse, plain probability the least probable token." };
 const MOVES = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 };
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -119,7 +119,7 @@ function markBar(state) {
   next.textContent = state.step === state.data.steps.length ? "Play" : "Next";
 }
 
-// What a key does; true if it did something. A slider, a field and a focused button keep their own keys.
+// What a key does; true if it did something. A slider, a field and a focused button keep the keys that are theirs.
 function press(state, event) {
   const target = event.composedPath()[0];
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isOwn(target, event.key)) return false;

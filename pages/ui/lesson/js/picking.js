@@ -1,4 +1,4 @@
-// Which head, and which layer: the map of all heads with the selected ones, and the uncertainty of each layer.
+// Which head, and which layer: the map of all heads with the picked ones, and the bars from which one is the score.
 
 function drawPicking({ lesson }) {
   const { head_means: means, picked } = lesson;
@@ -7,7 +7,7 @@ function drawPicking({ lesson }) {
   const y = (layer) => top + layer * row;
   const [first, last] = [picked[0].layer, picked.at(-1).layer];
   const right = left + cell * means[0].length;
-  const sentence = `Mean weight on the previous token, for every head. Selected: ${picked.map((p) => `layer ${p.layer} head ${p.head}, mean ${number(p.mean)}`).join("; ")}.`;
+  const sentence = `Mean weight on the token before, for every head. Picked: ${picked.map((p) => `layer ${p.layer} head ${p.head}, mean ${number(p.mean)}`).join("; ")}.`;
   return picture(384, sentence,
     shape("rect", { x: 0, y: y(first) - 2, width: WIDTH, height: row * picked.length + 4, rx: 9, class: "window" }),
     means[0].map((_, head) => words(left + cell * (head + 0.5), 16, head, "tick", "middle")),
@@ -21,7 +21,7 @@ function drawPicking({ lesson }) {
       words(right + 40, y(choice.layer) + row / 2, `layer ${choice.layer}  →  head ${choice.head}`, "label mid"),
       words(right + 330, y(choice.layer) + row / 2, `mean weight ${number(choice.mean)}`, "label mid"),
     ]),
-    words(right + 40, y(first) - 20, "layers used, and selected heads", "strong label mid"),
+    words(right + 40, y(first) - 20, "the window, and its picked heads", "strong label mid"),
     scale(right + 40, y(last + 2) + 6, strongest));
 }
 
@@ -43,14 +43,14 @@ function drawLayers({ lesson }) {
   const largest = Math.max(...picked.map((head) => head.layer_score));
   const [left, row] = [230, 66];
   const x = (value) => (WIDTH - left - 300) * (value / largest);
-  const sentence = `Uncertainty of each layer: ${picked.map((p) => `layer ${p.layer} ${number(p.layer_score)}`).join(", ")}. The score comes from layer ${wrong.layer}.`;
+  const sentence = `Uncertainty of each layer: ${picked.map((p) => `layer ${p.layer} ${number(p.layer_score)}`).join(", ")}. Layer ${wrong.layer} decides.`;
   return picture(340, sentence, picked.flatMap((head, i) => {
     const [y, decides] = [14 + i * row, head.layer === wrong.layer];
     return [
       words(left - 20, y + 24, `layer ${head.layer}, head ${head.head}`, decides ? "label mid strong" : "label mid", "end"),
       shape("rect", { x: left, y, width: x(head.layer_score), height: 46, rx: 6, class: decides ? "uncertain" : "uncertain faint" }),
       words(left + x(head.layer_score) + 16, y + 24, number(head.layer_score), decides ? "figure mid" : "label mid"),
-      ...(decides ? [words(left + x(head.layer_score) + 90, y + 24, "the largest: the score", "warm mid")] : []),
+      ...(decides ? [words(left + x(head.layer_score) + 90, y + 24, "the largest decides", "warm mid")] : []),
     ];
   }));
 }

@@ -1,4 +1,4 @@
-// The recurrence on the first tokens of the answer, computed here when the reader moves alpha.
+// The recurrence on the first tokens of the answer, computed here as the reader moves alpha.
 
 function drawRecurrence({ lesson, stage }) {
   const { recurrence, wrong } = lesson;
@@ -28,7 +28,7 @@ function drawRecurrence({ lesson, stage }) {
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", "Token whose confidence is written out");
   group.append(...choices);
-  const rule = make("p", "rule-line", "c = alpha × s + (1 − alpha) × a × c of the previous token");
+  const rule = make("p", "rule-line", "c = alpha × s + (1 − alpha) × a × c of the token before");
   box.append(group, chart, rule, formula, alphaSlider(recurrence.alpha, (value) => { alpha = value; draw(); }));
   draw();
   return box;
@@ -45,7 +45,7 @@ function alphaSlider(papers, onMove) {
     onMove(Number(slider.value));
   };
   slider.oninput = move;
-  slider.onpointerup = () => slider.blur(); // so that the next arrow key changes the step
+  slider.onpointerup = () => slider.blur(); // so that the next arrow key turns the page
   back.type = "button";
   back.onclick = () => { slider.value = papers; move(); slider.focus(); };
   label.textContent = `alpha ${number(papers)}`;
@@ -54,7 +54,7 @@ function alphaSlider(papers, onMove) {
   return row;
 }
 
-// c_1 = s_1, and then c_i = alpha s_i + (1 - alpha) a_i c_(i-1); one mean attention for a fully confident model.
+// c_1 = s_1, and then c_i = alpha s_i + (1 - alpha) a_i c_(i-1); all of one attention for a sure model.
 function confidences(signal, attention, alpha) {
   const c = [signal[0]];
   for (let i = 1; i < signal.length; i += 1) c.push(alpha * signal[i] + (1 - alpha) * attention[i] * c[i - 1]);

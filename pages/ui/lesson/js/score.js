@@ -1,4 +1,4 @@
-// The end of the game: every answer, who found the invented fact, and the conclusion.
+// The end of the game: every answer, who found what was invented in it, and what that says.
 
 function drawScore(puzzles, guesses, onRestart) {
   const box = make("div", "game");
@@ -13,12 +13,12 @@ function scoreTable(puzzles, guesses) {
   const table = make("table", "scores");
   const tally = scores(puzzles, guesses);
   const head = make("tr", "");
-  head.append(make("th", "", "Answer, invented part underlined"), ...PLAYERS.map(([player, name]) => make("th", player, name)));
+  head.append(make("th", "", "Answer, invention underlined"), ...PLAYERS.map(([player, name]) => make("th", player, name)));
   const rows = puzzles.map((puzzle, i) => {
     const row = make("tr", "");
     const answer = make("td", "");
     const [before, invention, after] = puzzle.parts;
-    const space = invention.length - invention.trimStart().length; // only the word is underlined
+    const space = invention.length - invention.trimStart().length; // the line is under the word alone
     answer.append(before + invention.slice(0, space), make("em", "", invention.slice(space)), after);
     const tokens = named(puzzle, guesses[i]);
     row.append(answer, ...PLAYERS.map(([player]) => make("td", found(puzzle, tokens[player]) ? "hit" : "miss", found(puzzle, tokens[player]) ? "found" : "missed")));
@@ -35,6 +35,6 @@ function conclusion(puzzles, guesses) {
   const blind = puzzles.reduce((sum, puzzle) => sum + puzzle.invented.length / puzzle.tokens.length, 0);
   const better = rauq < probability ? "plain probability did better than RAUQ"
     : rauq > probability ? "RAUQ did better than plain probability" : "RAUQ did no better than plain probability";
-  return `You found ${you} of ${puzzles.length}, RAUQ ${rauq}, plain probability ${probability}; random guessing finds ${number(blind, 1)} on average. ` +
-    `Here ${better}; ten answers of one small model prove nothing about large ones.`;
+  return `You found ${you} of ${puzzles.length}, RAUQ ${rauq}, plain probability ${probability}; a blind guess finds ${number(blind, 1)}. ` +
+    `Here ${better}, and ten answers of one small model prove nothing about large ones.`;
 }

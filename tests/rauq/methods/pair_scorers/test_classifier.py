@@ -107,7 +107,7 @@ def test_similarity_is_the_sigmoid_of_the_one_output(settings, tmp_path):
 def test_what_is_no_similarity_is_refused(tmp_path):
     (tmp_path / "raw").mkdir()
     save_classifier(tmp_path / "raw", ("LABEL_0",), sentence_transformers={"activation_fn": "torch.nn.Identity"})
-    with pytest.raises(UnsupportedModel, match="goes through Identity, so it is not a similarity from 0 to 1"):
+    with pytest.raises(UnsupportedModel, match="goes through Identity, so it is no similarity from 0 to 1"):
         load_similarity(str(tmp_path / "raw"))
     save_classifier(tmp_path)
     with pytest.raises(UnsupportedModel, match="has 3 outputs, CONTRADICTION, NEUTRAL, ENTAILMENT"):
@@ -166,7 +166,7 @@ def test_code_of_the_model_is_never_run(tmp_path):
     config |= {"model_type": "unheard", "auto_map": {"AutoConfig": "own.Config"}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "own.py").write_text("raise SystemExit")
-    with pytest.raises(UnsupportedModel, match="its own code, which is never run"):
+    with pytest.raises(UnsupportedModel, match="code of its own, which is never run"):
         load_nli(str(tmp_path))
 
 

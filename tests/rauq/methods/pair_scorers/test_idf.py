@@ -64,7 +64,7 @@ def test_other_arrays_are_refused(name, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"\x80\x04", ATTACK.encode(), (2**62).to_bytes(8, "little") + b"{}"])
 def test_other_files_are_refused(content, tmp_path):
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(InvalidInput, match="is not a file of document frequencies"):
+    with pytest.raises(InvalidInput, match="is no file of document frequencies"):
         load_idf(tmp_path / "file")
 
 

@@ -1,4 +1,4 @@
-// Linked views of one answer: numbers arrive as typed arrays, once per score; selection and hover are handled here.
+// Linked views of one answer: numbers come as typed arrays, once for each score; selection and hover stay here.
 // Texts come from models and users: they are only ever set as textContent, or drawn on a canvas.
 
 function bytesOf(base64) {
@@ -12,7 +12,7 @@ function decode(base64) {
   return new Float32Array(bytesOf(base64));
 }
 
-// Weights arrive in steps of 1 / 65534; 65535 means undefined.
+// Weights come in steps of 1 / 65534; 65535 is an undefined one.
 function decodeWeights(base64) {
   return Float32Array.from(new Uint16Array(bytesOf(base64)), (step) => (step === 65535 ? NaN : step / 65534));
 }
@@ -35,7 +35,7 @@ function clamp(value, low, high) {
   return Math.min(Math.max(value, low), high);
 }
 
-// Of the finite values; Math.max would take them as arguments, and there can be too many.
+// Of the finite ones; Math.max would take them as arguments, of which there can be too many.
 function largest(values) {
   let most = -Infinity;
   for (const value of values) if (Number.isFinite(value) && value > most) most = value;
@@ -46,7 +46,7 @@ function nearest(allowed, asked) {
   return allowed.reduce((best, value) => (Math.abs(value - asked) < Math.abs(best - asked) ? value : best));
 }
 
-// Calls `act` once, after a pause in the calls: arrow keys held down are one change to the server.
+// Calls `act` once, when nobody has asked again for so long: arrow keys held down are one change to the server.
 function settle(act, milliseconds) {
   let timer = 0;
   return () => {

@@ -1,4 +1,4 @@
-// Colours of the page and of the attention scale, for the current theme.
+// Colours of the page and of the attention scale, for the theme that is on.
 
 function palette(element, scales) {
   const style = getComputedStyle(element);

@@ -1,4 +1,4 @@
-// Shared by every canvas: sharp pixels, texts, and the token axis.
+// What every canvas needs: sharp pixels, texts, and the token axis.
 
 function prepare(canvas, colours) {
   const width = canvas.clientWidth;
@@ -32,7 +32,7 @@ function writeTurned(context, text, x, y, angle, align, colour) {
   context.restore();
 }
 
-// Token labels under an axis, tilted; evenly thinned where they would overlap. An axis without
+// Token labels under an axis, tilted; an even choice of them where they would run into each other. An axis without
 // width, as on a hidden or very narrow canvas, gets none: a step of 0 or below would never reach the end.
 function writeTokens(context, labels, xOf, y, width) {
   if (!(width > 0)) return;

@@ -39,7 +39,7 @@ function stepOf(count, room, each) {
   return [1, 2, 4, 5, 8, 10, 20, 50].find((step) => (count / step) * each <= room) ?? 100;
 }
 
-// Layers down, heads across: the window shaded, the heads selected by RAUQ ringed, the head shown in the other charts framed.
+// Layers down, heads across: the window shaded, picked heads ringed, the selected head framed.
 function drawLayerHead(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const { layers, numHeads } = data;

@@ -21,7 +21,7 @@ function drawConfidence(canvas, data, view, colours) {
   return { area, cell };
 }
 
-// Weights of the head chosen by the user, if it is not the one drawn as bars.
+// Weights of the selected head, where that is not the one that the chart shows as bars.
 function otherHead(data, view) {
   const picked = data.picked[data.frontRow];
   if (picked.layer === view.layer && picked.head === view.head) return null;
@@ -34,7 +34,7 @@ function drawCurves(context, data, view, [top, bottom], area, xOf, colours) {
   const rowOf = (row) => data.confidence.subarray(row * count, (row + 1) * count);
   const sure = data.sure.subarray(data.frontRow * count, (data.frontRow + 1) * count);
   if (!data.confidence.some((value) => value > 0)) {
-    return write(context, "no per-token confidence with this setting", area.x + area.width / 2, (top + bottom) / 2, { align: "center", colour: colours.text });
+    return write(context, "no confidence of single tokens here", area.x + area.width / 2, (top + bottom) / 2, { align: "center", colour: colours.text });
   }
   const [low, high] = logRange([data.confidence, sure]);
   const yOf = (value) => bottom - ((Math.log10(value) - low) / (high - low)) * (bottom - top);
@@ -55,7 +55,7 @@ function drawCurves(context, data, view, [top, bottom], area, xOf, colours) {
 }
 
 function drawKey(context, data, selected, area, colours) {
-  const entries = [[`c, layer ${data.picked[data.frontRow].layer}`, colours.warm, 3, []], ["r, fully confident", colours.text, 1.5, [2, 3]]];
+  const entries = [[`c, layer ${data.picked[data.frontRow].layer}`, colours.warm, 3, []], ["r, a sure model", colours.text, 1.5, [2, 3]]];
   if (selected >= 0 && selected !== data.frontRow) entries.push([`layer ${data.picked[selected].layer}`, colours.blue, 2, []]);
   if (data.picked.length > 1) entries.push(["other layers", colours.quiet, 1, []]);
   let x = area.x;
@@ -141,7 +141,7 @@ function logRange(arrays) {
   return low > high ? [-1, 0] : [low - 0.06 * (high - low) - 0.02, high + 0.06 * (high - low) + 0.02];
 }
 
-// 1, 2, 5 of each power of ten; powers alone, thinned further, where those would be too many.
+// 1, 2, 5 of each power of ten; powers alone, ever fewer, where that would be too many.
 function logTicks(low, high) {
   const powers = Array.from({ length: Math.ceil(high) - Math.floor(low) + 1 }, (_, index) => Math.floor(low) + index);
   const digits = high - low <= 2 ? [1, 2, 5] : [1];

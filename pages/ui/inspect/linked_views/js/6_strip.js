@@ -37,7 +37,7 @@ function drawStrip(strip, data, act) {
   return buttons;
 }
 
-// The thinking part of an answer is folded into one control until it is opened.
+// The thinking part of an answer is one control until it is opened.
 function foldButton(data, act) {
   const [start, stop] = data.thinking;
   const button = make("button", "fold", `thinking, ${stop - start} token${stop - start === 1 ? "" : "s"}`);
@@ -50,7 +50,7 @@ function isHidden(data, view, index) {
   return Boolean(data.thinking) && view.folded && index >= data.thinking[0] && index < data.thinking[1];
 }
 
-// Hide the folded tokens and their line breaks.
+// Hide what is folded, line breaks of its tokens included.
 function paintFold(strip, buttons, data, view) {
   const fold = strip.querySelector(".fold");
   if (!fold) return;
@@ -72,7 +72,7 @@ function tokenButton(token, index) {
   return button;
 }
 
-// Updates what depends on selection, colouring and marks; the buttons themselves are kept.
+// What changes with the selection, the colouring and the marks; the buttons themselves stay.
 function paintStrip(buttons, data, view) {
   const { values, level, places } = colouring(data, view);
   const first = buttons.findIndex((_, index) => !isHidden(data, view, index));
@@ -88,7 +88,7 @@ function paintStrip(buttons, data, view) {
     button.firstChild.style.setProperty("--level", level(values[index]));
     button.lastChild.textContent = `${collapse ? "▲ " : ""}${number}${wrong ? " ✗" : ""}`;
     const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${view.colouring} ${number}`];
-    if (collapse) said.push("largest collapse");
+    if (collapse) said.push("the collapse");
     if (wrong) said.push("marked as wrong");
     button.setAttribute("aria-label", said.join(", "));
   });
@@ -116,7 +116,7 @@ function drawLegend(legend, data, view, act) {
   legend.title = name;
 }
 
-// A long answer scrolls: show its largest collapse, or the last token while it is being generated.
+// A long answer scrolls: bring its weak spot, or the last token of one that is growing, into sight.
 function reveal(strip, button) {
   if (!strip.classList.contains("long") || !button) return;
   const above = button.offsetTop < strip.scrollTop;

@@ -1,4 +1,4 @@
-// One token in full, one cell in a line, and the table of selected heads.
+// One token in full, one cell in a line, and the table of picked heads.
 
 function headName({ head, five }) {
   if (head < 0) return "mean of its heads";
@@ -27,14 +27,14 @@ function shortFacts(data, token) {
 
 function tokenTip(tip, data, view, token, anchor) {
   const notes = [`token ${token}`];
-  if (token === data.collapseAt) notes.push("largest collapse");
+  if (token === data.collapseAt) notes.push("the collapse");
   if (view.wrong.includes(token)) notes.push("marked as wrong");
   const rows = factsOf(data, token).map(([name, value]) => {
     const row = make("div", "row");
     row.append(make("span", "", name), make("span", "", value));
     return row;
   });
-  const heading = make("div", "heading", "Most probable tokens");
+  const heading = make("div", "heading", "Most probable here");
   const alternatives = data.tokens[token].alternatives.map(alternative);
   showTip(tip, [make("div", "title", data.tokens[token].label), make("div", "subtitle", notes.join(", ")), ...rows, heading, ...alternatives], anchor);
 }
@@ -73,7 +73,7 @@ function drawHeads(holder, data, act) {
     const row = body.insertRow();
     row.className = picked.layer === data.deciding ? "deciding" : "";
     const named = picked.head < 0 ? "mean" : picked.five ? "best five" : String(picked.head);
-    const cells = [picked.layer === data.deciding ? `${picked.layer} (score)` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
+    const cells = [picked.layer === data.deciding ? `${picked.layer} decided` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
     row.append(...cells.map((text) => make("td", "", String(text))));
     row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });
   });

@@ -1,4 +1,4 @@
-// Selection, hover and the order of drawing. Python is told what was selected and marked after a pause.
+// Selection, hover and the order of drawing. Python hears of what was selected and marked once that rests.
 
 const ARRAYS = [
   "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
@@ -18,9 +18,9 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
 function build(root) {
   const part = (name) => root.querySelector(`.${name}`);
   const stage = { root, part, data: null, view: null, buttons: [], drawn: {} };
-  // Everything in one report: of two reports under way, the later one must not undo the earlier one.
+  // All of it at once: of two reports on the way, the later one must not undo what the earlier one said.
   stage.report = settle(() => stage.tell("view", { ...stage.chosen, wrong: stage.view.wrong, answer: stage.data.answer }), 120);
-  // Never disconnected: Streamlit calls the clean-up of an interrupted run while the views are still there.
+  // Never disconnected: Streamlit calls the clean-up of an overtaken run while the views are still there.
   new ResizeObserver(() => stage.data && root.isConnected && paint(stage)).observe(root);
   stage.act = actions(stage);
   wire(stage);
@@ -65,7 +65,7 @@ function pressed(stage, event, index) {
   }
 }
 
-// What the user chose stays, whatever the settings select; the rest follows the score.
+// What was chosen stays chosen whatever the settings pick; what was not follows the score.
 function select(stage, change) {
   Object.assign(stage.chosen, change);
   stage.act.leave();
@@ -105,7 +105,7 @@ function take(stage, data) {
   reveal(part("strip"), stage.buttons[data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt]);
 }
 
-// The same answer scored again has the same weights: they are kept.
+// The same answer scored anew brings the same weights: they stay as they are.
 function decoded(data, before) {
   for (const name of ARRAYS) data[name] = decode(data.arrays[name]);
   const same = before?.weights === data.weights;
@@ -116,7 +116,7 @@ function decoded(data, before) {
   return data;
 }
 
-// What depends on the score and not on the selection.
+// What belongs to the score and not to the selection.
 function describe({ part, data, act }) {
   for (const [name, allowed] of [["layer-input", data.layers], ["head-input", [0, data.numHeads - 1]]]) {
     part(name).min = Math.min(...allowed);
@@ -124,7 +124,7 @@ function describe({ part, data, act }) {
   }
   part("chart-caption").textContent = data.captions.confidence;
   part("map-caption").textContent = data.captions.map;
-  part("heads-title").textContent = data.deciding === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.deciding}`;
+  part("heads-title").textContent = data.deciding === null ? "Picked heads" : `Picked heads: layer ${data.deciding} decided`;
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps;
   drawHeads(part("heads"), data, act);
 }
@@ -152,11 +152,11 @@ function paint(stage) {
   paintFold(part("strip"), stage.buttons, data, view);
   paintStrip(stage.buttons, data, view);
   paintTokenBar(stage);
-  if (data.empty) return; // nothing was scored, so the panels are hidden
+  if (data.empty) return; // nothing was scored: the panels are hidden
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
   const front = data.picked[data.frontRow];
-  part("map-sub").textContent = view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
+  part("map-sub").textContent = view.token > 0 ? `at token ${view.token} alone` : "mean over the answer";
   part("chart-title").textContent = `Confidence, layer ${front.layer}`;
   part("chart-sub").textContent = `attention: ${headName(front)}`;
   part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
@@ -166,9 +166,9 @@ function paint(stage) {
     drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
   }
   drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
-  name(part("layer-head"), `Previous-token attention, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
-  name(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
-  name(part("confidence"), `Confidence along the answer, with signal and attention below. ${data.headline}`);
+  name(part("layer-head"), `Previous-token attention, layer by head, ${part("map-sub").textContent}. Selected: layer ${view.layer}, head ${view.head}.`);
+  name(part("token-head"), `${part("token-title").textContent}. Selected: head ${view.head}.`);
+  name(part("confidence"), `Confidence along the answer, with signal and attention underneath. ${data.headline}`);
 }
 
 const name = (canvas, text) => canvas.setAttribute("aria-label", text);
@@ -216,7 +216,7 @@ function wire(stage) {
   });
 }
 
-// An emptied field changes nothing: the selection stays and is written back into it.
+// An emptied field asks for nothing: what was selected stays, and is written into it again.
 function onNumber(stage, name, change) {
   stage.part(name).onchange = ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value)));
 }
