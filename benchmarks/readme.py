@@ -23,7 +23,7 @@ shows; `python -m benchmarks.readme` makes this page from them, and a test check
 
 Times are CPU times of one thread unless a column says otherwise. Compared runs are interleaved in one process; a ratio
 is the median over the pairs, `low` and `high` are its 95 % interval, and a bound is missed if the whole interval lies
-beyond it.
+beyond it, inconclusive if only the median does.
 """
 _FINDINGS = re.compile(r"(<!-- findings[^>]*-->\n).*?(<!-- end of findings -->)", re.DOTALL)
 
@@ -73,12 +73,12 @@ def main() -> int:
 
 def _line(record: Record) -> tuple[str, str, str, str]:
     """Its line of the overview."""
-    met = f"{sum(bound.met for bound in record.bounds)} of {len(record.bounds)}" if record.bounds else ""
+    met = f"{sum(bound.verdict == 'met' for bound in record.bounds)} of {len(record.bounds)}" if record.bounds else ""
     return f"[{record.title}](#{_anchor(record.title)})", record.finding, met, f"`{record.command}`"
 
 
 def _item(bound: Bound) -> str:
-    return f"- {'met' if bound.met else '**missed**'}: {bound.text}"
+    return f"- {bound.verdict if bound.met else f'**{bound.verdict}**'}: {bound.text}"
 
 
 def _rule(cells: Sequence[Cell]) -> str:

@@ -44,7 +44,7 @@ def finish(record: Record, *, keep: bool) -> int:
     if record.finding:
         console.print(record.finding, markup=False)
     for bound in record.bounds:
-        console.print(f"{'met' if bound.met else 'MISSED':8}{bound.text}", markup=False)
+        console.print(f"{bound.verdict:14}{bound.text}", markup=False)
     for note in record.notes:
         console.print(note, markup=False)
     if keep:
@@ -83,13 +83,15 @@ def measured(
 
 
 def at_most(what: str, found: Ratio, most: float) -> Bound:
-    """A bound from above, missed only where the whole interval lies beyond it: machines are noisy."""
-    return Bound(text=f"{what}: {found}, at most {most}", met=found.low <= most)
+    """A bound from above: missed where the whole interval lies beyond it, inconclusive where only the median does."""
+    met = True if found.median <= most else None
+    return Bound(text=f"{what}: {found}, at most {most}", met=False if found.low > most else met)
 
 
 def at_least(what: str, found: Ratio, least: float) -> Bound:
-    """A bound from below, missed only where the whole interval lies beyond it."""
-    return Bound(text=f"{what}: {found}, at least {least}", met=found.high >= least)
+    """A bound from below: missed where the whole interval lies beyond it, inconclusive where only the median does."""
+    met = True if found.median >= least else None
+    return Bound(text=f"{what}: {found}, at least {least}", met=False if found.high < least else met)
 
 
 def machine() -> str:

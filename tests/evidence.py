@@ -6,6 +6,7 @@ from datetime import date
 from analysis.evidence.record import Bound, Record
 
 KEPT, MISSED = Bound(text="ratio 1.01, at most 1.03", met=True), Bound(text="ratio 0.90, at least 0.95", met=False)
+INCONCLUSIVE = Bound(text="ratio 1.04 [0.99, 1.09], at most 1.03", met=None)
 
 
 def make_record(name="scoring", **changes):

@@ -35,6 +35,23 @@ def test_the_command_that_makes_it_exists(subject):
         assert re.search(rf"^{target[1]}:", text_of("Makefile"), re.MULTILINE)
 
 
+_NUMBER = r"([+-]?[\d.,]+(?:e[+-]?\d+)?)"
+_BOUND = re.compile(rf"(?:^|: ){_NUMBER}[^\[\]:]*?(?:\[{_NUMBER}, {_NUMBER}\])?, (at most|at least) {_NUMBER}")
+_NO_LIMIT = {"dependencies", "fuzz", "properties", "reference", "safety"}
+
+
+@pytest.mark.parametrize("name", sorted(set(records()) - _NO_LIMIT))
+def test_the_verdict_on_a_bound_agrees_with_its_numbers(name):
+    bounds = records()[name].bounds
+    read = [(bound.verdict, found) for bound in bounds if (found := _BOUND.search(bound.text))]
+    assert len(read) == sum("at most" in bound.text or "at least" in bound.text for bound in bounds)
+    for verdict, found in read:
+        value, low, high, limit = (float((found[part] or found[1]).replace(",", "")) for part in (1, 2, 3, 5))
+        beyond = [one > limit if found[4] == "at most" else one < limit for one in (value, low, high)]
+        expected = "missed" if all(beyond) else "inconclusive" if beyond[0] else "met"
+        assert verdict == expected, found.string
+
+
 def test_models_are_those_of_the_table_within_the_bound(kept):
     record = kept["models"]
     assert record.columns == exactness.COLUMNS

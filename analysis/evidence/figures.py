@@ -1,14 +1,16 @@
-"""The figures of records: differences beside their tolerance, and costs by length of the prompt."""
+"""The figures of the page Evidence: those of records, chosen by their columns, and that of the attention check."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import cycle
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from analysis.evidence.record import NAMES, Curve, Margins, Series
+from analysis.evidence import sentences, series
+from analysis.evidence.record import Record
+from analysis.evidence.series import NAMES, Costs, Curve, Series, margins, memory_costs, time_costs
 from analysis.figures import (
     ATTENTION,
     QUIET,
@@ -29,11 +31,12 @@ _ROW_HEIGHT, _REST = 17, 90  # pixels
 _SYMBOLS = ("circle", "circle-open", "square", "square-open")
 
 
-def differences(found: Margins, *, dark: bool = False) -> go.Figure:
-    """A row for each name, the first on top: a symbol for each series, and a bar at what is tolerated.
+def differences(record: Record, *, dark: bool = False) -> go.Figure:
+    """A row for each row of the record, the first on top: a symbol for each difference, and a bar at its tolerance.
 
     A difference of 0 has no logarithm: it is drawn at the left edge. One beyond its bar has the colour of uncertainty.
     """
+    found = margins(record)
     known = [value for one in found.series for value in one.values if value > 0]
     edge = min([*known, *found.tolerated]) / 10
     rows = list(range(len(found.names)))
@@ -114,50 +117,38 @@ _COSTS_BY_LENGTH_HEIGHT = 380
 _MARGIN = 0.15  # powers of ten left and right of the points
 
 
-class Panel(NamedTuple):
-    """One measure: its curves, those that were computed and not run, and the level that cannot be undercut, if any."""
-
-    title: str
-    unit: str
-    curves: Sequence[Curve]
-    computed: Sequence[Curve] = ()
-    limit: float | None = None
-    logarithmic: bool = False
+def time_by_length(record: Record, *, dark: bool = False) -> go.Figure:
+    """CPU time of each tool over the length of the prompt; dotted: plain generation."""
+    return _costs_by_length(time_costs(record), dark=dark)
 
 
-def costs_by_length(panels: Sequence[Panel], *, dark: bool = False) -> go.Figure:
-    """A panel for each measure over one axis of prompt lengths; computed points are open."""
-    drawn = [panel for panel in panels if panel.curves]
-    if not drawn:
-        return words_instead(
-            "neither time nor memory of other tools was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark
-        )
-    titles = [panel.title for panel in drawn]
-    figure = make_subplots(rows=1, cols=len(drawn), subplot_titles=titles, horizontal_spacing=0.09)
-    for column, panel in enumerate(drawn, start=1):
-        for trace in _traces(panel, dark=dark):
-            trace.showlegend = trace.showlegend is not False and trace.name not in {one.name for one in figure.data}
-            figure.add_trace(trace, row=1, col=column)
-        if panel.limit is not None:
-            figure.add_hline(y=panel.limit, line={"color": QUIET, "width": 1.2, "dash": "dot"}, row=1, col=column)
-        scale = {"type": "log", "dtick": 1} if panel.logarithmic else {"rangemode": "tozero"}
-        figure.update_yaxes(scale, row=1, col=column)
-    lengths = sorted({length for panel in drawn for one in (*panel.curves, *panel.computed) for length in one.lengths})
+def memory_by_length(record: Record, *, dark: bool = False) -> go.Figure:
+    """Peak memory of each tool over the length of the prompt; what was computed and not run is open."""
+    return _costs_by_length(memory_costs(record), dark=dark)
+
+
+def _costs_by_length(found: Costs, *, dark: bool) -> go.Figure:
+    if not found.curves:
+        return words_instead("no tool was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark)
+    figure = go.Figure(_traces(found, dark=dark))
+    if found.plain is not None:
+        figure.add_hline(y=found.plain, line={"color": QUIET, "width": 1.2, "dash": "dot"})
+    figure.update_yaxes({"type": "log", "dtick": 1} if found.logarithmic else {"rangemode": "tozero"})
+    figure.update_yaxes(title=found.title)
+    lengths = sorted({length for one in (*found.curves, *found.computed) for length in one.lengths})
     ends = [math.log10(lengths[0]) - _MARGIN, math.log10(lengths[-1]) + _MARGIN]
     figure.update_xaxes(title="tokens of the prompt", type="log", range=ends, tickvals=lengths, showgrid=False)
     figure.update_xaxes(ticktext=[f"{length:,.0f}" for length in lengths])
     finish(figure, height=_COSTS_BY_LENGTH_HEIGHT, dark=dark)
-    ink = {"color": text_colour(dark=dark)}
-    figure.update_annotations(font=ink | {"size": 14})
-    legend = {"font": ink, "orientation": "h", "y": -0.22, "x": 0.5, "xanchor": "center"}
-    figure.update_layout(legend=legend, margin={"t": 40})
+    legend = {"font": {"color": text_colour(dark=dark)}, "orientation": "h", "y": 1, "yanchor": "bottom"}
+    figure.update_layout(legend=legend, margin={"t": 32}, showlegend=True)
     return figure
 
 
-def _traces(panel: Panel, *, dark: bool) -> list[go.Scatter]:
+def _traces(found: Costs, *, dark: bool) -> list[go.Scatter]:
     return [
-        *(_line(curve, panel.unit, dark=dark) for curve in panel.curves),
-        *(_open(curve, panel.unit, dark=dark) for curve in panel.computed),
+        *(_line(curve, found.unit, dark=dark) for curve in found.curves),
+        *(_open(curve, found.unit, dark=dark) for curve in found.computed),
     ]
 
 
@@ -194,3 +185,24 @@ def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
     if tool == "rauq":
         return UNCERTAINTY, "circle", 3.0
     return (QUIET, "square", 1.5) if tool == "plain" else (looks(dark=dark)[1].colour, "diamond", 2.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """How records with these columns are drawn, and how to read the figure."""
+
+    columns: frozenset[str]
+    draw: Callable[..., go.Figure]
+    caption: str
+
+
+_DRAWINGS = (
+    Drawing(columns=series.DIFFERENCES, draw=differences, caption=sentences.DIFFERENCES),
+    Drawing(columns=series.TIMES, draw=time_by_length, caption=sentences.TIMES),
+    Drawing(columns=series.MEMORY, draw=memory_by_length, caption=sentences.MEMORY),
+)
+
+
+def drawing(record: Record) -> Drawing | None:
+    """How a record is drawn; None if it is a table only."""
+    return next((one for one in _DRAWINGS if record.rows and one.columns <= set(record.columns)), None)

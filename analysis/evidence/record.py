@@ -2,27 +2,36 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any, Literal
 
 from rauq.errors import InvalidInput
 
 Cell = str | int | float
+Verdict = Literal["missed", "inconclusive", "met"]
 
 FOLDER = Path(__file__).parent / "records"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A bound on a measurement, in words, and whether it was met."""
+    """A bound on a measurement, in words, and whether it was met.
+
+    `met` is None where the measured value is beyond the bound, but its 95 % interval includes the bound.
+    """
 
     text: str
-    met: bool
+    met: bool | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """`met` in a word."""
+        if self.met is None:
+            return "inconclusive"
+        return "met" if self.met else "missed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +69,15 @@ class Record:
                 )
                 raise InvalidInput(message)
 
+    def column(self, name: str) -> tuple[Cell, ...]:
+        """The cells of a column, by row."""
+        place = self.columns.index(name)
+        return tuple(row[place] for row in self.rows)
+
     @property
     def met(self) -> bool:
-        """Whether every bound was met."""
-        return all(bound.met for bound in self.bounds)
+        """Whether no bound was missed."""
+        return all(bound.verdict != "missed" for bound in self.bounds)
 
 
 def records() -> dict[str, Record]:
@@ -119,15 +133,15 @@ def _record(found: dict[str, Any]) -> Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A record by its id, kept or not yet: what it is about, in a few words."""
+    """A record by its id, measured or not yet: its name on the page, and the command that measures it."""
 
     id: str
     name: str
     command: str
 
 
-MODELS = Subject(id="models", name="Models", command="python -m tests.exactness --record")
-REFERENCE = Subject(id="reference", name="Reference", command="python -m tests.agreement --record")
+MODELS = (Subject(id="models", name="Models", command="python -m tests.exactness --record"),)
+REFERENCE = (Subject(id="reference", name="Reference", command="python -m tests.agreement --record"),)
 SPEED = (
     Subject(id="capture", name="Overhead", command="python -m benchmarks.capture --record"),
     Subject(id="overhead", name="Overhead by method", command="python -m benchmarks.overhead --record"),
@@ -154,7 +168,7 @@ ROBUSTNESS = (
     Subject(id="safety", name="Hostile text", command="python -m tests.robustness --only safety --record"),
     Subject(id="dependencies", name="Dependencies", command="python -m benchmarks.dependencies --record"),
 )
-SUBJECTS = (MODELS, REFERENCE, *SPEED, *ROBUSTNESS)
+SUBJECTS = (*MODELS, *REFERENCE, *SPEED, *ROBUSTNESS)
 
 
 def of_subjects(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> tuple[Record, ...]:
@@ -165,106 +179,3 @@ def of_subjects(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> tupl
 def missing(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> tuple[Subject, ...]:
     """The subjects of which nothing was measured."""
     return tuple(subject for subject in subjects if subject.id not in kept)
-
-
-_TOLERANCE = "tolerance"
-
-
-class Series(NamedTuple):
-    """One way to compare: the largest difference of each row; 0 where there is none."""
-
-    name: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Margins:
-    """R rows by their names, what was compared of them, and what is tolerated (R,)."""
-
-    names: tuple[str, ...]
-    series: tuple[Series, ...]
-    tolerated: tuple[float, ...]
-
-
-def margins(record: Record) -> Margins | None:
-    """The differences are the columns of numbers before the tolerance, counts apart; None where there is none."""
-    if _TOLERANCE not in record.columns or not record.rows:
-        return None
-    columns = list(zip(*record.rows, strict=True))
-    at = record.columns.index(_TOLERANCE)
-    return Margins(
-        names=tuple(map(str, columns[0])),
-        series=tuple(
-            Series(name, tuple(map(float, cells)))
-            for name, cells in zip(record.columns[:at], columns[:at], strict=True)
-            if all(isinstance(cell, float) for cell in cells)
-        ),
-        tolerated=tuple(map(float, columns[at])),
-    )
-
-
-NAMES = {"plain": "plain generation", "rauq": "this project", "lm-polygraph": "lm-polygraph"}
-_LENGTH, _TOOL = "prompt, tokens", "tool"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """A tool over prompts of so many tokens: values (n,), each with the ends of its interval."""
-
-    tool: str
-    lengths: tuple[float, ...]
-    values: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-
-def time_curves(record: Record) -> tuple[Curve, ...]:
-    """CPU time of each tool, in times of plain generation in the same process.
-
-    Raises:
-        InvalidInput: the record lacks a column.
-    """
-    rows = [row for row in _rows(record, ("clock", "tool / plain", "low", "high")) if row[2] == "CPU"]
-    return _curves([(length, tool, *numbers) for length, tool, _, *numbers in rows])
-
-
-def memory_curves(record: Record) -> tuple[Curve, ...]:
-    """Peak memory of each tool above the loaded model, in MiB.
-
-    Raises:
-        InvalidInput: the record lacks a column.
-    """
-    return _curves(list(_rows(record, ("MiB", "low", "high"))))
-
-
-def computed_memory(record: Record) -> tuple[Curve, ...]:
-    """MiB of attention weights that a tool would keep where it was not run, for that takes more than there is.
-
-    Raises:
-        InvalidInput: the record lacks a column.
-    """
-    rows = _rows(record, ("MiB", "weights kept, MiB"))
-    return _curves([(length, tool, kept, kept, kept) for length, tool, ran, kept in rows if np.isnan(ran)])
-
-
-def _rows(record: Record, columns: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
-    wanted = (_LENGTH, _TOOL, *columns)
-    if absent := [name for name in wanted if name not in record.columns]:
-        message = f"The record {record.id} has no column {', '.join(absent)}. Measure it again: {record.command}."
-        raise InvalidInput(message)
-    places = [record.columns.index(name) for name in wanted]
-    return (tuple(row[place] for place in places) for row in record.rows)
-
-
-def _curves(rows: Sequence[Sequence[Cell]]) -> tuple[Curve, ...]:
-    """One for each tool, in the order of `NAMES`; what is nan was not measured."""
-    return tuple(
-        Curve(tool=tool, lengths=lengths, values=values, low=low, high=high)
-        for tool in NAMES
-        if (own := sorted((length, *numbers) for length, name, *numbers in rows if name == tool and _known(numbers)))
-        for lengths, values, low, high in [zip(*own, strict=True)]
-    )
-
-
-def _known(numbers: Sequence[Cell]) -> bool:
-    return not any(isinstance(number, float) and np.isnan(number) for number in numbers)

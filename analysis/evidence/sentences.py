@@ -1,10 +1,11 @@
 """What records show, in sentences that name missed bounds first."""
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from analysis.answer_sets.sentences import joined
-from analysis.evidence.record import Record
+from analysis.evidence.record import Bound, Record, Verdict
 
 if TYPE_CHECKING:
     from rauq.capture.check import Check
@@ -27,39 +28,62 @@ PUBLISHED = (
     "the differences between methods may not transfer. Dash: not reported in the paper."
 )
 
-WHEN_MISSED = "A ratio misses its bound only if its whole 95 % interval lies beyond it, because timings are noisy."
+INCONCLUSIVE = "Inconclusive: the measured value is beyond its bound, but its 95 % interval includes the bound."
+
+DIFFERENCES = (
+    "Largest difference of each row, log scale; the vertical bar is the tolerance. Further left is closer. A "
+    "difference of 0 is drawn at the left edge. The table below has the numbers."
+)
+TIMES = (
+    "CPU time of an answer with its RAUQ score, relative to plain generation (dotted) in the same process. Bars: 95 % "
+    "intervals. Lower is better. One model size, one machine."
+)
+MEMORY = (
+    "Peak memory of an answer with its RAUQ score, above the loaded model, log scale. Bars: range over processes. "
+    "Open: computed, not run. Lower is better. One model size, one machine."
+)
 
 
 def bounds_sentence(found: Sequence[Record]) -> str:
     """How many bounds were met, and which records missed one."""
-    bounds = [bound for record in found for bound in record.bounds]
-    off = [record.title for record in found if not record.met]
-    kept = sum(bound.met for bound in bounds)
-    if not bounds:
+    verdicts = Counter(bound.verdict for record in found for bound in record.bounds)
+    if not verdicts:
         return "No bound has been measured yet."
-    if not off:
-        return f"All bounds are met: {kept} in {_count(len(found), 'table')}."
-    missed = len(bounds) - kept
-    verb = "is" if missed == 1 else "are"
-    return f"{missed} of {len(bounds)} bounds {verb} missed ({'; '.join(off)}), {kept} met."
+    if set(verdicts) == {"met"}:
+        return f"All bounds are met: {verdicts['met']} in {_count(len(found), 'table')}."
+    off = "; ".join(record.title for record in found if not record.met)
+    missed = f"{verdicts['missed']} of {verdicts.total()} bounds {'is' if verdicts['missed'] == 1 else 'are'} missed"
+    unclear = f", {verdicts['inconclusive']} inconclusive" if verdicts["inconclusive"] else ""
+    return f"{missed}{f' ({off})' if off else ''}, {verdicts['met']} met{unclear}."
 
 
 def record_sentence(record: Record) -> str:
     """The headline of one record: what it found, and, first, what it missed."""
-    off = sum(not bound.met for bound in record.bounds)
+    missed = sum(bound.verdict == "missed" for bound in record.bounds)
     found = record.finding or f"{record.title}."
-    return joined(f"{_count(off, 'bound')} missed." if off else "", found)
+    return joined(f"{_count(missed, 'bound')} missed." if missed else "", found)
 
 
-def missed_bounds(found: Sequence[Record]) -> list[str]:
-    """Every bound that was missed, with the record that says so."""
-    return [f"{record.title}: {bound.text}" for record in found for bound in record.bounds if not bound.met]
+def verdict_lines(bounds: Sequence[Bound]) -> list[str]:
+    """Each bound after its verdict, those missed first and those met last."""
+    ordered = sorted(bounds, key=lambda bound: get_args(Verdict).index(bound.verdict))
+    return [f"{bound.verdict.capitalize()}: {bound.text}" for bound in ordered]
 
 
-def limits_sentence(num_missed: int) -> str:
+def unmet_bounds(found: Sequence[Record]) -> list[str]:
+    """Every bound that was missed or is inconclusive, after the title of its record."""
+    return [
+        f"{record.title}: {bound.text} ({bound.verdict})"
+        for record in found
+        for bound in record.bounds
+        if bound.verdict != "met"
+    ]
+
+
+def limits_sentence(num_unmet: int) -> str:
     """The headline of the limitations."""
-    missed = f", and {_count(num_missed, 'bound')} missed" if num_missed else ""
-    return f"{len(LIMITS)} limitations{missed}"
+    unmet = f", and {_count(num_unmet, 'bound')} not met" if num_unmet else ""
+    return f"{len(LIMITS)} limitations{unmet}"
 
 
 def check_sentence(check: "Check") -> str:

@@ -28,7 +28,11 @@ def record():
         versions=(("numpy", "2.0"),),
         columns=("way", "s"),
         rows=(("a|b", 0.12345), ("c", math.nan)),
-        bounds=(Bound(text="at most 1", met=True), Bound(text="at most 0.1", met=False)),
+        bounds=(
+            Bound(text="at most 1", met=True),
+            Bound(text="at most 0.1", met=False),
+            Bound(text="at most 0.12", met=None),
+        ),
         finding="It costs 0.123 s.",
     )
 
@@ -70,13 +74,13 @@ def test_all_that_measure_here_are_run_by_one_command():
 
 def test_an_overview_comes_first_and_leads_to_each_table(record):
     text = page({"fuzz": replace(record, id="fuzz", title="Broken"), "capture": record})
-    assert text.index("1 of 2](#what-it-costs-1-of-2) | It costs 0.123 s. | 1 of 2 |") < text.index("[Broken](#broken)")
+    assert text.index("1 of 2](#what-it-costs-1-of-2) | It costs 0.123 s. | 1 of 3 |") < text.index("[Broken](#broken)")
     assert text.index("[Broken]") < text.index("## What it costs") < text.index("## Broken")
 
 
 def test_what_was_missed_is_said_and_what_is_not_known_is_no_number(record):
     text = section(record)
-    assert "- met: at most 1\n- **missed**: at most 0.1\n" in text
+    assert "- met: at most 1\n- **missed**: at most 0.1\n- **inconclusive**: at most 0.12\n" in text
     assert "| c | - |" in text
 
 

@@ -89,14 +89,14 @@ _NO_RUN = ""
 _PARTS = ("metric", "model", "topic")
 
 
-def paper_tables(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """One table of the paper, chosen by metric, model and topic, with a run beside it on demand."""
+def paper_tables(asked: Asked, overhead: Record | None) -> None:
+    """Draw a table of the paper, chosen by metric, model and topic, with a run beside it on demand."""
     at_hand = published_tables()
     one = next((table for table in at_hand if table.ref == asked.published), at_hand[0])
     _pickers(at_hand, one, asked.run)
     beside = None if asked.run is None else beside_paper(asked.run, one)
     headline(one.title)
-    _draw(one, beside, kept.get("overhead"))
+    _draw(one, beside, overhead)
 
 
 def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> None:

@@ -1,29 +1,13 @@
-"""Recorded measurements, as tables and figures."""
+"""Records of what was measured: the chosen one of a list in full, and the commands of those not measured yet."""
 
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
-from analysis.answer_sets.sentences import joined
 from analysis.evidence import sentences
-from analysis.evidence.figures import Panel, costs_by_length, differences
-from analysis.evidence.record import (
-    MODELS,
-    REFERENCE,
-    ROBUSTNESS,
-    SPEED,
-    Cell,
-    Record,
-    Subject,
-    computed_memory,
-    margins,
-    memory_curves,
-    missing,
-    of_subjects,
-    shown,
-    time_curves,
-)
+from analysis.evidence.figures import drawing
+from analysis.evidence.record import Record, Subject, missing, of_subjects, shown
 from analysis.report.tables import Table
 from pages.ui.evidence.query import Asked
 from pages.ui.shared.errors import printable
@@ -35,144 +19,69 @@ from pages.ui.shared.url_state import TABLE
 _LETTER, _PADDING = 8, 24  # pixels
 
 
+def show_records(subjects: Sequence[Subject], asked: Asked, kept: Mapping[str, Record]) -> None:
+    """Draw the chosen record of these subjects, with the verdict on all of them if there is not exactly one."""
+    found = of_subjects(subjects, kept)
+    if len(found) != 1:
+        headline(sentences.bounds_sentence(found))
+    if found:
+        show_record(_chosen(subjects, asked, kept) if len(found) > 1 else found[0])
+    not_measured(missing(subjects, kept))
+
+
+def _chosen(subjects: Sequence[Subject], asked: Asked, kept: Mapping[str, Record]) -> Record:
+    """Choose one of several records."""
+    names = {subject.id: _name(subject, kept[subject.id]) for subject in subjects if subject.id in kept}
+    usual = next(iter(names))
+    chosen = asked.table if asked.table in names else usual
+    choice("Table", TABLE, names, chosen, usual=usual, label_visibility="collapsed")
+    return kept[chosen]
+
+
+def _name(subject: Subject, record: Record) -> str:
+    return subject.name if record.met else f"{subject.name} (missed)"
+
+
 def headline(text: str) -> None:
     """Show a result as a heading."""
     st.header(text.removesuffix("."), anchor=False)
 
 
 def show_record(record: Record) -> None:
-    """Draw a record without its headline; its texts are drawn as plain text."""
+    """Draw a record: finding, bounds, figure, table, notes, and how it was measured; its texts are plain text."""
+    headline(sentences.record_sentence(record))
     st.text(printable(record.about))
-    _lines([f"Missed: {bound.text}" for bound in record.bounds if not bound.met])
-    _lines([f"Kept: {bound.text}" for bound in record.bounds if bound.met])
-    st.code(record.command, language="bash")
+    _lines(sentences.verdict_lines(record.bounds))
+    if any(bound.verdict == "inconclusive" for bound in record.bounds):
+        st.caption(sentences.INCONCLUSIVE)
+    if (drawn := drawing(record)) is not None:
+        chart(drawn.draw(record, dark=is_dark()), record.id, f"Figure: {record.title}")
+        st.caption(drawn.caption)
     show_table([_column(record, place) for place in range(len(record.columns))], alt=record.title)
-    _lines(record.notes)
-    st.text(printable(f"Made {sentences.origin(record)}"))
     frame = pd.DataFrame(record.rows, columns=list(record.columns))
     take_along(Table(record.id, record.title, record.about, frame))
+    _lines(record.notes)
+    st.text(printable(f"Measured {sentences.origin(record)}"))
+    st.code(record.command, language="bash")
 
 
 def not_measured(subjects: Sequence[Subject]) -> None:
     """List the subjects without a record, each with the command that makes it; nothing if all have one."""
     if subjects:
-        rows = {"not measured": [one.name for one in subjects], "command": [one.command for one in subjects]}
+        rows = {"not measured yet": [one.name for one in subjects], "command": [one.command for one in subjects]}
         st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", width=560, alt="What was not measured")
 
 
 def _column(record: Record, place: int) -> Column:
     """Return a column of numbers, which sorts as numbers, or of texts if it has any text."""
     title, cells = record.columns[place], [row[place] for row in record.rows]
-    words = list(map(_word, cells))
+    words = [printable(shown(cell)) for cell in cells]
     if any(isinstance(cell, str) for cell in cells):
         return Column(title=title, values=words)
     width = _LETTER * max(map(len, [title, *words])) + _PADDING
     return Column(title=title, values=cells, words=words, width=width)
 
 
-def _word(cell: Cell) -> str:
-    return printable(shown(cell))
-
-
 def _lines(texts: Sequence[str]) -> None:
     if texts:
         st.text(printable("\n".join(texts)))
-
-
-_TIME, _MEMORY = _RECORDS = ("peers_time", "peers_memory")
-_CAPTION = (
-    "Answer of 64 tokens with its RAUQ score, same model, on the CPU. Left: CPU time relative to plain generation "
-    "(dotted), 95 % intervals. Right: peak memory above the loaded model, log scale, range of three processes. Lower "
-    "is better. One model size, one machine."
-)
-
-
-def beside_peers(kept: Mapping[str, Record]) -> None:
-    """Draw the recorded comparison with other tools; nothing if there is none."""
-    panels = _panels(kept)
-    if panels:
-        headline(joined(*(kept[name].finding for name in _RECORDS if name in kept)))
-        chart(costs_by_length(panels, dark=is_dark()), "peers", "CPU time and memory by prompt length")
-        st.caption(_CAPTION)
-
-
-def _panels(kept: Mapping[str, Record]) -> list[Panel]:
-    panels = []
-    if (time := kept.get(_TIME)) is not None:
-        title, unit = "CPU time relative to plain generation", "times plain generation"
-        panels.append(Panel(title, unit, time_curves(time), limit=1.0))
-    if (memory := kept.get(_MEMORY)) is not None:
-        title = "Peak memory above the model, MiB"
-        panels.append(Panel(title, "MiB", memory_curves(memory), computed_memory(memory), logarithmic=True))
-    return panels
-
-
-_VIEWS_CAPTION = (
-    "Largest difference of each row, log scale; the vertical bar is the tolerance. Further left is closer. A "
-    "difference of 0 is drawn at the left edge. The table below has the numbers."
-)
-
-
-def models(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Show for which models attention is captured, and how exactly."""
-    _only(asked, MODELS, kept, "Every architecture of the table against the model's own eager attention")
-
-
-def reference(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Compare our numbers with those of the reference implementation."""
-    _only(asked, REFERENCE, kept, "Our numbers against those of the reference implementation")
-
-
-def speed(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Show the cost compared with plain generation and with other tools."""
-    _overview(SPEED, kept)
-    st.caption(sentences.WHEN_MISSED)
-    beside_peers(kept)
-    _one_of(asked, SPEED, kept)
-
-
-def robustness(asked: Asked, kept: Mapping[str, Record]) -> None:
-    """Show robustness tests and their results."""
-    _overview(ROBUSTNESS, kept)
-    _one_of(asked, ROBUSTNESS, kept)
-
-
-def _only(asked: Asked, subject: Subject, kept: Mapping[str, Record], about: str) -> None:
-    del asked  # this view has no choices
-    if subject.id in kept:
-        record = kept[subject.id]
-        headline(sentences.record_sentence(record))
-        _picture(record)
-        show_record(record)
-    else:
-        headline(f"{about}: not measured yet")
-        not_measured([subject])
-
-
-def _picture(record: Record) -> None:
-    """Draw every row with its tolerance, if the record has tolerances."""
-    if (found := margins(record)) is not None:
-        chart(differences(found, dark=is_dark()), record.id, f"{record.title}: differences and tolerances")
-        st.caption(_VIEWS_CAPTION)
-
-
-def _overview(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
-    headline(sentences.bounds_sentence(of_subjects(subjects, kept)))
-
-
-def _one_of(asked: Asked, subjects: Sequence[Subject], kept: Mapping[str, Record]) -> None:
-    """Draw one of the records, and list the commands of the missing ones."""
-    names = {subject.id: _name(subject, kept[subject.id]) for subject in subjects if subject.id in kept}
-    if names:
-        usual = next(iter(names))
-        chosen = asked.table if asked.table in names else usual
-        choice("Table", TABLE, names, chosen, usual=usual, label_visibility="collapsed")
-        headline(sentences.record_sentence(kept[chosen]))
-        show_record(kept[chosen])
-    if absent := missing(subjects, kept):
-        st.text("Not measured yet, with the commands that measure it:")
-        not_measured(absent)
-
-
-def _name(subject: Subject, record: Record) -> str:
-    return subject.name if record.met else f"{subject.name} (missed)"

@@ -1,21 +1,14 @@
 """What the figures of the evidence draw: every layer and every tool, and nothing that was not measured."""
 
+from dataclasses import replace
+
 import pytest
 
-from analysis.evidence.figures import Panel, check_differences, costs_by_length, differences
-from analysis.evidence.record import computed_memory, margins, memory_curves, time_curves
+from analysis.evidence.figures import check_differences, differences, drawing, memory_by_length, time_by_length
+from analysis.evidence.record import records
 from analysis.figures import ATTENTION, UNCERTAINTY
 from rauq.capture.check import Check
 from tests.evidence import make_record, peers_memory, peers_time
-
-
-@pytest.fixture
-def panels():
-    memory = peers_memory()
-    return [
-        Panel("time", "times", time_curves(peers_time()), limit=1.0),
-        Panel("memory", "MiB", memory_curves(memory), computed_memory(memory), logarithmic=True),
-    ]
 
 
 def test_every_layer_has_a_dot_its_tolerance_and_eager_attention():
@@ -47,33 +40,38 @@ def test_without_layers_the_figure_says_so():
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_tool_is_drawn_where_it_was_measured_and_named_once(panels, dark):
-    figure = costs_by_length(panels, dark=dark)
-    time = [trace for trace in figure.data if trace.xaxis == "x"]
-    memory = [trace for trace in figure.data if trace.xaxis == "x2"]
-    assert [trace.name for trace in time] == ["this project", "lm-polygraph"]
+def test_time_of_every_tool_is_drawn_with_its_interval_beside_plain_generation(dark):
+    figure = time_by_length(peers_time(), dark=dark)
+    ours, theirs = figure.data
+    assert (ours.name, theirs.name) == ("this project", "lm-polygraph")
+    assert theirs.error_y.array == pytest.approx((0.2, 0.2))
+    assert theirs.error_y.arrayminus == pytest.approx((0.1, 0.1))
+    (plain,) = figure.layout.shapes
+    assert (plain.y0, plain.y1) == (1.0, 1.0)
+    assert figure.layout.yaxis.type is None
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_memory_is_drawn_and_what_was_computed_only_is_open(dark):
+    figure = memory_by_length(peers_memory(), dark=dark)
     names = ["plain generation", "this project", "lm-polygraph", "lm-polygraph, computed"]
-    assert [trace.name for trace in memory] == names
-    assert memory[-1].mode == "markers"
-    assert memory[-1].marker.symbol == "diamond-open"
-    assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == (None, "log")
-    legend = [trace.name for trace in figure.data if trace.showlegend]
-    assert sorted(legend) == sorted(set(legend))
-    assert set(legend) == set(names)
-    assert time[1].error_y.array == pytest.approx((0.2, 0.2))
-    assert time[1].error_y.arrayminus == pytest.approx((0.1, 0.1))
+    assert [trace.name for trace in figure.data] == names
+    assert figure.data[-1].mode == "markers"
+    assert figure.data[-1].marker.symbol == "diamond-open"
+    assert figure.layout.yaxis.type == "log"
+    assert not figure.layout.shapes
 
 
-def test_a_measure_that_is_missing_leaves_the_other(panels):
-    assert len(costs_by_length(panels[:1]).data) == 2
-    empty = costs_by_length([Panel("time", "times", ())])
-    assert "neither time nor memory of other tools was measured" in empty.layout.annotations[0].text
+@pytest.mark.parametrize(("draw", "record"), [(time_by_length, peers_time()), (memory_by_length, peers_memory())])
+def test_without_a_measured_tool_the_figure_says_so(draw, record):
+    unknown = tuple((row[0], "another", *row[2:]) for row in record.rows)
+    assert "no tool was measured" in draw(replace(record, rows=unknown)).layout.annotations[0].text
 
 
 def test_every_row_stands_beside_its_tolerance_and_one_beyond_it_stands_out():
     rows = (("llama", 7, 1e-7, 0.0, 1e-5, "all"), ("<b>$x$", 7, 2e-7, 3e-4, 1e-5, ""))
     columns = ("name", "count", "read", "generated", "tolerance", "models")
-    figure = differences(margins(make_record(columns=columns, rows=rows)))
+    figure = differences(make_record(columns=columns, rows=rows))
     read, generated, tolerated = figure.data
     assert (read.name, generated.name, tolerated.name) == ("read", "generated", "tolerated")
     assert tolerated.x == (1e-5, 1e-5)
@@ -84,5 +82,11 @@ def test_every_row_stands_beside_its_tolerance_and_one_beyond_it_stands_out():
     assert figure.layout.yaxis.ticktext == ("llama", "&lt;b&gt;&#36;x&#36;")
 
 
-def test_a_record_without_tolerances_has_no_such_picture():
-    assert margins(make_record()) is None
+def test_a_record_is_drawn_if_its_columns_are_known():
+    assert drawing(make_record()) is None
+    assert drawing(make_record(columns=("name", "read", "tolerance"), rows=())) is None
+    drawn = {name: found.draw for name, record in records().items() if (found := drawing(record))}
+    assert drawn == {
+        **{"models": differences, "reference": differences},
+        **{"peers_time": time_by_length, "peers_memory": memory_by_length},
+    }

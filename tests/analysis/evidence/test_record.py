@@ -1,13 +1,14 @@
 """A record is kept as it was measured, and what is damaged is named."""
 
 import math
+from typing import get_args
 
 import pytest
 
 from analysis.evidence import record as module
-from analysis.evidence.record import records, save, shown
+from analysis.evidence.record import Verdict, records, save, shown
 from rauq.errors import InvalidInput
-from tests.evidence import KEPT, MISSED, make_record
+from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,9 @@ def test_without_a_folder_there_is_no_record():
 
 
 def test_what_is_kept_is_read_back(folder):
-    kept = make_record(rows=((2_000, "1e-3"), (1, 1e-9)), bounds=(KEPT, MISSED), notes=("Über <b>all</b>\n$x$",))
+    kept = make_record(
+        rows=((2_000, "1e-3"), (1, 1e-9)), bounds=(KEPT, INCONCLUSIVE, MISSED), notes=("Über <b>all</b>\n$x$",)
+    )
     save(kept, folder)
     save(make_record("runs"), folder)
     assert records() == {"runs": make_record("runs"), "scoring": kept}
@@ -51,10 +54,18 @@ def test_a_damaged_record_is_named(folder, text):
         records()
 
 
-def test_a_record_is_met_if_every_bound_is():
+def test_a_record_is_met_if_no_bound_is_missed():
     assert make_record(bounds=()).met
-    assert make_record(bounds=(KEPT,)).met
+    assert make_record(bounds=(KEPT, INCONCLUSIVE)).met
     assert not make_record(bounds=(KEPT, MISSED)).met
+
+
+def test_a_bound_has_one_of_three_verdicts():
+    assert tuple(bound.verdict for bound in (MISSED, INCONCLUSIVE, KEPT)) == get_args(Verdict)
+
+
+def test_a_column_is_read_by_its_name():
+    assert make_record(columns=("a", "b"), rows=((1, "x"), (2, "y"))).column("b") == ("x", "y")
 
 
 @pytest.mark.parametrize(

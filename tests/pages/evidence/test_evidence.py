@@ -6,13 +6,14 @@ from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.evidence import record as module
+from analysis.evidence import sentences
 from analysis.evidence.record import SUBJECTS, save
 from analysis.runs import library
-from pages.ui.evidence import layout
+from pages.ui.evidence import check
 from pages.ui.host import cache, hosting
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
-from tests.evidence import KEPT, MISSED, make_record, peers_memory, peers_time
+from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record, peers_memory, peers_time
 from tests.pages.reading import charts, interpreted
 from tests.pages.sets import APP, drawn, make, said
 
@@ -60,7 +61,7 @@ def test_where_nothing_was_measured_every_view_says_so_and_loads_nothing(view):
 def test_limits_name_every_record_that_is_missing(folder):
     save(make_record(bounds=(MISSED, KEPT)), folder)
     page = open_evidence(view="limits")
-    assert "1 bound missed" in page.header[0].value
+    assert "1 bound not met" in page.header[0].value
     assert f"Scoring: {MISSED.text}" in texts(page)
     assert len(page.dataframe[0].value) == len(SUBJECTS) - 1
 
@@ -72,9 +73,9 @@ def test_a_missed_bound_is_in_the_headline_and_in_the_choice(folder):
     headlines = [header.value for header in page.header]
     assert headlines == ["1 of 3 bounds is missed (Scoring), 2 met", "1 bound missed. It is fast"]
     assert f"Missed: {MISSED.text}" in texts(page)
-    assert f"Kept: {KEPT.text}" in texts(page)
+    assert f"Met: {KEPT.text}" in texts(page)
     assert page.code[0].value == "python -m benchmarks.scoring --record"
-    assert "Made 2026-01-02, on a processor; Python 3.11." in texts(page)
+    assert "Measured 2026-01-02, on a processor; Python 3.11." in texts(page)
     (picker,) = (group for group in page.get("button_group") if group.key == "answers_table")
     assert [option.content for option in picker.proto.options] == ["Scoring (missed)", "Runs on disk"]
     picker.set_value("runs").run()
@@ -82,14 +83,23 @@ def test_a_missed_bound_is_in_the_headline_and_in_the_choice(folder):
     assert page.header[-1].value == "It is fast"
 
 
+def test_a_value_beyond_its_bound_is_never_called_met(folder):
+    save(make_record(bounds=(KEPT, INCONCLUSIVE)), folder)
+    page = open_evidence(view="speed")
+    assert f"Inconclusive: {INCONCLUSIVE.text}\nMet: {KEPT.text}" in texts(page)
+    assert sentences.INCONCLUSIVE in [caption.value for caption in page.caption]
+    assert f"Scoring: {INCONCLUSIVE.text} (inconclusive)" in texts(open_evidence(view="limits"))
+
+
 def test_the_cost_of_other_tools_is_drawn_as_far_as_recorded(folder):
     save(peers_time(), folder)
     page = open_evidence(view="speed")
-    assert drawn(page) == {"peers"}
-    assert "It takes 5 times as much time" in [header.value for header in page.header]
+    assert drawn(page) == {"peers_time"}
+    assert [header.value for header in page.header] == ["It takes 5 times as much time"]
+    assert sentences.TIMES in [caption.value for caption in page.caption]
     save(peers_memory(), folder)
-    (spec,) = charts(open_evidence(view="speed")).values()
-    assert len(spec["data"]) == 6
+    (spec,) = charts(open_evidence(view="speed", table="peers_memory")).values()
+    assert len(spec["data"]) == 4
 
 
 @pytest.mark.parametrize("view", ["models", "reference", "speed"])
@@ -173,8 +183,8 @@ def tiny():
 def checked(page):
     """The page once its check is done; the polling is the browser's part."""
     page.button(key="check_now").click().run()
-    if layout.JOB in page.session_state:
-        assert page.session_state[layout.JOB].done.wait(60)
+    if check.JOB in page.session_state:
+        assert page.session_state[check.JOB].done.wait(60)
     return page.run()
 
 
@@ -182,7 +192,7 @@ def test_a_model_is_checked_on_request(monkeypatch, tiny):
     monkeypatch.setattr(cache, "model", lambda _choice, **_options: tiny)
     monkeypatch.setattr(cache, "if_loaded", lambda _choice: tiny)
     page = open_evidence(view="check")
-    page.text_area(key=layout.PROMPT).set_value(HOSTILE).run()
+    page.text_area(key=check.PROMPT).set_value(HOSTILE).run()
     checked(page)
     assert not page.exception
     assert "The captured attention equals the model's own" in page.header[0].value
@@ -215,7 +225,7 @@ def test_a_host_checks_only_its_models_and_limits_the_prompt(monkeypatch):
     monkeypatch.setenv(hosting.MODELS_VARIABLE, "first,second")
     page = open_evidence(view="check")
     assert chosen(page, "Model").options == ["first", "second"]
-    page.text_area(key=layout.PROMPT).set_value("x" * (hosting.HOST.characters + 1)).run()
+    page.text_area(key=check.PROMPT).set_value("x" * (hosting.HOST.characters + 1)).run()
     checked(page)
     assert not page.exception
     assert page.error[0].value == "This input cannot be used"

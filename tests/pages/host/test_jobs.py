@@ -12,7 +12,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 import rauq
 from pages.ui.compare import answers
-from pages.ui.evidence import layout
+from pages.ui.evidence import check
 from pages.ui.host import cache, hosting, jobs, model_queue
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request
@@ -248,7 +248,7 @@ def test_five_clicks_are_one_generation(slow, open_app):
     assert slow.calls == 1
 
 
-@pytest.mark.parametrize("click", [form.run, lambda: answers.start(REQUEST), layout._start])
+@pytest.mark.parametrize("click", [form.run, lambda: answers.start(REQUEST), check.start])
 def test_a_click_interrupted_by_the_next_one_starts_nothing(click, monkeypatch):
     monkeypatch.setattr(st, "session_state", Overtaken(prompt="Where?"))
     begun = []

@@ -5,7 +5,7 @@ import pytest
 from analysis.evidence import sentences
 from analysis.evidence.record import SUBJECTS, missing, of_subjects
 from rauq.capture.check import Check
-from tests.evidence import KEPT, MISSED, make_record
+from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,8 @@ from tests.evidence import KEPT, MISSED, make_record
         ((KEPT, KEPT), "All bounds are met: 2 in 1 table."),
         ((KEPT, MISSED), "1 of 2 bounds is missed (Scoring), 1 met."),
         ((MISSED, MISSED, KEPT), "2 of 3 bounds are missed (Scoring), 1 met."),
+        ((KEPT, INCONCLUSIVE, MISSED), "1 of 3 bounds is missed (Scoring), 1 met, 1 inconclusive."),
+        ((INCONCLUSIVE, KEPT), "0 of 2 bounds are missed, 1 met, 1 inconclusive."),
     ],
 )
 def test_the_headline_says_what_was_missed(bounds, sentence):
@@ -26,12 +28,24 @@ def test_a_missed_bound_comes_before_what_was_found():
     assert sentences.record_sentence(make_record()) == "It is fast."
     assert sentences.record_sentence(make_record(finding="")) == "Scoring."
     assert sentences.record_sentence(make_record(bounds=(MISSED, KEPT))) == "1 bound missed. It is fast."
-    assert sentences.missed_bounds([make_record(bounds=(KEPT, MISSED))]) == [f"Scoring: {MISSED.text}"]
+    assert sentences.record_sentence(make_record(bounds=(INCONCLUSIVE,))) == "It is fast."
 
 
-def test_limits_count_what_is_missed():
-    assert "missed" not in sentences.limits_sentence(0)
-    assert "and 2 bounds missed" in sentences.limits_sentence(2)
+def test_every_bound_has_its_verdict_and_a_missed_one_comes_first():
+    assert sentences.verdict_lines((KEPT, INCONCLUSIVE, MISSED)) == [
+        f"Missed: {MISSED.text}",
+        f"Inconclusive: {INCONCLUSIVE.text}",
+        f"Met: {KEPT.text}",
+    ]
+
+
+def test_limits_list_what_is_not_met_and_count_it():
+    assert sentences.unmet_bounds([make_record(bounds=(KEPT, MISSED, INCONCLUSIVE))]) == [
+        f"Scoring: {MISSED.text} (missed)",
+        f"Scoring: {INCONCLUSIVE.text} (inconclusive)",
+    ]
+    assert "bound" not in sentences.limits_sentence(0)
+    assert "and 2 bounds not met" in sentences.limits_sentence(2)
 
 
 @pytest.mark.parametrize(
