@@ -37,8 +37,8 @@ def memory_record(found: Mapping[tuple[int, str], Sequence[float]]) -> Record:
     return measured(
         "peers_memory",
         title="Memory of an answer with its score, compared with lm-polygraph",
-        about="Peak resident memory above the loaded model, for the answers of the table before: medians of "
-        f"{RUNS} processes, with the least and the most of them.",
+        about="Peak resident memory above the loaded model, for the same answers as in the comparison of time: medians "
+        f"of {RUNS} processes; low and high are the smallest and the largest of them.",
         command=COMMAND,
         columns=("prompt, tokens", "tool", "MiB", "low", "high", "weights kept, MiB"),
         rows=[*rows, (COMPUTED_ONLY, PEER, math.nan, math.nan, math.nan, computed / _MIB)],

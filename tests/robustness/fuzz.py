@@ -62,7 +62,7 @@ def record(count: int = COUNT) -> Record:
                 met=not faults,
             )
         ],
-        finding=f"Of {inputs:,} malformed inputs to {len(found)} surfaces caused {faults} unhandled exceptions.",
+        finding=f"Of {inputs:,} malformed inputs to {len(found)} surfaces, {faults} caused an unhandled exception.",
         packages=("numpy", "pandas", "pyarrow", "safetensors", "streamlit"),
     )
 

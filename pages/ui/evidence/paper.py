@@ -1,10 +1,11 @@
 """The paper's tables, with the numbers of a run measured here beside them, always labelled as such."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from analysis import paper
@@ -29,36 +30,32 @@ from pages.ui.shared.url_state import PUBLISHED, RUN, update_url
 from rauq.labels import running
 
 _WIDTH = 180  # pixels: of a value with its interval
+_NOT_COMPUTED = Estimate(np.nan, np.nan, np.nan, n=0, excluded=0, reason="not computed in the run")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """The numbers of the table's methods, by id; `over` names the answers, `about` the run."""
+    """The numbers of a run, one per row of a table; `title` names the answers, `about` the run."""
 
-    estimates: Mapping[str, Estimate]
-    over: str
+    estimates: Sequence[Estimate]
+    title: str
     about: str
 
-    def column(self, methods: Sequence[str]) -> Column:
-        """Return one number per row of the table; a dash for methods not computed in the run."""
-        found = [self.estimates.get(method) for method in methods]
-        words = ["–" if one is None or one.reason else in_words(one) for one in found]
-        return Column(title=f"measured here, {self.over}", values=self._values(methods), words=words, width=_WIDTH)
+    def column(self) -> Column:
+        """Return the numbers with their intervals; a dash where undefined or not computed in the run."""
+        words = ["–" if one.reason else in_words(one) for one in self.estimates]
+        return Column(title=self.title, values=[one.value for one in self.estimates], words=words, width=_WIDTH)
 
-    def cells(self, methods: Sequence[str]) -> dict[str, list[float]]:
-        """Return the numbers with their intervals, as columns of the exported table."""
-        found = [self.estimates.get(method) for method in methods]
-        ends = {
-            f"measured here {end}": [np.nan if one is None else float(getattr(one, end)) for one in found]
-            for end in ("low", "high")
+    def cells(self) -> dict[str, list[float]]:
+        """Return the numbers and the ends of their intervals, as columns of the exported table."""
+        return {
+            self.title: [one.value for one in self.estimates],
+            "measured here low": [one.low for one in self.estimates],
+            "measured here high": [one.high for one in self.estimates],
         }
-        return {f"measured here, {self.over}": self._values(methods)} | ends
-
-    def _values(self, methods: Sequence[str]) -> list[float]:
-        return [self.estimates[method].value if method in self.estimates else np.nan for method in methods]
 
 
-def beside_paper(name: str, one: Published) -> Beside | None:
+def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | None:
     """Return the numbers of the run `name` for the methods of a table; None if it has no answers.
 
     Raises:
@@ -68,9 +65,11 @@ def beside_paper(name: str, one: Published) -> Beside | None:
     if run is None:
         return None
     found = _compared(run, one)
+    of_run = dict(zip(found.methods, found.overall, strict=True))
+    are_means = len(found.groups) > 1 and found.overall == found.means
     return Beside(
-        estimates=dict(zip(found.methods, found.overall, strict=True)),
-        over="mean of groups" if len(found.groups) > 1 else "all answers",
+        estimates=[of_run.get(method, _NOT_COMPUTED) for method in methods],
+        title=f"measured here, {'mean of groups' if are_means else 'all answers'}",
         about=f"Measured here: the run {name}, {len(run.answers):,} answers of {run.answerer.name}",
     )
 
@@ -94,9 +93,10 @@ def paper_tables(asked: Asked, overhead: Record | None) -> None:
     at_hand = published_tables()
     one = next((table for table in at_hand if table.ref == asked.published), at_hand[0])
     _pickers(at_hand, one, asked.run)
-    beside = None if asked.run is None else beside_paper(asked.run, one)
+    frame = paper.published(one.table, one.model)
+    beside = None if asked.run is None else beside_paper(asked.run, one, frame["method"].tolist())
     headline(one.title)
-    _draw(one, beside, overhead)
+    _draw(one, frame, beside, overhead)
 
 
 def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> None:
@@ -138,15 +138,14 @@ def _choose_run() -> None:
     update_url({RUN: st.session_state[run_filters.picker(PAGE)] or None})
 
 
-def _draw(one: Published, beside: Beside | None, overhead: Record | None) -> None:
-    frame = paper.published(one.table, one.model)
-    methods, names = frame["method"].tolist(), frame["published"].tolist()
+def _draw(one: Published, frame: pd.DataFrame, beside: Beside | None, overhead: Record | None) -> None:
+    names = frame["published"].tolist()
     values = [name for name in frame if name not in {"method", "published"}]
     columns = [Column(title="published row", values=names, width=285)]
     if beside is not None:
-        columns.append(beside.column(methods))
+        columns.append(beside.column())
         st.text(printable(running(beside.about)))
-        frame = frame.assign(**beside.cells(methods))
+        frame = frame.assign(**beside.cells())
     columns += [numbers(name, frame[name].tolist(), places=3) for name in values]
     show_table(columns, alt=one.title, ours=names.index("RAUQ") if "RAUQ" in names else None)
     costs = (published_overheads(), _measured(overhead)) if one.kind == "methods" else ()

@@ -7,7 +7,8 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.evidence import record as module
 from analysis.evidence import sentences
-from analysis.evidence.record import SUBJECTS, save
+from analysis.evidence.figures import drawing
+from analysis.evidence.record import MODELS, REFERENCE, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
 from analysis.runs import library
 from pages.ui.evidence import check
 from pages.ui.host import cache, hosting
@@ -102,6 +103,28 @@ def test_the_cost_of_other_tools_is_drawn_as_far_as_recorded(folder):
     assert len(spec["data"]) == 4
 
 
+BUNDLED = module.records()
+SUBJECTS_OF = {"models": MODELS, "reference": REFERENCE, "speed": SPEED, "robustness": ROBUSTNESS}
+
+
+@pytest.mark.parametrize("view", SUBJECTS_OF)
+def test_every_bundled_record_is_shown_in_full(folder, view):
+    for record in BUNDLED.values():
+        save(record, folder)
+    page = open_evidence(view=view)
+    for record in of_subjects(SUBJECTS_OF[view], BUNDLED):
+        page.query_params["table"] = record.id
+        page.run()
+        assert not page.exception
+        assert page.header[-1].value == sentences.record_sentence(record).removesuffix(".")
+        told = texts(page).splitlines()
+        verdicts = (f"{bound.verdict.capitalize()}: {bound.text}" for bound in record.bounds)
+        assert {*verdicts, *record.notes, record.about} <= set(told)
+        assert [block.value for block in page.code] == [record.command]
+        assert len(page.dataframe[0].value) == len(record.rows)
+        assert drawn(page) == ({record.id} if drawing(record) else set())
+
+
 @pytest.mark.parametrize("view", ["models", "reference", "speed"])
 def test_text_of_a_record_is_drawn_as_it_is(folder, view):
     own = {"models": "models", "reference": "reference", "speed": "scoring"}[view]
@@ -165,6 +188,16 @@ def test_a_run_is_shown_beside_the_paper_and_labelled_measured_here(tmp_path, ta
     ours = frame[frame["0"] == "RAUQ"]["1"].item()
     assert np.isfinite(ours)
     assert "measured here, mean of groups" in page.dataframe[0].proto.columns
+
+
+def test_numbers_over_all_answers_are_not_called_means_of_groups(tmp_path):
+    """PRR is undefined in the first group, whose answers have the same quality, and so is its mean."""
+    make(tmp_path / "runs", quality=tuple(1.0 if number % 2 == 0 else float(number % 3 > 0) for number in range(16)))
+    page = open_evidence(view="paper", published="overall_results.Llama-3.1 8B", run="small")
+    assert not page.exception
+    frame = page.dataframe[0].value
+    assert np.isfinite(frame[frame["0"] == "RAUQ"]["1"].item())
+    assert "measured here, all answers" in page.dataframe[0].proto.columns
 
 
 def test_a_run_that_cannot_be_opened_is_reported(tmp_path):
