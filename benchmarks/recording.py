@@ -84,14 +84,14 @@ def measured(
 
 def at_most(what: str, found: Ratio, most: float) -> Bound:
     """A bound from above: missed where the whole interval lies beyond it, inconclusive where only the median does."""
-    met = True if found.median <= most else None
-    return Bound(text=f"{what}: {found}, at most {most}", met=False if found.low > most else met)
+    met = None if found.low <= most < found.median else found.median <= most
+    return Bound(text=f"{what}: {found}, at most {most}", met=met)
 
 
 def at_least(what: str, found: Ratio, least: float) -> Bound:
     """A bound from below: missed where the whole interval lies beyond it, inconclusive where only the median does."""
-    met = True if found.median >= least else None
-    return Bound(text=f"{what}: {found}, at least {least}", met=False if found.high < least else met)
+    met = None if found.median < least <= found.high else found.median >= least
+    return Bound(text=f"{what}: {found}, at least {least}", met=met)
 
 
 def machine() -> str:
