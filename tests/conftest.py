@@ -4,16 +4,18 @@ import gc
 
 import pytest
 
-from rauq.checkpoints.store import PLACE_VARIABLE
+from rauq.checkpoints.store import PLACE_VARIABLE, usual_store
 
 SLOW = {"browser", "robustness", "training"}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_store(tmp_path_factory):
-    """Weights of GGUF files are kept here, not where the user's are; once for all tests of a worker."""
+    """Dequantised weights are kept here, not where the user's are; models that were downloaded are the user's."""
+    store = tmp_path_factory.mktemp("store")
+    (store / "models").symlink_to(usual_store().place / "models", target_is_directory=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(PLACE_VARIABLE, str(tmp_path_factory.mktemp("store")))
+        patch.setenv(PLACE_VARIABLE, str(store))
         yield
 
 

