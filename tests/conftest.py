@@ -4,19 +4,26 @@ import gc
 
 import pytest
 
-from rauq.checkpoints.store import PLACE_VARIABLE, usual_store
+from rauq.checkpoints.store import PLACE_VARIABLE
+from tests.real_models import SMOLLM2
 
 SLOW = {"browser", "robustness", "training"}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_store(tmp_path_factory):
-    """Dequantised weights are kept here, not where the user's are; models that were downloaded are the user's."""
-    store = tmp_path_factory.mktemp("store")
-    (store / "models").symlink_to(usual_store().place / "models", target_is_directory=True)
+    """Weights of GGUF files are kept here, not where the user's are; once for all tests of a worker."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(PLACE_VARIABLE, str(store))
+        patch.setenv(PLACE_VARIABLE, str(tmp_path_factory.mktemp("store")))
         yield
+
+
+@pytest.fixture(scope="session")
+def store_with_smollm2(tmp_path_factory):
+    """A store in which the user's smollm2 is on this machine."""
+    store = tmp_path_factory.mktemp("store")
+    (store / "models").symlink_to(SMOLLM2.parents[1], target_is_directory=True)
+    return store
 
 
 def pytest_collection_modifyitems(config, items):
