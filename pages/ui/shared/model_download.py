@@ -53,7 +53,8 @@ def offer(model: NamedModel) -> None:
     if download is not None and download.model == model and download.error is not None:
         show_error(download.error)
     st.caption(f"{model.title}, {size(model.num_bytes)}, {model.licence}. Not on this machine yet.")
-    accepted = not model.terms or st.checkbox(f"I accept its terms of use: {model.terms}", key=f"terms_{model.name}")
+    label, key = f"I accept its terms of use: {model.terms}", f"terms_{model.name}"
+    accepted = not model.terms or st.checkbox(label, key=key, persist_state="session")
     st.button(f"Get {model.name}", key="get_model", disabled=not accepted, on_click=_start, args=(model,))
 
 

