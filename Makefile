@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app test robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app smollm2 test robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,10 +27,11 @@ setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned package
 # there are two arenas. Waiting threads of torch sleep: by default they spin, and on a busy machine loading the embedded
 # model then took ten times as long.
 app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
+	@$(RUN) rauq models get smollm2 || echo "make: without smollm2, the app starts with its embedded model"
 	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE $(RUN) streamlit run app.py
 
 # Bytecode is kept even if the environment disables it: every worker, server and job would compile everything again.
-test: setup chromium $(STAMPS)/smollm2 ## Run every test
+test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text, faults, load
@@ -85,10 +86,9 @@ $(STAMPS)/training: training/requirements.txt $(STAMPS)/runtime
 	@$(RUN) pip install --quiet --requirement $<
 	@touch $@
 
-# A real model, for tests that a model of random weights would pass trivially.
-$(STAMPS)/smollm2: .ci/smollm2 $(STAMPS)/venv
-	@sh .ci/smollm2 $(VENV)/bin/python $(VENV)/models
-	@touch $@
+# The real model that the app offers first, and that tests need which random weights would pass trivially.
+smollm2: $(STAMPS)/runtime ## Get the model SmolLM2-135M-Instruct (98 MB), if missing
+	@$(RUN) rauq models get smollm2
 
 $(PEERS)/stamp: benchmarks/peers/requirements.txt benchmarks/peers/tools.txt
 	@sh .ci/venv $(PYTHON) $(PEERS)

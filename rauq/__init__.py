@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rauq.checkpoints.folders import Installed, cached_models, installed_models, local_models
+from rauq.checkpoints.named import NAMED_MODELS, NamedModel, get_model
 from rauq.errors import (
     Failure,
     InvalidInput,
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "NAMED_MODELS",
     "Alternative",
     "Batch",
     "Failure",
@@ -52,6 +54,7 @@ __all__ = [
     "Method",
     "ModelInfo",
     "ModelNotFound",
+    "NamedModel",
     "NonFiniteLogits",
     "NotCaptured",
     "OutOfMemory",
@@ -66,6 +69,7 @@ __all__ = [
     "batch",
     "cached_models",
     "evaluate",
+    "get_model",
     "inspect_model",
     "installed_models",
     "load_idf",

@@ -1,5 +1,6 @@
-"""Checks of numbers and text from a caller, and the interface for cancelling."""
+"""Checks of numbers and text from a caller, and the interfaces for progress and for cancelling."""
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Protocol
 
@@ -27,6 +28,9 @@ def check_unicode(text: str) -> None:
     except UnicodeEncodeError as error:
         message = f"The text is not valid Unicode at character {error.start} (a lone surrogate). Remove that character."
         raise InvalidInput(message) from error
+
+
+OnProgress = Callable[[int, int], object]  # bytes done, bytes in all
 
 
 class Cancel(Protocol):

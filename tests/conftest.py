@@ -5,6 +5,7 @@ import gc
 import pytest
 
 from rauq.checkpoints.store import PLACE_VARIABLE
+from tests.real_models import SMOLLM2
 
 SLOW = {"browser", "robustness", "training"}
 
@@ -15,6 +16,14 @@ def own_store(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(PLACE_VARIABLE, str(tmp_path_factory.mktemp("store")))
         yield
+
+
+@pytest.fixture(scope="session")
+def store_with_smollm2(tmp_path_factory):
+    """A store in which the user's smollm2 is on this machine."""
+    store = tmp_path_factory.mktemp("store")
+    (store / "models").symlink_to(SMOLLM2.parents[1], target_is_directory=True)
+    return store
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,6 +1,5 @@
 """Real weights for tests that random ones would pass: `make test` gets them."""
 
-from pathlib import Path
+from rauq.checkpoints.named import NAMED_MODELS
 
-ROOT = Path(__file__).parents[1]
-SMOLLM2 = ROOT / ".venv" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+SMOLLM2 = NAMED_MODELS[0].path  # where the user has it: tests have a store of their own

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
-from rauq.arguments import Cancel
+from rauq.arguments import Cancel, OnProgress
 from rauq.checkpoints.gguf.config import config_options, read_config, read_hyperparameters
 from rauq.checkpoints.gguf.cursor import FILE_TYPES
 from rauq.checkpoints.gguf.header import GgufHeader, header_from, read_header
 from rauq.checkpoints.gguf.places import HubFile, is_digest
 from rauq.checkpoints.gguf.tokenizer import end_ids, read_tokenizer, refuse_unknown_entries
-from rauq.checkpoints.gguf.weights import OnProgress, Plan, changed, plan, write_safetensors
+from rauq.checkpoints.gguf.weights import Plan, changed, plan, write_safetensors
 from rauq.checkpoints.hub import cached_commit, is_folder, plain_errors
 from rauq.checkpoints.store import sha256, stored, usual_store
 from rauq.errors import ModelNotFound

@@ -109,7 +109,7 @@ def stored(
     folder = store.folder / key
     with contextlib.ExitStack() as held:
         with _plain_errors(store, num_bytes):
-            held.enter_context(_locked(store, key, cancel))
+            held.enter_context(locked(store, key, cancel))
             if not folder.is_dir():
                 _write(store, folder, num_bytes, write)
             os.utime(folder)
@@ -143,7 +143,7 @@ def sha256(store: Store, file: Path, *, cancel: Cancel | None = None) -> str:
         digest: str = remembered.pop("sha256")
         if remembered == known:
             return digest
-    digest = _digest(file, cancel)
+    digest = digest_of(file, cancel)
     with contextlib.suppress(OSError):  # without the memo it is computed again
         _write_text(memo, json.dumps(known | {"sha256": digest}))
     return digest
@@ -212,7 +212,12 @@ def _removed(store: Store, entry: Entry) -> bool:
 
 
 @contextmanager
-def _locked(store: Store, key: str, cancel: Cancel | None) -> Iterator[None]:
+def locked(store: Store, key: str, cancel: Cancel | None) -> Iterator[None]:
+    """Hold the lock of a key; processes and threads that want the same wait for each other.
+
+    Raises:
+        Stopped: cancelled while waiting.
+    """
     store.folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(_lock(store, key))
     while True:
@@ -262,7 +267,12 @@ def _free(store: Store) -> int:
     return shutil.disk_usage(store.place).free
 
 
-def _digest(file: Path, cancel: Cancel | None) -> str:
+def digest_of(file: Path, cancel: Cancel | None) -> str:
+    """Hexadecimal sha256 of a file.
+
+    Raises:
+        Stopped: cancelled.
+    """
     digest = hashlib.sha256()
     with file.open("rb", buffering=0) as content:
         while chunk := content.read(_CHUNK):

@@ -1,4 +1,4 @@
-"""The command line `python -m rauq`: a scored answer drawn in a terminal, and the cache of dequantised models."""
+"""The command line `python -m rauq`: a scored answer drawn in a terminal, models, and their cache."""
 
 import argparse
 import json
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, usual_store
 from rauq.cli.commands import DONE, add_model_options, exit_code, model_options, say
+from rauq.cli.models import add_models_command
 from rauq.errors import InvalidInput
 from rauq.labels import about_weights, label, number, running, size
 from rauq.scoring import report
@@ -188,7 +189,8 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument(
         "--model",
         default="atlas",
-        help="atlas (embedded), a folder, a GGUF file, a hub id, or organisation/model/file.gguf; default atlas",
+        help="atlas (embedded), a short name (see models), a folder, a GGUF file, a hub id, or "
+        "organisation/model/file.gguf; default atlas",
     )
     add_model_options(inspect)
     inspect.add_argument("--answer", metavar="TEXT", help="score this answer instead of generating one")
@@ -211,6 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     inspect.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     inspect.add_argument("--save", type=Path, metavar="FILE", help="also save the trace, as .safetensors")
+    add_models_command(commands)
     cache = commands.add_parser(
         "cache",
         help="show or clear the dequantised weights of GGUF files",

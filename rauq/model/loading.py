@@ -9,12 +9,11 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from rauq.arguments import Cancel
+from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
 from rauq.capture.recompute import looks_ahead
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.checkpoints.checkpoint import fetched, in_folder
-from rauq.checkpoints.gguf.weights import OnProgress
 from rauq.checkpoints.kinds import kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
@@ -34,12 +33,13 @@ def load_model(
     on_progress: OnProgress | None = None,
     cancel: Cancel | None = None,
 ) -> LanguageModel:
-    """Load the embedded model ("atlas"), a folder, a GGUF file or a hub id, and check that its attention is captured.
+    """Load a model, and check that its attention is captured.
 
     The weights of a GGUF file are dequantised once, into a store on this machine (`rauq.checkpoints.store`).
 
     Args:
-        name: A folder, a GGUF file, a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
+        name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file,
+            a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
         device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
         dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
         revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.

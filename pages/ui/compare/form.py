@@ -59,7 +59,7 @@ def prompt_fields(a: Answer | None) -> None:
     """Draw prompt, answer and model; the prompt is A's at first."""
     key = f"compare_prompt_{a.ref if a else ''}"
     prompt = printable(a.trace.prompt) if a else ""
-    for name, value in {_TASK: GENERATE, state.MODEL: hosting.models()[0], _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
+    for name, value in {_TASK: GENERATE, state.MODEL: hosting.first_model(), _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
         st.session_state.setdefault(name, value)
     placeholder = "A question, or any text to continue"
     st.text_area("Prompt", prompt, key=key, height=120, placeholder=placeholder, persist_state="session")

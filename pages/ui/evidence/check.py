@@ -66,7 +66,7 @@ def _found(job: Job, check: "Check") -> None:
 
 
 def _form(*, live: bool) -> None:
-    st.session_state.setdefault(state.MODEL, hosting.models()[0])
+    st.session_state.setdefault(state.MODEL, hosting.first_model())
     with st.container(border=True):
         model_form()
         st.text_area("Prompt (none: random tokens)", key=PROMPT, height=70, persist_state="session")

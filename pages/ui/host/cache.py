@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from analysis.runs.arrays import Picks, TokenChoice
     from analysis.runs.opened import Run
     from analysis.runs.timings import Cost
-    from rauq.arguments import Cancel
-    from rauq.checkpoints.gguf.weights import OnProgress
+    from rauq.arguments import Cancel, OnProgress
     from rauq.checkpoints.model_info import ModelInfo
     from rauq.model.language_model import LanguageModel
 

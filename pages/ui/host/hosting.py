@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import InvalidInput
 from rauq.labels import running
 from rauq.trace.trace import Kind
@@ -74,6 +75,13 @@ def models() -> tuple[str, ...]:
     """Return the models that a host offers, as RAUQ_MODELS lists them; without a host, the embedded one."""
     listed = os.environ.get(MODELS_VARIABLE, "") if is_hosted() else ""
     return tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip())) or ("atlas",)
+
+
+def first_model() -> str:
+    """Return the model to begin with: the first that a host offers; else smollm2 if it is on this machine."""
+    if is_hosted():
+        return models()[0]
+    return next((model.name for model in NAMED_MODELS[:1] if model.is_here), "atlas")
 
 
 def offered(name: str) -> str:

@@ -141,7 +141,7 @@ _TEMPLATED = "The prompt already contains chat template markup, so no template i
 
 def request_form() -> None:
     """Prompt, answer and model; `current_request` reads them."""
-    for key, value in {state.TASK: GENERATE, state.MODEL: hosting.models()[0], state.LIMIT: USUAL_TOKENS}.items():
+    for key, value in {state.TASK: GENERATE, state.MODEL: hosting.first_model(), state.LIMIT: USUAL_TOKENS}.items():
         st.session_state.setdefault(key, value)
     placeholder = "A question, or any text to continue"
     st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")

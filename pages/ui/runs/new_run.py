@@ -136,7 +136,7 @@ _HAS: Mapping[str, Callable[[Example], bool]] = MappingProxyType(
 
 def model_step(data: DataSet | None) -> None:
     """Draw the fields; `request_of` reads them. Without a data set only the model can be chosen."""
-    st.session_state.setdefault(state.MODEL, hosting.models()[0])
+    st.session_state.setdefault(state.MODEL, hosting.first_model())
     model_form()
     if data is None:
         return

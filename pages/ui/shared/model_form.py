@@ -7,10 +7,12 @@ import streamlit as st
 import rauq
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
-from pages.ui.shared import state
+from pages.ui.shared import answers, state
 from pages.ui.shared.errors import show_error
+from pages.ui.shared.model_download import offer
 from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
 from rauq.checkpoints.kinds import DEVICES, DTYPES, KINDS, PRESETS
+from rauq.checkpoints.named import find_named
 from rauq.labels import running
 from rauq.trace.trace import Trace
 
@@ -21,7 +23,7 @@ _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = (
     "Decides the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
 )
-_HELP = "atlas is embedded: small, no network needed. Another: a hub id, a folder or a GGUF file."
+_HELP = "atlas is embedded, small and synthetic. Another: a hub id, a folder or a GGUF file."
 
 
 def model_form() -> None:
@@ -30,7 +32,10 @@ def model_form() -> None:
         st.selectbox("Model", hosting.models(), key=state.MODEL, persist_state="session")
         st.caption(hosting.in_words())
         return
-    st.segmented_control("Model", (ATLAS, OTHER), key=state.MODEL, required=True, help=_HELP, persist_state="session")
+    names = (ATLAS, *(model.name for model in rauq.NAMED_MODELS), OTHER)
+    st.segmented_control("Model", names, key=state.MODEL, required=True, help=_HELP, persist_state="session")
+    if (named := find_named(st.session_state[state.MODEL])) is not None:
+        offer(named)
     if st.session_state[state.MODEL] != OTHER:
         return
     st.session_state[state.OTHER_MODEL] = st.session_state.get(
@@ -78,8 +83,8 @@ def chosen_model() -> ModelChoice:
     values = st.session_state
     if hosting.is_hosted():
         return ModelChoice(name=values.get(state.MODEL, hosting.models()[0]))
-    if values.get(state.MODEL) != OTHER:
-        return ModelChoice()
+    if (name := values.get(state.MODEL, ATLAS)) != OTHER:
+        return ModelChoice(name=name)
     kind = values.get(KIND, AUTO)
     return ModelChoice(
         name=(values.get(state.OTHER_MODEL) or "").strip(),
@@ -105,7 +110,7 @@ def checked(choice: ModelChoice) -> "ModelInfo | None":
 
 
 def _at_hand(typed: str) -> dict[str, str]:
-    """Labels of models by name: from the typed folder, other programs, the hub cache and the paper.
+    """Labels of models by name: from the typed folder, this session, other programs, the hub cache and the paper.
 
     A folder named by a link is not listed.
     """
@@ -113,8 +118,11 @@ def _at_hand(typed: str) -> dict[str, str]:
     installed = {model.name: model.label for model in rauq.installed_models()}
     cached = {name: f"{name} (hub cache)" for name in rauq.cached_models()}
     papers = {preset.hub_id: f"{preset.hub_id} (in the paper; must be downloaded)" for preset in PRESETS}
-    labels = papers | cached | installed
-    return {name: running(labels.get(name, name)) for name in (*inside, *installed, *cached, *papers)}
+    used = {trace.model: f"{trace.model} (used in this session)" for trace in answers.mine().values()}
+    known = {ATLAS, *(model.name for model in rauq.NAMED_MODELS)}
+    labels = papers | cached | used | installed
+    names = (*inside, *used, *installed, *cached, *papers)
+    return {name: running(labels.get(name, name)) for name in names if name not in known}
 
 
 def _type() -> None:

@@ -10,6 +10,7 @@ from pages.ui.shared.errors import printable
 from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, NUMBER, OF_RUN, RUN, SELECTED, SETTINGS, WRONG, Asked
 from rauq.atlas import recorded as atla_recorded
 from rauq.atlas.recorded import Recorded
+from rauq.checkpoints.named import find_named
 from rauq.scoring.settings import Settings
 from rauq.trace.messages import Message
 from rauq.trace.trace import Kind, Trace
@@ -115,8 +116,9 @@ def _model(wanted: Asked) -> dict[str, str]:
     """Return the values of the model fields; a host offers only the models on its list."""
     if hosting.is_hosted():
         return {MODEL: hosting.offered(wanted.model)}
-    other = {} if wanted.model == ATLAS else {OTHER_MODEL: printable(wanted.model)}
-    return {MODEL: OTHER if other else ATLAS, KIND: wanted.kind or AUTO} | other
+    named = wanted.model == ATLAS or find_named(wanted.model) is not None
+    other = {} if named else {OTHER_MODEL: printable(wanted.model)}
+    return {MODEL: wanted.model if named else OTHER, KIND: wanted.kind or AUTO} | other
 
 
 def show(trace: Trace) -> Shown:

@@ -6,7 +6,7 @@ there, every tensor of the model has to be in the file, and every tensor of the 
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,11 @@ import torch
 from transformers import PreTrainedModel
 from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map
 
-from rauq.arguments import Cancel
+from rauq.arguments import Cancel, OnProgress
 from rauq.checkpoints.gguf.architectures import ROPE_FACTORS
 from rauq.checkpoints.gguf.header import GgufHeader, GgufTensor, said
 from rauq.checkpoints.store import raise_if_cancelled
 from rauq.errors import ModelNotFound, UnsupportedModel
-
-OnProgress = Callable[[int, int], object]  # bytes done, bytes in all
 
 _DTYPES = {"float32": ("F32", torch.float32), "bfloat16": ("BF16", torch.bfloat16), "float16": ("F16", torch.float16)}
 _SLAB = 2**22  # elements that are dequantised at once
