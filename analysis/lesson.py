@@ -214,9 +214,7 @@ def _recurrence(score: Score) -> Recurrence:
 
 def _decided(score: Score) -> int:
     if score.layer is None:
-        message = (
-            f"The score of this recording comes from no single layer: {score.reasons.uncertainty}. Record it again."
-        )
+        message = f"No single layer gives the score of this recording: {score.reasons.uncertainty}. Record it again."
         raise rauq.TraceFileError(message)
     return score.layer
 

@@ -38,7 +38,7 @@ def gap_caption(gaps: HeadGaps, column: int, thresholds: Thresholds, *, tokens: 
         f"Mean attention over {TOKENS[tokens]}, correct minus incorrect.",
         f"Selected head: {picked}. Mean over heads: {mean}.",
         sides_sentence(gaps.picked, column, thresholds),
-        "Boxes: middle half of the answers with the median; dashed: the mean.",
+        "Boxes: interquartile range and median; dashed: mean.",
     )
 
 
@@ -90,11 +90,11 @@ def picked_heads_caption(picked: PickedHeads) -> str:
 
 def picks_note(stored: np.ndarray) -> str:
     """How many answers have no stored selected heads, given which have (A,); empty where all have."""
-    lacking = int((~stored).sum())
+    not_stored = int((~stored).sum())
     return (
-        f"This run does not store the selected heads of {lacking:,} answers. They are recomputed here from mean "
+        f"This run does not store the selected heads of {not_stored:,} answers. They are recomputed here from mean "
         "attention in half precision, and may differ where two heads are nearly equal."
-        if lacking
+        if not_stored
         else ""
     )
 
@@ -116,7 +116,7 @@ def calibration_caption(found: Calibration) -> str:
     return joined(
         f"Share of correct answers among {found.n:,}, by isotonic regression on uncertainty, with 95 % bootstrap band. "
         "It describes this set and is not a probability elsewhere.",
-        left_out(found.excluded, lacking="a score"),
+        left_out(found.excluded, missing="score"),
     )
 
 
@@ -134,10 +134,10 @@ def _difference(gaps: Gaps, column: int) -> str:
     return f"{value} [{signed(difference.low[column])}, {signed(difference.high[column])}]"
 
 
-def left_out(excluded: int, *, lacking: str = "such tokens") -> str:
+def left_out(excluded: int, *, missing: str = "such tokens") -> str:
     """How many answers are left out; "" where none is."""
     answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
-    return f"{answers} left out for lack of a quality or {lacking}." if excluded else ""
+    return f"{answers} left out: no quality or no {missing}." if excluded else ""
 
 
 def joined(*sentences: str) -> str:

@@ -155,7 +155,7 @@ _TABLES: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ),
     ("heads", "Heads of a layer", ("heads_mean", "heads_top5", RAUQ), ()),
     (LAYERS, "Layers", ("middle_five", "all_layers", RAUQ), ("llama_layer_selection",)),
-    (SINGLE_HEAD, "One head per layer, chosen on held-out answers", (RAUQ, SINGLE_HEAD), ("llama_single_head",)),
+    (SINGLE_HEAD, "One head per layer, selected on held-out answers", (RAUQ, SINGLE_HEAD), ("llama_single_head",)),
 )
 
 

@@ -191,8 +191,8 @@ def _over_layers(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "every-layer",
             "Correct vs incorrect answers, all layers",
-            "The selected head of each layer, on its own scale. Boxes hold the middle half of the answers, whiskers "
-            "nine of ten; dashed is the mean. The difference of the means is bold where its interval leaves out 0.",
+            "The selected head of each layer, each on its own scale. Boxes: interquartile range; whiskers: 90 %; "
+            "dashed: mean. The difference of the means is bold if its interval excludes 0.",
             gap_grid(found.gaps.picked, layers),
         ),
         Drawing(

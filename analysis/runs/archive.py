@@ -145,7 +145,9 @@ def export_zip(folder: Path) -> IO[bytes]:
                     shutil.copyfileobj(source, target, _BLOCK)
     except OSError as error:
         archive.close()
-        message = f"{folder} cannot be exported ({error.strerror or error}). Make room for the archive, and try again."
+        message = (
+            f"{folder} cannot be exported ({error.strerror or error}). Free disk space for the archive, and try again."
+        )
         raise RunError(message) from error
     archive.seek(0)
     return archive

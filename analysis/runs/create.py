@@ -77,7 +77,7 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
         table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
         return tuple(typed(Example, row) for row in table.to_pylist())
     except (OSError, pa.ArrowException, TypeError, ValueError) as error:
-        message = f"{path} cannot be read ({error}). Take it from a copy of the run."
+        message = f"{path} cannot be read ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
 
 
@@ -89,13 +89,13 @@ def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ..
     """
     request = manifest.request
     if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
-        message = f"The examples in {folder} do not match its manifest. Take them from a copy of the run."
+        message = f"The examples in {folder} do not match its manifest. Restore them from a copy of the run."
         raise RunError(message)
 
 
 DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
 ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "ablation")
-"""Ablations are other settings of RAUQ: a run is scored under any of them at any time."""
+"""Ablations are other settings of RAUQ, and any run can be scored with them later."""
 
 EMBEDDED = "atlas"
 _WORDS = ("default", "no-download")
@@ -186,8 +186,8 @@ def check_known_methods(request: Request) -> None:
     """
     if request.unknown_methods:
         message = (
-            f"This run uses {', '.join(request.unknown_methods)}, unknown to this version. What is "
-            "answered can be opened; go on with the version that it was begun with, or score into a new folder."
+            f"This run uses {', '.join(request.unknown_methods)}, unknown to this version. Its "
+            "answers can be opened; resume it with the version that started it, or score into a new folder."
         )
         raise RunError(message)
 

@@ -93,8 +93,8 @@ def _timing(line: str) -> Timing | None:
     return timing if whole and all(0 < ratio <= _MOST for ratio in timing.ratios) else None
 
 
-_UNKNOWN = "the run has no times of it: it was scored elsewhere, or before times were kept"
-_NO_TIME = "the generation took no time that could be measured"
+_UNKNOWN = "no times were recorded for it: the run was scored elsewhere or with an older version"
+_NO_TIME = "the generation time was too short to measure"
 _RESAMPLES = 2000
 
 

@@ -79,8 +79,8 @@ def with_answerer(folder: Path, manifest: Manifest, lm: "LanguageModel") -> Answ
         write_manifest(folder, found)
     elif found != manifest:
         message = (
-            f"{folder} was begun with {_differences(manifest, found)}. "
-            "Go on with what it was begun with, or score into a new folder."
+            f"{folder} was started with {_differences(manifest, found)}. "
+            "Resume it with the same, or score into a new folder."
         )
         raise RunError(message)
     return answerer
@@ -116,7 +116,7 @@ def _sha256(folder: Path) -> str:
     except FileNotFoundError:
         paths = []
     if not paths:
-        message = f"{folder} has gone since its model was loaded. Put it back, and resume the run."
+        message = f"{folder} was deleted or moved after its model was loaded. Restore it, and resume the run."
         raise ModelNotFound(message)
     return digest.hexdigest()
 
@@ -481,4 +481,4 @@ def _tidy(folder: Path) -> None:
 
 def how_to_resume(folder: Path) -> str:
     """The command that goes on with a run."""
-    return f"To go on: python -m analysis score --out {folder} --resume"
+    return f"To resume: python -m analysis score --out {folder} --resume"

@@ -11,7 +11,7 @@ from rauq.scoring.settings import Settings
 
 Scores = tuple[Score, Score]
 _SEVERAL_HEADS: Mapping[object, str] = MappingProxyType(
-    {"mean": ", mean of its heads", "top5": ", mean of its best five heads"}
+    {"mean": ", mean of its heads", "top5": ", mean of its top five heads"}
 )
 
 

@@ -230,8 +230,8 @@ def _refuse_other_revision(checkpoint: Checkpoint, digest: str) -> None:
     wanted: str | None = checkpoint.where["revision"]
     if is_digest(wanted) and wanted != digest:
         message = (
-            f"{checkpoint.source} is another file than the one asked for: its sha256 is {digest}, not {wanted}. "
-            "Give the path of that file."
+            f"{checkpoint.source} is not the requested file: its sha256 is {digest}, not {wanted}. "
+            "Give the path of the requested file."
         )
         raise ModelNotFound(message)
 

@@ -145,7 +145,7 @@ class HubFailure:
 _FAILURES = (
     HubFailure(
         what="the disk is full",
-        todo="Make room, or keep the hub's files on another disk: the variable HF_HOME names their folder.",
+        todo="Free disk space, or keep the hub's files on another disk: the variable HF_HOME names their folder.",
         errnos=(errno.ENOSPC, errno.EDQUOT),
         says="No space left on device",
     ),

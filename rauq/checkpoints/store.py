@@ -245,8 +245,8 @@ def _plain_errors(store: Store, num_bytes: int) -> Iterator[None]:
 def _no_room(store: Store, num_bytes: int) -> CacheError:
     return CacheError(
         f"The dequantised weights take {size(num_bytes)} on disk, and {size(_free(store))} are free in {store.place}. "
-        f"Make room, choose another folder with the variable {PLACE_VARIABLE}, or choose a smaller precision, such "
-        f"as {BFLOAT16}."
+        f"Free disk space, choose another folder with the variable {PLACE_VARIABLE}, or choose a smaller precision, "
+        f"such as {BFLOAT16}."
     )
 
 

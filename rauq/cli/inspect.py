@@ -100,7 +100,7 @@ def sentences(trace: Trace, score: Score) -> Iterator[str]:
     """The score, its settings, and where confidence collapsed."""
     settings = score.settings
     papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
-    yield f"Uncertainty {_number(score.uncertainty)} (higher is less certain; for ranking, not a probability)."
+    yield f"Uncertainty {_number(score.uncertainty)} (higher is more uncertain; for ranking, not a probability)."
     yield f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
     yield report.sentence(trace, score)
 

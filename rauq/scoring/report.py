@@ -283,7 +283,7 @@ def _with_head(head: int | None, score: Score) -> str:
     if head is None:
         return ""
     if score.settings.heads == "top5":
-        return ", mean of its five best heads"
+        return ", mean of its top five heads"
     return ", mean of its heads" if head < 0 else f", head {head}"
 
 

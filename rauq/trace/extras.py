@@ -75,8 +75,8 @@ def _weights(idf: ArrayLike | None, vocab_size: int) -> np.ndarray:
     """One weight a token of the vocabulary; tokens beyond the given ones weigh 1."""
     if idf is None:
         message = (
-            "The extra 'focus' weighs tokens by inverse document frequency: pass idf, an array of one number a token, "
-            "such as rauq.methods.pair_scorers.idf counts in a corpus."
+            "The extra 'focus' weighs tokens by inverse document frequency: pass idf, an array of one number per "
+            "token, such as rauq.methods.pair_scorers.idf computes from a corpus."
         )
         raise InvalidInput(message)
     given = np.asarray(idf)

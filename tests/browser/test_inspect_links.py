@@ -61,7 +61,7 @@ def test_a_trace_is_taken_away_marked_and_opened_again(page, server, tmp_path):
     page.goto(server)
     rested(page)
     page.locator(".token").nth(4).click()
-    page.get_by_role("button", name="Mark as wrong").click()
+    page.get_by_role("button", name="Mark token as incorrect").click()
     expect(page).to_have_url(re.compile("wrong=4"))
     rested(page)
     page.get_by_text("Download: trace").click()

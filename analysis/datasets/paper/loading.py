@@ -216,5 +216,5 @@ def _check_shots(paper_set: PaperSet, shots: Sequence[Row]) -> None:
     wanted = (paper_set.n_shot or 0) if paper_set.few_shot_split else 0
     if len(shots) < wanted:
         split = paper_set.few_shot_split
-        message = f"{wanted} worked examples are needed, but the {split} split has {len(shots)} for it."
+        message = f"{wanted} worked examples are needed, but the {split} split has only {len(shots)} for them."
         raise InvalidInput(message)

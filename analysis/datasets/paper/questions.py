@@ -41,7 +41,7 @@ def coqa_example(row: Row, asking: Asking) -> Example:
     """
     turn, questions, answers = row["turn"], texts_of(row, "questions"), texts_of(part_of(row, "answers"), "input_text")
     if len(answers) != len(questions):
-        message = f"'answers' holds {len(answers)}, and 'questions' {len(questions)}; as many are needed."
+        message = f"'answers' has {len(answers)} entries and 'questions' {len(questions)}; the numbers must match."
         raise InvalidInput(message)
     before = list(zip(questions[:turn], answers[:turn], strict=True))
     first, _, conversation = prompt_of(_COQA, asking.kind, questions[turn], before).partition("\n\n")

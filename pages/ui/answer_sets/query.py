@@ -86,7 +86,7 @@ def settings(run: Run) -> Settings:
     captured = _Captured(run.stored_layers, run.answerer.num_layers, run.answerer.num_heads)
     found = state.settings(captured)
     if _needs_others(found, run):
-        state.notify("This run does not keep all layers token by token: the score looks at the middle ones.")
+        state.notify("This run does not store all layers per token, so the score uses the middle layers.")
         url_state.drop(LAYERS)
         return settings(run)
     return found

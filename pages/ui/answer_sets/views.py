@@ -85,7 +85,8 @@ def _as_scored(chosen: Chosen) -> bool:
 
 def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
     own = "" if _as_scored(chosen) else (
-        " Here heads are selected by other attention than in RAUQ, which uses the whole answer and the previous token."
+        " Heads are selected here by different attention than in RAUQ, which uses the whole answer and the previous "
+        "token."
     )  # fmt: skip
     return (
         f"{picked_heads_caption(found)} RAUQ selects heads for each answer separately; one dark cell in a row: "
@@ -164,8 +165,8 @@ def gap(chosen: Chosen) -> None:
     figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
     st.caption(
-        "Attention of the selected head in every layer, each on its own scale. Boxes: middle half; whiskers: 90 %. "
-        "Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
+        "Attention of the selected head in every layer, each on its own scale. Boxes: interquartile range; whiskers: "
+        "90 %. Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
     )
 
 

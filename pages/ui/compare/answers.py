@@ -27,7 +27,7 @@ _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
 class Answer:
     """One side of the comparison; `note` says what to look for in a recorded one.
 
-    `wrong` are the tokens marked as wrong: those in the URL, or else those stored in the trace.
+    `wrong` are the tokens marked as incorrect: those in the URL, or else those stored in the trace.
     """
 
     ref: str

@@ -224,11 +224,11 @@ def attention(chosen: Chosen) -> None:
     """Draw what is lost when the selected heads' attention is exchanged, group by group."""
     found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
     sentence(sentences.control_sentence(found[0]), chosen)
-    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with exchanged attention")
+    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with replaced attention")
     caption = sentences.control_caption(found)
     table = Table("control", "Does attention matter?", caption, method_tables.control_table(found))
     st.caption(caption)
-    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with exchanged attention, group by group")
+    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with replaced attention, group by group")
     take_along(table)
 
 

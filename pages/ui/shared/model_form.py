@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = (
-    "Decides the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
+    "Sets the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
 )
 _HELP = "atlas is embedded: small, no network needed. Another: a hub id, a folder or a GGUF file."
 

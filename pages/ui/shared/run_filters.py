@@ -46,7 +46,7 @@ def mend(names: Iterable[str]) -> None:
     """Take out what a link asks for and cannot have, and tell the user."""
     if wrong := tuple(dict.fromkeys(names)):
         url_state.drop(*wrong)
-        state.notify(f"The link's {', '.join(wrong)} cannot be used here: the usual is shown.")
+        state.notify(f"The link's {', '.join(wrong)} cannot be used here; the default is used.")
 
 
 LONGEST_TEXT = 200

@@ -55,7 +55,7 @@ def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
 
 
 def hear(told: Mapping[str, Any], trace: Trace) -> None:
-    """Write what was selected or marked as wrong in the browser into the URL; the browser has drawn it already."""
+    """Write what was selected or marked as incorrect in the browser into the URL; the browser has drawn it already."""
     selected = Chosen(**{field.name: told[field.name] for field in fields(Chosen)})
     wrong = tuple(told["wrong"])
     st.session_state[_HEARD] = (selected, wrong)

@@ -275,14 +275,14 @@ _read_marks = matching(r"\d{1,5}(\.\d{1,5}){0,999}", _numbers)
 
 
 def read_wrong(text: str, num_tokens: int) -> tuple[tuple[int, ...], bool]:
-    """Tokens marked as wrong, and whether the whole text could be used."""
+    """Tokens marked as incorrect, and whether the whole text could be used."""
     asked = () if text == _NONE else _read_marks(text)
     inside = {token for token in asked or () if token < num_tokens}
     return tuple(sorted(inside)), asked is not None and inside == set(asked)
 
 
 def written_wrong(tokens: Iterable[int]) -> str:
-    """Tokens marked as wrong, for `read_wrong`."""
+    """Tokens marked as incorrect, for `read_wrong`."""
     return text_of(tuple(sorted(tokens))) or _NONE
 
 

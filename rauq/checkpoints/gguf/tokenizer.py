@@ -151,7 +151,7 @@ def _listed_ends(header: GgufHeader) -> list[int]:
     if listed is None:
         return []
     if listed.dtype.kind not in "iu" or not ((listed >= 0) & (listed < len(tokens or ()))).all():
-        raise damaged(header.path, f"{key} names what is not one of its tokens")
+        raise damaged(header.path, f"{key} names a token that does not exist")
     ends: list[int] = listed.tolist()
     return ends
 

@@ -77,7 +77,7 @@ def test_answers_without_quality_or_attention_are_counted_out():
 @pytest.mark.parametrize(
     ("quality", "k", "reason"),
     [
-        ([1, 1, 1, 0], 1, "no more than 1 of 4 answers are better than as many others"),
+        ([1, 1, 1, 0], 1, "because of ties in quality, at most 1 of 4 answers fit on each side"),
         ([1, 1, 1], 0, "all 3 answers have the same quality"),
         ([1], 0, "fewer than two answers have a quality and attention"),
         ([np.nan, np.nan], 0, "fewer than two answers have a quality and attention"),

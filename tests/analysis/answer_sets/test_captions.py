@@ -42,7 +42,7 @@ def test_ties_and_what_is_left_out_are_said():
     assert "layer 1: the 10 answers of highest quality" in caption
     assert f"Framed: head {HEAD}" in caption
     assert "Ties in quality are broken by a seeded draw." in caption
-    assert "1 answer is left out for lack of a quality or such tokens." in caption
+    assert "1 answer is left out: no quality or no such tokens." in caption
 
 
 def test_a_gap_has_both_differences_an_interval_and_its_n():

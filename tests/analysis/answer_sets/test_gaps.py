@@ -75,7 +75,7 @@ def test_an_answer_counts_only_where_it_has_tokens():
     assert found.incorrect.count.tolist() == [3, 1]
     assert found.absolute.value[1] == pytest.approx(0.1)
     assert np.isnan([found.absolute.low[1], found.absolute.high[1]]).all()
-    assert found.reasons == ("", "one answer alone has no interval")
+    assert found.reasons == ("", "one answer is too few for an interval")
 
 
 def test_the_interval_of_a_column_is_that_of_the_answers_which_count_in_it():

@@ -227,7 +227,9 @@ def test_too_few_rows_to_solve_first_are_said(tmp_path):
     DatasetDict(validation=split_of("triviaqa"), train=split_of("triviaqa", 3, 50)).save_to_disk(str(tmp_path))
     data = load_paper_set(PAPER_SETS["triviaqa"], kind="base", path=tmp_path)
     assert data.examples == ()
-    assert {row.reason for row in data.rejected} == {"5 worked examples are needed, but the train split has 3 for it."}
+    assert {row.reason for row in data.rejected} == {
+        "5 worked examples are needed, but the train split has only 3 for them."
+    }
 
 
 def test_a_copy_without_the_split_of_the_worked_examples_says_so(tmp_path):

@@ -108,7 +108,7 @@ def test_what_is_marked_can_be_seen():
     assert [token.ends_line for token in tokens] == [False, True, False]
     classes = [values["class"] for tag, values in page_of(trace).elements if "token" in values.get("class", "")]
     assert classes == ["token wrong", "token", "token collapse wrong"]
-    assert "marked as wrong" not in " ".join(page_of(replace(trace, wrong=())).texts["li"])
+    assert "marked as incorrect" not in " ".join(page_of(replace(trace, wrong=())).texts["li"])
 
 
 @pytest.mark.parametrize(("collapse", "expected"), [(np.nan, 0), (-1.0, 0), (0.0, 0), (np.log(2), 0.5), (np.inf, 1)])

@@ -115,6 +115,6 @@ def test_a_note_says_what_is_not_in_a_table():
         if table.id in {"heads", "layers", "single_head"}
     }
     assert notes["heads"] == ""
-    assert notes["single_head"] == "Heads were chosen on 10 answers, which are excluded from these numbers."
+    assert notes["single_head"] == "Heads were selected on 10 answers, which are excluded from these numbers."
     assert "layer 0; layer 1; layer 5;" in notes["layers"]
     assert notes["layers"].endswith("Score it again with --layers all.")

@@ -122,7 +122,7 @@ def test_the_other_sentences_have_the_numbers_of_their_results():
         sentences.disagreement_sentence(sides, quality, "rauq", "msp")
     )
     same = disagreement(quality, quality)
-    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("rank all 100 answers alike.")
+    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("rank all 100 answers identically.")
     unknown = sentences.disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
     assert unknown.endswith("is undefined: no answer has a quality.")
 
@@ -134,7 +134,7 @@ def test_erroneous_shares_are_said_with_their_counts():
         "Erroneous, ordered by RAUQ: 2 of 2 (100 %) of the most uncertain, 0 of 2 (0 %) of the least uncertain, "
         "2 of 4 (50 %) in all."
     )
-    assert sentences.errors_note(found) == "1 answer is left out for lack of a quality or an uncertainty."
+    assert sentences.errors_note(found) == "1 answer is left out: no quality or no uncertainty."
     few = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds())
     assert sentences.errors_note(few).startswith("Fewer at each end than the paper's 20: 4 answers with an")
     nothing = error_analysis(np.full(2, np.nan), np.ones(2), ["", ""], thresholds=Thresholds())

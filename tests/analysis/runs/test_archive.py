@@ -253,10 +253,10 @@ def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished,
         ("reasons", [None] * 7, "undefined without a reason"),
         ("reasons", None, "shard 0 is broken"),
         ("stop_reason", "tired", "stop_reason is 'tired'"),
-        ("answer_ids", [10**6], "no answer|must lie"),
-        ("pieces", None, "no answer"),
+        ("answer_ids", [10**6], "invalid answer|must lie"),
+        ("pieces", None, "invalid answer"),
         ("fact", [True] * 1000, "fact tokens differ"),
-        ("alternative_logprobs", [[7.0]], "no answer"),
+        ("alternative_logprobs", [[7.0]], "invalid answer"),
     ],
 )
 def test_tables_that_no_run_has_are_refused(column, value, said, finished, tmp_path):

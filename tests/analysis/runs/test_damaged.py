@@ -109,5 +109,5 @@ def test_an_answer_of_no_number_of_tokens_breaks_its_shard(number, finished):
 def test_an_answer_that_is_none_is_refused_where_it_is_looked_at(column, value, finished):
     change_first_answer(finished, column, value)
     run = open_run(finished)
-    with pytest.raises(RunError, match="Shard 0 of run holds what is no answer"):
+    with pytest.raises(RunError, match="Shard 0 of run contains an invalid answer"):
         fact_masks(run) if column == "fact" else trace(run, 0)

@@ -253,7 +253,7 @@ def test_a_model_that_goes_as_soon_as_it_is_loaded_is_told_and_can_be_put_back(d
     prepare(tmp_path / "run", data, request_for(data, model=str(folder)))
     with monkeypatch.context() as patched:
         patched.setattr("analysis.runs.work.load_for", load_and_lose)
-        with pytest.raises(ModelNotFound, match="Put it back"):
+        with pytest.raises(ModelNotFound, match="Restore it"):
             work(tmp_path / "run")
     elsewhere.rename(folder)
     assert work(tmp_path / "run").state == "finished"
@@ -274,7 +274,7 @@ def test_a_full_disk_leaves_a_run_that_can_be_read_and_gone_on_with(prepared, fi
             work(prepared)
     status = read_status(prepared)
     assert (status.state, status.saved) == ("failed", 8)
-    assert "make room" in status.message
+    assert "free disk space" in status.message
     assert len(open_run(prepared).answers) + len(open_run(prepared).failures) == 8
     assert work(prepared).state == "finished"
     assert contents(prepared) == contents(finished_run)

@@ -65,6 +65,6 @@ def test_heads_that_speak_together_have_no_number():
     score = rauq.score(trace)
     assert layer_and_head(score) == f"layer {score.layer} head {score.heads[score.layers.index(score.layer)]}"
     assert layer_and_head(rauq.score(trace, Settings(heads="mean"))).endswith(", mean of its heads")
-    assert layer_and_head(rauq.score(trace, Settings(heads="top5"))).endswith(", mean of its best five heads")
+    assert layer_and_head(rauq.score(trace, Settings(heads="top5"))).endswith(", mean of its top five heads")
     one = make_trace((b" a",))
     assert "head" not in layer_and_head(rauq.score(one)), "no head is selected for one token"

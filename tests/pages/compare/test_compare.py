@@ -94,8 +94,8 @@ def test_tokens_marked_as_wrong_are_drawn_and_named():
     a, b = (side["cells"] for side in strips(page)["sides"])
     assert [token for token, cell in enumerate(a) if cell["wrong"]] == [3, 4]
     assert [token for token, cell in enumerate(b) if cell["wrong"]] == [1]
-    assert [token for token, cell in enumerate(a) if "marked as wrong" in cell["spoken"]] == [3, 4]
-    assert "✗ marked as wrong" in strips(page)["legend"]["key"]
+    assert [token for token, cell in enumerate(a) if "marked as incorrect" in cell["spoken"]] == [3, 4]
+    assert "✗ marked as incorrect" in strips(page)["legend"]["key"]
     page.button(key="swap").click().run()
     assert page.query_params["b_wrong"] == "3.4"
     assert "a_wrong" not in page.query_params

@@ -70,7 +70,7 @@ def test_sentences_hold_the_score_and_the_collapse():
     trace = make_trace((b" Oslo", b" is", b" it", b"</s>"), probabilities=[0.9, 0.9, 0.05, 0.99])
     result = score(trace)
     first, *_, last = inspect.sentences(trace, result)
-    assert first.startswith(f"Uncertainty {result.uncertainty:.3f} (higher is less certain")
+    assert first.startswith(f"Uncertainty {result.uncertainty:.3f} (higher is more uncertain")
     assert last == report.sentence(trace, result)
 
 

@@ -155,7 +155,7 @@ def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong
     bare = _bare_cell(trace.pieces[token], token)
     value = float(score.collapse[token])
     shown = number(value, places=2)
-    notes = f"{', largest collapse' if is_collapse else ''}{', marked as wrong' if is_wrong else ''}"
+    notes = f"{', largest collapse' if is_collapse else ''}{', marked as incorrect' if is_wrong else ''}"
     return bare | {
         "level": _level(value),
         "number": shown,
@@ -203,7 +203,7 @@ def _legend(*, marks: bool) -> dict[str, Any]:
             f"{SPACE} space",
             f"{NEWLINE} line break",
             "┊ first difference",
-            *["✗ marked as wrong"] * marks,
+            *["✗ marked as incorrect"] * marks,
         ],
     }
 

@@ -168,7 +168,7 @@ def test_end_tokens_come_from_the_file(tmp_path):
 def test_its_revision_is_its_sha256_and_can_be_asked_for(file):
     revision = load_model(file).revision
     assert load_model(file, revision=revision).revision == revision
-    with pytest.raises(ModelNotFound, match=rf"another file than the one asked for: its sha256 is {revision}"):
+    with pytest.raises(ModelNotFound, match=rf"not the requested file: its sha256 is {revision}"):
         load_model(file, revision="0" * 64)
     with pytest.raises(InvalidInput, match=r"is its sha256, in 64 hexadecimal digits; got 'main'"):
         load_model(file, revision="main")

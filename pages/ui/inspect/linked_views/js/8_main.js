@@ -186,7 +186,7 @@ function paintTokenBar({ part, data, view }) {
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = token === null;
   const marked = view.wrong.includes(token);
   part("mark").setAttribute("aria-pressed", String(marked));
-  part("mark").textContent = marked ? "✗ Marked as wrong" : "Mark as wrong";
+  part("mark").textContent = marked ? "✗ Marked as incorrect" : "Mark token as incorrect";
 }
 
 function wire(stage) {
