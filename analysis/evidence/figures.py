@@ -14,11 +14,11 @@ from analysis.figures import (
     QUIET,
     SPACE,
     UNCERTAINTY,
+    empty_figure,
     finish,
     looks,
     plotly_text,
     text_colour,
-    words_instead,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ _SMALLEST, _LARGEST = 1e-9, 1.0  # what is drawn: a difference of weights is at 
 def check_differences(check: "Check", *, dark: bool = False) -> go.Figure:
     """A dot for each layer, a cross where it is beyond its tolerance, and the model's own eager attention beside it."""
     if not check.differences:
-        return words_instead("the model has no attention layer", height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
+        return empty_figure("the model has no attention layer", height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
     beyond = [not found <= tolerated for found, tolerated in zip(check.differences, check.tolerances, strict=True)]
     figure = go.Figure()
     _add(figure, check, check.tolerances, name="tolerated", marker=_mark("line-ew-open", QUIET, size=16))
@@ -129,7 +129,7 @@ def costs_by_length(panels: Sequence[Panel], *, dark: bool = False) -> go.Figure
     """A panel for each measure over one axis of prompt lengths; computed points are open."""
     drawn = [panel for panel in panels if panel.curves]
     if not drawn:
-        return words_instead(
+        return empty_figure(
             "neither time nor memory of other tools was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark
         )
     titles = [panel.title for panel in drawn]

@@ -179,7 +179,7 @@ class Ablation:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ablated:
-    """A table computed: its rows compared by their ids, and the ids of those that look at layers which are not kept.
+    """A table computed: its rows compared by their ids, and the ids of those that use layers which are not stored.
 
     `chosen_on` answers chose the heads of a single-head row and are in no number of the table; 0 in other tables.
     """
@@ -245,7 +245,7 @@ def _variant(method: str) -> Variant:
 
 
 def _is_kept(variant: Variant, answers: Answers, layers: Sequence[int]) -> bool:
-    """Whether the batch has every layer that the variant looks at in the model."""
+    """Whether the batch has every layer that the variant uses in the model."""
     wanted = window(variant.settings, captured=layers, num_layers=answers.num_layers)
     return set(wanted) <= set(answers.layers)
 

@@ -175,13 +175,13 @@ def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
 
 def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, second: str) -> str:
     """Mean quality of the answers on which the two methods disagree most."""
-    if not len(found.first_less_sure.rows):
+    if not len(found.first_more_uncertain.rows):
         return (
             f"{name_of(first)} and {name_of(second)} rank all {found.n:,} answers identically." if found.n > 1 else ""
         )
     if np.isnan(quality).all():
         return "Which method ranks better where they disagree is undefined: no answer has a quality."
-    sides = ((first, found.first_less_sure), (second, found.second_less_sure))
+    sides = ((first, found.first_more_uncertain), (second, found.second_more_uncertain))
     words = [
         f"{number(_mean(quality[side.rows]), places=2)} for the {len(side.rows)} that {name_of(method)} ranks more "
         "uncertain"

@@ -139,7 +139,7 @@ def test_the_strips_work_with_the_keyboard(page, server):
     expect(page).not_to_have_url(re.compile("token="))
 
 
-def test_two_quick_clicks_on_a_token_select_it_and_let_it_go(page, server):
+def test_two_quick_clicks_on_a_token_select_and_deselect_it(page, server):
     open_compare(page, server)
     token = page.locator(".lane.a .cell[data-place='0-2']")
     token.evaluate("(cell) => { cell.click(); cell.click(); }")

@@ -126,7 +126,7 @@ def test_the_maps_suit_a_dark_page(page, server):
     assert sum(darkest) < 3 * 110
 
 
-def test_what_the_browser_says_is_what_python_computed(page, server):
+def test_the_browser_shows_the_numbers_that_python_computed(page, server):
     page.goto(server)
     rested(page)
     trace = load_recorded()[0].trace()

@@ -93,7 +93,7 @@ def _overheads(one: Published) -> tuple[str, ...]:
 _GREY = "color: #8b95a1"
 
 
-def lacking_methods(run: Run) -> None:
+def missing_methods(run: Run) -> None:
     """List the methods not computed in this run, folded, and those unknown to this version, if any."""
     if unknown := about_unknown_methods(run.manifest.request):
         st.text(unknown)
@@ -156,7 +156,7 @@ def ranking(chosen: Chosen) -> None:
     st.caption(f"① best, ② second of a column. {caption}")
     take_along(Table("methods", "Methods", caption, method_tables.methods_table(found, costs)))
     _differences(found)
-    lacking_methods(chosen.run)
+    missing_methods(chosen.run)
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
 

@@ -44,7 +44,7 @@ def model_form() -> None:
         placeholder=placeholder,
         persist_state="session",
     )
-    labels = _at_hand(typed)
+    labels = _available_models(typed)
     if typed in labels and typed not in labels[typed]:  # Ollama's files are named by digests
         st.text(labels[typed])
     st.selectbox(
@@ -104,7 +104,7 @@ def checked(choice: ModelChoice) -> "ModelInfo | None":
     return found[1] if found is not None and found[0] == choice else None
 
 
-def _at_hand(typed: str) -> dict[str, str]:
+def _available_models(typed: str) -> dict[str, str]:
     """Labels of models by name: from the typed folder, other programs, the hub cache and the paper.
 
     A folder named by a link is not listed.

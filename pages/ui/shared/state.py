@@ -192,7 +192,7 @@ def notify(text: str) -> None:
     st.session_state[_NOTICES] = [*st.session_state.get(_NOTICES, []), text]
 
 
-def tell_notices() -> None:
+def show_notices() -> None:
     """Show the notices queued by `notify`."""
     for text in st.session_state.pop(_NOTICES, []):
         st.toast(text)

@@ -1,4 +1,4 @@
-"""Sentences about records name what was missed, and are right in number."""
+"""Sentences about records name missed bounds, with correct numbers."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from tests.evidence import KEPT, MISSED, make_record
         ((MISSED, MISSED, KEPT), "2 of 3 bounds are missed (Scoring), 1 met."),
     ],
 )
-def test_the_headline_says_what_was_missed(bounds, sentence):
+def test_the_headline_states_missed_bounds(bounds, sentence):
     assert sentences.bounds_sentence([make_record(bounds=bounds)]) == sentence
 
 

@@ -1,4 +1,4 @@
-"""Curves of what tools cost come out of their records, whatever the order of rows."""
+"""Curves of the costs of tools come from their records, in any order of rows."""
 
 import pytest
 

@@ -64,7 +64,7 @@ def test_the_grid_has_each_collapse_and_the_level_of_each_token():
 
 
 @pytest.mark.usefixtures("no_model")
-def test_a_link_restores_answers_token_and_settings():
+def test_a_link_restores_answers_token_and_settings_of_both():
     page = open_compare(a="example:myth", b="example:known-words", token="7", alpha="0.55")
     assert strips(page)["selected"] == 7
     a, b = (rauq.score(of(name), Settings(alpha=0.55)).uncertainty for name in ("myth", "known-words"))

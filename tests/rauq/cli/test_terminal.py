@@ -25,7 +25,7 @@ def drawn(trace, *, settings=None, terminal_like=False):
 
 
 @pytest.mark.parametrize("colour", [False, True])
-def test_text_of_the_model_never_reaches_the_terminal_raw(colour):
+def test_model_text_is_escaped_in_the_terminal(colour):
     prompt = "say \x1b]0;owned\x07 \u2066this\u2069"
     output = drawn(make_trace(HOSTILE, prompt=prompt, model="m\x1b[0m"), terminal_like=colour)
     assert STYLE.sub("", output).replace("\n", "").isprintable()

@@ -71,9 +71,9 @@ function drawHeads(holder, data, act) {
   const body = table.createTBody();
   data.picked.forEach((picked, index) => {
     const row = body.insertRow();
-    row.className = picked.layer === data.deciding ? "deciding" : "";
+    row.className = picked.layer === data.scoreLayer ? "score-layer" : "";
     const named = picked.head < 0 ? "mean" : picked.five ? "top five" : String(picked.head);
-    const cells = [picked.layer === data.deciding ? `${picked.layer} (score)` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
+    const cells = [picked.layer === data.scoreLayer ? `${picked.layer} (score)` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
     row.append(...cells.map((text) => make("td", "", String(text))));
     row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });
   });
