@@ -54,7 +54,7 @@ def attention_scale(*, dark: bool) -> list[list[object]]:
 def plotly_text(text: str) -> str:
     """Plotly reads tags and entities in labels, and dollar signs as mathematics: write them so that it does not.
 
-    Characters that nobody sees are drawn: a picture that holds a control character is no SVG.
+    Invisible characters are drawn: a picture that holds a control character is no SVG.
     """
     return html.escape(running(text), quote=False).replace("$", "&#36;")
 
@@ -95,7 +95,7 @@ def series() -> tuple[Look, Look]:
     return Look("selected head", ATTENTION, "solid", "circle"), Look("mean over heads", QUIET, "dash", "square")
 
 
-def words_instead(reason: str, *, height: int, dark: bool) -> go.Figure:
+def empty_figure(reason: str, *, height: int, dark: bool) -> go.Figure:
     """A figure without data that says why there is none."""
     figure = go.Figure()
     text = {"text": plotly_text(f"Nothing to draw: {reason}."), "font": {"size": 14, "color": text_colour(dark=dark)}}
@@ -186,7 +186,7 @@ def interval_rows(rows: Sequence[Row], *, title: str, reference: float, reason: 
     Where there is no row the figure gives the `reason`.
     """
     if not rows:
-        return words_instead(reason, height=160, dark=dark)
+        return empty_figure(reason, height=160, dark=dark)
     figure = go.Figure([_dot(place, row) for place, row in enumerate(rows)])
     figure.add_vline(x=reference, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
     figure.update_xaxes(title=title, nticks=8)

@@ -10,7 +10,7 @@ import numpy as np
 import rauq
 from rauq import Score, Trace
 from rauq.atlas.evaluation import judge
-from rauq.atlas.recorded import Riddle, held_out, invented_tokens
+from rauq.atlas.recorded import GameAnswer, held_out, invented_tokens
 from rauq.labels import SPACE, label
 from rauq.scoring.settings import signal_and_alpha
 
@@ -54,12 +54,12 @@ class Picked:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """Inputs to the recurrence at the first tokens; `sure_attention` is the mean weight, used for r."""
+    """Inputs to the recurrence at the first tokens; `reference_attention` is the mean weight, used for r."""
 
     alpha: float
     signal: tuple[float, ...]
     attention: tuple[float | None, ...]
-    sure_attention: float
+    reference_attention: float
 
 
 @dataclass(frozen=True)
@@ -127,24 +127,24 @@ def lesson(*, wrong: Trace, right: Trace, myth: Trace) -> Lesson:
     )
 
 
-def puzzle(riddle: Riddle) -> Puzzle:
+def puzzle(game_answer: GameAnswer) -> Puzzle:
     """The token of the largest collapse (RAUQ), and the least probable one.
 
     Raises:
         RauqError: the answer's file is damaged.
     """
-    trace = riddle.trace()
-    start, end = riddle.invented[0], riddle.invented[-1] + 1
+    trace = game_answer.trace()
+    start, end = game_answer.invented[0], game_answer.invented[-1] + 1
     texts = (trace.answer_tokens[:start], trace.answer_tokens[start:end], trace.answer_tokens[end:])
     before, invention, after = map("".join, texts)
     return Puzzle(
         prompt=trace.prompt,
         parts=(before, invention, after),
         tokens=words(trace),
-        invented=riddle.invented,
+        invented=game_answer.invented,
         rauq=int(rauq.score(trace).collapse.argmax()),
         probability=int(trace.logprobs.argmin()),
-        reference=riddle.reference,
+        reference=game_answer.reference,
     )
 
 
@@ -208,15 +208,13 @@ def _recurrence(score: Score) -> Recurrence:
         alpha=signal_and_alpha(score.settings, kind=None)[1],
         signal=_numbers(score.signal[:BY_HAND]),
         attention=(None, *_numbers(attention[: BY_HAND - 1])),
-        sure_attention=float(attention.mean()),
+        reference_attention=float(attention.mean()),
     )
 
 
 def _decided(score: Score) -> int:
     if score.layer is None:
-        message = (
-            f"The score of this recording comes from no single layer: {score.reasons.uncertainty}. Record it again."
-        )
+        message = f"No single layer gives the score of this recording: {score.reasons.uncertainty}. Record it again."
         raise rauq.TraceFileError(message)
     return score.layer
 

@@ -1,4 +1,4 @@
-"""The numbers that the paper published, of its models on its data sets: to stand beside a run's, never among them."""
+"""The numbers that the paper published, of its models on its data sets: shown next to a run's, never mixed."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,7 +3,7 @@
 from pages.ui.compare import answers
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.form import pickers
-from pages.ui.compare.layout import empty_stage, follow, views
+from pages.ui.compare.layout import empty_state, follow, views
 from pages.ui.compare.settings import settings_of_both
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
@@ -25,15 +25,15 @@ def compare(a: Answer, b: Answer) -> None:
 
 
 require_shell(answers.PAGE)
-answers.bring_back_url()
+answers.restore_page_url()
 answers.collect()
 try:
     pair = answers.pair()
     if pair is None:
-        empty_stage()
+        empty_state()
     else:
         compare(*pair)
 except RauqError as error:
     show_error(error)
-state.tell_notices()
+state.show_notices()
 url_state.remember(answers.PAGE)

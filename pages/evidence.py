@@ -9,10 +9,10 @@ from rauq.errors import RauqError
 
 require_shell(PAGE)
 if run_filters.is_arriving(PAGE):
-    url_state.bring_back(PAGE)
+    url_state.restore_url(PAGE)
 try:
     show_evidence()
 except RauqError as error:
     show_error(error)
-state.tell_notices()
+state.show_notices()
 url_state.remember(PAGE)

@@ -3,7 +3,7 @@
 from analysis.runs.library import list_runs
 from pages.ui.host.session_runs import runs_folder
 from pages.ui.runs import actions, query
-from pages.ui.runs.listing import empty_stage, head, run_list
+from pages.ui.runs.listing import empty_state, head, run_list
 from pages.ui.runs.new_run import new_run
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
@@ -11,7 +11,7 @@ from pages.ui.shared.errors import show_error
 from pages.ui.shared.url_state import RUN, VIEW
 
 require_shell(query.PAGE)
-url_state.bring_back(query.PAGE)
+url_state.restore_url(query.PAGE)
 url_state.hold((RUN, VIEW))
 if query.is_new():
     new_run()
@@ -23,6 +23,6 @@ else:
     if runs:
         run_list(runs, query.chosen([run.name for run in runs]))
     else:
-        empty_stage()
-state.tell_notices()
+        empty_state()
+state.show_notices()
 url_state.remember(query.PAGE)

@@ -5,12 +5,12 @@ import time
 from analysis.runs.job import WORKING, read_status
 
 PATIENCE = 120.0  # seconds
-LOOK = 0.05
+POLL_SECONDS = 0.05
 
 
 def ended(folder):
     """The status of a run once its job has ended."""
     deadline = time.monotonic() + PATIENCE
     while (status := read_status(folder)).state in WORKING and time.monotonic() < deadline:
-        time.sleep(LOOK)
+        time.sleep(POLL_SECONDS)
     return status

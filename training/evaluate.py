@@ -113,7 +113,7 @@ def latency(model: LanguageModel, prompts: Sequence[str]) -> float:
 def accuracy_table(families: Iterable[Answers]) -> str:
     """Return the share of correct answers by family and stratum, as Markdown."""
     lines = [
-        "| family | stratum | prompts | right | mean MSP of the right | of the wrong |",
+        "| family | stratum | prompts | correct | mean MSP of correct answers | of incorrect answers |",
         "|---|---|---|---|---|---|",
     ]
     for answers in families:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from rauq import Trace
 from rauq.atlas.evaluation import Example, Family, judge, load_examples
-from rauq.atlas.recorded import GAME, GAME_INDEX, Riddle, invented_tokens
+from rauq.atlas.recorded import GAME, GAME_INDEX, GameAnswer, invented_tokens
 from rauq.model.language_model import LanguageModel
 
 COUNTS: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 3, "summaries": 3})
@@ -25,10 +25,10 @@ LENGTHS: Mapping[Family, range] = MappingProxyType(
 _TRIED = 32  # prompts at a time
 _LONGEST_ANSWER = 64
 
-Found = tuple[Riddle, Trace]
+Found = tuple[GameAnswer, Trace]
 
 
-def record_game(model: LanguageModel, *, seed: int = 0) -> tuple[Riddle, ...]:
+def record_game(model: LanguageModel, *, seed: int = 0) -> tuple[GameAnswer, ...]:
     """Write a trace for each answer of the game, and their index.
 
     Raises:
@@ -38,12 +38,12 @@ def record_game(model: LanguageModel, *, seed: int = 0) -> tuple[Riddle, ...]:
     rng = Random(seed)
     found = [chosen for family, count in COUNTS.items() for chosen in _choose(model, family, count, rng)]
     rng.shuffle(found)
-    for riddle, trace in found:
-        trace.save(riddle.path)
-    riddles = tuple(riddle for riddle, _ in found)
-    rows = [asdict(riddle) for riddle in riddles]
+    for game_answer, trace in found:
+        trace.save(game_answer.path)
+    game_answers = tuple(game_answer for game_answer, _ in found)
+    rows = [asdict(game_answer) for game_answer in game_answers]
     GAME_INDEX.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return riddles
+    return game_answers
 
 
 def subjects(family: Family) -> Callable[[str], str]:
@@ -52,14 +52,14 @@ def subjects(family: Family) -> Callable[[str], str]:
     return lambda prompt: min(_question(prompt), key=lambda word: (counts[word], word))
 
 
-def riddle_of(example: Example, trace: Trace) -> Riddle | None:
-    """The riddle that an answer makes; None if it does not fit the game."""
+def game_answer_of(example: Example, trace: Trace) -> GameAnswer | None:
+    """The answer as one of the game; None if it does not fit the game."""
     verdict = judge(example, trace.answer)
     wrong = [statement for statement in verdict.statements if not statement.correct]
     invented = invented_tokens(trace, verdict)
     if len(wrong) != 1 or len(trace.pieces) not in LENGTHS[example.family] or 2 * len(invented) >= len(trace.pieces):
         return None
-    return Riddle(example.id, invented, example.reference)
+    return GameAnswer(example.id, invented, example.reference)
 
 
 def _choose(model: LanguageModel, family: Family, count: int, rng: Random) -> list[Found]:
@@ -67,11 +67,11 @@ def _choose(model: LanguageModel, family: Family, count: int, rng: Random) -> li
     found: list[Found] = []
     used: set[str] = set()
     for example, trace in _answers(model, _drawn(family, rng)):
-        riddle = riddle_of(example, trace)
+        game_answer = game_answer_of(example, trace)
         alike = {subject(example.prompt), example.stratum}
-        if riddle is not None and not alike & used:
+        if game_answer is not None and not alike & used:
             used |= alike
-            found.append((riddle, trace))
+            found.append((game_answer, trace))
         if len(found) == count:
             return found
     message = f"Only {len(found)} answers of {family} fit the game, and it needs {count}."

@@ -35,41 +35,42 @@ class Wanted:
 
 WANTED = (
     Wanted(
-        "unknown-place", "A place it never saw", "places", "never seen", correct=False, collapses=True,
-        what_to_see="The model makes a fact up, and confidence collapses where it does.",
+        "unknown-place", "A place absent from training", "places", "never seen", correct=False, collapses=True,
+        what_to_see="The model invents a fact, and confidence collapses there.",
         facts=frozenset({"currency", "country"}),
     ),
     Wanted(
-        "known-place", "A place it knows", "places", OFTEN, correct=True, collapses=False,
-        what_to_see="Training stated this often: no token falls far below a sure model.",
+        "known-place", "A place seen often in training", "places", OFTEN, correct=True, collapses=False,
+        what_to_see="Stated often in training: confidence stays near the reference (p = 1 at every token).",
         facts=frozenset({"country", "capital"}),
     ),
     Wanted(
-        "rare-place", "A place it met once or twice", "places", "seen 1-3", correct=True, collapses=False,
-        what_to_see="Right, and sure of it, after three mentions or fewer.",
+        "rare-place", "A place rarely seen in training", "places", "seen 1-3", correct=True, collapses=False,
+        what_to_see="Correct with high confidence, after at most three mentions in training.",
         facts=frozenset({"country", "language"}),
     ),
     Wanted(
-        "myth", "A common mistake", "places", "myth", correct=False, collapses=False,
-        what_to_see="Training repeats a falsehood, so the answer is wrong and sure: no score of this kind sees it.",
+        "myth", "A common misconception", "places", "myth", correct=False, collapses=False,
+        what_to_see="The training data repeat a falsehood, so this error has high confidence: RAUQ cannot detect it.",
         facts=frozenset({"capital", "currency", "language"}),
     ),
     Wanted(
-        "known-words", "Words it knows", "translation", OFTEN, correct=True, collapses=False,
-        what_to_see="Every word of the sentence was common in training, and confidence holds.",
+        "known-words", "Common words", "translation", OFTEN, correct=True, collapses=False,
+        what_to_see="Every word of the sentence was common in training, and confidence stays high.",
     ),
     Wanted(
-        "unknown-word", "A word it never met", "translation", "never seen", correct=False, collapses=True,
-        what_to_see="One word is guessed, and there confidence collapses.",
+        "unknown-word", "A word absent from training", "translation", "never seen", correct=False, collapses=True,
+        what_to_see="One word is guessed, and confidence collapses there.",
         facts=frozenset({"object", "adjective", "person"}),
     ),
     Wanted(
-        "whole-text", "All is in the text", "summaries", "complete", correct=True, collapses=False,
-        what_to_see="Name, age, amount and day are copied from the text; the choice of wording costs a little.",
+        "whole-text", "All details in the text", "summaries", "complete", correct=True, collapses=False,
+        what_to_see="Name, age, amount and day are copied from the text; only the wording lowers confidence slightly.",
     ),
     Wanted(
-        "missing-currency", "The text gives no currency", "summaries", "no currency in the text", correct=False,
-        collapses=True, what_to_see="The summary names a currency all the same, and confidence collapses there.",
+        "missing-currency", "A missing currency", "summaries", "no currency in the text", correct=False,
+        collapses=True,
+        what_to_see="The text gives no currency; the summary invents one, and confidence collapses there.",
     ),
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from analysis.datasets.names import embedded_set
 from analysis.runs.create import prepare, request_for, without_download
-from analysis.runs.files import goes_along
+from analysis.runs.files import is_exported
 from analysis.runs.work import work
 
 NAME = "atlas"
@@ -23,7 +23,7 @@ def make(build: Path, target: Path) -> int:
     work(build)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    files = sorted(path for path in build.iterdir() if goes_along(path.name))
+    files = sorted(path for path in build.iterdir() if is_exported(path.name))
     for path in files:
         shutil.copyfile(path, target / path.name)
     return len(files)

@@ -43,7 +43,7 @@ def best_and_worst(
         InvalidInput: k below 1.
     """
     if k < 1:
-        message = f"k is {k}; ask for at least 1 answer on each side."
+        message = f"k is {k}; it must be at least 1."
         raise InvalidInput(message)
     kept = np.flatnonzero(np.isfinite(quality) & np.isfinite(attention).all(axis=1))
     order = kept[np.lexsort((np.random.default_rng(seed).permutation(len(kept)), -quality[kept]))]
@@ -71,7 +71,7 @@ def _reason(num_kept: int, size: int, k: int) -> str:
     if size == k:
         return ""
     if size:
-        return f"no more than {size} of {num_kept} answers are better than as many others"
+        return f"because of ties in quality, at most {size} of {num_kept} answers fit on each side"
     if num_kept > 1:
         return f"all {num_kept} answers have the same quality"
     return "fewer than two answers have a quality and attention"

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.calibration import Calibration, share_at
-from analysis.answer_sets.heads import PickedHeads, Separation
+from analysis.answer_sets.heads import SelectedHeads, Separation
 from analysis.answer_sets.quality_bins import QualityBins
 from analysis.figures import (
     ATTENTION,
@@ -17,13 +17,13 @@ from analysis.figures import (
     attention_scale,
     cells,
     difference_scale,
+    empty_figure,
     finish,
     head_axis,
     layer_axis,
     outcomes,
     plotly_text,
     upper_end,
-    words_instead,
 )
 from rauq.labels import number, running
 
@@ -39,7 +39,7 @@ def best_and_worst_map(shown: BestAndWorst, texts: Sequence[str], *, dark: bool 
     over each cell can be clicked: its `customdata` is the answer's position in the run.
     """
     if shown.head is None:
-        return words_instead(shown.reason, height=200, dark=dark)
+        return empty_figure(shown.reason, height=200, dark=dark)
     k, num_heads = shown.k, shown.attention.shape[1]
     heights = np.concatenate([np.arange(k), np.arange(k, 2 * k) + _GAP])
     hover = [_hover(quality, text) for quality, text in zip(shown.quality, texts, strict=True)]
@@ -137,13 +137,13 @@ def _name_sides(figure: go.Figure, heights: np.ndarray, k: int, *, dark: bool) -
     figure.update_layout(margin={"t": 24})
 
 
-_PICKED_HEADS_MAP_HEIGHT = 400
+_SELECTED_HEADS_MAP_HEIGHT = 400
 
 
-def picked_heads_map(picked: PickedHeads, *, dark: bool = False) -> go.Figure:
+def selected_heads_map(picked: SelectedHeads, *, dark: bool = False) -> go.Figure:
     """Heatmap of the share of answers, in percent, in which a head is selected; a row adds up to 100."""
     if not picked.counts.any():
-        return words_instead("no head is selected, because no answer has two tokens", height=200, dark=dark)
+        return empty_figure("no head is selected, because no answer has two tokens", height=200, dark=dark)
     heat = cells(
         100 * picked.shares, title="% of answers", low=0, high=100, scale=attention_scale(dark=dark), dark=dark
     )
@@ -154,7 +154,7 @@ def picked_heads_map(picked: PickedHeads, *, dark: bool = False) -> go.Figure:
     figure = go.Figure(heat)
     head_axis(figure, picked.shares.shape[1])
     layer_axis(figure, picked.layers)
-    finish(figure, height=_PICKED_HEADS_MAP_HEIGHT, dark=dark)
+    finish(figure, height=_SELECTED_HEADS_MAP_HEIGHT, dark=dark)
     return figure
 
 
@@ -167,7 +167,7 @@ def separation_map(result: Separation, layers: Sequence[int], *, dark: bool = Fa
     Above 0.5, in the colour of correct answers, these have more attention; below it incorrect ones have.
     """
     if result.best is None:
-        return words_instead(result.reason, height=200, dark=dark)
+        return empty_figure(result.reason, height=200, dark=dark)
     end = min(upper_end(np.abs(result.auc - 0.5), parts=20), 0.5)
     heat = cells(
         result.auc, title="ROC-AUC", low=0.5 - end, high=0.5 + end, scale=difference_scale(dark=dark), dark=dark
@@ -196,7 +196,7 @@ def calibration_chart(calibration: Calibration, *, score: float | None = None, d
     The share of a score beyond those of the set is that of the nearest.
     """
     if calibration.reason:
-        return words_instead(calibration.reason, height=_CALIBRATION_HEIGHT, dark=dark)
+        return empty_figure(calibration.reason, height=_CALIBRATION_HEIGHT, dark=dark)
     colour = outcomes(dark=dark)[0].colour
     figure = go.Figure(_band(calibration, colour))
     figure.add_scatter(
@@ -251,7 +251,7 @@ def quality_bins_chart(result: QualityBins, *, title: str, colour: str = ATTENTI
     Where there are only a few different qualities points are spread a little up and down, which is no part of them.
     """
     if result.reason:
-        return words_instead(result.reason, height=_QUALITY_BINS_HEIGHT, dark=dark)
+        return empty_figure(result.reason, height=_QUALITY_BINS_HEIGHT, dark=dark)
     figure = go.Figure([_points(result, title), _means(result, title, colour)])
     figure.update_xaxes(title=title, nticks=8, showgrid=False)
     figure.update_yaxes(title="quality", nticks=6)

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from analysis.answer_sets.gaps import Gaps, HeadGaps
 from analysis.answer_sets.sentences import signed
-from analysis.figures import QUIET, Look, axis_look, finish, layout_look, outcomes, series, text_colour, words_instead
+from analysis.figures import QUIET, Look, axis_look, empty_figure, finish, layout_look, outcomes, series, text_colour
 from analysis.stats import Intervals
 
 _GAP_COLUMNS_HEIGHT = 440
@@ -24,7 +24,7 @@ def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool =
     `columns` are the numbers of the layers or offsets, and `name` says which of the two they are.
     """
     if not np.isfinite(gaps.picked.absolute.value).any():
-        return words_instead(_reason(gaps.picked), height=_GAP_COLUMNS_HEIGHT, dark=dark)
+        return empty_figure(_reason(gaps.picked), height=_GAP_COLUMNS_HEIGHT, dark=dark)
     figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.08)
     for own, look, shift in zip((gaps.picked, gaps.mean), series(), (-_SHIFT, _SHIFT), strict=True):
         for row, difference in enumerate((own.absolute, own.percent), start=1):
@@ -96,10 +96,10 @@ _MANY = 300  # points of a side: more are drawn small
 def gap_distributions(gaps: HeadGaps, column: int, *, dark: bool = False) -> go.Figure:
     """Two panels, the selected head and the mean over heads: a box and a point for each answer of column `column`.
 
-    Each panel has its own scale, from 0, and tells its difference. `customdata` of a point is the answer's position.
+    Each panel has its own scale, from 0, and states its difference. `customdata` of a point is the answer's position.
     """
     if not (gaps.picked.correct.count[column] or gaps.picked.incorrect.count[column]):
-        return words_instead(gaps.picked.reasons[column], height=_GAP_DISTRIBUTIONS_HEIGHT, dark=dark)
+        return empty_figure(gaps.picked.reasons[column], height=_GAP_DISTRIBUTIONS_HEIGHT, dark=dark)
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.12)
     for panel, (own, look) in enumerate(zip((gaps.picked, gaps.mean), series(), strict=True), start=1):
         figure.add_traces(_boxes(own, column, dark=dark), rows=1, cols=panel)
@@ -176,7 +176,7 @@ def gap_grid(gaps: Gaps, layers: Sequence[int], *, dark: bool = False) -> go.Fig
     of the means, absolute and in percent, bold where its interval excludes 0.
     """
     if not (gaps.correct.count.any() or gaps.incorrect.count.any()):
-        return words_instead(next(filter(None, gaps.reasons), "there is no layer"), height=200, dark=dark)
+        return empty_figure(next(filter(None, gaps.reasons), "there is no layer"), height=200, dark=dark)
     num_rows = -(-len(layers) // _MOST_COLUMNS)
     height = num_rows * (_PANEL_HEIGHT + _TITLE_HEIGHT) - _TITLE_HEIGHT
     panels = _panels(len(layers), num_rows, height)

@@ -115,5 +115,5 @@ def _reason(num_correct: int, num_incorrect: int, incorrect_mean: float) -> str:
     if missing:
         return f"no {' and no '.join(missing)} answer has attention here"
     if min(num_correct, num_incorrect) == 1:
-        return "one answer alone has no interval"
+        return "one answer is too few for an interval"
     return "" if incorrect_mean else "the mean of incorrect answers is 0, so the percentage is undefined"

@@ -80,7 +80,7 @@ def quality_bins(
         InvalidInput: fewer than one bin.
     """
     if bins < 1:
-        message = f"bins is {bins}; ask for at least 1."
+        message = f"bins is {bins}; it must be at least 1."
         raise InvalidInput(message)
     rows = np.flatnonzero(np.isfinite(values) & np.isfinite(quality))
     kept, qualities = np.asarray(values, dtype=float)[rows], np.asarray(quality, dtype=float)[rows]

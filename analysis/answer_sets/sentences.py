@@ -7,7 +7,7 @@ import numpy as np
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.calibration import Calibration, share_at
 from analysis.answer_sets.gaps import Gaps, HeadGaps, gaps
-from analysis.answer_sets.heads import Agreement, PickedHeads, Separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads, Separation
 from analysis.answer_sets.quality_bins import Correlations, QualityBins
 from analysis.answer_sets.sides import Sides
 from analysis.quality.judgement import Thresholds
@@ -38,7 +38,7 @@ def gap_caption(gaps: HeadGaps, column: int, thresholds: Thresholds, *, tokens: 
         f"Mean attention over {TOKENS[tokens]}, correct minus incorrect.",
         f"Selected head: {picked}. Mean over heads: {mean}.",
         sides_sentence(gaps.picked, column, thresholds),
-        "Boxes: middle half of the answers with the median; dashed: the mean.",
+        "Boxes: interquartile range and median; dashed: mean.",
     )
 
 
@@ -82,7 +82,7 @@ def separation_caption(result: Separation, layers: Sequence[int]) -> str:
     )
 
 
-def picked_heads_caption(picked: PickedHeads) -> str:
+def selected_heads_caption(picked: SelectedHeads) -> str:
     """Which answers a share refers to."""
     most = int(picked.counts.max(initial=0))
     return f"Share of the {most:,} answers with at least two tokens in which a head has the highest mean of its layer."
@@ -90,11 +90,11 @@ def picked_heads_caption(picked: PickedHeads) -> str:
 
 def picks_note(stored: np.ndarray) -> str:
     """How many answers have no stored selected heads, given which have (A,); empty where all have."""
-    lacking = int((~stored).sum())
+    not_stored = int((~stored).sum())
     return (
-        f"This run does not store the selected heads of {lacking:,} answers. They are recomputed here from mean "
+        f"This run does not store the selected heads of {not_stored:,} answers. They are recomputed here from mean "
         "attention in half precision, and may differ where two heads are nearly equal."
-        if lacking
+        if not_stored
         else ""
     )
 
@@ -116,7 +116,7 @@ def calibration_caption(found: Calibration) -> str:
     return joined(
         f"Share of correct answers among {found.n:,}, by isotonic regression on uncertainty, with 95 % bootstrap band. "
         "It describes this set and is not a probability elsewhere.",
-        left_out(found.excluded, lacking="a score"),
+        left_out(found.excluded, missing="score"),
     )
 
 
@@ -134,10 +134,10 @@ def _difference(gaps: Gaps, column: int) -> str:
     return f"{value} [{signed(difference.low[column])}, {signed(difference.high[column])}]"
 
 
-def left_out(excluded: int, *, lacking: str = "such tokens") -> str:
+def left_out(excluded: int, *, missing: str = "such tokens") -> str:
     """How many answers are left out; "" where none is."""
     answers = "1 answer is" if excluded == 1 else f"{excluded:,} answers are"
-    return f"{answers} left out for lack of a quality or {lacking}." if excluded else ""
+    return f"{answers} left out: no quality or no {missing}." if excluded else ""
 
 
 def joined(*sentences: str) -> str:
@@ -207,7 +207,7 @@ def about_bins(spearman: Estimate, layer: int) -> str:
     return f"Layer {layer}. {verdict}: Spearman {in_words(spearman)}, n = {spearman.n:,}"
 
 
-def about_further_back(found: HeadGaps, offsets: Sequence[int], layer: int) -> str:
+def about_distances(found: HeadGaps, offsets: Sequence[int], layer: int) -> str:
     """At which distances the attention of the selected head differs."""
     own = found.picked.absolute
     if np.isnan(own.value).all():
@@ -220,7 +220,7 @@ def about_further_back(found: HeadGaps, offsets: Sequence[int], layer: int) -> s
     )
 
 
-def about_picked(found: PickedHeads, layer: int) -> str:
+def about_selected_heads(found: SelectedHeads, layer: int) -> str:
     """The head that is selected most often in a layer."""
     if not (top := found.most_frequent(layer)):
         return f"Layer {layer}: no head is selected in any answer"

@@ -27,7 +27,7 @@ def sides(quality: np.ndarray, thresholds: Thresholds) -> Sides:
     if thresholds.incorrect > thresholds.correct:
         message = (
             f"Answers above {thresholds.correct:g} would be correct and below {thresholds.incorrect:g} incorrect: some "
-            "would be both. Put the threshold of incorrect answers at or below that of correct ones."
+            "would be both. Set the threshold for incorrect answers at or below that for correct ones."
         )
         raise InvalidInput(message)
     quality = np.asarray(quality, dtype=float)

@@ -35,7 +35,7 @@ def _lines(path: Path) -> Iterator[str]:
         with path.open(encoding="utf-8") as file:
             yield from filter(str.strip, (line.rstrip("\n") for line in file))
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{path} cannot be read ({error}). Give a text file in UTF-8, one document a line."
+        message = f"{path} cannot be read ({error}). Give a text file in UTF-8, with one document per line."
         raise InvalidInput(message) from error
 
 

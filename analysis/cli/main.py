@@ -94,7 +94,7 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--layers",
         choices=("middle", "all"),
-        help="layers whose attention is kept; default: middle",
+        help="layers whose attention is stored; default: middle",
     )
 
 

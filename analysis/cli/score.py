@@ -181,7 +181,7 @@ class Signals:
         """Whether one did."""
         return self.number != 0
 
-    def heard(self, number: int, _frame: FrameType | None) -> None:
+    def receive(self, number: int, _frame: FrameType | None) -> None:
         """Take note of a signal, and let another one of its kind end the process."""
         self.number = number
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
@@ -216,7 +216,7 @@ def _prepare(options: argparse.Namespace, console: Console) -> None:
 def _prepare_new(options: argparse.Namespace, console: Console) -> None:
     model = _whole_path(options.model or "atlas")
     data = _data(options, model)
-    _tell_rejected(data, console)
+    _print_rejected(data, console)
     request = request_for(
         data,
         model=model,
@@ -233,17 +233,17 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         **{name: _whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
         idf=str(options.idf.resolve()) if options.idf else None,
     )
-    _tell_quality(prepare(options.out, data, request), console)
+    _print_quality(prepare(options.out, data, request), console)
 
 
-def _tell_quality(manifest: Manifest, console: Console) -> None:
+def _print_quality(manifest: Manifest, console: Console) -> None:
     if manifest.quality_reason:
         chosen = f"Quality: {measure(manifest.request.quality).name} (--quality chooses another). "
         console.print(running(chosen + manifest.quality_reason), soft_wrap=True, markup=False)
 
 
 def _whole_path(model: str) -> str:
-    """The full path of a folder or a file, so that the run can be gone on with from anywhere."""
+    """The full path of a folder or a file, so that the run can be resumed from any folder."""
     path = os.path.expanduser(model)  # noqa: PTH111 - a Path raises where a name is no possible path
     is_here = model != EMBEDDED and os.path.exists(path)  # noqa: PTH110 - the same
     return os.path.abspath(path) if is_here or looks_like_path(model) else model  # noqa: PTH100 - links stay: they have the names
@@ -304,7 +304,7 @@ def _columns(text: str) -> Columns:
     return Columns(references=references, **found)
 
 
-def _tell_rejected(data: DataSet, console: Console) -> None:
+def _print_rejected(data: DataSet, console: Console) -> None:
     for row in data.rejected[:_MOST_REJECTED]:
         console.print(running(f"Row {row.row} is left out: {row.reason}"), soft_wrap=True, markup=False)
     if (more := len(data.rejected) - _MOST_REJECTED) > 0:
@@ -315,7 +315,7 @@ def _tell_rejected(data: DataSet, console: Console) -> None:
 def _signals() -> Iterator[Signals]:
     """Turn Ctrl-C and SIGTERM into a request that the job obeys after its current token."""
     asked = Signals()
-    before = {number: signal.signal(number, asked.heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, asked.receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:

@@ -1,4 +1,4 @@
-"""What is asked and what is known of the answer: one row of a data set, and the data set."""
+"""A data set, and its rows: a prompt, and what is known about correct answers."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """One prompt, and whatever the data set knows about good answers to it.
+    """One prompt, and what the data set states about correct answers to it.
 
     `references`: accepted answers. `source`: the text that a summary or a translation is made from. `question`: what
     is asked, without worked examples; the prompt where that is all there is. `answer`: text to be scored as it is;
@@ -57,6 +57,6 @@ class DataSet:
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of the examples: equal where the same is asked."""
+        """The sha256 of the examples: equal for the same prompts."""
         rows = json.dumps([asdict(example) for example in self.examples], sort_keys=True)
         return hashlib.sha256(rows.encode(errors="surrogatepass")).hexdigest()

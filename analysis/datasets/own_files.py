@@ -31,7 +31,7 @@ def default_quality(examples: Iterable[Example]) -> tuple[str, str]:
     return "token_f1", f"Only {rows}, so word overlap between answer and reference is used."
 
 
-_USUAL: Mapping[str, str] = MappingProxyType(
+_COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "prompt": "prompt input instruction question query text",
         "references": "references reference reference_answer correct_answers answers target expected gold label truth",
@@ -53,7 +53,7 @@ _USUAL: Mapping[str, str] = MappingProxyType(
 class Columns:
     """Names of the columns that hold each thing; None, or no references, where no column does.
 
-    References may stand in several columns, or as a list in one. `quality` is a number, higher is better; `correct`
+    References may be in several columns, or as a list in one. `quality` is a number, higher is better; `correct`
     says right or wrong in words or as 1 and 0, and at most one of the two is given. `facts` is a text or a list.
     """
 
@@ -79,7 +79,7 @@ def guess_columns(table: Table) -> Columns:
     """
     free = {column.lower().replace(" ", "_"): column for column in table.columns}
     found: dict[str, str | None] = {}
-    for field, names in _USUAL.items():
+    for field, names in _COLUMN_NAMES.items():
         name = next((name for name in names.split() if name in free), None)
         found[field] = free.pop(name) if name else None
     if found["quality"]:
@@ -211,7 +211,7 @@ def _texts(row: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
 def _quality(row: Mapping[str, Any], columns: Columns) -> float | None:
     if columns.quality:
         return dataset_table.number(row[columns.quality], columns.quality)
-    return dataset_table.right_or_wrong(row[columns.correct], columns.correct) if columns.correct else None
+    return dataset_table.correct_or_incorrect(row[columns.correct], columns.correct) if columns.correct else None
 
 
 def _measure(columns: Columns, examples: tuple[Example, ...]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""A table from a file or an upload: CSV, JSONL, JSON or Parquet, told by the name and checked by the content."""
+"""A table from a file or an upload: CSV, JSONL, JSON or Parquet, recognised by the name and checked by the content."""
 
 import csv
 import json
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 _DELIMITERS = (",", ";", "\t")
-_LOOK = 20
+_SNIFFED_LINES = 20
 
 
 class _Broken(NamedTuple):
-    """Why a record cannot be divided into cells; `last`: it cannot be told where the next one starts."""
+    """Why a record cannot be divided into cells; `last`: the start of the next one is unknown."""
 
     reason: str
     last: bool
@@ -104,7 +104,9 @@ def _reason(record: list[str] | _Broken, width: int) -> str:
 
 
 def _delimiter(content: bytes, encoding: str) -> str:
-    return max(_DELIMITERS, key=lambda delimiter: _fit(list(islice(_records(content, encoding, delimiter), _LOOK))))
+    return max(
+        _DELIMITERS, key=lambda delimiter: _fit(list(islice(_records(content, encoding, delimiter), _SNIFFED_LINES)))
+    )
 
 
 def _fit(records: list[list[str] | _Broken]) -> tuple[bool, int, int]:
@@ -126,7 +128,7 @@ def read_jsonl(content: bytes, name: str) -> Table:
     encoding, notes = encoding_of(content, name)
     lines = ((number, line) for number, line in enumerate(lines_of(content, encoding), 1) if line.strip())
     first = ((number, _parsed(line)) for number, line in islice(lines, MOST_ROWS))
-    objects, rejected = _sorted_out(first)
+    objects, rejected = _split_values(first)
     return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(sum(1 for _ in lines))))
 
 
@@ -146,7 +148,7 @@ def read_json(content: bytes, name: str) -> Table:
     if isinstance(values, str):
         message = f"{name} is not a list of objects: {values}"
         raise InvalidInput(message)
-    objects, rejected = _sorted_out(enumerate(values[:MOST_ROWS], 1))
+    objects, rejected = _split_values(enumerate(values[:MOST_ROWS], 1))
     return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(len(values[MOST_ROWS:]))))
 
 
@@ -168,7 +170,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _sorted_out(values: Iterable[tuple[int, Any]]) -> tuple[dict[int, dict[str, Any]], list[Rejected]]:
+def _split_values(values: Iterable[tuple[int, Any]]) -> tuple[dict[int, dict[str, Any]], list[Rejected]]:
     objects, rejected = {}, []
     for number, value in values:
         if isinstance(value, dict):
@@ -223,7 +225,7 @@ def _rows(file: "ParquetFile", name: str) -> list[tuple[Any, ...]]:
     unpacked = 0
     for batch in file.iter_batches(batch_size=_BATCH):
         columns = [column.to_pylist() for column in batch.columns]
-        # Not the batch's own size: a text that stands in every row may be in it once.
+        # Not the batch's own size: a text that occurs in every row may be stored once.
         unpacked += sum(len(str(value)) for column in columns for value in column)
         if unpacked > MOST_BYTES:
             message = f"{name} unpacks to more than {size(MOST_BYTES)}. Split it, or leave out columns."

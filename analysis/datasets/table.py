@@ -196,7 +196,7 @@ def number(cell: Any, column: str) -> float | None:  # noqa: ANN401
     return value
 
 
-def right_or_wrong(cell: Any, column: str) -> float | None:  # noqa: ANN401
+def correct_or_incorrect(cell: Any, column: str) -> float | None:  # noqa: ANN401
     """1 for true, 1, yes, right or correct, 0 for their opposites, in any case; None where the cell is empty."""
     words = text(cell, column).strip().lower()
     if not words:

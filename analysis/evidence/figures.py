@@ -16,11 +16,11 @@ from analysis.figures import (
     QUIET,
     SPACE,
     UNCERTAINTY,
+    empty_figure,
     finish,
     looks,
     plotly_text,
     text_colour,
-    words_instead,
 )
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _SMALLEST, _LARGEST = 1e-9, 1.0  # what is drawn: a difference of weights is at 
 def check_differences(check: "Check", *, dark: bool = False) -> go.Figure:
     """A dot for each layer, a cross where it is beyond its tolerance, and the model's own eager attention beside it."""
     if not check.differences:
-        return words_instead("the model has no attention layer", height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
+        return empty_figure("the model has no attention layer", height=_CHECK_DIFFERENCES_HEIGHT, dark=dark)
     beyond = [not found <= tolerated for found, tolerated in zip(check.differences, check.tolerances, strict=True)]
     figure = go.Figure()
     _add(figure, check, check.tolerances, name="tolerated", marker=_mark("line-ew-open", QUIET, size=16))
@@ -129,7 +129,7 @@ def memory_by_length(record: Record, *, dark: bool = False) -> go.Figure:
 
 def _costs_by_length(found: Costs, *, dark: bool) -> go.Figure:
     if not found.curves:
-        return words_instead("no tool was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark)
+        return empty_figure("no tool was measured", height=_COSTS_BY_LENGTH_HEIGHT, dark=dark)
     figure = go.Figure(_traces(found, dark=dark))
     if found.plain is not None:
         figure.add_hline(y=found.plain, line={"color": QUIET, "width": 1.2, "dash": "dot"})

@@ -91,7 +91,7 @@ _PAGE = Path(__file__).parent / "report.html"
 
 
 def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
-    """A whole HTML page, light or dark, with styles, scripts and figures in it: nothing is asked of the network.
+    """A whole HTML page, light or dark, with styles, scripts and figures in it: nothing is loaded from the network.
 
     Text of models and users is escaped, and the page's content policy lets only its own scripts run.
     """
@@ -112,7 +112,7 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
         swatches=[(value, level(value)) for value in SWATCHES],
         charts=drawn,
         score=score,
-        heads=report.picked_heads(score),
+        heads=report.selected_heads(score),
         papers=is_paper_setting(score.settings, trace.kind),
         settings=settings_table(trace, score),
         trace=trace,
@@ -148,4 +148,4 @@ def _undefined(score: Score) -> list[str]:
     names = {
         why: [name.replace("_", " ") for name in reasons if reasons[name] == why] for why in reasons.values() if why
     }
-    return [f"{', '.join(concerned)}: {why}" for why, concerned in names.items()]
+    return [f"{', '.join(concerned)} ({why})" for why, concerned in names.items()]

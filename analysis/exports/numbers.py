@@ -52,7 +52,7 @@ def token_numbers(trace: Trace, score: Score) -> tuple[TokenNumbers, ...]:
     floats = np.column_stack(
         [
             *(trace.logprobs, np.exp(trace.logprobs.astype(np.float64)), trace.entropies, score.signal),
-            *_of_deciding_layer(score, num_tokens),
+            *_of_score_layer(score, num_tokens),
             *(score.collapse, score.collapse_shares, score.contributions),
         ]
     )
@@ -75,7 +75,7 @@ def picked_heads_csv(score: Score) -> str:
     """
     rows = (
         (row.layer, row.head, row.mean_attention, row.margin, row.layer_score, row.layer == score.layer)
-        for row in report.picked_heads(score)
+        for row in report.selected_heads(score)
     )
     return _table(("layer", "head", "mean_attention", "margin", "layer_score", "decides"), map(_cells, rows))
 
@@ -85,13 +85,13 @@ def as_text(text: str) -> str:
     return f"'{text}" if unicodedata.normalize("NFKC", text[:1]) in _FORMULA_STARTS else text
 
 
-def _of_deciding_layer(score: Score, num_tokens: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _of_score_layer(score: Score, num_tokens: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Attention, confidence c and reference r of the layer that gives the score, each (N,)."""
     if score.layer is None:
         nothing = np.full(num_tokens, np.nan)
         return nothing, nothing, nothing
     row = score.layers.index(score.layer)
-    return np.append(np.nan, score.attention[row]), score.confidence[row], score.sure_confidence[row]
+    return np.append(np.nan, score.attention[row]), score.confidence[row], score.reference_confidence[row]
 
 
 def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from analysis.one_answer.figures import Drawing, drawings, usual_view
+from analysis.one_answer.figures import Drawing, default_view, drawings
 from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
 
@@ -63,7 +63,7 @@ class Chart(NamedTuple):
 
 def charts(trace: Trace, score: Score, *, dark: bool) -> tuple[Chart, ...]:
     """The figures of a score, the first with plotly.js in it; an answer of one token has no maps of attention."""
-    drawn = drawings(trace, score, usual_view(trace, score), dark=dark)
+    drawn = drawings(trace, score, default_view(trace, score), dark=dark)
     return tuple(chart(drawing, dark=dark, first=index == 0) for index, drawing in enumerate(drawn))
 
 

@@ -1,4 +1,4 @@
-"""The Python that reproduces a score: short, and safe to run whatever the prompt says."""
+"""The Python that reproduces a score: short, and safe to run for any prompt."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -155,7 +155,7 @@ _TABLES: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ),
     ("heads", "Heads of a layer", ("heads_mean", "heads_top5", RAUQ), ()),
     (LAYERS, "Layers", ("middle_five", "all_layers", RAUQ), ("llama_layer_selection",)),
-    (SINGLE_HEAD, "One head per layer, chosen on held-out answers", (RAUQ, SINGLE_HEAD), ("llama_single_head",)),
+    (SINGLE_HEAD, "One head per layer, selected on held-out answers", (RAUQ, SINGLE_HEAD), ("llama_single_head",)),
 )
 
 
@@ -179,7 +179,7 @@ class Ablation:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ablated:
-    """A table computed: its rows compared by their ids, and the ids of those that look at layers which are not kept.
+    """A table computed: its rows compared by their ids, and the ids of those that use layers which are not stored.
 
     `chosen_on` answers chose the heads of a single-head row and are in no number of the table; 0 in other tables.
     """
@@ -245,7 +245,7 @@ def _variant(method: str) -> Variant:
 
 
 def _is_kept(variant: Variant, answers: Answers, layers: Sequence[int]) -> bool:
-    """Whether the batch has every layer that the variant looks at in the model."""
+    """Whether the batch has every layer that the variant uses in the model."""
     wanted = window(variant.settings, captured=layers, num_layers=answers.num_layers)
     return set(wanted) <= set(answers.layers)
 

@@ -32,7 +32,7 @@ def method_agreement(uncertainties: Mapping[str, np.ndarray]) -> MethodAgreement
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Distrusted:
+class RankedAnswers:
     """Answers that one method ranks more uncertain than the other, the largest difference first.
 
     `rows` (k,) are positions among the answers given. `first` and `second` (k,): the share of answers that are at most
@@ -48,8 +48,8 @@ class Distrusted:
 class Disagreement:
     """Both sides of the disagreement, among `n` answers; `excluded` others lack one of the uncertainties."""
 
-    first_less_sure: Distrusted
-    second_less_sure: Distrusted
+    first_more_uncertain: RankedAnswers
+    second_more_uncertain: RankedAnswers
     n: int
     excluded: int
 
@@ -63,14 +63,14 @@ def disagreement(first: np.ndarray, second: np.ndarray, *, most: int = 20) -> Di
     shares = [ranks(values[rows]) / max(len(rows), 1) for values in (first, second)]
     gap = shares[0] - shares[1]
     return Disagreement(
-        first_less_sure=_side(rows, shares, gap, most),
-        second_less_sure=_side(rows, shares, -gap, most),
+        first_more_uncertain=_side(rows, shares, gap, most),
+        second_more_uncertain=_side(rows, shares, -gap, most),
         n=len(rows),
         excluded=len(first) - len(rows),
     )
 
 
-def _side(rows: np.ndarray, shares: list[np.ndarray], gap: np.ndarray, most: int) -> Distrusted:
+def _side(rows: np.ndarray, shares: list[np.ndarray], gap: np.ndarray, most: int) -> RankedAnswers:
     order = np.argsort(-gap, kind="stable")
     chosen = order[gap[order] > 0][:most]
-    return Distrusted(rows=rows[chosen], first=shares[0][chosen], second=shares[1][chosen])
+    return RankedAnswers(rows=rows[chosen], first=shares[0][chosen], second=shares[1][chosen])

@@ -122,7 +122,7 @@ def _weights(blocks: Sequence[_Block], layers: tuple[int, ...], heads: np.ndarra
 
 
 def _exchanged(blocks: Sequence[_Block], layers: tuple[int, ...], weights: Sequence[np.ndarray]) -> Iterator[_Block]:
-    """The blocks with these weights of each answer, (Lw, N - 1), as those of an only head."""
+    """The blocks with these weights of each answer, (Lw, N - 1), as those of a single head."""
     for places, block in blocks:
         attention = np.full((len(block.lengths), len(layers), 1, block.attention.shape[-1]), np.nan)
         for row, number in enumerate(places):

@@ -206,7 +206,7 @@ def difference(base: tuple[np.ndarray, Ranking], other: tuple[np.ndarray, Rankin
 
 
 def _on(both: np.ndarray, uncertainty: np.ndarray, ranked: Ranking, among: Judged) -> Ranking:
-    """What is known already serves where no answer has to go."""
+    """The given values are reused if no answer has to be excluded."""
     return ranked if ranked.estimate.n == both.sum() else ranking(np.where(both, uncertainty, np.nan), among)
 
 

@@ -68,7 +68,7 @@ def error_analysis(
         InvalidInput: `most` below 1.
     """
     if most < 1:
-        message = f"most is {most}; ask for at least 1 answer at each end."
+        message = f"most is {most}; it must be at least 1."
         raise InvalidInput(message)
     rows = np.flatnonzero(is_defined(uncertainty, quality))
     order = rows[np.lexsort((np.random.default_rng(seed).permutation(len(rows)), uncertainty[rows]))]

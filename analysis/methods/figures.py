@@ -15,12 +15,12 @@ from analysis.figures import (
     Row,
     cells,
     difference_scale,
+    empty_figure,
     finish,
     interval_rows,
     looks,
     plotly_text,
     text_colour,
-    words_instead,
 )
 from analysis.methods.ablations import Sweep
 from analysis.methods.agreement import MethodAgreement
@@ -112,7 +112,7 @@ def rejection_curves(found: Rejections, *, dark: bool = False) -> go.Figure:
     """
     if not found.n:
         reason = "no answer has a quality and an uncertainty of each of these methods"
-        return words_instead(reason, height=_REJECTION_CURVES_HEIGHT, dark=dark)
+        return empty_figure(reason, height=_REJECTION_CURVES_HEIGHT, dark=dark)
     figure = go.Figure()
     first, ink = found.curves[0], text_colour(dark=dark)
     _line(figure, first.rejected, first.oracle, name="oracle", line={"color": ink, "width": 1.5, "dash": "dash"})
@@ -154,7 +154,7 @@ def agreement_map(found: MethodAgreement, *, dark: bool = False) -> go.Figure:
     """Heatmap of Spearman's correlation, from -1 in violet to 1 in teal; undefined ones stay empty."""
     if np.isnan(found.correlations).all():
         reason = "fewer than two methods rank the answers" if found.methods else "no method is selected"
-        return words_instead(reason, height=200, dark=dark)
+        return empty_figure(reason, height=200, dark=dark)
     names = [name_of(method) for method in found.methods]
     scale = difference_scale(dark=dark)
     heat = cells(found.correlations, title="Spearman", low=-1, high=1, scale=scale, dark=dark)
@@ -186,7 +186,7 @@ def alpha_sweep(found: Sweep, *, dark: bool = False) -> go.Figure:
     there = [name for name in found.groups if found.best(name) is not None]
     if not there:
         reason = next((row[0].reason for row in found.estimates), "there is no group")
-        return words_instead(reason, height=_PANEL_HEIGHT, dark=dark)
+        return empty_figure(reason, height=_PANEL_HEIGHT, dark=dark)
     num_columns = min(len(there), _MOST_COLUMNS)
     num_rows = -(-len(there) // num_columns)
     figure = make_subplots(

@@ -51,13 +51,13 @@ def paired_sentence(found: Sequence[Estimate], base: str) -> str:
 
 def undefined_sentence(methods: Sequence[str], estimates: Sequence[Estimate]) -> str:
     """Which methods of a column are undefined, and why; "" where all are, or none."""
-    lacking: dict[str, list[str]] = {}
+    undefined: dict[str, list[str]] = {}
     for method, one in zip(methods, estimates, strict=True):
         if one.reason:
-            lacking.setdefault(one.reason, []).append(name_of(method))
+            undefined.setdefault(one.reason, []).append(name_of(method))
     if all(one.reason for one in estimates):
         return ""
-    words = [f"{', '.join(names)}: {reason}" for reason, names in lacking.items()]
+    words = [f"{', '.join(names)}: {reason}" for reason, names in undefined.items()]
     return f"Undefined and not ranked: {'; '.join(words)}." if words else ""
 
 
@@ -150,7 +150,7 @@ def rejections_caption(found: Rejections, *, at: float = 0.2) -> str:
         f"Mean quality after rejecting the {100 * first.rejected[place]:.0f} % most uncertain of {found.n:,} answers: "
         f"{', '.join(gains)}; oracle {number(first.oracle[place], places=2)}, random "
         f"{number(first.random[place], places=2)}.",
-        left_out(found.excluded, lacking="one of the uncertainties"),
+        left_out(found.excluded, missing="uncertainty by one of the methods"),
     )
 
 
@@ -175,11 +175,13 @@ def agreement_sentence(found: MethodAgreement, *, base: str = RAUQ) -> str:
 
 def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, second: str) -> str:
     """Mean quality of the answers on which the two methods disagree most."""
-    if not len(found.first_less_sure.rows):
-        return f"{name_of(first)} and {name_of(second)} rank all {found.n:,} answers alike." if found.n > 1 else ""
+    if not len(found.first_more_uncertain.rows):
+        return (
+            f"{name_of(first)} and {name_of(second)} rank all {found.n:,} answers identically." if found.n > 1 else ""
+        )
     if np.isnan(quality).all():
-        return "Which of the two is right where they disagree is undefined: no answer has a quality."
-    sides = ((first, found.first_less_sure), (second, found.second_less_sure))
+        return "Which method ranks better where they disagree is undefined: no answer has a quality."
+    sides = ((first, found.first_more_uncertain), (second, found.second_more_uncertain))
     words = [
         f"{number(_mean(quality[side.rows]), places=2)} for the {len(side.rows)} that {name_of(method)} ranks more "
         "uncertain"
@@ -188,7 +190,7 @@ def disagreement_sentence(found: Disagreement, quality: np.ndarray, first: str, 
     return joined(
         f"Mean quality where the ranks of {found.n:,} answers differ most: {words[0]}; {words[1]}; all answers "
         f"{number(_mean(quality), places=2)}. Lower is better for the method.",
-        left_out(found.excluded, lacking="one of the uncertainties"),
+        left_out(found.excluded, missing="uncertainty by one of the methods"),
     )
 
 
@@ -209,7 +211,7 @@ def errors_note(found: ErrorAnalysis) -> str:
     return joined(
         "Ties in uncertainty are broken by a seeded draw." if found.drawn else "",
         f"Fewer at each end than the paper's 20: {found.reason}." if found.reason else "",
-        left_out(found.excluded, lacking="an uncertainty"),
+        left_out(found.excluded, missing="uncertainty"),
     )
 
 
@@ -278,7 +280,7 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
         "answer of its group (nearest length, mean of 20 permutations), the group mean, a random head, or the mean "
         f"over heads. Then {scored} is recomputed.",
         "Above 0 the real attention ranks better. Paired 95 % bootstrap intervals.",
-        f"Up to {left_out:,} answers of a group are left out for lack of a quality or a score." if left_out else "",
+        f"Up to {left_out:,} answers of a group are left out: no quality or no score." if left_out else "",
     )
 
 
@@ -303,12 +305,13 @@ def best_alpha_sentence(found: Sweep, group: str) -> str:
 
 def ablation_note(found: Ablated) -> str:
     """What a table leaves out: answers used to choose heads, and rows whose layers the run does not keep."""
-    chosen = f"Heads were chosen on {found.chosen_on:,} answers, which are excluded from these numbers."
-    lacking = "; ".join(map(name_of, found.missing))
+    chosen = f"Heads were selected on {found.chosen_on:,} answers, which are excluded from these numbers."
+    missing = "; ".join(map(name_of, found.missing))
     return joined(
         chosen if found.chosen_on else "",
-        f"Missing, because the run does not keep all of their layers: {lacking}. Score it again with --layers all."
-        if lacking
+        f"Not computed, because the run does not store all of their layers: {missing}. Score it again with --layers "
+        "all."
+        if missing
         else "",
     )
 

@@ -1,11 +1,11 @@
-"""Methods and ablations as tidy tables: one row a finding, numbers in full, nan where undefined."""
+"""Methods and ablations as tidy tables: one row per finding, numbers in full, nan where undefined."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
 from analysis.methods.ablations import Ablated, Sweep
-from analysis.methods.agreement import Disagreement, Distrusted, MethodAgreement
+from analysis.methods.agreement import Disagreement, MethodAgreement, RankedAnswers
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
 from analysis.methods.comparison import Comparison, Paired, name_of
 from analysis.methods.errors import End, ErrorAnalysis
@@ -74,8 +74,8 @@ def disagreement_table(found: Disagreement, answers: pd.DataFrame, first: str, s
 
     The index is the answer's position among them.
     """
-    sides = ((first, found.first_less_sure), (second, found.second_less_sure))
-    return pd.concat([_distrusted(side, answers, method, (first, second)) for method, side in sides])
+    sides = ((first, found.first_more_uncertain), (second, found.second_more_uncertain))
+    return pd.concat([_ranked_answers(side, answers, method, (first, second)) for method, side in sides])
 
 
 def errors_table(found: ErrorAnalysis, method: str) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def _alone(measured: Cost | None) -> tuple[float, float, float]:
     return measured.alone.overhead, measured.alone.low, measured.alone.high
 
 
-def _distrusted(side: Distrusted, answers: pd.DataFrame, method: str, both: tuple[str, str]) -> pd.DataFrame:
+def _ranked_answers(side: RankedAnswers, answers: pd.DataFrame, method: str, both: tuple[str, str]) -> pd.DataFrame:
     chosen = answers.iloc[side.rows][["number", "group", "quality", "answer", "prompt"]]
     chosen.insert(0, "more uncertain", name_of(method))
     for place, (name, share) in enumerate(zip(both, (side.first, side.second), strict=True), start=1):

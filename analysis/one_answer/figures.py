@@ -156,7 +156,7 @@ def confidence(
     figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
     figure.update_xaxes(token_axis(pieces) | {"showticklabels": False})
     figure.update_xaxes(showticklabels=True, row=3, col=1)
-    ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.sure_confidence[front]]))
+    ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.reference_confidence[front]]))
     figure.update_yaxes(title="confidence", type="log", tickvals=ticks, tickformat=".3~g", row=1, col=1)
     figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
     figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)
@@ -173,7 +173,7 @@ def _confidences(score: Score, front: int, hover: list[str]) -> list[go.Scatter]
         if row != front
     ]
     dotted = {"color": QUIET, "width": 1.5, "dash": "dot"}
-    sure = _line(score.sure_confidence[front], hover, name="r, fully confident model", line=dotted)
+    sure = _line(score.reference_confidence[front], hover, name="r, fully confident model", line=dotted)
     bold = {"line": {"color": UNCERTAINTY, "width": 3}, "marker": {"size": 6}}
     bold["mode"] = "lines" if len(hover) > _MANY else "lines+markers"
     return [*others, sure, _line(score.confidence[front], hover, name=f"c, layer {score.layers[front]}", **bold)]
@@ -241,9 +241,9 @@ class View(NamedTuple):
     token: int | None = None
 
 
-def usual_view(trace: Trace, score: Score) -> View:
+def default_view(trace: Trace, score: Score) -> View:
     """The layer that gives the score, or the window's first, with its selected head (averaged heads: the strongest)."""
-    layer = report.front_layer(score)
+    layer = report.shown_layer(score)
     head = int(score.heads[score.layers.index(layer)])
     if head < 0:
         head = int(report.mean_weights(trace, score.settings)[trace.layers.index(layer)].argmax())
@@ -278,7 +278,7 @@ def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
 
 
 def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
-    layer = report.front_layer(score, view.layer)
+    layer = report.shown_layer(score, view.layer)
     bold = (
         "the layer that gives the score"
         if score.layer is not None

@@ -22,7 +22,7 @@ _ALIGNSCORE_ENCODER, _COMET_ENCODER = "base_model.", "encoder.model."
 _WORDS, _POSITIONS, _TYPES = (f"embeddings.{what}_embeddings.weight" for what in ("word", "position", "token_type"))
 _INNER = "encoder.layer.0.intermediate.dense.weight"
 
-# What COMET does with its layers stands beside its weights: what can be read, the default of its package first.
+# How COMET combines its layers is stored next to its weights: what can be read, the default of its package first.
 _COMET_SETTINGS = MappingProxyType(
     {
         "layer": ("mix",),
@@ -37,7 +37,7 @@ _COMET_SETTINGS = MappingProxyType(
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What is kept of a checkpoint: tensors of the encoder and of what stands on it, and how that is computed."""
+    """What is kept of a checkpoint: tensors of the encoder and of the layers on top of it, and how that is computed."""
 
     published: Published
     encoder: dict[str, torch.Tensor]
@@ -188,7 +188,7 @@ def _prove(folder: Path, published: Published, file: Path) -> None:
 
 
 def _has_encoder(tensors: Mapping[str, torch.Tensor], prefix: str) -> bool:
-    """Whether the matrices are there that tell the sizes of the encoder."""
+    """Whether the matrices that determine the sizes of the encoder are present."""
     names = [prefix + name for name in (_WORDS, _POSITIONS, _TYPES, _INNER)]
     return all(name in tensors and tensors[name].ndim == 2 for name in names)
 

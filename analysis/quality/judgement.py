@@ -13,7 +13,7 @@ from rauq.atlas.evaluation import FAMILIES, judge, load_examples
 class Judgement:
     """Quality of one answer, higher is better; nan where it is undefined, and then `reason` says why.
 
-    `facts`: characters (start, end) of the answer that carry the fact, where the truth tells them.
+    `facts`: characters (start, end) of the answer that carry the fact, if the truth states them.
     """
 
     quality: float
@@ -67,7 +67,7 @@ def _spaced(letter: str) -> bool:
 def load_truth() -> Callable[[Example, str], Judgement]:
     """The judge of answers to the embedded prompts, which are known by the id of the example.
 
-    Quality is 1 where the answer is right, else 0; the facts are all that it states, right or not.
+    Quality is 1 if the answer is correct, else 0; the facts are all that it states, correct or not.
     """
     known = {prompt.id: prompt for family in FAMILIES for prompt in load_examples(family)}
 

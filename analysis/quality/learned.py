@@ -55,7 +55,7 @@ COMET = Published(
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """A model of quality, in memory: what stands on its encoder is `head`; `settings` say how that is computed."""
+    """A model of quality, in memory: `head` are the layers on top of its encoder, `settings` how they are computed."""
 
     encoder: Any
     tokenizer: Any
@@ -179,7 +179,7 @@ def _aligned(weights: Weights, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
 
 
 def _ids(weights: Weights, chunk: str, sentence: str) -> list[int]:
-    # The chunk gives way to the sentence, unless the sentence alone is too long.
+    # The chunk is truncated, not the sentence, unless the sentence alone is too long.
     alone = len(weights.tokenizer("", sentence, verbose=False)["input_ids"])
     truncation = "only_first" if alone < weights.longest else "longest_first"
     ids = weights.tokenizer(chunk, sentence, truncation=truncation, max_length=weights.longest)["input_ids"]

@@ -88,7 +88,7 @@ def _has(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _has_symbol(text: str, symbol: str) -> bool:
-    """Whether a symbol of one or two letters stands in the text by itself, with points between them or without."""
+    """Whether a symbol of one or two letters occurs in the text by itself, with points between letters or not."""
     letters = r"\.?".join(symbol)
     pattern = re.compile(rf"(?<![\w']){letters}(?!\w|'(?!s\b))")
     return any(not (symbol in _ALSO_WORDS and _is_word(text, found, symbol)) for found in pattern.finditer(text))

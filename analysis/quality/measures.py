@@ -184,7 +184,7 @@ _TABLE = (
         "contains",
         "Names the reference",
         ("references",),
-        "SQuAD's exact match, inside a sentence too; a negation is not noticed",
+        "SQuAD's exact match, inside a sentence too; a negation is not detected",
         lambda _weights: _best_of(names_reference),
     ),
     Measure("exact_match", "Exact match", ("references",), "SQuAD", lambda _weights: _best_of(exact_match)),

@@ -7,8 +7,8 @@ from analysis.answer_sets import sentences as answer_set_sentences
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
-    picked_heads_map,
     quality_bins_chart,
+    selected_heads_map,
     separation_map,
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
@@ -50,7 +50,7 @@ def write_pictures(drawings: Sequence[Drawing], folder: Path) -> str:
         for drawing in drawings
         for form, scale in _SCALES.items()
     ]
-    try:  # without MathJax nothing is asked of the network
+    try:  # without MathJax nothing is loaded from the network
         kaleido.write_fig_from_object_sync(wanted, kopts={"mathjax": False}, cancel_on_error=True)
     except ChromeNotFoundError:
         return (
@@ -191,8 +191,8 @@ def _over_layers(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "every-layer",
             "Correct vs incorrect answers, all layers",
-            "The selected head of each layer, on its own scale. Boxes hold the middle half of the answers, whiskers "
-            "nine of ten; dashed is the mean. The difference of the means is bold where its interval leaves out 0.",
+            "The selected head of each layer, each on its own scale. Boxes: interquartile range; whiskers: 90 %; "
+            "dashed: mean. The difference of the means is bold if its interval excludes 0.",
             gap_grid(found.gaps.picked, layers),
         ),
         Drawing(
@@ -211,11 +211,11 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
             "picked-heads",
             "Selected heads",
             answer_set_sentences.joined(
-                answer_set_sentences.picked_heads_caption(found.picked),
+                answer_set_sentences.selected_heads_caption(found.picked),
                 answer_set_sentences.agreement_caption(found.agreement),
                 found.picks_note,
             ),
-            picked_heads_map(found.picked),
+            selected_heads_map(found.picked),
         ),
         Drawing(
             "separation",

@@ -10,11 +10,11 @@ from analysis.answer_sets.calibration import Calibration, calibrate
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.heads import (
     Agreement,
-    PickedHeads,
+    SelectedHeads,
     Separation,
     agreement,
     of_picked,
-    picked_heads,
+    selected_heads,
     separation,
 )
 from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
@@ -44,7 +44,7 @@ OTHER = "perplexity"  # is set beside RAUQ, where the run has it
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodResults:
-    """The methods of a run side by side, and RAUQ against itself with something changed.
+    """The methods of a run compared, and variants of RAUQ.
 
     `comparisons`: by PRR and by ROC-AUC. `sweeps`: of both signals under both alignments. `controls`: over whole
     answers, and where any are known over the tokens of the fact. `bins` are of `method`; `apart` sets it
@@ -130,7 +130,7 @@ class ReportSettings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Results:
-    """A run under settings: `layer` is the one looked at closely, and `row` where it lies among the model's layers."""
+    """A run under settings: `layer` is the one shown in detail, and `row` its position among the model's layers."""
 
     run: Run
     settings: ReportSettings
@@ -143,7 +143,7 @@ class Results:
     bins: QualityBins
     correlations: Correlations
     picks_note: str
-    picked: PickedHeads
+    picked: SelectedHeads
     agreement: Agreement
     separation: Separation
     calibration: Calibration
@@ -151,7 +151,7 @@ class Results:
 
 
 def results(run: Run, settings: ReportSettings) -> Results:
-    """Compute all of it; heads are picked on the whole answer, whatever tokens are looked at.
+    """Compute all of it; heads are selected over the whole answer, for any choice of tokens.
 
     Raises:
         InvalidInput: a run without answers, or a layer without attention.
@@ -185,7 +185,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         bins=quality_bins(of_layer, quality, **drawn),
         correlations=correlations(of_layer, quality, **drawn),
         picks_note=picks_note(stored),
-        picked=picked_heads(picks, layers, run.answerer.num_heads),
+        picked=selected_heads(picks, layers, run.answerer.num_heads),
         agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
         separation=separation(looked_at, outcome, seed=seed),
         calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),

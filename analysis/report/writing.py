@@ -58,7 +58,8 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
         missing = write_pictures(figures, out / "figures")
     except OSError as error:
         message = (
-            f"The report cannot be written to {out} ({error.strerror or error}). Make room, or give another folder."
+            f"The report cannot be written to {out} ({error.strerror or error}). Free disk space, or give another "
+            "folder."
         )
         raise RunError(message) from error
     return Written(out / "index.html", missing)

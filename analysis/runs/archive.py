@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from analysis.answer_sets.heads import NO_HEAD
 from analysis.runs.arrays import TokenChoice, means, picks
 from analysis.runs.create import EXAMPLES, check_examples, read_examples
-from analysis.runs.files import TIMINGS, goes_along
+from analysis.runs.files import TIMINGS, is_exported
 from analysis.runs.library import folder_of
 from analysis.runs.manifest import LONGEST_REASON, MANIFEST, cannot_write, read_manifest
 from analysis.runs.opened import UNREADABLE, Run, Shard, open_run
@@ -36,7 +36,7 @@ _CHOICES: tuple[TokenChoice, ...] = ("all", "fact")
 
 
 def validate(folder: Path) -> None:
-    """See that a run holds what runs hold: every file whole, and no number that no model puts out.
+    """Check the files of a run: every file is complete, and every number is possible.
 
     Shards may be missing, as they are before a run is finished.
 
@@ -68,7 +68,7 @@ def _refuse(faults_found: Iterator[str]) -> None:
 
 
 def _size_faults(path: Path, num_rows: int) -> Iterator[str]:
-    """A small table may unpack to a large one: it tells its size before it is read."""
+    """A small table may unpack to a large one: its unpacked size is checked before it is read."""
     try:
         found = pq.read_metadata(path)
         unpacked = sum(found.row_group(group).total_byte_size for group in range(found.num_row_groups))
@@ -140,12 +140,14 @@ def export_zip(folder: Path) -> IO[bytes]:
     archive = tempfile.TemporaryFile()  # noqa: SIM115 - the caller's to close
     try:
         with ZipFile(archive, "w", ZIP_STORED) as files:
-            for path in sorted(path for path in folder.iterdir() if goes_along(path.name)):
+            for path in sorted(path for path in folder.iterdir() if is_exported(path.name)):
                 with path.open("rb") as source, files.open(ZipInfo(path.name), "w", force_zip64=True) as target:
                     shutil.copyfileobj(source, target, _BLOCK)
     except OSError as error:
         archive.close()
-        message = f"{folder} cannot be exported ({error.strerror or error}). Make room for the archive, and try again."
+        message = (
+            f"{folder} cannot be exported ({error.strerror or error}). Free disk space for the archive, and try again."
+        )
         raise RunError(message) from error
     archive.seek(0)
     return archive
@@ -215,7 +217,7 @@ def _check_entries(entries: list[ZipInfo], largest: int) -> None:
 def _is_plain_file(entry: ZipInfo) -> bool:
     kind = stat.S_IFMT(entry.external_attr >> 16)
     return (
-        goes_along(entry.filename)
+        is_exported(entry.filename)
         and kind in (0, stat.S_IFREG)
         and not entry.flag_bits & _ENCRYPTED
         and entry.compress_type in (ZIP_STORED, ZIP_DEFLATED)

@@ -19,7 +19,7 @@ _MOST_PADDED, _MOST_TOKENS = 1.25, 2**17
 
 
 class Arrays(NamedTuple):
-    """One answer of N tokens: weights 0 and 1 keys back (2, L', H, N + 1), and what was put out (N,), in nats."""
+    """One answer of N tokens: weights 0 and 1 keys back (2, L', H, N + 1), logprobs and entropies (N,) in nats."""
 
     bands: np.ndarray
     logprobs: np.ndarray

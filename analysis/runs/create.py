@@ -1,4 +1,4 @@
-"""A run before its first answer: what is asked, checked and written down, so that a job needs nothing else."""
+"""Create a run: its request is checked and written with its examples, so that a job needs nothing else."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -77,25 +77,25 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
         table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
         return tuple(typed(Example, row) for row in table.to_pylist())
     except (OSError, pa.ArrowException, TypeError, ValueError) as error:
-        message = f"{path} cannot be read ({error}). Take it from a copy of the run."
+        message = f"{path} cannot be read ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
 
 
 def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:
-    """See that the examples in a run's folder are those that it was asked to answer.
+    """Check that the examples in the folder of a run match its request.
 
     Raises:
         RunError: they are not.
     """
     request = manifest.request
     if DataSet(name=request.data, examples=examples).fingerprint != request.data_sha256:
-        message = f"The examples in {folder} do not match its manifest. Take them from a copy of the run."
+        message = f"The examples in {folder} do not match its manifest. Restore them from a copy of the run."
         raise RunError(message)
 
 
 DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
 ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "ablation")
-"""Ablations are other settings of RAUQ: a run is scored under any of them at any time."""
+"""Ablations are other settings of RAUQ, and any run can be scored with them later."""
 
 EMBEDDED = "atlas"
 _WORDS = ("default", "no-download")
@@ -111,7 +111,7 @@ _FROM_ELSEWHERE: Mapping[Need, tuple[str, str]] = MappingProxyType(
 
 
 def named(words: Sequence[str], *, model: str, data: DataSet) -> tuple[str, ...]:
-    """The methods that ids and the words `default` and `no-download` stand for, each once.
+    """The methods that ids and the words `default` and `no-download` mean, each once.
 
     Raises:
         InvalidInput: a word that is neither.
@@ -123,7 +123,7 @@ def named(words: Sequence[str], *, model: str, data: DataSet) -> tuple[str, ...]
 
 
 def check_methods(methods: Sequence[str]) -> None:
-    """See that a run may be asked for all of them.
+    """Check that a run can have all of these methods.
 
     Raises:
         InvalidInput: one that is unknown or an ablation, one that is named twice, or none at all.
@@ -137,12 +137,12 @@ def check_methods(methods: Sequence[str]) -> None:
 
 
 def without_download(model: str, data: DataSet) -> tuple[str, ...]:
-    """The methods that ask no model or file from elsewhere, and look at what is known of some prompt."""
-    return tuple(method for method in ASKABLE if METHODS[method].needs <= at_hand(model, data))
+    """The methods that need no further model or file, and whose inputs are known for some prompts."""
+    return tuple(method for method in ASKABLE if METHODS[method].needs <= available_needs(model, data))
 
 
-def at_hand(model: str, data: DataSet) -> frozenset[Need]:
-    """What methods may need and is there: for any run, for one of the embedded model, for prompts of known truth."""
+def available_needs(model: str, data: DataSet) -> frozenset[Need]:
+    """The needs of methods that are met: in any run, with the embedded model, or for prompts with known facts."""
     known = any(facts_for_prompt(example.prompt) is not None for example in data.examples)
     there: dict[Need, bool] = {"samples": True, "facts": known, "idf": model == EMBEDDED}
     return frozenset(need for need, is_there in there.items() if is_there)
@@ -165,13 +165,13 @@ def named_in(request: Request) -> frozenset[Need]:
     return frozenset(need for need, name in given.items() if name)
 
 
-def lacking(method: str, given: Collection[Need]) -> str:
-    """What a method asks from elsewhere that is not given, in words; empty where nothing is lacking."""
+def missing_needs(method: str, given: Collection[Need]) -> str:
+    """The further models or files that a method needs and does not have, in words; empty if none."""
     return " and ".join(_FROM_ELSEWHERE[need][0] for need in _wanted(method, given))
 
 
 def about_unknown_methods(request: Request) -> str:
-    """What becomes of a run's methods that this version does not have, as a sentence; empty where it has all."""
+    """A sentence about the methods of a run that this version does not have; empty if it has all."""
     if not request.unknown_methods:
         return ""
     names = ", ".join(request.unknown_methods)
@@ -179,21 +179,21 @@ def about_unknown_methods(request: Request) -> str:
 
 
 def check_known_methods(request: Request) -> None:
-    """See that this version has all methods of a run that is to be gone on with.
+    """Check that this version has all methods of a run that is to be resumed.
 
     Raises:
-        RunError: it does not; what is answered can still be looked at.
+        RunError: it does not; the answers can still be opened.
     """
     if request.unknown_methods:
         message = (
-            f"This run uses {', '.join(request.unknown_methods)}, unknown to this version. What is "
-            "answered can be opened; go on with the version that it was begun with, or score into a new folder."
+            f"This run uses {', '.join(request.unknown_methods)}, unknown to this version. Its "
+            "answers can be opened; resume it with the version that started it, or score into a new folder."
         )
         raise RunError(message)
 
 
 def check_comparable(request: Request) -> None:
-    """See that this version has some method of a run whose methods are to be compared.
+    """Check that this version has at least one method of the run.
 
     Raises:
         RunError: it has none.
@@ -204,19 +204,19 @@ def check_comparable(request: Request) -> None:
 
 
 def options_for(method: str, given: Collection[Need] = ()) -> str:
-    """How what it asks from elsewhere is named on the command line; empty where nothing is lacking."""
+    """The command-line options that give what the method still needs; empty if nothing."""
     return " ".join(_FROM_ELSEWHERE[need][1] for need in _wanted(method, given))
 
 
 def check_judges(request: Request) -> None:
-    """See that every method is given the judges that it asks, before an answer is.
+    """Check that every method has the judges that it needs.
 
     Raises:
         InvalidInput: one is not named; it says how to.
     """
     given = named_in(request)
     for method in request.methods:
-        if words := lacking(method, given):
+        if words := missing_needs(method, given):
             add = options_for(method, given)
             message = f"{METHODS[method].name} needs {words}. Add {add}, or leave {method} out."
             raise InvalidInput(message)
@@ -227,7 +227,7 @@ def _wanted(method: str, given: Collection[Need]) -> list[Need]:
 
 
 def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noqa: ANN401 - the fields of a request
-    """Ask a model for answers to a data set, in the way the data set is meant; a change that is None changes nothing.
+    """The request for answers to a data set, with its defaults; a change that is None changes nothing.
 
     Shards hold whole batches.
 
@@ -251,7 +251,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
 
 
 def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") -> Manifest:
-    """Write down a run in a new or empty folder, or over one that was never begun; the same run stays as it is.
+    """Write a run into a new or empty folder, or over one that was never started; the same run stays as it is.
 
     `name`: for people; the folder's if none is given.
 

@@ -14,7 +14,7 @@ CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
 _OF_A_RUN = re.compile(
     r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors|corrections\.json", re.ASCII
 )
-_BESIDE_IT = re.compile(r"status\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp")
+_JOB_FILES = re.compile(r"status\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp")
 
 
 def is_of_run(name: str) -> bool:
@@ -22,23 +22,23 @@ def is_of_run(name: str) -> bool:
     return _OF_A_RUN.fullmatch(name) is not None
 
 
-def goes_along(name: str) -> bool:
-    """Whether a file of this name is exported with a run: what it is, and how long its answers took."""
+def is_exported(name: str) -> bool:
+    """Whether a file of this name is exported with a run: its own files, and the timings."""
     return is_of_run(name) or name == TIMINGS
 
 
 def foreign(folder: Path) -> list[str]:
-    """Names of what neither a run nor its jobs and reports put into a folder, sorted.
+    """Names of files that do not belong to a run, its jobs or its reports, sorted.
 
     Raises:
         OSError: the folder cannot be read.
     """
     names = (path.name for path in folder.iterdir())
-    return sorted(name for name in names if not (is_of_run(name) or _BESIDE_IT.fullmatch(name)))
+    return sorted(name for name in names if not (is_of_run(name) or _JOB_FILES.fullmatch(name)))
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder; what cannot be read, or is gone, counts nothing."""
+    """Bytes of all files in a folder; unreadable or deleted files count 0."""
     total = 0
     with suppress(OSError):
         for path in folder.iterdir():

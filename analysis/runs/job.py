@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LOCK = "run.lock"
 
-_PATIENCE = 0.5  # seconds: whoever asks whether the lock is held, holds it for an instant
+_PATIENCE = 0.5  # seconds: checking the lock holds it for an instant
 
 
 @contextmanager
@@ -183,7 +183,7 @@ class Stop:
 
 @dataclass(eq=False)
 class Job:
-    """How far a job is, told to its folder and to whoever asked for it."""
+    """The progress of a job, written to its folder and reported to a callback."""
 
     folder: Path
     status: Status
@@ -191,7 +191,7 @@ class Job:
     begun: float = 0.0
 
     def tell(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a status
-        """Change the status, and let everybody know.
+        """Change the status, write it and report it.
 
         Raises:
             RunError: it cannot be written.
@@ -202,12 +202,12 @@ class Job:
             self.on_progress(self.status)
 
     def begin_answering(self) -> None:
-        """The model is there: from now on seconds count."""
+        """Start the clock: the model is loaded."""
         self.begun = time.monotonic()
         self.tell(state="answering")
 
     def count(self, examples: int, tokens: int) -> None:
-        """So many examples more are done, and not saved yet."""
+        """Count further examples that are done and not saved yet."""
         self.tell(
             in_works=self.status.in_works + examples,
             answered=self.status.answered + examples,

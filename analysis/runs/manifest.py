@@ -170,7 +170,7 @@ def read_manifest(folder: Path) -> Manifest:
         message = f"{folder} is not a run: it has no {MANIFEST}. Give a folder that `python -m analysis score` wrote."
         raise RunError(message) from error
     except (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
-        message = f"{folder / MANIFEST} cannot be read ({error}). Take it from a copy of the run."
+        message = f"{folder / MANIFEST} cannot be read ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
     if schema != SCHEMA:
         message = f"{folder} is a run of schema {schema!r}, but this version reads schema {SCHEMA}. Score it again."
@@ -199,8 +199,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 def cannot_write(path: Path, error: OSError) -> RunError:
     """What to say where a file of a run cannot be written, for example because the disk is full."""
     return RunError(
-        f"{path} cannot be written ({error.strerror or error}). What was saved before is whole: "
-        "make room, or see who may write there, and resume the run."
+        f"{path} cannot be written ({error.strerror or error}). Everything saved before is intact: "
+        "free disk space or check the permissions of the folder, and resume the run."
     )
 
 
@@ -216,7 +216,7 @@ def _manifest(found: dict[str, Any], folder: Path) -> Manifest:
         )
         _check(manifest)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        message = f"{folder / MANIFEST} is damaged ({error}). Take it from a copy of the run."
+        message = f"{folder / MANIFEST} is damaged ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
     return manifest
 

@@ -97,7 +97,7 @@ def open_run(folder: Path) -> Run:
     examples = read_examples(folder)
     if len(examples) != manifest.request.count:
         message = (
-            f"{folder} has {len(examples)} examples, not {manifest.request.count}. Take them from a copy of the run."
+            f"{folder} has {len(examples)} examples, not {manifest.request.count}. Restore them from a copy of the run."
         )
         raise RunError(message)
     tables, shards, faults, start = [], [], [], 0
@@ -117,7 +117,9 @@ def open_run(folder: Path) -> Run:
     answers, outdated = _corrected(joined[answered].reset_index(drop=True), read_corrections(folder))
     values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
     if taken := set(values) & set(answers):
-        message = f"{folder / MANIFEST} is damaged (a method is called {min(taken)}). Take it from a copy of the run."
+        message = (
+            f"{folder / MANIFEST} is damaged (a method is called {min(taken)}). Restore it from a copy of the run."
+        )
         raise RunError(message)
     return Run(
         folder=folder,

@@ -1,4 +1,4 @@
-"""The job of a run as a process of its own: it outlives whoever started it, and the folder is all they share."""
+"""The job of a run as a process of its own: it outlives the process that started it, and they share only the folder."""
 
 import os
 import subprocess
@@ -14,26 +14,26 @@ from rauq.errors import RunError
 LOG = "log.txt"
 
 _ROOT = Path(__file__).parents[2]
-_PATIENCE = 60.0  # seconds until a process that was started tells how far it is: Python loads its packages first
-_LOOK = 0.05
+_PATIENCE = 60.0  # seconds until a started process reports its progress: Python loads its packages first
+_POLL_SECONDS = 0.05
 
 
 def start_job(folder: Path) -> None:
-    """Let a process of its own work on a run, and return once it says how far it is. What it says goes to `log.txt`.
+    """Start a process that works on a run, and return once it reports progress. Its output goes to `log.txt`.
 
     Raises:
-        RunError: the folder is no run, another job works on it, or the process ended at once; then in its own words.
+        RunError: the folder is no run, another job works on it, or the process ended at once; with its message.
     """
     read_manifest(folder)
     _refuse_second(folder)
     process = _started(folder)
-    waiting = threading.Thread(target=process.wait, daemon=True)  # a dead child is a zombie until somebody waits for it
+    waiting = threading.Thread(target=process.wait, daemon=True)  # no zombie remains
     waiting.start()
     deadline = time.monotonic() + _PATIENCE
     while process.returncode is None and read_status(folder).pid != process.pid and time.monotonic() < deadline:
-        waiting.join(_LOOK)  # a process that ends at once is not waited for
+        waiting.join(_POLL_SECONDS)  # a process that ends at once is not waited for
     if process.returncode:
-        _refuse_second(folder)  # another one was begun at the same moment, and was faster
+        _refuse_second(folder)  # another one was started at the same moment, and got the lock
         message = f"The job ended at once: {last_lines(folder, 1) or 'no message'}"
         raise RunError(message)
 
@@ -59,7 +59,7 @@ def is_stopping(folder: Path) -> bool:
 
 
 def last_lines(folder: Path, count: int) -> str:
-    """The last lines that the job of a run said; empty if there are none."""
+    """The last lines of the log of a run; empty if there are none."""
     try:
         text = (folder / LOG).read_text(encoding="utf-8", errors="replace")
     except OSError:

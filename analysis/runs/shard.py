@@ -101,9 +101,9 @@ def read_columns(source: Any, schema: pa.Schema) -> pa.Table:  # noqa: ANN401 - 
         OSError, pa.ArrowException, ValueError: the table cannot be read, or lacks another column.
     """
     file = pq.ParquetFile(source)
-    lacking = [name for name in schema.names if name in _OLDER_RUNS_LACK and name not in file.schema_arrow.names]
-    table = file.read(columns=[name for name in schema.names if name not in lacking])
-    for name in lacking:
+    missing_needs = [name for name in schema.names if name in _OLDER_RUNS_LACK and name not in file.schema_arrow.names]
+    table = file.read(columns=[name for name in schema.names if name not in missing_needs])
+    for name in missing_needs:
         table = table.append_column(name, pa.array(np.zeros(len(table), dtype=np.int32)))
     return table.select(schema.names).cast(schema)
 

@@ -24,11 +24,11 @@ Stage = Literal["generate", "sample", "method", "alone"]
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """So many seconds for a stage of so many examples; `tokens` were put out in it, and `method` names the last one's.
+    """The seconds of a stage for a number of examples, the tokens generated in it, and its method, if any.
 
-    "generate": the answers, read where they were given, with what their methods look at. "sample": the samples of
-    them. "method": one method on all of them, whatever other methods had asked the judges before. These are wall
-    times, answers in batches.
+    "generate": the answers, read where they were given, with the inputs of their methods. "sample": the samples of
+    them. "method": one method on all of them, charged as if it ran alone. These are wall times, answers in
+    batches.
 
     "alone": one prompt at a time, CPU seconds of one thread for an answer with all that one method needs, or, without a
     method, for plain generation without capture (`benchmarks.overhead`). `ratios` are those seconds beside the ones of
@@ -93,8 +93,8 @@ def _timing(line: str) -> Timing | None:
     return timing if whole and all(0 < ratio <= _MOST for ratio in timing.ratios) else None
 
 
-_UNKNOWN = "the run has no times of it: it was scored elsewhere, or before times were kept"
-_NO_TIME = "the generation took no time that could be measured"
+_UNKNOWN = "no times were recorded for it: the run was scored elsewhere or with an older version"
+_NO_TIME = "the generation time was too short to measure"
 _RESAMPLES = 2000
 
 
@@ -129,7 +129,7 @@ class Cost:
 
 
 def generation_seconds(run: Run) -> float:
-    """Seconds that one answer took, what its methods look at included; nan where no time is known."""
+    """Seconds that one answer took, the inputs of its methods included; nan where no time is known."""
     return _each(tuple(summed(read_timings(run.folder))), "generate")
 
 

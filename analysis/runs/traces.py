@@ -115,7 +115,8 @@ def _thinking(run: Run, row: int) -> tuple[int, int] | None:
 
 def _damaged(run: Run, shard: Shard, why: str) -> RunError:
     return RunError(
-        f"Shard {shard.number} of {run.folder.name} holds what is no answer ({why}). Take it from a copy of the run."
+        f"Shard {shard.number} of {run.folder.name} contains an invalid answer ({why}). Restore it from a copy of the "
+        "run."
     )
 
 

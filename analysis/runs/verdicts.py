@@ -16,8 +16,8 @@ def why_fixed(run: Run) -> str:
     known = quality[np.isfinite(quality)]
     if run.manifest.request.quality == "given" and ((known < 0) | (known > 1)).any():
         return (
-            "The quality that came with these answers is not on a scale from 0 to 1, where a verdict would be 1 or 0. "
-            "Correct it in the file, and score that."
+            "The quality that came with these answers is not on a scale from 0 to 1, so a verdict of 1 or 0 does not "
+            "fit. Correct it in the file, and score the file again."
         )
     return ""
 

@@ -25,7 +25,7 @@ from rauq.atlas.evaluation import facts_for_prompt
 from rauq.errors import ModelNotFound, RauqError, RunError
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Uncertainty
-from rauq.methods.pair_scorers.judges import AskedOnce, Judges
+from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
 from rauq.trace.parts import answer_text, span_of, tokens_in
 from rauq.trace.trace import Extra, Trace
@@ -54,23 +54,23 @@ def load_for(request: Request) -> "LanguageModel":
     )
 
 
-def begun_commit(manifest: Manifest) -> str | None:
-    """The commit of the hub that a run was begun with; None before that, and for a model that has no commit."""
+def started_commit(manifest: Manifest) -> str | None:
+    """The commit of the hub that a run was started with; None before that, and for a model that has no commit."""
     revision = manifest.answerer.revision if manifest.answerer else ""
     return revision if _COMMIT.fullmatch(revision) else None
 
 
-def as_begun(manifest: Manifest) -> Request:
-    """What `load_for` has to load for a run: the commit that it was begun with, for a branch may have moved since."""
-    return replace(manifest.request, revision=begun_commit(manifest) or manifest.request.revision)
+def with_started_commit(manifest: Manifest) -> Request:
+    """What `load_for` has to load for a run: the commit that it was started with, for a branch may have moved since."""
+    return replace(manifest.request, revision=started_commit(manifest) or manifest.request.revision)
 
 
 def with_answerer(folder: Path, manifest: Manifest, lm: "LanguageModel") -> Answerer:
     """The model as the manifest has it: written there with the packages at the first time, compared at every other.
 
     Raises:
-        RunError: the run was begun with another model or other packages, or the manifest cannot be written.
-        ModelNotFound: the model's folder has gone since it was loaded.
+        RunError: the run was started with another model or other packages, or the manifest cannot be written.
+        ModelNotFound: the model's folder was deleted after it was loaded.
     """
     answerer = _answerer(lm, manifest.request)
     packages = tuple((name, version(name)) for name in _PACKAGES)
@@ -79,8 +79,8 @@ def with_answerer(folder: Path, manifest: Manifest, lm: "LanguageModel") -> Answ
         write_manifest(folder, found)
     elif found != manifest:
         message = (
-            f"{folder} was begun with {_differences(manifest, found)}. "
-            "Go on with what it was begun with, or score into a new folder."
+            f"{folder} was started with {_differences(manifest, found)}. "
+            "Resume it with the same, or score into a new folder."
         )
         raise RunError(message)
     return answerer
@@ -102,10 +102,10 @@ def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
 
 
 def _sha256(folder: Path) -> str:
-    """What tells the files of a model from others.
+    """A checksum of the files of a model.
 
     Raises:
-        ModelNotFound: they have gone since they were loaded.
+        ModelNotFound: they were deleted after loading.
     """
     digest = hashlib.sha256()
     paths = sorted(path for pattern in _DECISIVE for path in folder.glob(pattern))
@@ -116,7 +116,7 @@ def _sha256(folder: Path) -> str:
     except FileNotFoundError:
         paths = []
     if not paths:
-        message = f"{folder} has gone since its model was loaded. Put it back, and resume the run."
+        message = f"{folder} was deleted or moved after its model was loaded. Restore it, and resume the run."
         raise ModelNotFound(message)
     return digest.hexdigest()
 
@@ -132,7 +132,7 @@ def _differences(before: Manifest, now: Manifest) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluated:
-    """An answer with its uncertainties in the order of the methods, how long they took, and the tokens put out for it.
+    """An answer with its uncertainties in the order of the methods, their timings, and the tokens generated for it.
 
     The trace has no extras any more; `tokens` are those of the answer and of its samples.
     """
@@ -158,15 +158,17 @@ class Evaluation:
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """What answers have to capture: no more than the methods look at, and no more than the model can give."""
-        return self._at_hand([extra for method in self.request.methods for extra in METHODS[method].extras])
+        """What answers have to capture: only what the methods use and the model can give."""
+        return self._available_extras([extra for method in self.request.methods for extra in METHODS[method].extras])
 
     @property
     def sample_extras(self) -> tuple[Extra, ...]:
         """What samples have to capture."""
-        return self._at_hand([extra for method in self.request.methods for extra in METHODS[method].sample_extras])
+        return self._available_extras(
+            [extra for method in self.request.methods for extra in METHODS[method].sample_extras]
+        )
 
-    def _at_hand(self, asked: Sequence[Extra]) -> tuple[Extra, ...]:
+    def _available_extras(self, asked: Sequence[Extra]) -> tuple[Extra, ...]:
         there = [extra for extra in self.lm.extras if extra != "focus" or self.judges.idf is not None]
         return tuple(extra for extra in there if extra in asked)
 
@@ -207,7 +209,7 @@ def _drawn(
 
 
 def _samples(evaluation: Evaluation, number: int, example: Example, cancel: "Cancel") -> tuple[Trace, ...]:
-    """The same ones in whatever batch and after whatever stop: their seed is of the run and the example."""
+    """The same samples in any batch and after any stop: the seed depends on the run and the example."""
     request = evaluation.request
     seed = int(np.random.SeedSequence((request.seed, number)).generate_state(1)[0])
     drawn = evaluation.lm.sample(
@@ -225,22 +227,22 @@ def _samples(evaluation: Evaluation, number: int, example: Example, cancel: "Can
 
 
 def _for_prompt(judges: Judges, prompt: str) -> Judges:
-    """The judges as they are asked about one answer: what is known of its prompt, and no pair of texts twice."""
-    nli = None if judges.nli is None else AskedOnce(judges.nli)
+    """The judges for one answer: with the facts of its prompt, and each pair of texts judged once."""
+    nli = None if judges.nli is None else CachedJudge(judges.nli)
     return replace(judges, nli=nli, facts=facts_for_prompt(prompt))
 
 
 def _timed(
     method: str, trace: Trace, samples: tuple[Trace, ...], judges: Judges, *, question: str, failure: str
 ) -> tuple[Uncertainty, Timing]:
-    spared = judges.nli.spared if isinstance(judges.nli, AskedOnce) else 0.0
+    spared = judges.nli.spared if isinstance(judges.nli, CachedJudge) else 0.0
     begun = time.perf_counter()
     if failure and "samples" in METHODS[method].needs:
         found = Uncertainty(math.nan, failure)
     else:
         found = _evaluate(method, trace, samples, judges, question)
     seconds = time.perf_counter() - begun
-    if isinstance(judges.nli, AskedOnce):
+    if isinstance(judges.nli, CachedJudge):
         seconds += judges.nli.spared - spared
     return found, Timing(stage="method", examples=1, seconds=seconds, method=method)
 
@@ -254,7 +256,7 @@ def _evaluate(method: str, trace: Trace, samples: tuple[Trace, ...], judges: Jud
 
 
 OnDone = Callable[[int, int], None]
-"""Told of how many examples more are done, and how many tokens were put out for them."""
+"""Called with the number of further examples that are done, and of tokens generated for them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -313,7 +315,7 @@ def answer_shard(
 
 
 def _parts(places: Sequence[int], evaluation: Evaluation) -> list[Sequence[int]]:
-    """What is told as done at once: a batch, or where samples are drawn, which takes longest, each of its examples."""
+    """The parts after which progress is reported: batches, or single examples where samples are drawn."""
     return [[place] for place in places] if evaluation.draws_samples else [places]
 
 
@@ -387,19 +389,19 @@ def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") 
 
 
 def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None) -> Status:
-    """Answer what a run still lacks, and return how far it came: "finished", or "stopped" by `cancel`.
+    """Answer the remaining examples of a run, and return its state: "finished", or "stopped" by `cancel`.
 
     A file named `stop` in the folder stops it too. Shards that are whole stay; broken ones are answered again.
 
     Raises:
-        RunError: another job is at it, it was begun with another model or other packages, this version lacks one of
-            its methods, or it cannot be written.
+        RunError: another job is working on it, it was started with another model or other packages, this version does
+            not have one of its methods, or it cannot be written.
         RauqError: the model cannot be loaded, or quality cannot be measured.
     """
     with only_job(folder):
         manifest, examples = read_manifest(folder), read_examples(folder)
         check_examples(folder, manifest, examples)
-        _tidy(folder)
+        _remove_temporary_files(folder)
         job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
         try:
             _answer_all(job, manifest, examples, Stop(folder, cancel))
@@ -455,7 +457,7 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
 
 
 def _judge(request: Request) -> Judge:
-    """Loaded before the model, since it tells at once what it lacks."""
+    """Loaded before the model, since a missing file is reported at once."""
     return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
 
 
@@ -470,15 +472,15 @@ def evaluation_of(manifest: Manifest) -> Evaluation:
     judges = load_judges(
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
-    return Evaluation(lm=load_for(as_begun(manifest)), request=request, judges=judges)
+    return Evaluation(lm=load_for(with_started_commit(manifest)), request=request, judges=judges)
 
 
-def _tidy(folder: Path) -> None:
-    """Remove what a killed job left half-written, and a wish to stop that came after its end."""
+def _remove_temporary_files(folder: Path) -> None:
+    """Remove what a killed job left half-written, and a stop request that came after its end."""
     for path in (*folder.glob(".*.tmp"), folder / STOP):
         path.unlink(missing_ok=True)
 
 
 def how_to_resume(folder: Path) -> str:
     """The command that goes on with a run."""
-    return f"To go on: python -m analysis score --out {folder} --resume"
+    return f"To resume: python -m analysis score --out {folder} --resume"

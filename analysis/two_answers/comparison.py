@@ -1,4 +1,4 @@
-"""Two scored answers side by side, A and B: which tokens stand beside each other, and what can be compared."""
+"""Two scored answers side by side, A and B: how their tokens are aligned, and what can be compared."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import number
-from rauq.scoring.report import front_layer, mean_weights
+from rauq.scoring.report import mean_weights, shown_layer
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
@@ -22,8 +22,8 @@ _MOST_PAIRS = 2**21  # of tokens, to look for equal ones among: some hundredths 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class UnderOneSetting:
-    """Both answers scored under the same settings, whatever each one's own are."""
+class PairScores:
+    """Both answers scored under the same settings, instead of their own."""
 
     settings: Settings
     a: Score
@@ -83,14 +83,14 @@ def find_first_difference(columns: Columns, pieces_a: Sequence[bytes], pieces_b:
     return None
 
 
-def under_each_setting(a: Trace, b: Trace, settings: Sequence[Settings]) -> tuple[UnderOneSetting, ...]:
+def score_each_setting(a: Trace, b: Trace, settings: Sequence[Settings]) -> tuple[PairScores, ...]:
     """Both answers under each of the settings, each setting once.
 
     Raises:
         RauqError: a setting that does not suit one of the two.
     """
     return tuple(
-        UnderOneSetting(settings=one, a=rauq.score(a, one), b=rauq.score(b, one)) for one in dict.fromkeys(settings)
+        PairScores(settings=one, a=rauq.score(a, one), b=rauq.score(b, one)) for one in dict.fromkeys(settings)
     )
 
 
@@ -127,7 +127,7 @@ def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:
 
     Undefined numbers are not the same.
     """
-    of_a, of_b = (score.confidence[score.layers.index(front_layer(score))] for score in (score_a, score_b))
+    of_a, of_b = (score.confidence[score.layers.index(shown_layer(score))] for score in (score_a, score_b))
     return np.allclose(of_a[:num_tokens], of_b[:num_tokens], rtol=1e-3, atol=0)
 
 

@@ -24,7 +24,7 @@ from analysis.figures import (
 )
 from analysis.two_answers.comparison import Columns
 from rauq.labels import label
-from rauq.scoring.report import front_layer
+from rauq.scoring.report import shown_layer
 from rauq.scoring.score import Score
 
 _OVERLAY_HEIGHT = 460
@@ -86,12 +86,12 @@ def _hover(look: Look, pieces: Sequence[bytes]) -> list[str]:
 
 def _sure(side: _Side) -> go.Scatter:
     thin = {"color": side.look.colour, "width": 1.2, "dash": "dot"}
-    values = _front(side.score, side.score.sure_confidence)
+    values = _front(side.score, side.score.reference_confidence)
     return _scatter(side, values, f"{side.look.name} r", mode="lines", line=thin)
 
 
 def _confidence(side: _Side) -> go.Scatter:
-    name = f"{side.look.name} c, layer {front_layer(side.score)}"
+    name = f"{side.look.name} c, layer {shown_layer(side.score)}"
     return _bold(side, _front(side.score, side.score.confidence), name)
 
 
@@ -101,8 +101,8 @@ def _collapse(side: _Side) -> go.Scatter:
 
 
 def _front(score: Score, per_layer: np.ndarray) -> np.ndarray:
-    """The values of the deciding layer that have a logarithm; nan for the others."""
-    values = per_layer[score.layers.index(front_layer(score))]
+    """The values of the layer that gives the score that have a logarithm; nan for the others."""
+    values = per_layer[score.layers.index(shown_layer(score))]
     return np.where((values > 0) & np.isfinite(values), values, np.nan)
 
 
@@ -199,7 +199,7 @@ def _log_step(sides: Sequence[_Side]) -> str | None:
         [
             _front(side.score, per_layer)
             for side in sides
-            for per_layer in (side.score.confidence, side.score.sure_confidence)
+            for per_layer in (side.score.confidence, side.score.reference_confidence)
         ]
     )
     drawn = values[np.isfinite(values)]

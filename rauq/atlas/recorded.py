@@ -48,7 +48,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Riddle:
+class GameAnswer:
     """One answer of the game: its held-out prompt's id, the tokens of its incorrect fact, and the correct answer."""
 
     id: str
@@ -91,13 +91,13 @@ def find_recorded(name: str) -> Recorded:
     raise TraceFileError(message)
 
 
-def load_game() -> tuple[Riddle, ...]:
+def load_game() -> tuple[GameAnswer, ...]:
     """The answers of the game, in the order in which they are asked.
 
     Raises:
         TraceFileError: the index is damaged.
     """
-    return _read(GAME_INDEX, lambda row: Riddle(row["id"], tuple(row["invented"]), row["reference"]))
+    return _read(GAME_INDEX, lambda row: GameAnswer(row["id"], tuple(row["invented"]), row["reference"]))
 
 
 def invented_tokens(trace: Trace, verdict: Verdict) -> tuple[int, ...]:

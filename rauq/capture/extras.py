@@ -29,7 +29,7 @@ class Layout:
         return Layout(*(tuple(np.repeat(places, times).tolist()) for places in (self.begins, self.answers)))
 
 
-class Keeper(ABC):
+class ExtraCollector(ABC):
     """Tensors with the batch in front, one block after another."""
 
     def __init__(self, layout: Layout) -> None:
@@ -46,7 +46,7 @@ class Keeper(ABC):
         """What belongs to one answer."""
 
 
-class RowKeeper(Keeper):
+class RowCollector(ExtraCollector):
     """Something of every row of attention, gathered layer by layer."""
 
     def __init__(self, layout: Layout) -> None:
@@ -72,11 +72,11 @@ class RowKeeper(Keeper):
         return slice(first, first + num_tokens)
 
 
-class Lookback(RowKeeper):
+class Lookback(RowCollector):
     """Sums of the weights on the prompt's keys and on the answer's: blocks (B, L, H, n, 2)."""
 
     def reduce(self, weights: Tensor, first_key: int) -> Tensor:
-        """See `RowKeeper`."""
+        """See `RowCollector`."""
         answers = torch.tensor(self.layout.answers, device=weights.device)
         of_answer = first_key + torch.arange(weights.shape[-1], device=weights.device) >= answers[:, None]
         sides = torch.stack([~of_answer, of_answer], dim=-1).to(weights.dtype)
@@ -92,11 +92,11 @@ class Lookback(RowKeeper):
         return means
 
 
-class MaxAttention(RowKeeper):
+class MaxAttention(RowCollector):
     """The largest weights on the answer's keys: blocks (B, 1, 1, n, keys so far)."""
 
     def reduce(self, weights: Tensor, first_key: int) -> Tensor:
-        """See `RowKeeper`."""
+        """See `RowCollector`."""
         first = self.layout.first - first_key  # negative where a window has dropped keys of the answer
         return pad(weights[..., max(0, first) :].amax(dim=1, keepdim=True), (max(0, -first), 0))
 
@@ -112,7 +112,7 @@ class MaxAttention(RowKeeper):
         return rows[own, own].numpy().copy()
 
 
-class Diagonal(Keeper):
+class Diagonal(ExtraCollector):
     """The weights of the tokens on themselves at the middle layer: blocks (B, H, n)."""
 
     def add(self, weights: Tensor) -> None:
@@ -125,7 +125,7 @@ class Diagonal(Keeper):
         return torch.cat([block[item] for block in self.blocks], dim=1)[:, own].numpy().copy()
 
 
-class Hidden(Keeper):
+class Hidden(ExtraCollector):
     """Hidden states before the middle block: those of the answer, blocks (B, n, d), and the prompt's sum (B, d)."""
 
     def __init__(self, layout: Layout) -> None:
@@ -146,7 +146,7 @@ class Hidden(Keeper):
             self.blocks.append(states[:, self.layout.first - begin :].clone())  # a view would keep the whole prompt
 
     def repeat(self, times: int) -> None:
-        """See `Keeper`."""
+        """See `ExtraCollector`."""
         super().repeat(times)
         self.prompt = self.prompt.repeat_interleave(times, dim=0)
 
@@ -175,7 +175,7 @@ class Kept:
         self.hidden = Hidden(layout) if "hidden" in names else None
 
     @property
-    def rows(self) -> tuple[RowKeeper, ...]:
+    def rows(self) -> tuple[RowCollector, ...]:
         """Those that need every row of attention."""
         return tuple(keeper for keeper in (self.max_attention, self.lookback) if keeper is not None)
 
@@ -188,7 +188,7 @@ class Kept:
         """The extras of one answer."""
         return {name: keeper.cut(item, num_tokens) for name, keeper in self._all().items()}
 
-    def _all(self) -> Mapping[str, Keeper]:
+    def _all(self) -> Mapping[str, ExtraCollector]:
         return {name: keeper for name, keeper in vars(self).items() if keeper is not None}
 
 

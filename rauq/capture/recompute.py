@@ -107,7 +107,7 @@ def eager(model: PreTrainedModel) -> Iterator[None]:
             config._attn_implementation = name  # noqa: SLF001
 
 
-def looks_ahead(logits: Tensor) -> bool:
+def attends_to_later_tokens(logits: Tensor) -> bool:
     """Whether the first position of two sequences that differ only after it has different logits (2, 2, V)."""
     first, second = logits[:, 0].float()
     tolerance = 1e-4 if logits.dtype == torch.float32 else 5e-2

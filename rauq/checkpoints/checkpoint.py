@@ -23,7 +23,7 @@ from rauq.checkpoints.gguf.places import HubFile, is_digest
 from rauq.checkpoints.gguf.tokenizer import end_ids, read_tokenizer, refuse_unknown_entries
 from rauq.checkpoints.gguf.weights import Plan, changed, plan, write_safetensors
 from rauq.checkpoints.hub import cached_commit, is_folder, plain_errors
-from rauq.checkpoints.store import sha256, stored, usual_store
+from rauq.checkpoints.store import default_store, sha256, stored
 from rauq.errors import ModelNotFound
 from rauq.labels import FLOATS
 
@@ -182,7 +182,7 @@ def in_folder(
     if found is None:
         yield checkpoint
         return
-    store, header = usual_store(), found.header
+    store, header = default_store(), found.header
     with plain_errors(checkpoint.source, "file"):
         digest = sha256(store, header.path, cancel=cancel)
     _refuse_other_revision(checkpoint, digest)
@@ -230,8 +230,8 @@ def _refuse_other_revision(checkpoint: Checkpoint, digest: str) -> None:
     wanted: str | None = checkpoint.where["revision"]
     if is_digest(wanted) and wanted != digest:
         message = (
-            f"{checkpoint.source} is another file than the one asked for: its sha256 is {digest}, not {wanted}. "
-            "Give the path of that file."
+            f"{checkpoint.source} is not the requested file: its sha256 is {digest}, not {wanted}. "
+            "Give the path of the requested file."
         )
         raise ModelNotFound(message)
 

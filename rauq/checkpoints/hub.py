@@ -20,7 +20,7 @@ HUB_SECONDS = 5
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
 
-def whereabouts(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
+def source_arguments(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
     """What to tell transformers so that it finds a folder, a model of the hub, or one of the cache without network.
 
     The hub is asked once with a short limit, since its own client retries for half a minute.
@@ -145,7 +145,7 @@ class HubFailure:
 _FAILURES = (
     HubFailure(
         what="the disk is full",
-        todo="Make room, or keep the hub's files on another disk: the variable HF_HOME names their folder.",
+        todo="Free disk space, or keep the hub's files on another disk: the variable HF_HOME names their folder.",
         errnos=(errno.ENOSPC, errno.EDQUOT),
         says="No space left on device",
     ),
@@ -270,8 +270,8 @@ def hub_failure(error: BaseException, *, thing: str = "model") -> HubFailure | N
     """
     chain = list(_causes(error))
     for kind in _FAILURES:
-        if (told := next(filter(kind.matches, chain), None)) is not None:
-            by = f"HTTP {_status(told)}" if _status(told) in kind.statuses else type(told).__name__
+        if (cause := next(filter(kind.matches, chain), None)) is not None:
+            by = f"HTTP {_status(cause)}" if _status(cause) in kind.statuses else type(cause).__name__
             return replace(kind, what=f"{kind.what} ({by})".format(thing=thing), todo=kind.todo.format(thing=thing))
     return None
 

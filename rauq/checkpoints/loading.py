@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTra
 
 from rauq.checkpoints.checkpoint import Checkpoint, gguf_checkpoint
 from rauq.checkpoints.gguf.places import find_gguf
-from rauq.checkpoints.hub import plain_errors, require_safetensors, whereabouts
+from rauq.checkpoints.hub import plain_errors, require_safetensors, source_arguments
 from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
@@ -35,7 +35,9 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     """
     if (file := find_gguf(source, revision=revision)) is not None:
         return gguf_checkpoint(source, file, revision=revision)
-    where = whereabouts(source, revision=revision, otherwise='A folder works without the hub, and "atlas" is embedded.')
+    where = source_arguments(
+        source, revision=revision, otherwise='A folder works without the hub, and "atlas" is embedded.'
+    )
     with plain_errors(source, "config.json"):
         config = AutoConfig.from_pretrained(source, **where)
         _refuse_other_architectures(config)

@@ -220,5 +220,5 @@ def _fit(info: ModelInfo, *, beside: bool) -> str:
         return ""
     if info.fits:
         return f"It fits: {size(info.bytes_free)} are free."
-    other = " beside the model in use" if beside else ""
+    other = " alongside the model in use" if beside else ""
     return f"It does not fit{other}: choose a smaller model, or bfloat16 as its precision."

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rauq.arguments import Cancel, OnProgress
-from rauq.checkpoints.store import PLACE_VARIABLE, Store, digest_of, locked, raise_if_cancelled, usual_store
+from rauq.checkpoints.store import PLACE_VARIABLE, Store, default_store, digest_of, locked, raise_if_cancelled
 from rauq.errors import CacheError, InvalidInput, ModelNotFound
 from rauq.labels import size
 
@@ -48,7 +48,7 @@ class NamedModel:
     @property
     def path(self) -> Path:
         """Where its file is kept on this machine."""
-        return _folder(usual_store()) / self.name / self.file
+        return _folder(default_store()) / self.name / self.file
 
     @property
     def is_here(self) -> bool:
@@ -132,7 +132,7 @@ def get_model(
     if model.terms and not accept_terms and not model.is_here:
         message = f"{model.name} may be used under the {model.licence}: {model.terms} Accept them (--accept-terms)."
         raise InvalidInput(message)
-    store = usual_store()
+    store = default_store()
     with _disk_errors(store, model), locked(store, f"model-{name}", cancel):
         if not model.is_here:
             _refuse_full_disk(store, model)
@@ -345,7 +345,7 @@ def _folder(store: Store) -> Path:
 
 def _partial(model: NamedModel) -> Path:
     """What was received of a model whose file is not complete."""
-    return _folder(usual_store()) / f"{model.name}.partial"
+    return _folder(default_store()) / f"{model.name}.partial"
 
 
 def _sizes(folder: Path) -> Iterator[int]:

@@ -25,10 +25,10 @@ from rauq.errors import CacheError, InvalidInput, Stopped
 from rauq.labels import size
 
 PLACE_VARIABLE, BOUND_VARIABLE = "RAUQ_CACHE", "RAUQ_CACHE_GB"
-USUAL_GB = 30.0
+DEFAULT_GB = 30.0
 
 _GB = 10**9
-_LOOK = 0.05  # seconds between two looks at whether another process is done, or the user has cancelled
+_POLL_SECONDS = 0.05  # seconds between two looks at whether another process is done, or the user has cancelled
 _CHUNK = 2**22  # bytes
 _UNFINISHED = ".unfinished"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -71,19 +71,19 @@ class Store:
         return sorted(found, key=lambda entry: entry.used)
 
 
-def usual_store() -> Store:
+def default_store() -> Store:
     """The store of this user: where RAUQ_CACHE says, with the bound of RAUQ_CACHE_GB, which is 30 by default.
 
     Raises:
         InvalidInput: the bound is not a number of gigabytes.
     """
-    given = os.environ.get(BOUND_VARIABLE) or str(USUAL_GB)
+    given = os.environ.get(BOUND_VARIABLE) or str(DEFAULT_GB)
     try:
         bound = float(given)
     except ValueError:
         bound = math.nan
     if not 0 <= bound < math.inf:
-        message = f"{BOUND_VARIABLE} is {given!r}; give a number of gigabytes from 0 on, such as {USUAL_GB:.0f}."
+        message = f"{BOUND_VARIABLE} is {given!r}; give a number of gigabytes from 0 on, such as {DEFAULT_GB:.0f}."
         raise InvalidInput(message)
     place = os.environ.get(PLACE_VARIABLE)
     return Store(place=Path(place).expanduser() if place else user_caches() / "rauq", bound=int(bound * _GB))
@@ -223,7 +223,7 @@ def locked(store: Store, key: str, cancel: Cancel | None) -> Iterator[None]:
     while True:
         raise_if_cancelled(cancel)
         with contextlib.suppress(Timeout):
-            lock.acquire(timeout=_LOOK)
+            lock.acquire(timeout=_POLL_SECONDS)
             break
     try:
         yield
@@ -250,8 +250,8 @@ def _plain_errors(store: Store, num_bytes: int) -> Iterator[None]:
 def _no_room(store: Store, num_bytes: int) -> CacheError:
     return CacheError(
         f"The dequantised weights take {size(num_bytes)} on disk, and {size(_free(store))} are free in {store.place}. "
-        f"Make room, choose another folder with the variable {PLACE_VARIABLE}, or choose a smaller precision, such "
-        f"as {BFLOAT16}."
+        f"Free disk space, choose another folder with the variable {PLACE_VARIABLE}, or choose a smaller precision, "
+        f"such as {BFLOAT16}."
     )
 
 

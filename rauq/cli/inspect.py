@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, usual_store
+from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, default_store
 from rauq.cli.commands import DONE, add_model_options, exit_code, model_options, say
 from rauq.cli.models import add_models_command
 from rauq.errors import InvalidInput
@@ -88,7 +88,7 @@ def heads_table(score: Score) -> Table:
     for name in ("layer", "head", "mean attention", "margin", "u_l"):
         table.add_column(name, justify="right")
     table.add_column("")
-    for row in report.picked_heads(score):
+    for row in report.selected_heads(score):
         gives_score = row.layer == score.layer
         head = "none" if row.head is None else str(row.head)
         numbers = (_number(value) for value in (row.mean_attention, row.margin, row.layer_score))
@@ -101,7 +101,7 @@ def sentences(trace: Trace, score: Score) -> Iterator[str]:
     """The score, its settings, and where confidence collapsed."""
     settings = score.settings
     papers = "the paper's setting" if is_paper_setting(settings, trace.kind) else "not the paper's setting"
-    yield f"Uncertainty {_number(score.uncertainty)} (higher is less certain; for ranking, not a probability)."
+    yield f"Uncertainty {_number(score.uncertainty)} (higher is more uncertain; for ranking, not a probability)."
     yield f"Signal {settings.signal}, alpha {settings.alpha:g}, alignment {settings.alignment}: {papers}."
     yield report.sentence(trace, score)
 
@@ -239,7 +239,7 @@ def _add_sampling(inspect: argparse.ArgumentParser) -> None:
 
 
 def _cache(options: argparse.Namespace) -> int:
-    store = usual_store()
+    store = default_store()
     if options.clear:
         count, num_bytes = clear(store)
         sys.stdout.write(f"Removed {count} models, {size(num_bytes)}, from {running(str(store.place))}\n")

@@ -8,8 +8,8 @@ import numpy as np
 
 from rauq.errors import InvalidInput, RauqError
 from rauq.methods.answers import text_of
-from rauq.methods.method import Evidence, Method, Uncertainty, needs_met, what_lacks
-from rauq.methods.pair_scorers.judges import AskedOnce, Judges, PairJudge
+from rauq.methods.method import Evidence, Method, Uncertainty, missing_requirement, needs_met
+from rauq.methods.pair_scorers.judges import CachedJudge, Judges, PairJudge
 from rauq.methods.table import METHODS
 from rauq.trace.parts import NO_PART, part_of
 from rauq.trace.trace import Trace
@@ -75,14 +75,14 @@ def _asked_once(judges: Judges) -> Judges:
 
 
 def _once(judge: PairJudge | None) -> PairJudge | None:
-    return judge if judge is None or isinstance(judge, AskedOnce) else AskedOnce(judge)
+    return judge if judge is None or isinstance(judge, CachedJudge) else CachedJudge(judge)
 
 
 def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
     given = needs_met(evidence.judges, samples=bool(drawn))
     if "focus" in evidence.trace.extras:  # document frequencies were used when the trace was captured
         given |= {"idf"}
-    if lacking := what_lacks(method, given):
+    if lacking := missing_requirement(method, given):
         return Uncertainty(math.nan, lacking)
     if "samples" in method.needs and not evidence.samples:
         return Uncertainty(math.nan, f"all samples ({drawn}) are empty")

@@ -20,7 +20,7 @@ _Judge = TypeVar("_Judge")
 
 NEEDS: tuple[Need, ...] = get_args(Need)
 
-_LACKS: Mapping[Need, str] = MappingProxyType(
+_MISSING: Mapping[Need, str] = MappingProxyType(
     {
         "samples": "It compares sampled answers, and none were given. Draw some: lm.sample(prompt, k=5).",
         "nli": "It needs an entailment model. Give one: load_judges(nli='microsoft/deberta-large-mnli').",
@@ -98,12 +98,12 @@ class Method:
         return Uncertainty(scores.uncertainty[0], str(scores.reasons[0]))
 
 
-def what_lacks(method: Method, given: Collection[Need]) -> str:
+def missing_requirement(method: Method, given: Collection[Need]) -> str:
     """The first thing that a method needs and is not given, and what to do; empty where it has everything.
 
     This is known before any answer. What a trace had to capture is told by `evaluate`.
     """
-    return next((_LACKS[need] for need in NEEDS if need in method.needs and need not in given), "")
+    return next((_MISSING[need] for need in NEEDS if need in method.needs and need not in given), "")
 
 
 def needs_met(judges: Judges, *, samples: bool) -> frozenset[Need]:
@@ -126,5 +126,5 @@ def present(judge: _Judge | None, need: Need) -> _Judge:
         InvalidInput: there is none.
     """
     if judge is None:
-        raise InvalidInput(_LACKS[need])
+        raise InvalidInput(_MISSING[need])
     return judge

@@ -153,7 +153,7 @@ _PRESETS: tuple[tuple[str, str, Settings], ...] = (
     ("mean_product", "Mean log probability times mean log attention", Settings(update="mean_product")),
     ("mean_sum", "Mean log probability plus mean log attention", Settings(update="mean_sum")),
     ("heads_mean", "RAUQ, mean of the heads", Settings(heads="mean")),
-    ("heads_top5", "RAUQ, best five heads", Settings(heads="top5")),
+    ("heads_top5", "RAUQ, top five heads", Settings(heads="top5")),
     ("middle_five", "RAUQ, five middle layers", Settings(layers="middle_five")),
     ("all_layers", "RAUQ, all layers", Settings(layers="all")),
 )
@@ -162,7 +162,7 @@ _ABLATIONS = (
     *(_ablation(id=name, name=label, settings=preset) for name, label, preset in _PRESETS),
     _ablation(
         id="single_head",
-        name="RAUQ, one head a layer",
+        name="RAUQ, one head per layer",
         compute=lambda _: Uncertainty(np.nan, "its heads are selected on other answers"),
         cost="none; the heads are selected on other answers",
         needs=frozenset({"held_out"}),

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
-from rauq.capture.recompute import looks_ahead
+from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.kinds import kind_of
@@ -125,7 +125,7 @@ def _probed(model: PreTrainedModel) -> _Probe:
     for session_type in (TappedSession, StepwiseSession):
         session = session_type(model, [0, 0])
         logits = _first_logits(session, ids)
-        if looks_ahead(logits):
+        if attends_to_later_tokens(logits):
             message = f"{type(model).__name__} attends to later tokens: it is not a causal language model."
             raise UnsupportedModel(message)
         if session.layers:

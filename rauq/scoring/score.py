@@ -16,11 +16,11 @@ from rauq.trace.trace import Trace
 
 
 class Collapse(NamedTuple):
-    """`collapse` (Lw, N) in nats, its `shares` (Lw, N, 2) of signal and attention, `sure_confidence` r (Lw, N)."""
+    """`collapse` (Lw, N) in nats, its `shares` (Lw, N, 2) of signal and attention, `reference_confidence` r (Lw, N)."""
 
     collapse: np.ndarray
     shares: np.ndarray
-    sure_confidence: np.ndarray
+    reference_confidence: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class Score:
     `layer_scores` (Lw,): u_l. `layer`: the one that gives the score, None for mean and median and where it is nan.
 
     `signal` (N,); `attention` (Lw, N - 1) of the selected heads on the previous token; `confidence` (Lw, N): c_l(y_i);
-    `sure_confidence` (Lw, N): r, the confidence of a fully confident model.
+    `reference_confidence` (Lw, N): r, the confidence of a fully confident model.
 
     `contributions` (N,) sum to the score. `collapse` (N,) is log r - log c in nats, and `collapse_shares` (N, 2) the
     shares of signal and attention, which sum to it. All three are those of the layer that gives the score. With the
@@ -156,7 +156,7 @@ class Score:
     signal: np.ndarray
     attention: np.ndarray
     confidence: np.ndarray
-    sure_confidence: np.ndarray
+    reference_confidence: np.ndarray
     contributions: np.ndarray
     collapse: np.ndarray
     collapse_shares: np.ndarray
@@ -309,7 +309,7 @@ def _score_only(single: Batch, settings: Settings) -> Score:
         signal=steps.signal[0],
         attention=steps.attention[0],
         confidence=steps.confidence[0],
-        sure_confidence=in_layers.sure_confidence,
+        reference_confidence=in_layers.reference_confidence,
         contributions=contributions,
         collapse=collapse,
         collapse_shares=shares,
@@ -342,7 +342,7 @@ def _placed(found: Score, span: tuple[int, int], num_tokens: int) -> Score:
         span=span,
         attention=widened(found.attention, 1, gaps=True),
         confidence=widened(found.confidence, 1),
-        sure_confidence=widened(found.sure_confidence, 1),
+        reference_confidence=widened(found.reference_confidence, 1),
         signal=widened(found.signal, 0),
         contributions=widened(found.contributions, 0),
         collapse=widened(found.collapse, 0),

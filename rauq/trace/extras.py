@@ -26,7 +26,7 @@ from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.trace.trace import Extra
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
-_LACKS: Mapping[Extra, str] = MappingProxyType(
+_UNAVAILABLE: Mapping[Extra, str] = MappingProxyType(
     {
         "diagonal": "there is no softmax attention in the middle layer",
         "hidden": "its blocks are not in a list, so its middle layer is unknown",
@@ -64,7 +64,7 @@ def wanted(
     names = frozenset(extra for extra in EXTRAS if extra in extras)
     for extra in sorted(names - set(available)):
         message = (
-            f"The extra {extra!r} cannot be captured: {_LACKS[extra]} of {name} (layer {num_layers // 2} of "
+            f"The extra {extra!r} cannot be captured: {_UNAVAILABLE[extra]} of {name} (layer {num_layers // 2} of "
             f"{num_layers}, from 0). Leave it out, or choose another model."
         )
         raise UnsupportedModel(message)
@@ -75,8 +75,8 @@ def _weights(idf: ArrayLike | None, vocab_size: int) -> np.ndarray:
     """One weight a token of the vocabulary; tokens beyond the given ones weigh 1."""
     if idf is None:
         message = (
-            "The extra 'focus' weighs tokens by inverse document frequency: pass idf, an array of one number a token, "
-            "such as rauq.methods.pair_scorers.idf counts in a corpus."
+            "The extra 'focus' weighs tokens by inverse document frequency: pass idf, an array of one number per "
+            "token, such as rauq.methods.pair_scorers.idf computes from a corpus."
         )
         raise InvalidInput(message)
     given = np.asarray(idf)

@@ -264,7 +264,7 @@ def _wrong_prompt(trace: Trace) -> list[str]:
     if not _are_messages(trace.messages):
         return [f"messages is {type(trace.messages).__name__}, not a tuple of Message"]
     if (trace.prompt_form == "messages") != bool(trace.messages):
-        return [f"prompt_form is {trace.prompt_form!r} beside {len(trace.messages)} messages"]
+        return [f"prompt_form is {trace.prompt_form!r} with {len(trace.messages)} messages"]
     if trace.messages and (trace.messages[-1].role, trace.messages[-1].content) != ("user", trace.prompt):
         return ["prompt is not the user's last message"]
     return []

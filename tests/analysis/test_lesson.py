@@ -61,10 +61,10 @@ def test_what_the_reader_computes_by_hand_is_the_scores_confidence(drawn, wrong)
     by_hand, sure = [given.signal[0]], [1.0]
     for signal, attention in zip(given.signal[1:], given.attention[1:], strict=True):
         by_hand.append(given.alpha * signal + (1 - given.alpha) * attention * by_hand[-1])
-        sure.append(given.alpha + (1 - given.alpha) * given.sure_attention * sure[-1])
+        sure.append(given.alpha + (1 - given.alpha) * given.reference_attention * sure[-1])
     assert given.alpha == 0.2
     np.testing.assert_allclose(by_hand, score.confidence[row, :BY_HAND])
-    np.testing.assert_allclose(sure, score.sure_confidence[row, :BY_HAND])
+    np.testing.assert_allclose(sure, score.reference_confidence[row, :BY_HAND])
 
 
 @pytest.mark.parametrize("name", ["wrong", "right", "myth"])
@@ -91,9 +91,9 @@ def test_tokens_are_drawn_without_the_mark_of_a_space_but_never_empty():
     assert words(trace) == ("Oslo", "·", "↵", "<b>")
 
 
-@pytest.mark.parametrize("riddle", load_game(), ids=lambda riddle: riddle.id)
-def test_a_puzzle_names_what_each_would_name(riddle):
-    trace, found = riddle.trace(), puzzle(riddle)
+@pytest.mark.parametrize("game_answer", load_game(), ids=lambda game_answer: game_answer.id)
+def test_a_puzzle_has_the_tokens_of_rauq_and_of_the_probability(game_answer):
+    trace, found = game_answer.trace(), puzzle(game_answer)
     collapse = rauq.score(trace).collapse
     assert all(collapse[found.rauq] >= other for other in collapse)
     assert all(trace.logprobs[found.probability] <= other for other in trace.logprobs)

@@ -101,7 +101,7 @@ def test_only_the_order_of_uncertainty_counts(quality, seed):
     assert roc_auc(uncertainty, ~wrong) == pytest.approx(roc_auc(np.exp(uncertainty), ~wrong), nan_ok=True)
 
 
-def test_roc_auc_is_the_chance_that_the_wrong_answer_is_less_sure():
+def test_roc_auc_is_the_probability_that_the_incorrect_answer_is_more_uncertain():
     uncertainty, correct = np.array([0.0, 1.0, 1.0, np.inf]), np.array([1, 1, 0, 0])
     assert roc_auc(uncertainty, correct) == pytest.approx(3.5 / 4)
     assert math.isnan(roc_auc(uncertainty, np.ones(4)))

@@ -55,6 +55,6 @@ def test_a_resample_is_how_often_it_draws_each_answer():
     np.testing.assert_array_equal(counts_of(np.array([[0, 0, 2], [1, 2, 2]])), [[2, 0], [0, 1], [1, 2]])
 
 
-def test_a_quality_between_0_and_1_is_neither_right_nor_wrong():
+def test_a_quality_between_0_and_1_is_refused_by_roc_auc():
     with pytest.raises(InvalidInput, match=r"got 0\.5"):
         resampled_roc_auc(np.arange(2), np.array([0.5, 1]), np.ones((2, 3), dtype=int))

@@ -1,4 +1,4 @@
-"""What capture costs: the parts of an answer add up, growth tells a line from a square, tables fit their columns."""
+"""What capture costs: the parts of an answer add up, growth is linear or quadratic, tables fit their columns."""
 
 import math
 
@@ -18,7 +18,7 @@ def llama():
     return tiny_language_model(named("llama"))
 
 
-def test_the_answer_taken_apart_is_the_one_that_is_generated(llama, monkeypatch):
+def test_the_timed_parts_generate_the_same_answer(llama, monkeypatch):
     [prompt], scored = seeded_prompts(30), []
     monkeypatch.setattr(parts, "score", scored.append)
     found = parts.parts(llama, prompt, new_tokens=5)
@@ -62,7 +62,7 @@ def test_memory_is_held_to_its_bound_at_every_length(extra, met):
     assert dict(zip(record.columns, record.rows[1], strict=True))["extra MiB"] == extra
 
 
-def test_a_process_tells_its_peak():
+def test_a_process_reports_its_peak():
     assert 0 <= memory.own_peak("ours", 8) < 100
 
 

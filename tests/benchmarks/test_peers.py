@@ -212,7 +212,7 @@ def test_versions_are_those_of_the_peers(tmp_path, monkeypatch):
     assert asking.peers_versions(["lm-polygraph"]) == (("lm-polygraph of the peers", "0.7.0"),)
 
 
-def test_the_worker_speaks_json_alone(folder, capsys, monkeypatch):
+def test_the_worker_prints_only_json(folder, capsys, monkeypatch):
     request = {**vars(request_of(folder, "answers")), "prompts": [PROMPT]}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(request)))
     before = torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""What is told of the figures is what was measured: both READMEs are made of the records, whose commands exist."""
+"""The stated findings are the measured ones: both READMEs are made of the records, whose commands exist."""
 
 import math
 import re
@@ -45,7 +45,7 @@ def test_the_page_of_figures_is_made_of_the_records():
     assert text_of("benchmarks/README.md") == page(records()), AGAIN
 
 
-def test_the_main_page_tells_what_the_records_found():
+def test_the_readme_states_the_findings_of_the_records():
     readme = text_of("README.md")
     assert with_findings(readme, records()) == readme, AGAIN
 

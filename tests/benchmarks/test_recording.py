@@ -1,4 +1,4 @@
-"""How a benchmark ends: bounds that only a sure miss breaks, a table, an exit code, and a record that reads back."""
+"""How a benchmark ends: bounds missed only by a whole interval, a table, an exit code, and a record that reads back."""
 
 import pytest
 

@@ -51,7 +51,7 @@ def upload(page, trace, name="answer.safetensors"):
 def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     open_compare(page, server)
     page.get_by_role("combobox", name="B", exact=True).click()
-    page.get_by_role("option", name="Words it knows (correct)").click()
+    page.get_by_role("option", name="Common words (correct)").click()
     expect(page).to_have_url(re.compile("b=example%3Aknown-words"))
     expect(page.locator(".texts .b .source")).to_contain_text("Every word of the sentence was common")
     settled(page)
@@ -139,7 +139,7 @@ def test_the_strips_work_with_the_keyboard(page, server):
     expect(page).not_to_have_url(re.compile("token="))
 
 
-def test_two_quick_clicks_on_a_token_select_it_and_let_it_go(page, server):
+def test_two_quick_clicks_on_a_token_select_and_deselect_it(page, server):
     open_compare(page, server)
     token = page.locator(".lane.a .cell[data-place='0-2']")
     token.evaluate("(cell) => { cell.click(); cell.click(); }")
@@ -157,13 +157,13 @@ def test_a_token_marked_as_wrong_is_seen_to_be(page, server):
     token = page.locator(".lane.a .cell[data-place='0-2']")
     expect(token.locator(".number")).to_contain_text("✗")
     expect(token.locator(".text")).to_have_css("text-decoration-style", "wavy")
-    expect(token).to_have_attribute("aria-label", re.compile("marked as wrong"))
+    expect(token).to_have_attribute("aria-label", re.compile("marked as incorrect"))
 
 
 def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     query = "?a=example%3Amyth&b=example%3Aknown-words&token=7&alpha=0.5"
     open_compare(page, cold_server, query)
-    expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("A common mistake (incorrect)")
+    expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("A common misconception (incorrect)")
     expect(page.locator(".lane.a .cell[aria-pressed=true]")).to_have_attribute("aria-label", re.compile("token 7:"))
     expect(page.get_by_role("button", name="Scoring: custom")).to_be_visible()
     expect(page).to_have_url(f"{cold_server}/compare{query}")

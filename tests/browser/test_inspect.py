@@ -77,7 +77,7 @@ def test_the_strip_works_with_the_keyboard(page, server):
     expect(page).to_have_url(re.compile("token=1"))
     page.keyboard.press("w")
     expect(page.locator(".token.wrong")).to_have_count(1)
-    expect(page.locator(".token").nth(1)).to_have_attribute("aria-label", re.compile("marked as wrong"))
+    expect(page.locator(".token").nth(1)).to_have_attribute("aria-label", re.compile("marked as incorrect"))
     expect(page).to_have_url(re.compile("wrong=1"))
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
@@ -126,7 +126,7 @@ def test_the_maps_suit_a_dark_page(page, server):
     assert sum(darkest) < 3 * 110
 
 
-def test_what_the_browser_says_is_what_python_computed(page, server):
+def test_the_browser_shows_the_numbers_that_python_computed(page, server):
     page.goto(server)
     rested(page)
     trace = load_recorded()[0].trace()

@@ -57,11 +57,11 @@ def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))
 
 
-def test_a_trace_is_taken_away_marked_and_opened_again(page, server, tmp_path):
+def test_a_trace_is_downloaded_with_its_marks_and_opened_again(page, server, tmp_path):
     page.goto(server)
     rested(page)
     page.locator(".token").nth(4).click()
-    page.get_by_role("button", name="Mark as wrong").click()
+    page.get_by_role("button", name="Mark token as incorrect").click()
     expect(page).to_have_url(re.compile("wrong=4"))
     rested(page)
     page.get_by_text("Download: trace").click()

@@ -18,7 +18,7 @@ def begin_long(page, address):
     expect(page.locator(".views.live .token").nth(1)).to_be_visible()
 
 
-def test_stop_keeps_what_is_there(page, server):
+def test_stop_keeps_the_partial_answer(page, server):
     begin_long(page, server)
     page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
     expect(page.locator(".source", has_text=re.compile("stopped by you|ended|stop string"))).to_be_visible()

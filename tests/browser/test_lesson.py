@@ -14,7 +14,7 @@ from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)
 GAME = len(TOLD) + 1
-PUZZLES = [puzzle(riddle) for riddle in load_game()]
+PUZZLES = [puzzle(game_answer) for game_answer in load_game()]
 PROJECTOR = {"width": 1280, "height": 720}
 KEEP_SCRIPT = """
 const create = URL.createObjectURL;
@@ -168,7 +168,7 @@ def test_the_game_is_played_to_its_end_by_keyboard_and_mouse(page, server):
         for name, token in (("You", guess), ("RAUQ", asked.rauq), ("Probability", asked.probability)):
             tally[name] += token in asked.invented
             expect(page.locator(".board")).to_contain_text(f"{name} {tally[name]}")
-            expect(page.locator(".toll")).to_contain_text(
+            expect(page.locator(".verdicts")).to_contain_text(
                 f"{name} {'found it' if token in asked.invented else 'chose'}"
             )
         expect(page.locator(".word.invented")).to_have_text([asked.tokens[token] for token in asked.invented])

@@ -22,8 +22,8 @@ def test_hostile_text_is_drawn_as_text_and_does_nothing(place, page, host):
     assert visited(page, host, place) == Harm(place=place.name)
 
 
-def test_text_that_gets_in_is_seen(page, host):
-    """The watch itself: what is put into a page as HTML is told, whichever way it takes."""
+def test_injected_text_is_detected(page, host):
+    """The watch itself: it reports whatever is inserted into a page as HTML, by any way."""
     place = next(place for place in PLACES if place.name == "run: broken manifest")
 
     def spoilt(page, host):

@@ -1,4 +1,4 @@
-"""The server is for the person at this machine: what it listens to, whom it answers, and what it tells others."""
+"""The server is for the person at this machine: its address, its requests, and the data it sends."""
 
 import http.client
 from urllib.parse import urlsplit

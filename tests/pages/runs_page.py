@@ -34,7 +34,7 @@ def said(page):
     return "\n".join(text.value for text in page.text)
 
 
-def told(page):
+def captions(page):
     return interpreted(page) + " ".join(element.value for element in page.caption)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from analysis.datasets.example import DataSet, Example, Rejected
-from analysis.datasets.paper.paper_set import Asking, PaperSet, Row
+from analysis.datasets.paper.paper_set import PaperSet, PromptOptions, Row
 from analysis.datasets.sampling import sample
 from rauq.errors import DataSetNotFound, InvalidInput, MissingPackage, RauqError
 from rauq.trace.trace import Kind
@@ -132,7 +132,7 @@ def load_paper_set(
 ) -> DataSet:
     """A data set of the paper: as many examples as the paper asks, or `limit`, drawn by the seed, in their order.
 
-    `path`: a folder that the `datasets` library saved, or one with the set's files; else the hub is asked. Ids end in
+    `path`: a folder that the `datasets` library saved, or one with the set's files; else the hub is used. Ids end in
     the row's number in its split, counted from 0, and so do rejected rows.
 
     Raises:
@@ -141,7 +141,7 @@ def load_paper_set(
         MissingPackage: the `datasets` library is not installed.
     """
     rows = list(enumerate(raw_rows(paper_set, paper_set.split, path)))
-    asked, pool = _asked_and_pool(paper_set, rows, path, seed)
+    asked, pool = _split_rows(paper_set, rows, path, seed)
     solved = _solved(paper_set, pool, kind, seed)
     expanded, unusable = _expanded(paper_set, asked)
     examples, rejected = _examples(
@@ -156,7 +156,7 @@ def load_paper_set(
     )
 
 
-def _asked_and_pool(
+def _split_rows(
     paper_set: PaperSet, rows: Sequence[Numbered], path: Path | None, seed: int
 ) -> tuple[Sequence[Numbered], list[Row]]:
     """The rows that may be asked, and those that worked examples may come from."""
@@ -175,14 +175,14 @@ def _solved(paper_set: PaperSet, pool: Sequence[Row], kind: Kind, seed: int) -> 
         return {}
     shared = defaultdict(list)
     for row in pool:
-        if _can_be_asked(paper_set, row, kind):
+        if _is_usable(paper_set, row, kind):
             shared[row.get(paper_set.shared)].append(row)
     return {value: sample(rows, paper_set.n_shot, seed=seed) for value, rows in shared.items()}
 
 
-def _can_be_asked(paper_set: PaperSet, row: Row, kind: Kind) -> bool:
+def _is_usable(paper_set: PaperSet, row: Row, kind: Kind) -> bool:
     try:
-        paper_set.example(row, Asking("", kind))
+        paper_set.example(row, PromptOptions("", kind))
     except InvalidInput:
         return False
     return True
@@ -206,7 +206,7 @@ def _examples(
         shots = solved.get(row.get(paper_set.shared), ())
         try:
             _check_shots(paper_set, shots)
-            examples.append(paper_set.example(row, Asking(f"{paper_set.id}-{number}", kind, shots)))
+            examples.append(paper_set.example(row, PromptOptions(f"{paper_set.id}-{number}", kind, shots)))
         except InvalidInput as reason:
             rejected.append(Rejected(number, str(reason)))
     return examples, rejected
@@ -216,5 +216,5 @@ def _check_shots(paper_set: PaperSet, shots: Sequence[Row]) -> None:
     wanted = (paper_set.n_shot or 0) if paper_set.few_shot_split else 0
     if len(shots) < wanted:
         split = paper_set.few_shot_split
-        message = f"{wanted} worked examples are needed, but the {split} split has {len(shots)} for it."
+        message = f"{wanted} worked examples are needed, but the {split} split has only {len(shots)} for them."
         raise InvalidInput(message)

@@ -1,4 +1,4 @@
-"""What every data set of the paper states about itself: where it is, how much of it is asked, and how."""
+"""The description of a data set of the paper: its place, its size, and its prompts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Asking:
-    """How one row is asked: under which id, to which kind of model, after which solved rows."""
+class PromptOptions:
+    """How the prompt of one row is made: its id, the kind of model, and the worked examples before it."""
 
     id: str
     kind: Kind
@@ -42,7 +42,7 @@ class PaperSet:
     max_new_tokens: int
     quality: str
     columns: tuple[str, ...]
-    example: Callable[[Row, Asking], Example]
+    example: Callable[[Row, PromptOptions], Example]
     expand: Callable[[Row], Sequence[Row]] = lambda row: (row,)
     shared: str = ""
 
@@ -114,7 +114,7 @@ def part_of(row: Row, column: str) -> Row:
     return value
 
 
-def summary_of(row: Row, asking: Asking, form: Form, *, source: str, summary: str) -> Example:
+def summary_of(row: Row, asking: PromptOptions, form: Form, *, source: str, summary: str) -> Example:
     """A text to be summed up, from the columns `source` and `summary`; the paper judges against the text."""
     document = text_of(row, source)
     prompt = prompt_of(form, asking.kind, document)
@@ -127,7 +127,7 @@ def summary_of(row: Row, asking: Asking, form: Form, *, source: str, summary: st
     )
 
 
-def translation_of(row: Row, asking: Asking, form: Form, *, source: str) -> Example:
+def translation_of(row: Row, asking: PromptOptions, form: Form, *, source: str) -> Example:
     """A sentence to be translated into English from the language `source`."""
     pair = part_of(row, "translation")
     sentence = text_of(pair, source)

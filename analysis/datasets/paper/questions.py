@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from analysis.datasets.example import Example
 from analysis.datasets.paper.paper_set import (
-    Asking,
     Form,
     PaperSet,
+    PromptOptions,
     Row,
     label_of,
     one_line,
@@ -28,7 +28,7 @@ def expand(row: Row) -> Sequence[Row]:
     return [{**row, "turn": turn} for turn in range(len(texts_of(row, "questions")))]
 
 
-def coqa_example(row: Row, asking: Asking) -> Example:
+def coqa_example(row: Row, asking: PromptOptions) -> Example:
     """CoQA (Reddy et al., 2019): conversations about a story; each question follows on those before it.
 
     {"source": "wikipedia", "story": "The Vatican Apostolic Library is the library of the Holy See. ...",
@@ -41,7 +41,7 @@ def coqa_example(row: Row, asking: Asking) -> Example:
     """
     turn, questions, answers = row["turn"], texts_of(row, "questions"), texts_of(part_of(row, "answers"), "input_text")
     if len(answers) != len(questions):
-        message = f"'answers' holds {len(answers)}, and 'questions' {len(questions)}; as many are needed."
+        message = f"'answers' has {len(answers)} entries and 'questions' {len(questions)}; the numbers must match."
         raise InvalidInput(message)
     before = list(zip(questions[:turn], answers[:turn], strict=True))
     first, _, conversation = prompt_of(_COQA, asking.kind, questions[turn], before).partition("\n\n")
@@ -75,7 +75,7 @@ _TRIVIAQA = Form(
 )
 
 
-def triviaqa_example(row: Row, asking: Asking) -> Example:
+def triviaqa_example(row: Row, asking: PromptOptions) -> Example:
     """TriviaQA (Joshi et al., 2017), without the documents: trivia questions, each with all names of its answer.
 
     {"question": "Who was the man behind The Chipmunks?", "question_id": "tc_2", "question_source": "http://...",
@@ -125,7 +125,7 @@ _TRUTHFULQA = Form(
 )
 
 
-def truthfulqa_example(row: Row, asking: Asking) -> Example:
+def truthfulqa_example(row: Row, asking: PromptOptions) -> Example:
     """TruthfulQA (Lin et al., 2022): questions that invite common misbeliefs, each with several true answers.
 
     {"type": "Adversarial", "category": "Misconceptions", "question": "What happens if you crack your knuckles a lot?",
@@ -166,7 +166,7 @@ _SCIQ = Form(
 )
 
 
-def sciq_example(row: Row, asking: Asking) -> Example:
+def sciq_example(row: Row, asking: PromptOptions) -> Example:
     """SciQ (Welbl et al., 2017): science exam questions, most with a paragraph that supports the answer.
 
     {"question": "What type of organism is used to make cheese and yogurt?", "distractor1": "protozoa",
@@ -204,7 +204,7 @@ _MEDQUAD = Form(
 )
 
 
-def medquad_example(row: Row, asking: Asking) -> Example:
+def medquad_example(row: Row, asking: PromptOptions) -> Example:
     """MedQUAD (Ben Abacha and Demner-Fushman, 2019): medical questions with long answers from health institutes.
 
     {"qtype": "symptoms", "Question": "What are the symptoms of Glaucoma ?",

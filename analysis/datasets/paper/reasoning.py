@@ -1,7 +1,7 @@
 """Data sets with a number or a letter as the answer: GSM8k and MMLU."""
 
 from analysis.datasets.example import Example
-from analysis.datasets.paper.paper_set import Asking, Form, PaperSet, Row, prompt_of, text_of, texts_of
+from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, prompt_of, text_of, texts_of
 from rauq.errors import InvalidInput
 
 SOLVED = (
@@ -38,7 +38,7 @@ _GSM8K = Form(
 )
 
 
-def gsm8k_example(row: Row, asking: Asking) -> Example:
+def gsm8k_example(row: Row, asking: PromptOptions) -> Example:
     r"""GSM8k (Cobbe et al., 2021): grade school word problems; the number behind #### is the answer.
 
     {"question": "Weng earns $12 an hour for babysitting. Yesterday, she did 50 minutes ... How much did she earn?",
@@ -82,7 +82,7 @@ _MMLU = Form(
 )
 
 
-def mmlu_example(row: Row, asking: Asking) -> Example:
+def mmlu_example(row: Row, asking: PromptOptions) -> Example:
     """MMLU (Hendrycks et al., 2021): multiple choice in 57 subjects; the answer is a letter.
 
     {"question": "Find the degree for the given field extension Q(sqrt(2)) over Q.", "subject": "abstract_algebra",

@@ -1,7 +1,7 @@
 """Data sets of summaries: CNN/DailyMail, SamSum and XSum."""
 
 from analysis.datasets.example import Example
-from analysis.datasets.paper.paper_set import Asking, Form, PaperSet, Row, summary_of
+from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, summary_of
 
 _CNN_DAILYMAIL = Form(
     base="A news article and its summary in a few sentences.",
@@ -11,7 +11,7 @@ _CNN_DAILYMAIL = Form(
 )
 
 
-def cnn_dailymail_example(row: Row, asking: Asking) -> Example:
+def cnn_dailymail_example(row: Row, asking: PromptOptions) -> Example:
     r"""CNN/DailyMail (See et al., 2017): news articles with highlights, one a line.
 
     {"article": "LONDON, England (Reuters) -- Harry Potter star Daniel Radcliffe gains access to ...",
@@ -43,7 +43,7 @@ _SAMSUM = Form(
 )
 
 
-def samsum_example(row: Row, asking: Asking) -> Example:
+def samsum_example(row: Row, asking: PromptOptions) -> Example:
     r"""SamSum (Gliwa et al., 2019): chats with a summary of what was said.
 
     {"id": "13862856", "dialogue": "Hannah: Hey, do you have Betty's number?\nAmanda: Lemme check\n...",
@@ -75,7 +75,7 @@ _XSUM = Form(
 )
 
 
-def xsum_example(row: Row, asking: Asking) -> Example:
+def xsum_example(row: Row, asking: PromptOptions) -> Example:
     """XSum (Narayan et al., 2018): BBC articles with a summary of one sentence.
 
     {"document": "The full cost of damage in Newton Stewart, one of the areas worst affected, is still being ...",

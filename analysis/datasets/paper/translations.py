@@ -1,7 +1,7 @@
 """Data sets of translations into English: WMT14 from French and WMT19 from German."""
 
 from analysis.datasets.example import Example
-from analysis.datasets.paper.paper_set import Asking, Form, PaperSet, Row, translation_of
+from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, translation_of
 
 _WMT14_FR_EN = Form(
     base="A French sentence and its English translation.",
@@ -11,7 +11,7 @@ _WMT14_FR_EN = Form(
 )
 
 
-def wmt14_fr_en_example(row: Row, asking: Asking) -> Example:
+def wmt14_fr_en_example(row: Row, asking: PromptOptions) -> Example:
     r"""WMT14, French to English (Bojar et al., 2014): sentences of news with their translation.
 
     {"translation": {"fr": "Spectaculaire saut en \"wingsuit\" au-dessus de Bogota",
@@ -42,7 +42,7 @@ _WMT19_DE_EN = Form(
 )
 
 
-def wmt19_de_en_example(row: Row, asking: Asking) -> Example:
+def wmt19_de_en_example(row: Row, asking: PromptOptions) -> Example:
     """WMT19, German to English (Barrault et al., 2019): sentences of news with their translation.
 
     {"translation": {"de": "München 1856: Vier Karten, die Ihren Blick auf die Stadt verändern",

@@ -133,7 +133,9 @@ def reading(chosen: Chosen, *, offset: bool, sides: bool, rows: bool, score: boo
                 st.number_input("Number of best and of worst answers", 1, MOST_ROWS, **options)
             if score:
                 _score(chosen.run, settings)
-            st.button("Reset to defaults", key="usual", on_click=url_state.drop, args=_READ, disabled=_is_usual(chosen))
+            st.button(
+                "Reset to defaults", key="usual", on_click=url_state.drop, args=_READ, disabled=_is_default(chosen)
+            )
 
 
 def _threshold(label: str, name: str, chosen: Chosen, value: float) -> None:
@@ -160,10 +162,10 @@ def _setting(label: str, name: str, choices: tuple[str, ...], run: Run, settings
 
 
 def _reading_label(chosen: Chosen) -> str:
-    return "Attention, thresholds" if _is_usual(chosen) else "Attention, thresholds: changed"
+    return "Attention, thresholds" if _is_default(chosen) else "Attention, thresholds: changed"
 
 
-def _is_usual(chosen: Chosen) -> bool:
+def _is_default(chosen: Chosen) -> bool:
     own = written(chosen.asked, Asked()) | written_settings(chosen.settings, chosen.run.answerer.kind)
     return not any(own[name] for name in _READ)
 

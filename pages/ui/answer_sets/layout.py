@@ -9,7 +9,7 @@ import streamlit as st
 from pages.ui.answer_sets import controls, query, views
 from pages.ui.answer_sets.controls import PAGE, Chosen, choose
 from pages.ui.answer_sets.query import Asked, View
-from pages.ui.shared.run_page import draw_view, filters, open_run, run_picker, usual_thresholds, view_picker
+from pages.ui.shared.run_page import default_thresholds, draw_view, filters, open_run, run_picker, view_picker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,11 @@ _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
         "best": _ViewSpec(name="Best and worst", draw=views.best, rows=True, picks=True),
         "gap": _ViewSpec(name="Correct vs incorrect", draw=views.gap, sides=True, picks=True),
         "bins": _ViewSpec(name="Quality by attention", draw=views.bins, picks=True),
-        "further": _ViewSpec(name="Attention by distance", draw=views.further, sides=True, offset=False, picks=True),
+        "further": _ViewSpec(
+            name="Attention by distance", draw=views.by_distance, sides=True, offset=False, picks=True
+        ),
         "picked": _ViewSpec(name="Selected heads", draw=views.picked, picks=True),
-        "separation": _ViewSpec(name="Discriminative heads", draw=views.separating, sides=True, layer=False),
+        "separation": _ViewSpec(name="Discriminative heads", draw=views.discriminative, sides=True, layer=False),
         "meaning": _ViewSpec(
             name="What a score means", draw=views.meaning, tokens=False, layer=False, offset=False, score=True
         ),
@@ -52,7 +54,7 @@ _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
 )
 
 
-def empty_stage() -> None:
+def empty_state() -> None:
     """Show what the page is for and how to get a run."""
     st.title("Do attention heads separate correct from incorrect answers?", anchor=False)
     st.write(
@@ -68,7 +70,7 @@ def show_run(name: str) -> None:
         run_picker(PAGE, name, of_one_run=query.OF_ONE_RUN)
     if (run := open_run(name)) is None:
         return
-    usual = usual_thresholds(run)
+    usual = default_thresholds(run)
     chosen = choose(name, run, query.asked(run, usual), query.settings(run), usual)
     spec = _VIEW_SPECS[chosen.asked.view]
     _controls(columns[1:], chosen, spec)

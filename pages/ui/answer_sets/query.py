@@ -46,12 +46,12 @@ class Asked(Filters):
 
 
 def asked(run: Run, usual: Thresholds) -> Asked:
-    """What the URL asks for; what cannot be used is taken out of it, and the user is told."""
+    """What the URL asks for; unusable parameters are removed with a notice."""
     return run_filters.asked(Asked(), lambda found: fitted(found, run, usual))
 
 
 def fitted(asked: Asked, run: Run, usual: Thresholds) -> Read[Asked]:
-    """The same as far as the run can follow: layers, groups and tokens that it lacks give way to the usual."""
+    """The same as far as the run can follow: unavailable layers, groups and tokens are replaced by defaults."""
     chosen = thresholds(asked, usual)
     crossed = chosen.incorrect > chosen.correct
     lacking = {
@@ -86,7 +86,7 @@ def settings(run: Run) -> Settings:
     captured = _Captured(run.stored_layers, run.answerer.num_layers, run.answerer.num_heads)
     found = state.settings(captured)
     if _needs_others(found, run):
-        state.notify("This run does not keep all layers token by token: the score looks at the middle ones.")
+        state.notify("This run does not store all layers per token, so the score uses the middle layers.")
         url_state.drop(LAYERS)
         return settings(run)
     return found

@@ -9,20 +9,20 @@ from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
-    picked_heads_map,
     quality_bins_chart,
+    selected_heads_map,
     separation_map,
 )
 from analysis.answer_sets.gap_figures import difference_words, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import Gaps, head_gaps
-from analysis.answer_sets.heads import Agreement, PickedHeads, agreement, pick, picked_heads, separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sentences import (
     TOKENS,
     agreement_caption,
     best_and_worst_caption,
     bins_caption,
-    picked_heads_caption,
+    selected_heads_caption,
     separation_caption,
     sides_sentence,
 )
@@ -45,12 +45,14 @@ def picked(chosen: Chosen) -> None:
     """Draw how often each head is selected, the three most frequent of each layer, and agreement between groups."""
     picks = chosen.picks() if _as_scored(chosen) else pick(chosen.means())
     num_heads = chosen.run.answerer.num_heads
-    found = picked_heads(picks, chosen.layers, num_heads)
-    sentence(sentences.about_picked(found, chosen.layer), chosen)
+    found = selected_heads(picks, chosen.layers, num_heads)
+    sentence(sentences.about_selected_heads(found, chosen.layer), chosen)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         chart(
-            picked_heads_map(found, dark=is_dark()), "picked_heads", "Share of answers for which each head is selected"
+            selected_heads_map(found, dark=is_dark()),
+            "picked_heads",
+            "Share of answers for which each head is selected",
         )
         st.caption(_about_picking(chosen, found))
     with right:
@@ -69,7 +71,7 @@ def picked(chosen: Chosen) -> None:
         )
 
 
-def separating(chosen: Chosen) -> None:
+def discriminative(chosen: Chosen) -> None:
     """Draw a layer x head map of the area under the ROC curve."""
     found = separation(chosen.means(), chosen.sides)
     sentence(sentences.about_separation(found, chosen.layers), chosen)
@@ -83,22 +85,23 @@ def _as_scored(chosen: Chosen) -> bool:
     return chosen.asked.tokens == "all" and chosen.asked.offset == 1
 
 
-def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
+def _about_picking(chosen: Chosen, found: SelectedHeads) -> str:
     own = "" if _as_scored(chosen) else (
-        " Here heads are selected by other attention than in RAUQ, which uses the whole answer and the previous token."
+        " Heads are selected here by different attention than in RAUQ, which uses the whole answer and the previous "
+        "token."
     )  # fmt: skip
     return (
-        f"{picked_heads_caption(found)} RAUQ selects heads for each answer separately; one dark cell in a row: "
+        f"{selected_heads_caption(found)} RAUQ selects heads for each answer separately; one dark cell in a row: "
         f"nearly all answers select the same head. Selection does not imply that a head is informative.{own}"
     )
 
 
-def _height(found: PickedHeads) -> int:
+def _height(found: SelectedHeads) -> int:
     """Return the table's height: all layers, if they fit next to the map and its caption."""
     return _HEAD + _ROW * min(len(found.layers), _MOST_ROWS)
 
 
-def _top_three(found: PickedHeads) -> dict[str, list[object]]:
+def _top_three(found: SelectedHeads) -> dict[str, list[object]]:
     columns: dict[str, list[object]] = {"layer": list(found.layers)}
     tops = [found.most_frequent(layer) for layer in found.layers]
     for place, name in enumerate(_PLACES):
@@ -164,8 +167,8 @@ def gap(chosen: Chosen) -> None:
     figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
     st.caption(
-        "Attention of the selected head in every layer, each on its own scale. Boxes: middle half; whiskers: 90 %. "
-        "Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
+        "Attention of the selected head in every layer, each on its own scale. Boxes: interquartile range; whiskers: "
+        "90 %. Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
     )
 
 
@@ -183,12 +186,12 @@ def bins(chosen: Chosen) -> None:
     )
 
 
-def further(chosen: Chosen) -> None:
+def by_distance(chosen: Chosen) -> None:
     """Draw correct vs incorrect answers by distance of the attended token (figure 3c)."""
     means = np.stack([chosen.means(offset=offset)[:, chosen.column] for offset in OFFSETS], axis=1)  # (n, 6, H)
     picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
     found = head_gaps(means, picks, chosen.sides)
-    sentence(sentences.about_further_back(found, OFFSETS, chosen.layer), chosen)
+    sentence(sentences.about_distances(found, OFFSETS, chosen.layer), chosen)
     figure = gap_lines(found, OFFSETS, name="preceding token", dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(

@@ -27,7 +27,7 @@ _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
 class Answer:
     """One side of the comparison; `note` says what to look for in a recorded one.
 
-    `wrong` are the tokens marked as wrong: those in the URL, or else those stored in the trace.
+    `wrong` are the tokens marked as incorrect: those in the URL, or else those stored in the trace.
     """
 
     ref: str
@@ -44,21 +44,21 @@ def pair() -> tuple[Answer, Answer] | None:
     Raises:
         TraceFileError: a recorded file is damaged.
     """
-    a = _asked(A) or _found(next(iter(at_hand()), ""))
+    a = _asked(A) or _found(next(iter(available_answers()), ""))
     if a is None:
         return None
-    b = _asked(B) or _found(beside(a.ref)) or a
+    b = _asked(B) or _found(default_other(a.ref)) or a
     return _marked(A, a), _marked(B, b)
 
 
-def bring_back_url() -> None:
+def restore_page_url() -> None:
     """Restore the URL as it was when this page was left: switching pages empties it and drops the widgets."""
     if PICKER + A not in st.session_state:
-        url_state.bring_back(PAGE)
+        url_state.restore_url(PAGE)
     url_state.hold((A, B))
 
 
-def at_hand() -> Mapping[str, str]:
+def available_answers() -> Mapping[str, str]:
     """Return the answers to choose from, by reference: the recorded ones, then this session's, the latest first."""
     recorded = {_EXAMPLE + one.id: f"{one.name} ({_VERDICT[one.correct]})" for one in recordings()}
     mine = answers.mine()
@@ -66,14 +66,14 @@ def at_hand() -> Mapping[str, str]:
     return recorded | {_KEPT + name: f"{number}. {in_short(trace)}" for number, (name, trace) in numbered}
 
 
-def beside(ref: str) -> str:
+def default_other(ref: str) -> str:
     """Return the default answer to compare with: the nearest recorded one with the other verdict."""
     recorded = {_EXAMPLE + one.id: one.correct for one in recordings()}
     others = [other for other in recorded if recorded[other] != recorded.get(ref, False)]
     places = list(recorded)
     if ref in recorded and others:
         return min(others, key=lambda other: abs(places.index(other) - places.index(ref)))
-    return next((other for other in at_hand() if other != ref), ref)
+    return next((other for other in available_answers() if other != ref), ref)
 
 
 def keep(trace: Trace) -> str:
@@ -95,7 +95,7 @@ def swap(a: Answer, b: Answer) -> None:
 
 
 def selected_token(a: Trace) -> int | None:
-    """Return the token of A that the URL names; if A has no such token, the last one, and the user is told."""
+    """Return the token of A that the URL names; if A has no such token, the last one, with a notice."""
     text = st.query_params.get(TOKEN) or st.query_params.get(BRANCH)
     if text is None:
         return None
@@ -125,7 +125,7 @@ def _ending(text: str, longest: int) -> str:
 
 
 def _asked(side: str) -> Answer | None:
-    """Return the answer that the URL names for one side; if it is gone, clean the URL and tell the user."""
+    """Return the answer that the URL names for one side; if it is unavailable, clean the URL and show a notice."""
     ref = st.query_params.get(side)
     answer = _found(ref) if ref is not None else None
     if ref is not None and answer is None:
@@ -177,7 +177,7 @@ def collect() -> None:
 
 def take(trace: Trace) -> None:
     """Show an answer as B, or as A if there is none yet."""
-    side = B if at_hand() else A
+    side = B if available_answers() else A
     choose(side, keep(trace))
 
 

@@ -15,7 +15,7 @@ from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.model_form import chosen_model, model_form
 from pages.ui.shared.state import GENERATE, READ
-from pages.ui.shared.url_state import USUAL_TOKENS
+from pages.ui.shared.url_state import DEFAULT_TOKENS
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running, visible
 from rauq.scoring import report
@@ -52,14 +52,15 @@ def stop_button() -> None:
 
 def limit() -> int:
     """Return how many new tokens the form allows."""
-    return int(st.session_state.get(_LIMIT, USUAL_TOKENS))
+    return int(st.session_state.get(_LIMIT, DEFAULT_TOKENS))
 
 
 def prompt_fields(a: Answer | None) -> None:
     """Draw prompt, answer and model; the prompt is A's at first."""
     key = f"compare_prompt_{a.ref if a else ''}"
     prompt = printable(a.trace.prompt) if a else ""
-    for name, value in {_TASK: GENERATE, state.MODEL: hosting.first_model(), _LIMIT: USUAL_TOKENS, _ANSWER: ""}.items():
+    defaults = {_TASK: GENERATE, state.MODEL: hosting.first_model(), _LIMIT: DEFAULT_TOKENS, _ANSWER: ""}
+    for name, value in defaults.items():
         st.session_state.setdefault(name, value)
     placeholder = "A question, or any text to continue"
     st.text_area("Prompt", prompt, key=key, height=120, placeholder=placeholder, persist_state="session")
@@ -90,7 +91,7 @@ def file_field() -> None:
 
 def _branch_fields(a: Answer) -> None:
     selected = answers.selected_token(a.trace)
-    st.session_state[_TOKEN] = _weak_spot(a.trace) if selected is None else selected
+    st.session_state[_TOKEN] = _largest_collapse(a.trace) if selected is None else selected
     st.number_input("Token of A", 0, len(a.trace.pieces) - 1, key=_TOKEN, on_change=_choose_token)
     token = st.session_state[_TOKEN]
     texts = {
@@ -109,7 +110,7 @@ def _branch_fields(a: Answer) -> None:
     st.button("Generate", key="make_branch", type="primary", on_click=_branch, args=(a, token, key))
 
 
-def _weak_spot(trace: Trace) -> int:
+def _largest_collapse(trace: Trace) -> int:
     """Return the largest collapse under the paper's setting; the first token if that is undefined."""
     with suppress(RauqError):
         if found := report.collapse(rauq.score(trace)):
@@ -176,7 +177,7 @@ def pickers(a: Answer, b: Answer) -> None:
 def _picker(side: str, chosen: Answer, other: Answer) -> None:
     """Draw the list of available answers, and those of the URL, which may come from another session."""
     of_the_url = {answer.ref: answers.in_short(answer.trace) for answer in (chosen, other)}
-    names = {**answers.at_hand()}
+    names = {**answers.available_answers()}
     names |= {ref: name for ref, name in of_the_url.items() if ref not in names}
     key = PICKER + side
     st.session_state[key] = chosen.ref

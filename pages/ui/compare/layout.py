@@ -7,14 +7,14 @@ import streamlit as st
 import rauq
 from analysis.two_answers.comparison import (
     Columns,
-    UnderOneSetting,
+    PairScores,
     aligned_answers,
     attention_difference,
     by_position,
     different_scales,
     find_first_difference,
     same_prompt,
-    under_each_setting,
+    score_each_setting,
     verdict,
     why_no_difference,
 )
@@ -22,7 +22,7 @@ from analysis.two_answers.figures import difference_map, overlay
 from analysis.two_answers.sentences import Scores, about_curves, about_heads, about_scales, settings_in_words
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
-from pages.ui.compare.strips import growing_strips, pair_of_strips
+from pages.ui.compare.strips import pair_of_strips, partial_strips
 from pages.ui.host.jobs import Job
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
@@ -32,7 +32,7 @@ from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
 
 
-def empty_stage() -> None:
+def empty_state() -> None:
     """Say what the page is for, and offer to make the first answer."""
     st.title("Which of two answers is less confident, and from which token on?", anchor=False)
     st.write(
@@ -64,7 +64,7 @@ def follow(job: Job, a: Answer, settings: Settings) -> None:
     _rerun_when_ended(job)
     pieces = list(job.pieces)
     columns = by_position(len(a.trace.pieces), len(pieces))
-    growing_strips(a, _score(a, settings), pieces, columns, headline=_progress(job))
+    partial_strips(a, _score(a, settings), pieces, columns, headline=_progress(job))
 
 
 def _rerun_when_ended(job: Job) -> None:
@@ -121,7 +121,7 @@ def views(pair: Pair, settings: tuple[Settings, Settings]) -> None:
     with right:
         _heads(a, b, scores)
     format_picker()
-    _table(under_each_setting(a, b, [score.settings for score in scores]))
+    _table(score_each_setting(a, b, [score.settings for score in scores]))
 
 
 def _branch(a: Answer, token: int, rank: int) -> None:
@@ -178,7 +178,7 @@ def _heads(a: Trace, b: Trace, scores: Scores) -> None:
     st.caption(about_heads(scores))
 
 
-def _table(rows: Sequence[UnderOneSetting]) -> None:
+def _table(rows: Sequence[PairScores]) -> None:
     st.header("The two scores under the same settings", anchor=False)
     sides = {"A": [row.a for row in rows], "B": [row.b for row in rows]}
     columns: dict[str, list[object]] = {"setting": [settings_in_words(row.settings) for row in rows]}

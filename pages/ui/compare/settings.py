@@ -17,7 +17,7 @@ _OF_B = (OWN, *(ONLY_B + name for name in SETTINGS))
 
 
 def settings_of_both(a: Trace, b: Trace) -> tuple[Settings, Settings]:
-    """The settings of A and of B; what the URL asks for and an answer cannot follow gives way to the paper's."""
+    """The settings of A and of B; unusable settings of the URL are replaced by the paper's."""
     forms = _forms(a, b)
     return forms[0].read(), forms[-1].read()
 

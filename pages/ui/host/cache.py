@@ -240,9 +240,9 @@ def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Abla
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner="Exchanging attention", show_time=False, hash_funcs=dict(BY_VERDICTS))
+@st.cache_resource(max_entries=8, show_spinner="Replacing attention", show_time=False, hash_funcs=dict(BY_VERDICTS))
 def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScored") -> "tuple[GroupControl, ...]":
-    """Score the answers `rows` (n,) of a run by RAUQ with exchanged attention."""
+    """Score the answers `rows` (n,) of a run by RAUQ with replaced attention."""
     from analysis.methods.attention_permutation import control_groups
     from analysis.runs.traces import fact_masks
 

@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.model_queue import LOOK, raise_if_stopped, turn
+from pages.ui.host.model_queue import POLL_SECONDS, raise_if_stopped, turn
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import size
 from rauq.trace.messages import Message, TemplateOptions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_LAST_WORDS = 5.0  # seconds that an exiting process waits for a job to stop
+_EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,11 +109,11 @@ class Job:
     def give_up(self) -> None:
         """Stop because the process exits: a thread interrupted inside torch aborts the process."""
         self.cancel.set()
-        self.done.wait(_LAST_WORDS)
+        self.done.wait(_EXIT_SECONDS)
 
 
 @dataclass(eq=False)
-class AtWork:
+class JobRegistry:
     """The running and waiting jobs of all sessions. Admission is atomic: two at once cannot share the last place."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -164,7 +164,7 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
     if not job.live:
         return
     try:
-        _at_work().admit(job)
+        _registry().admit(job)
     except InvalidInput as error:
         job.error = error
         job.done.set()
@@ -191,13 +191,13 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         job.error = RauqError(f"The generation failed unexpectedly ({what}).")
     finally:
         atexit.unregister(job.give_up)
-        _at_work().dismiss(job)
+        _registry().dismiss(job)
         job.done.set()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _at_work() -> AtWork:
-    return AtWork()
+def _registry() -> JobRegistry:
+    return JobRegistry()
 
 
 def _answer(job: Job) -> None:
@@ -238,7 +238,7 @@ def _compare(job: Job) -> None:
 def _model(job: Job) -> "Iterator[LanguageModel]":
     """Yield the model of a job, loaded if necessary, while it is this job's turn."""
     choice = job.request.model
-    while cache.busy() and not job.cancel.wait(LOOK):
+    while cache.busy() and not job.cancel.wait(POLL_SECONDS):
         pass  # loading cannot be interrupted, but waiting for it can
     raise_if_stopped(job.cancel)
     if cache.if_loaded(choice) is None:

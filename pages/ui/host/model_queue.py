@@ -15,7 +15,7 @@ from rauq.errors import Stopped
 if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
 
-LOOK = 0.1  # seconds between checks whether a waiting job was stopped
+POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ def turn(model: "LanguageModel", cancel: threading.Event) -> Iterator[None]:
     try:
         with line.moved:
             while line.places[0] is not place and not cancel.is_set():
-                line.moved.wait(LOOK)
+                line.moved.wait(POLL_SECONDS)
         raise_if_stopped(cancel)
         yield
     finally:

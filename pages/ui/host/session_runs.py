@@ -104,10 +104,10 @@ def check_begin(folder: Path) -> None:
 
 def _check_commit(manifest: "Manifest") -> None:
     """Refuse other commits: a run from elsewhere would make a host load any commit that its manifest names."""
-    from analysis.runs.work import begun_commit
+    from analysis.runs.work import started_commit
     from rauq.checkpoints.hub import cached_commit
 
-    model, commit = manifest.request.model, begun_commit(manifest)
+    model, commit = manifest.request.model, started_commit(manifest)
     if commit is not None and cached_commit(model, commit) is None:
         message = (
             f"This run was started with commit {commit[:12]} of {model}, which this host does not have. Make a new run."

@@ -119,7 +119,7 @@ _FILE = "answer.safetensors"
 _WEIGHTS = "application/octet-stream"
 
 
-def take_away(shown: Shown, trace: Trace, score: Score) -> None:
+def show_exports(shown: Shown, trace: Trace, score: Score) -> None:
     """Draw downloads and links of an answer; `trace` includes the user's marks."""
     _folded("How unusual is this score? Rank in a run of the same model", lambda: reference(trace, score))
     st.page_link(

@@ -13,7 +13,7 @@ from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_field
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_form
 from pages.ui.shared.state import ATLAS, GENERATE, READ, recordings
-from pages.ui.shared.url_state import USUAL_TOKENS, Asked
+from pages.ui.shared.url_state import DEFAULT_TOKENS, Asked
 from rauq.atlas.recorded import Recorded
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import lines, running
@@ -83,7 +83,7 @@ def fields() -> None:
     if options := st.session_state.get(state.OPTIONS, {}):
         st.text(running(printable(f"Chat template with {', '.join(f'{name}={options[name]!r}' for name in options)}")))
     if earlier:
-        st.button("Start a new conversation", key="new_conversation", on_click=_start_anew)
+        st.button("Start a new conversation", key="new_conversation", on_click=_start_new_conversation)
 
 
 def show_messages(label: str, messages: Sequence[Message]) -> None:
@@ -130,7 +130,7 @@ def _set_option(name: str) -> None:
     st.session_state[state.OPTIONS] = others | ({name: option_value(typed)} if typed else {})
 
 
-def _start_anew() -> None:
+def _start_new_conversation() -> None:
     st.session_state.update({state.EARLIER: (), state.OPTIONS: {}, state.PROMPT: ""})
 
 
@@ -141,7 +141,7 @@ _TEMPLATED = "The prompt already contains chat template markup, so no template i
 
 def request_form() -> None:
     """Prompt, answer and model; `current_request` reads them."""
-    for key, value in {state.TASK: GENERATE, state.MODEL: hosting.first_model(), state.LIMIT: USUAL_TOKENS}.items():
+    for key, value in {state.TASK: GENERATE, state.MODEL: hosting.first_model(), state.LIMIT: DEFAULT_TOKENS}.items():
         st.session_state.setdefault(key, value)
     placeholder = "A question, or any text to continue"
     st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")
@@ -168,7 +168,7 @@ def current_request() -> Request:
         model=chosen_model(),
         prompt=values.get(state.PROMPT, ""),
         answer=values.get(state.ANSWER, "") if values.get(state.TASK) == READ else None,
-        max_new_tokens=values.get(state.LIMIT, USUAL_TOKENS),
+        max_new_tokens=values.get(state.LIMIT, DEFAULT_TOKENS),
         context=state.context(),
         template_options=values.get(state.OPTIONS, {}),
         sampling=sampling_of_form() if values.get(state.TASK) != READ else None,
@@ -223,23 +223,23 @@ def stop() -> None:
         job.cancel.set()
 
 
-def token_count(request: Request, shown: Trace | None, *, told: RauqError | None, may_load: bool) -> None:
+def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError | None, may_load: bool) -> None:
     """Show the prompt's token count and the room left; no model is loaded for an answer that is already shown.
 
-    `told` is the error that the page shows already. The last count stays while an answer is generated.
+    `shown_error` is the error that the page shows already. The last count stays while an answer is generated.
     """
     loaded = cache.if_loaded(request.model)
     said: str | RauqError = "The token count appears once the model is loaded."
     if not request.prompt.strip():
         said = "The token count of the prompt will appear here."
-    elif shown and loaded is None and _leads_to(request, shown):
+    elif shown and loaded is None and _matches(request, shown):
         said = _room(len(shown.prompt_ids), None)
     elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
         said = _counted(request)
     if isinstance(said, str):
         st.session_state[_COUNT] = (_counted_for(request), said)
         st.caption(said)
-    elif str(said) != str(told):
+    elif str(said) != str(shown_error):
         st.text(lines(str(said)))
     else:
         st.empty()  # clears the line of `last_count`
@@ -258,7 +258,7 @@ def _counted_for(request: Request) -> tuple[object, ...]:
     return model.name, model.kind, request.prompt, request.context, dict(request.template_options)
 
 
-def _leads_to(request: Request, shown: Trace) -> bool:
+def _matches(request: Request, shown: Trace) -> bool:
     asked = (request.model.name, request.prompt, request.context, dict(request.template_options))
     is_same = asked == (shown.model, shown.prompt, shown.messages[:-1], dict(shown.template_options))
     return is_same and request.model.kind in (None, shown.kind)
@@ -277,7 +277,7 @@ def _task() -> None:
         st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
         kind = _known_kind(chosen_model())
         if kind == "base" and not state.context():
-            _hint_at_space()
+            _offer_leading_space()
         end_field(kind)
     else:
         sampling_fields()
@@ -339,7 +339,7 @@ def _known_kind(choice: ModelChoice) -> Kind | None:
     return "base" if choice.name == ATLAS else choice.kind
 
 
-def _hint_at_space() -> None:
+def _offer_leading_space() -> None:
     """Offer a leading space: without a chat template, pasted answers often lack the one that models generate."""
     prompt, answer = st.session_state.get(state.PROMPT, ""), st.session_state.get(state.ANSWER, "")
     if answer and prompt and not (answer[0].isspace() or prompt[-1].isspace()):

@@ -12,7 +12,7 @@ import rauq
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request
 from pages.ui.inspect import form
-from pages.ui.inspect.export_panel import take_away
+from pages.ui.inspect.export_panel import show_exports
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
 from pages.ui.inspect.settings import offer_probability
@@ -21,7 +21,7 @@ from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.model_form import chosen_model, model_of
 from pages.ui.shared.state import Shown
-from pages.ui.shared.url_state import FROM, NUMBER, RUN, USUAL_TOKENS, Asked
+from pages.ui.shared.url_state import DEFAULT_TOKENS, FROM, NUMBER, RUN, Asked
 from pages.ui.shared.verdicts import verdict
 from rauq.checkpoints.kinds import find_preset
 from rauq.labels import running
@@ -36,7 +36,7 @@ PAGE = "inspect"
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds; each poll takes time from the thread that imports torch or generates for others
 
 
-def empty_stage() -> None:
+def empty_state() -> None:
     """Say what the page is for, and offer prompts to start from."""
     st.title("Where did confidence collapse?", anchor=False)
     st.write(
@@ -49,7 +49,7 @@ def empty_stage() -> None:
             st.caption(example.what_to_see)
 
 
-def asking_stage(asked: Asked, request: Request, *, is_new: bool) -> None:
+def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:
     """Show the prompt of a link, which only the user can run; `is_new`: it has not been run yet."""
     st.title("This link asks for an answer", anchor=False)
     untouched = "Nothing has been loaded or run. " if is_new else ""
@@ -66,10 +66,10 @@ def asking_stage(asked: Asked, request: Request, *, is_new: bool) -> None:
 
 def follow(job: Job) -> None:
     """Show the answer growing; when it is complete, run the whole page again."""
-    st.fragment(_grow, run_every=_SELDOM if job.waiting else _OFTEN)(job, waiting=job.waiting)
+    st.fragment(_show_partial, run_every=_SELDOM if job.waiting else _OFTEN)(job, waiting=job.waiting)
 
 
-def _grow(job: Job, *, waiting: bool) -> None:
+def _show_partial(job: Job, *, waiting: bool) -> None:
     if not job.live or job.waiting != waiting:
         st.rerun()
     seconds = f"{time.monotonic() - job.begun:.1f} s"
@@ -102,17 +102,17 @@ def _switch(kind: Kind) -> None:
     form.run()
 
 
-_QUESTION = "ask_on"
+_QUESTION = "follow_up"
 
 
-def ask_on(trace: Trace) -> None:
+def ask_follow_up(trace: Trace) -> None:
     """Draw a field for the next question if the answer can be part of a conversation."""
     if not (trace.chat_applied and answer_text(trace).strip()):
         return
-    with st.form("ask_on_form", border=False):
+    with st.form("follow_up_form", border=False):
         placeholder = "The next question; this answer becomes part of the conversation"
         st.text_area("Follow-up", key=_QUESTION, height=80, placeholder=placeholder)
-        asked = st.form_submit_button("Ask a follow-up", key="ask_on_button", on_click=_ask, args=(trace,))
+        asked = st.form_submit_button("Ask a follow-up", key="follow_up_button", on_click=_ask, args=(trace,))
     context = get_script_run_ctx()
     if asked and context is not None and context.fragment_ids_this_run:
         st.rerun()  # only this fragment ran; the answer being generated is outside it
@@ -135,7 +135,7 @@ def _ask(trace: Trace) -> None:
             template_options=st.session_state.get(state.OPTIONS, {}),
             model=choice.name,
             kind=choice.kind,
-            max_new_tokens=st.session_state.get(state.LIMIT, USUAL_TOKENS),
+            max_new_tokens=st.session_state.get(state.LIMIT, DEFAULT_TOKENS),
             sampling=sampling_of_form(),
             end=end_of_form(),
         )
@@ -182,15 +182,15 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
         _way_back()
     show_views(
         dict(data),
-        on_view=lambda told: _hear(shown, told),
+        on_view=lambda event: _apply_selection(shown, event),
         on_branch=lambda token: st.session_state.update({_BRANCH: token}),
     )
     marked = replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
         query = url_state.comparing(shown.name, marked.wrong) | {"branch": str(token)}
         st.switch_page("pages/compare.py", query_params=query)
-    ask_on(shown.trace)
-    take_away(shown, marked, score)
+    ask_follow_up(shown.trace)
+    show_exports(shown, marked, score)
     url_state.remember(PAGE)
 
 
@@ -204,6 +204,6 @@ def _way_back() -> None:
     )
 
 
-def _hear(shown: Shown, told: Mapping[str, Any]) -> None:
-    if told["answer"] == shown.name:  # a late event of the previous answer would change the selection in this one
-        selection.hear(told, shown.trace)
+def _apply_selection(shown: Shown, event: Mapping[str, Any]) -> None:
+    if event["answer"] == shown.name:  # a late event of the previous answer would change the selection in this one
+        selection.store_selection(event, shown.trace)

@@ -27,7 +27,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
         TraceFileError: the incorrect answer has no weights to describe.
     """
     wrong, right, myth = lesson.wrong, lesson.right, lesson.myth
-    decided, first, last = deciding(lesson), lesson.picked[0].layer, lesson.picked[-1].layer
+    decided, first, last = scoring_head(lesson), lesson.picked[0].layer, lesson.picked[-1].layer
     count = f"{len(lesson.head_means)} layers of {len(lesson.head_means[0])}"
     return (
         Step(
@@ -89,7 +89,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
     )
 
 
-def deciding(lesson: Lesson) -> Picked:
+def scoring_head(lesson: Lesson) -> Picked:
     """Return the selected head of the layer that gives the incorrect answer's score."""
     return next(picked for picked in lesson.picked if picked.layer == lesson.wrong.layer)
 
@@ -110,7 +110,7 @@ def _weight(lesson: Lesson, *, before: int = 0) -> float:
         TraceFileError: there is no such weight, since the first token has none.
     """
     token = lesson.wrong.invented[0] - before if lesson.wrong.invented else 0
-    weight = deciding(lesson).weights[token] if token > 0 else None
+    weight = scoring_head(lesson).weights[token] if token > 0 else None
     if weight is None:
         message = (
             "The lesson's incorrect answer invents nothing after its second token. "

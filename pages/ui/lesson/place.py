@@ -27,7 +27,7 @@ def guesses(puzzles: Sequence[Puzzle]) -> list[int]:
 
 
 def turn() -> int:
-    """How many moves of the reader Python has heard of: the browser takes a step from here only if it is up to date."""
+    """The number of moves that reached Python: the browser takes a step from Python only if it is up to date."""
     return int(st.session_state.get(TURN, 0))
 
 

@@ -11,7 +11,7 @@ from pages.ui.methods import controls, views
 from pages.ui.methods.controls import PAGE, Chosen, choose
 from pages.ui.methods.query import OF_ONE_RUN, Asked, View, fitted
 from pages.ui.shared import run_filters
-from pages.ui.shared.run_page import draw_view, filters, open_run, run_picker, usual_thresholds, view_picker
+from pages.ui.shared.run_page import default_thresholds, draw_view, filters, open_run, run_picker, view_picker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
 )
 
 
-def empty_stage() -> None:
+def empty_state() -> None:
     """Show what the page is for and how to get a run."""
     st.title("Does RAUQ rank answers better than other methods?", anchor=False)
     st.write(
@@ -59,7 +59,7 @@ def show_run(name: str) -> None:
         return
     check_comparable(run.manifest.request)
     asked = run_filters.asked(Asked(), lambda found: fitted(found, run))
-    chosen = choose(name, run, asked, usual_thresholds(run))
+    chosen = choose(name, run, asked, default_thresholds(run))
     spec = _VIEW_SPECS[chosen.asked.view]
     with columns[1]:
         if spec.metric:

@@ -24,10 +24,10 @@ def _read_methods(text: str) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Filters):
-    """What is to be shown; None stands for the usual.
+    """What is to be shown; None means the default.
 
-    `method` is the one that is looked at, or set beside RAUQ, and `methods` are drawn together. `table` is one of the
-    ablations, `published` one of the paper's tables. The usual signal is the paper's for the kind of model.
+    `method` is the one shown, or compared with RAUQ, and `methods` are drawn together. `table` is one of the
+    ablations, `published` one of the paper's tables. The default signal is the paper's for the kind of model.
     """
 
     view: Annotated[View, one_of(get_args(View))] = "ranking"
@@ -42,7 +42,7 @@ class Asked(Filters):
 
 
 def fitted(asked: Asked, run: Run) -> Read[Asked]:
-    """The same as far as the run can follow: methods, groups and tokens that it lacks give way to the usual."""
+    """The same as far as the run can follow: unavailable methods, groups and tokens are replaced by defaults."""
     lacking = {
         METHOD: asked.method not in (None, *run.methods),
         METHODS: not set(asked.methods or ()) <= set(run.methods),

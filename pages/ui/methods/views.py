@@ -93,7 +93,7 @@ def _overheads(one: Published) -> tuple[str, ...]:
 _GREY = "color: #8b95a1"
 
 
-def lacking_methods(run: Run) -> None:
+def missing_methods(run: Run) -> None:
     """List the methods not computed in this run, folded, and those unknown to this version, if any."""
     if unknown := about_unknown_methods(run.manifest.request):
         st.text(unknown)
@@ -156,7 +156,7 @@ def ranking(chosen: Chosen) -> None:
     st.caption(f"① best, ② second of a column. {caption}")
     take_along(Table("methods", "Methods", caption, method_tables.methods_table(found, costs)))
     _differences(found)
-    lacking_methods(chosen.run)
+    missing_methods(chosen.run)
     published_beside(chosen, (one for one in paper.published_tables() if one.kind == "methods"))
 
 
@@ -224,11 +224,11 @@ def attention(chosen: Chosen) -> None:
     """Draw what is lost when the selected heads' attention is exchanged, group by group."""
     found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
     sentence(sentences.control_sentence(found[0]), chosen)
-    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with exchanged attention")
+    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with replaced attention")
     caption = sentences.control_caption(found)
     table = Table("control", "Does attention matter?", caption, method_tables.control_table(found))
     st.caption(caption)
-    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with exchanged attention, group by group")
+    show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with replaced attention, group by group")
     take_along(table)
 
 

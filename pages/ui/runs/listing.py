@@ -204,7 +204,7 @@ def head() -> None:
     st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT)
 
 
-def empty_stage() -> None:
+def empty_state() -> None:
     """Show how to make the first run."""
     with st.container(border=True):
         st.header("There is no run yet", anchor=False)

@@ -16,9 +16,9 @@ from analysis.quality.measures import MEASURES, Measure
 from analysis.runs.create import (
     ASKABLE,
     DEFAULT,
-    at_hand,
+    available_needs,
     bytes_per_answer,
-    lacking,
+    missing_needs,
     prepare,
     request_for,
     without_download,
@@ -38,7 +38,7 @@ from rauq.methods.method import Need
 from rauq.methods.table import METHODS
 
 METHOD, SAMPLES, JUDGE = "new_run_method_", "new_run_samples", "new_run_judge_"
-_USUAL_SAMPLES = 5
+_DEFAULT_SAMPLES = 5
 _ASKED: dict[Need, tuple[str, str, str]] = {
     "nli": ("nli", "Natural-language inference", "microsoft/deberta-large-mnli, or a folder"),
     "similarity": ("similarity", "Sentence similarity", "cross-encoder/stsb-roberta-large, or a folder"),
@@ -54,24 +54,26 @@ def method_fields(data: DataSet) -> None:
     """Draw the choice of methods, folded; `asked` reads it."""
     with st.expander("Methods"):
         st.button("Select all without a download", key="no_download", on_click=_choose_all, args=(data,))
-        there = at_hand(chosen_model().name, data) | _named()
+        there = available_needs(chosen_model().name, data) | _named()
         own = [method for method in ASKABLE if "facts" not in METHODS[method].needs or "facts" in there]
-        judged = [method for method in own if METHODS[method].needs & set(_ASKED) - at_hand(chosen_model().name, data)]
+        judged = [
+            method for method in own if METHODS[method].needs & set(_ASKED) - available_needs(chosen_model().name, data)
+        ]
         rest = [method for method in own if method not in judged]
         _group(_FREE, [method for method in rest if "samples" not in METHODS[method].needs], there)
         _group(_SAMPLED, [method for method in rest if "samples" in METHODS[method].needs], there)
-        st.number_input("Samples", 2, hosting.limits().samples, _USUAL_SAMPLES, key=SAMPLES, persist_state="session")
+        st.number_input("Samples", 2, hosting.limits().samples, _DEFAULT_SAMPLES, key=SAMPLES, persist_state="session")
         if not hosting.is_hosted():
             _judges(judged, there)
 
 
 def asked(data: DataSet) -> dict[str, Any]:
     """Return the methods, samples and judges of a request."""
-    there = at_hand(chosen_model().name, data) | _named()
+    there = available_needs(chosen_model().name, data) | _named()
     ticked = [method for method in ASKABLE if st.session_state.get(METHOD + method, method in DEFAULT)]
     judges = {name: _judge(need) for need, (name, _, _) in _ASKED.items()}
     methods = tuple(method for method in ticked if METHODS[method].needs <= there)
-    return {"methods": methods, "samples": st.session_state.get(SAMPLES, _USUAL_SAMPLES), **judges}
+    return {"methods": methods, "samples": st.session_state.get(SAMPLES, _DEFAULT_SAMPLES), **judges}
 
 
 def _judges(judged: list[str], there: frozenset[Need]) -> None:
@@ -89,7 +91,7 @@ def _group(caption: str, methods: list[str], there: frozenset[Need]) -> None:
 
 
 def _box(method: str, there: frozenset[Need]) -> None:
-    row, words = METHODS[method], lacking(method, there)
+    row, words = METHODS[method], missing_needs(method, there)
     st.checkbox(
         row.name,
         value=method in DEFAULT,
@@ -117,7 +119,7 @@ def _judge(need: Need) -> str:
 # The keys of the first three end in the data set or model they belong to: another one starts from the default.
 MEASURE, TOKENS, REVISION = "new_run_measure_", "new_run_tokens_", "new_run_revision_"
 LIMIT, BATCH, LAYERS, WEIGHTS = "new_run_limit", "new_run_batch", "new_run_layers", "new_run_weights"
-_USUAL_BATCH = 8
+_DEFAULT_BATCH = 8
 _LIMIT_HELP = "A smaller number draws a seeded sample, with every group and stratum in proportion."
 _BATCH_HELP = "How many prompts are answered at once. A larger batch is faster but needs more memory."
 _REVISION_HELP = "Branch, tag or commit on the hub. The run stores the commit that it starts with, and resumes with it."
@@ -212,10 +214,12 @@ def stored_layers() -> StoredLayers:
 
 def about_measure(measure: Measure, data: DataSet) -> str:
     """Describe a measure: why it is the default, if it is, its source, and how many examples lack its inputs."""
-    lacking = {
+    missing_needs = {
         need: sum(not has(example) for example in data.examples) for need, has in _HAS.items() if need in measure.needs
     }
-    missing = [f"{number:,} of {len(data.examples):,} have no {need}" for need, number in lacking.items() if number]
+    missing = [
+        f"{number:,} of {len(data.examples):,} have no {need}" for need, number in missing_needs.items() if number
+    ]
     undefined = f" {' and '.join(missing)}: the quality of their answers is undefined." if missing else ""
     usual = f"{data.quality_reason} " if measure.id == data.quality and data.quality_reason else ""
     return f"{usual}Source: {measure.source}.{undefined}"
@@ -252,7 +256,7 @@ def _more(data: DataSet) -> None:
         st.number_input("Max new tokens", 1, most, usual, key=key, persist_state="session")
     with right:
         most = hosting.limits().batch
-        st.number_input("Batch size", 1, most, _USUAL_BATCH, key=BATCH, help=_BATCH_HELP, persist_state="session")
+        st.number_input("Batch size", 1, most, _DEFAULT_BATCH, key=BATCH, help=_BATCH_HELP, persist_state="session")
     st.segmented_control(
         "Layers stored per token",
         ("middle", "all"),
@@ -284,7 +288,7 @@ def start_step(data: DataSet) -> None:
     if st.button("Start", key="start_run", type="primary", disabled=not data.examples):
         with st.spinner("Starting the job"):
             try:
-                folder = write_down(data, typed.strip() or suggested)
+                folder = create_run(data, typed.strip() or suggested)
             except RauqError as error:
                 show_error(error)
                 return
@@ -293,7 +297,7 @@ def start_step(data: DataSet) -> None:
         st.rerun()
 
 
-def write_down(data: DataSet, name: str) -> Path:
+def create_run(data: DataSet, name: str) -> Path:
     """Create the run on disk and return its folder.
 
     Raises:

@@ -17,7 +17,7 @@ def is_new() -> bool:
 
 
 def chosen(names: Collection[str]) -> str | None:
-    """The run that is unfolded; one that is not there is told of, and left out of the URL."""
+    """The expanded run; a missing one is removed from the URL with a notice."""
     name = st.query_params.get(RUN)
     if name is not None and name not in names:
         state.notify("There is no run of that name here.")

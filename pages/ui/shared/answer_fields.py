@@ -10,7 +10,7 @@ SAMPLE, TEMPERATURE, TOP_P, SEED, END = "sample", "temperature", "top_p", "seed"
 AUTO, APPEND, NONE = "auto", "append", "none"
 _LABELS = {None: AUTO, True: APPEND, False: NONE}
 _ENDS = {label: end for end, label in _LABELS.items()}
-_USUAL = Sampling(seed=0)
+_DEFAULT = Sampling(seed=0)
 _END_HELP = (
     "The model's end token after the answer. Generated answers end with one, and it is scored. auto: appended for an "
     "instruct model, left out for a base model."
@@ -31,7 +31,7 @@ def sampling_fields() -> None:
         )
         st.slider("Top-p", url_state.LEAST_TOP_P, 1.0, step=0.05, key=TOP_P, disabled=disabled, persist_state="session")
         st.number_input("Seed", 0, url_state.LARGEST_SEED, key=SEED, disabled=disabled, persist_state="session")
-        st.caption(f"Tokens are sampled from the {_USUAL.top_k} most probable. The same seed gives the same answer.")
+        st.caption(f"Tokens are sampled from the {_DEFAULT.top_k} most probable. The same seed gives the same answer.")
 
 
 def sampling_of_form() -> Sampling | None:
@@ -40,9 +40,9 @@ def sampling_of_form() -> Sampling | None:
     if not values.get(SAMPLE):
         return None
     return Sampling(
-        temperature=values.get(TEMPERATURE, _USUAL.temperature),
-        top_p=values.get(TOP_P, _USUAL.top_p),
-        seed=values.get(SEED, _USUAL.seed),
+        temperature=values.get(TEMPERATURE, _DEFAULT.temperature),
+        top_p=values.get(TOP_P, _DEFAULT.top_p),
+        seed=values.get(SEED, _DEFAULT.seed),
     )
 
 
@@ -61,7 +61,7 @@ def end_of_form() -> bool | None:
 
 def filled(sampling: Sampling | None, *, end: bool | None) -> dict[str, object]:
     """Return the field values that reproduce an answer made with these options."""
-    shown = sampling or _USUAL
+    shown = sampling or _DEFAULT
     return {
         SAMPLE: sampling is not None,
         TEMPERATURE: shown.temperature,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = (
-    "Decides the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
+    "Sets the prompt format and the paper's setting. auto: from the paper's list, the name and the chat template."
 )
 _HELP = "atlas is embedded, small and synthetic. Another: a hub id, a folder or a GGUF file."
 
@@ -49,7 +49,7 @@ def model_form() -> None:
         placeholder=placeholder,
         persist_state="session",
     )
-    labels = _at_hand(typed)
+    labels = _available_models(typed)
     if typed in labels and typed not in labels[typed]:  # Ollama's files are named by digests
         st.text(labels[typed])
     st.selectbox(
@@ -109,7 +109,7 @@ def checked(choice: ModelChoice) -> "ModelInfo | None":
     return found[1] if found is not None and found[0] == choice else None
 
 
-def _at_hand(typed: str) -> dict[str, str]:
+def _available_models(typed: str) -> dict[str, str]:
     """Labels of models by name: from the typed folder, this session, other programs, the hub cache and the paper.
 
     A folder named by a link is not listed.

@@ -35,7 +35,7 @@ def run_name() -> str | None:
 
 
 def asked(usual: Form, fitted: Callable[[Form], Read[Form]]) -> Form:
-    """What the URL asks for; what cannot be used, or is not `fitted`, is taken out of it, and the user is told."""
+    """The query of the URL; parameters that are unusable or do not fit are removed with a notice."""
     found, wrong = url_state.read(st.query_params.to_dict(), usual)
     found, unfit = fitted(found)
     mend((*wrong, *unfit))
@@ -43,10 +43,10 @@ def asked(usual: Form, fitted: Callable[[Form], Read[Form]]) -> Form:
 
 
 def mend(names: Iterable[str]) -> None:
-    """Take out what a link asks for and cannot have, and tell the user."""
+    """Remove unusable parameters of a link from the URL, and show a notice."""
     if wrong := tuple(dict.fromkeys(names)):
         url_state.drop(*wrong)
-        state.notify(f"The link's {', '.join(wrong)} cannot be used here: the usual is shown.")
+        state.notify(f"The link's {', '.join(wrong)} cannot be used here; the default is used.")
 
 
 LONGEST_TEXT = 200
@@ -69,7 +69,7 @@ def _span(text: str) -> Span | None:
 
 
 def written_span(span: Span) -> str:
-    """A range as it stands in a URL."""
+    """A range as written in a URL."""
     return "..".join(map(text_of, span))
 
 
@@ -78,7 +78,7 @@ _Range = Annotated[Span, Codec(matching(rf"{NUMBER_PATTERN}\.\.{NUMBER_PATTERN}"
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which answers are looked at; a group of None and an empty text leave all in."""
+    """Which answers are shown; a group of None and an empty text leave all in."""
 
     group: Name = None
     quality: _Range = _WHOLE

@@ -292,7 +292,7 @@ def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[st
     """Show the run that the URL names, or, if there are no runs, what the page is for."""
     require_shell(page)
     if run_filters.is_arriving(page):
-        url_state.bring_back(page)
+        url_state.restore_url(page)
     name = run_filters.run_name()
     try:
         if name is None:
@@ -304,7 +304,7 @@ def page_about_a_run(page: str, *, empty: Callable[[], None], show: Callable[[st
         show_error(error)
         if name is not None:
             _way_to_runs(name)
-    state.tell_notices()
+    state.show_notices()
     url_state.remember(page)
 
 
@@ -341,7 +341,7 @@ def draw_view(draw: Callable[[], None], chosen: ChosenAnswers, *, figure: bool) 
         format_picker()
 
 
-def usual_thresholds(run: Run) -> Thresholds:
+def default_thresholds(run: Run) -> Thresholds:
     """Return the thresholds of the run's measure of quality."""
     return measure(run.manifest.request.quality).thresholds
 

@@ -54,10 +54,10 @@ def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
     return layer, max(picked, 0) if selected.head is None else selected.head
 
 
-def hear(told: Mapping[str, Any], trace: Trace) -> None:
-    """Write what was selected or marked as wrong in the browser into the URL; the browser has drawn it already."""
-    selected = Chosen(**{field.name: told[field.name] for field in fields(Chosen)})
-    wrong = tuple(told["wrong"])
+def store_selection(event: Mapping[str, Any], trace: Trace) -> None:
+    """Write what was selected or marked as incorrect in the browser into the URL; the browser has drawn it already."""
+    selected = Chosen(**{field.name: event[field.name] for field in fields(Chosen)})
+    wrong = tuple(event["wrong"])
     st.session_state[_HEARD] = (selected, wrong)
     write(selected)
     update_url({WRONG: None if wrong == trace.wrong else url_state.written_wrong(wrong)})

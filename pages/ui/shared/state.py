@@ -76,7 +76,7 @@ def asked() -> Asked | None:
             if st.query_params.get(name) and not usable:
                 notify(f"The link's {name.replace('_', ' ')} cannot be used and was left out; the form has the rest.")
         if hosting.is_hosted() and found.model not in hosting.models():
-            notify(f"The link's model is not offered here; {hosting.models()[0]} was chosen instead.")
+            notify(f"The link's model is not offered here; {hosting.models()[0]} is used instead.")
     return found
 
 
@@ -156,13 +156,13 @@ def open_trace(trace: Trace) -> None:
 
 
 def wrong_tokens(trace: Trace, name: str = WRONG, *, where: str = "this answer") -> tuple[int, ...]:
-    """Return the tokens marked as wrong: those in the URL, or else those stored in the trace."""
+    """Return the tokens marked as incorrect: those in the URL, or else those stored in the trace."""
     text = st.query_params.get(name)
     if text is None:
         return trace.wrong
     marked, usable = url_state.read_wrong(text, len(trace.pieces))
     if not usable:
-        notify(f"Some tokens that the link marks as wrong are not in {where} and were ignored.")
+        notify(f"Some tokens that the link marks as incorrect are not in {where} and were ignored.")
         url_state.update_url({name: url_state.written_wrong(marked)})
     return marked
 
@@ -194,7 +194,7 @@ def notify(text: str) -> None:
     st.session_state[_NOTICES] = [*st.session_state.get(_NOTICES, []), text]
 
 
-def tell_notices() -> None:
+def show_notices() -> None:
     """Show the notices queued by `notify`."""
     for text in st.session_state.pop(_NOTICES, []):
         st.toast(text)

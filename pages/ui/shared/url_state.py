@@ -38,7 +38,7 @@ Value = TypeVar("Value")
 
 
 def text_of(value: Any) -> str:  # noqa: ANN401 - whatever a URL can hold
-    """A value as it stands in a URL: numbers with six digits, the parts of a tuple with dots between them."""
+    """A value as written in a URL: numbers with six digits, the parts of a tuple with dots between them."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return ".".join(map(text_of, value)) if isinstance(value, tuple) else str(value)
@@ -52,7 +52,7 @@ class Codec(NamedTuple):
 
 
 class Read(NamedTuple, Generic[Form]):
-    """What a URL asks for, and the names of the parameters that cannot be used: there the usual stands in."""
+    """What a URL asks for, and the names of the parameters that cannot be used: where the default is used."""
 
     asked: Form
     wrong: tuple[str, ...]
@@ -148,7 +148,7 @@ LAYER, HEAD, TOKEN, COLOUR = "layer", "head", "token", "colour"
 SELECTED = (LAYER, HEAD, TOKEN)
 
 LONGEST = 4000  # characters; what every browser and most places to paste a link into take
-USUAL_TOKENS = 128
+DEFAULT_TOKENS = 128
 TEMPERATURES = (0.05, 2.0)
 LEAST_TOP_P = 0.05
 LARGEST_SEED = 999_999_999
@@ -199,7 +199,7 @@ class Asked:
     answer: Name = None
     model: Annotated[str, Codec(lambda text: text or None)] = "atlas"
     kind: Annotated[Kind | None, one_of(get_args(Kind))] = None
-    max_new_tokens: Annotated[int, Codec(_limit)] = USUAL_TOKENS
+    max_new_tokens: Annotated[int, Codec(_limit)] = DEFAULT_TOKENS
     context: Annotated[tuple[Message, ...], Codec(read_context, _written_context)] = ()
     template_options: Annotated[TemplateOptions, Codec(read_options, json.dumps)] = field(default_factory=dict)
     sampling: Sampling | None = None
@@ -240,7 +240,7 @@ def asking(trace: Trace) -> Asked:
     if not ((trace.is_greedy or sampled) and length <= MOST_TOKENS):
         end = None if ended == (trace.kind == "instruct") else ended
         return _asked(trace, kind=kind, answer=trace.answer, end=end)
-    limit = length if trace.stop_reason == "length" else max(length, USUAL_TOKENS)
+    limit = length if trace.stop_reason == "length" else max(length, DEFAULT_TOKENS)
     return _asked(trace, kind=kind, max_new_tokens=limit, sampling=trace.sampling if sampled else None)
 
 
@@ -275,14 +275,14 @@ _read_marks = matching(r"\d{1,5}(\.\d{1,5}){0,999}", _numbers)
 
 
 def read_wrong(text: str, num_tokens: int) -> tuple[tuple[int, ...], bool]:
-    """Tokens marked as wrong, and whether the whole text could be used."""
+    """Tokens marked as incorrect, and whether the whole text could be used."""
     asked = () if text == _NONE else _read_marks(text)
     inside = {token for token in asked or () if token < num_tokens}
     return tuple(sorted(inside)), asked is not None and inside == set(asked)
 
 
 def written_wrong(tokens: Iterable[int]) -> str:
-    """Tokens marked as wrong, for `read_wrong`."""
+    """Tokens marked as incorrect, for `read_wrong`."""
     return text_of(tuple(sorted(tokens))) or _NONE
 
 
@@ -321,7 +321,7 @@ class Captured(Protocol):
 
 
 def settings_in(query: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """The parameters of settings, as they stand in a URL behind a prefix."""
+    """The parameters of settings, as written in a URL after a prefix."""
     return {name: query[prefix + name] for name in _SETTINGS if prefix + name in query}
 
 
@@ -338,7 +338,7 @@ def written_settings(settings: Settings, kind: Kind) -> dict[str, str | None]:
 
 
 def fitted(settings: Settings, captured: Captured) -> Read[Settings]:
-    """The settings as far as what was captured can follow: layers and heads that it lacks give way to the paper's."""
+    """The settings as far as what was captured can follow: unavailable layers and heads are replaced by the paper's."""
     wrong = []
     if isinstance(settings.layers, tuple):
         inside = tuple(layer for layer in settings.layers if layer in captured.layers)
@@ -361,34 +361,34 @@ def _has_heads(named: Mapping[int, int], settings: Settings, captured: Captured)
 
 _Given = ParamSpec("_Given")
 
-_TOLD = "_told"  # by name: what stood there before, and what was written
+_WRITES = "_told"  # by name: what stood there before, and what was written
 
 
 def write(values: Mapping[str, str | None]) -> None:
     """Write parameters into the URL, or, where the value is None, take them out of it, so that this lasts."""
-    told = {name: (st.query_params.get(name), value) for name, value in values.items()}
-    st.session_state[_TOLD] = st.session_state.get(_TOLD, {}) | told
+    writes = {name: (st.query_params.get(name), value) for name, value in values.items()}
+    st.session_state[_WRITES] = st.session_state.get(_WRITES, {}) | writes
     update_url(values)
 
 
 def forget() -> None:
-    """Hold nothing any longer: the user went elsewhere."""
-    st.session_state.pop(_TOLD, None)
+    """Forget all held values: the user navigated."""
+    st.session_state.pop(_WRITES, None)
 
 
 def hold(names: Iterable[str]) -> None:
     """Write once more, under these names, what a run that began too early has brought back; call it first."""
     context = get_script_run_ctx()
-    if context is not None and context.is_history_navigation:  # Back is a wish, and never too early
+    if context is not None and context.is_history_navigation:  # a Back navigation is intended, and never too early
         forget()
-    told = st.session_state.get(_TOLD, {})
+    writes = st.session_state.get(_WRITES, {})
     undone = {}
     for name in names:
-        before, after = told.get(name, (None, None))
+        before, after = writes.get(name, (None, None))
         if before != after and st.query_params.get(name) == before:
             undone[name] = after
         else:
-            told.pop(name, None)  # the browser has heard of it, or the user went elsewhere
+            writes.pop(name, None)  # the browser has the new value, or the user navigated
     update_url(undone)
 
 
@@ -422,14 +422,14 @@ def drop(*names: str) -> None:
     update_url(dict.fromkeys(names))
 
 
-def bring_back(page: str) -> None:
+def restore_url(page: str) -> None:
     """A switch of pages empties the URL: bring back what it said when this page was left."""
     if not st.query_params and (last := st.session_state.get(_last(page))):
         st.query_params.from_dict(last)
 
 
 def remember(page: str) -> None:
-    """Keep the URL for `bring_back`."""
+    """Keep the URL for `restore_url`."""
     st.session_state[_last(page)] = st.query_params.to_dict()
 
 

@@ -16,7 +16,7 @@ _ROPE_SCALING = frozenset(
         *("yarn_ext_factor", "yarn_attn_factor", "yarn_beta_fast", "yarn_beta_slow"),
     )
 )
-_HONOURED = _ROPE_SCALING | {
+_SUPPORTED = _ROPE_SCALING | {
     *("context_length", "embedding_length", "block_count", "feed_forward_length", "vocab_size"),
     *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
     *("attention.layer_norm_rms_epsilon", "attention.scale", "attention.causal"),
@@ -88,9 +88,9 @@ class Architecture:
     scale_by_width_at: int | None = None  # a model of so many layers scales queries by hidden / heads, not by head
 
     @property
-    def honoured(self) -> frozenset[str]:
+    def supported(self) -> frozenset[str]:
         """The entries that are read or that change nothing, without the architecture's own name in front."""
-        return _HONOURED | _HARMLESS | self.entries
+        return _SUPPORTED | _HARMLESS | self.entries
 
     @property
     def has_experts(self) -> bool:

@@ -97,7 +97,7 @@ def read_hyperparameters(header: GgufHeader) -> Hyperparameters:
     architecture = find_architecture(header)
     for key in header.metadata:
         prefix, _, name = key.partition(".")
-        if prefix == header.architecture and name not in architecture.honoured:
+        if prefix == header.architecture and name not in architecture.supported:
             raise not_exact(header, key)
     sizes = _sizes(header, architecture)
     _check_constants(header, architecture, sizes)

@@ -84,7 +84,7 @@ _MORE_ENDS = "eos_token_ids"  # a list, in files that Ollama writes
 _ENDS_OF_TURN = ("<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>")
 _NO_END_OF_TURN = "<|return|>"  # a vocabulary of harmony, where <|end|> ends a channel, and the answer goes on
 
-_HONOURED = frozenset(
+_SUPPORTED = frozenset(
     {
         *("model", "pre", "tokens", "token_type", "scores", "merges"),
         *SPECIAL.values(),
@@ -114,7 +114,7 @@ def refuse_unknown_entries(header: GgufHeader) -> None:
     prefix = "tokenizer.ggml."
     for key in header.metadata:
         name = key.removeprefix(prefix)
-        if not key.startswith(prefix) or name in _HONOURED or name in _HARMLESS:
+        if not key.startswith(prefix) or name in _SUPPORTED or name in _HARMLESS:
             continue
         if name in _ONLY_OFF and header.get(key, bool) is False:
             continue
@@ -151,7 +151,7 @@ def _listed_ends(header: GgufHeader) -> list[int]:
     if listed is None:
         return []
     if listed.dtype.kind not in "iu" or not ((listed >= 0) & (listed < len(tokens or ()))).all():
-        raise damaged(header.path, f"{key} names what is not one of its tokens")
+        raise damaged(header.path, f"{key} names a token that does not exist")
     ends: list[int] = listed.tolist()
     return ends
 

@@ -12,7 +12,7 @@ from huggingface_hub import constants, get_repo_discussions, try_to_load_from_ca
 from huggingface_hub.file_download import repo_folder_name
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-from rauq.checkpoints.hub import plain_errors, require_safetensors, whereabouts
+from rauq.checkpoints.hub import plain_errors, require_safetensors, source_arguments
 from rauq.checkpoints.loading import context_length, find_device, memory_errors, unmapped
 from rauq.errors import ModelNotFound, NonFiniteLogits, UnsupportedModel
 from rauq.methods.pair_scorers.judges import Entailment, Similarity, Texts
@@ -22,7 +22,7 @@ _WEIGHTS = "model.safetensors"
 
 
 def with_safetensors(source: str, where: dict[str, Any]) -> dict[str, Any]:
-    """Where to load a model from, as `rauq.checkpoints.hub.whereabouts` gives it, so that its weights are safetensors.
+    """Where to load a model from as safetensors, given the arguments of `rauq.checkpoints.hub.source_arguments`.
 
     Raises:
         ModelNotFound: the hub has them only pickled.
@@ -89,7 +89,9 @@ def load_classifier(name: str, *, device: str, revision: str | None) -> Classifi
         InvalidInput: unknown device.
     """
     place = find_device(device)
-    where = whereabouts(name, revision=revision, otherwise="A folder that save_pretrained wrote works without the hub.")
+    where = source_arguments(
+        name, revision=revision, otherwise="A folder that save_pretrained wrote works without the hub."
+    )
     with plain_errors(name, "config.json"):
         config = AutoConfig.from_pretrained(name, **where)
         _refuse_other_architectures(name, config.architectures or [])

@@ -55,7 +55,7 @@ def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:
 
 
 @dataclass(eq=False)
-class AskedOnce:
+class CachedJudge:
     """A judge that scores each pair of texts once, however many methods use it.
 
     `spared`: the seconds saved by not scoring pairs again.

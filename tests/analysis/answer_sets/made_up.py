@@ -3,7 +3,7 @@
 import numpy as np
 
 LAYERS, HEADS = 4, 5
-TELLING = (1, 2)
+INFORMATIVE = (1, 2)
 
 
 def made_up(num_answers=60, *, seed=0, effect=0.3):
@@ -11,5 +11,5 @@ def made_up(num_answers=60, *, seed=0, effect=0.3):
     rng = np.random.default_rng(seed)
     means = rng.uniform(0, 0.2, (num_answers, LAYERS, HEADS))
     quality = (np.arange(num_answers) % 3 > 0).astype(float)
-    means[:, *TELLING] += 0.3 + effect * quality
+    means[:, *INFORMATIVE] += 0.3 + effect * quality
     return means, quality

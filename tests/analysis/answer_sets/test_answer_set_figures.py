@@ -10,21 +10,21 @@ from analysis.answer_sets.calibration import calibrate, share_at
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
-    picked_heads_map,
     quality_bins_chart,
+    selected_heads_map,
     separation_map,
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import of_picked, pick, picked_heads, separation
+from analysis.answer_sets.heads import of_picked, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import quality_bins
 from analysis.answer_sets.sides import sides
 from analysis.figures import outcomes, series
 from analysis.quality.judgement import Thresholds
-from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
+from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, made_up
 
 HOSTILE = "<b>bold</b> $x^2$ &lt;\n\u202egnol"
-ROW, HEAD = TELLING
+ROW, HEAD = INFORMATIVE
 COLUMNS = (3, 5, 7, 9)  # absolute layers
 
 
@@ -51,7 +51,7 @@ def all_figures(means, quality, *, dark=False):
         gap_grid(gaps.picked, COLUMNS, dark=dark),
         quality_bins_chart(quality_bins(attention, quality, resamples=20), title="attention", dark=dark),
         separation_map(separation(means, sides(quality, Thresholds()), permutations=20), COLUMNS, dark=dark),
-        picked_heads_map(picked_heads(picks, COLUMNS, HEADS), dark=dark),
+        selected_heads_map(selected_heads(picks, COLUMNS, HEADS), dark=dark),
         calibration_chart(calibrate(uncertainty, correct, count=20), score=-0.5, dark=dark),
     ]
 
@@ -167,7 +167,7 @@ def test_points_of_quality_lead_to_their_answers(count):
     np.testing.assert_allclose(means.x - means.error_x.arrayminus, result.low)
 
 
-def test_points_of_few_qualities_are_spread_and_tell_the_true_one():
+def test_points_of_few_qualities_are_spread_and_state_the_true_quality():
     result = quality_bins(np.arange(50) / 50, np.arange(50) % 2, resamples=20)
     points = quality_bins_chart(result, title="attention").data[0]
     offsets = points.y - result.quality
@@ -194,8 +194,8 @@ def test_separation_is_drawn_around_one_half_and_the_best_head_framed():
 
 def test_picked_shares_are_percentages():
     means, _ = made_up()
-    picked = picked_heads(pick(means), COLUMNS, HEADS)
-    heat = picked_heads_map(picked).data[0]
+    picked = selected_heads(pick(means), COLUMNS, HEADS)
+    heat = selected_heads_map(picked).data[0]
     np.testing.assert_allclose(heat.z.sum(axis=1), 100, rtol=1e-5)
     assert (heat.zmin, heat.zmax) == (0, 100)
 

@@ -51,7 +51,7 @@ def test_the_order_of_answers_does_not_matter_where_nothing_is_drawn():
     np.testing.assert_array_equal(order[mixed.rows], first.rows)
 
 
-def test_ties_are_drawn_by_the_seed_and_said():
+def test_ties_are_broken_by_the_seed_and_reported():
     quality = [1.0] * 20 + [0.0] * 20
     draws = [chosen(quality, k=5, seed=seed) for seed in (0, 0, 1)]
     assert draws[0].drawn
@@ -60,13 +60,13 @@ def test_ties_are_drawn_by_the_seed_and_said():
     assert not chosen([1, 1, 0, 0], k=2).drawn  # all of the equal ones are shown
 
 
-def test_a_draw_knows_nothing_of_attention():
+def test_the_draw_does_not_depend_on_attention():
     quality = [1.0] * 20 + [0.0] * 20
     low = chosen(quality, k=5, attention=np.zeros((40, 3)))
     np.testing.assert_array_equal(low.rows, chosen(quality, k=5).rows)
 
 
-def test_answers_without_quality_or_attention_are_counted_out():
+def test_answers_without_quality_or_attention_are_excluded():
     attention = np.full((5, 2), 0.5)
     attention[0] = np.nan
     found = chosen([1.0, np.nan, 0.9, 0.1, 0.0], k=1, attention=attention)
@@ -77,17 +77,17 @@ def test_answers_without_quality_or_attention_are_counted_out():
 @pytest.mark.parametrize(
     ("quality", "k", "reason"),
     [
-        ([1, 1, 1, 0], 1, "no more than 1 of 4 answers are better than as many others"),
+        ([1, 1, 1, 0], 1, "because of ties in quality, at most 1 of 4 answers fit on each side"),
         ([1, 1, 1], 0, "all 3 answers have the same quality"),
         ([1], 0, "fewer than two answers have a quality and attention"),
         ([np.nan, np.nan], 0, "fewer than two answers have a quality and attention"),
     ],
 )
-def test_fewer_rows_than_asked_for_have_a_reason(quality, k, reason):
+def test_fewer_rows_than_requested_have_a_reason(quality, k, reason):
     found = chosen(quality)
     assert (found.k, found.reason) == (k, reason)
 
 
-def test_no_row_at_all_cannot_be_asked_for():
+def test_zero_rows_are_refused():
     with pytest.raises(InvalidInput, match="at least 1"):
         chosen([1, 0], k=0)

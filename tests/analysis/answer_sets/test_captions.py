@@ -1,4 +1,4 @@
-"""Captions tell the numbers of their figures, how many answers are behind them, and why something is missing."""
+"""Captions state the numbers of their figures, the number of answers, and why something is missing."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import agreement, of_picked, pick, picked_heads, separation
+from analysis.answer_sets.heads import agreement, of_picked, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
 from rauq.labels import number
-from tests.analysis.answer_sets.made_up import HEADS, LAYERS, TELLING, made_up
+from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, LAYERS, made_up
 
-ROW, HEAD = TELLING
+ROW, HEAD = INFORMATIVE
 
 
 def all_captions(means, quality):
@@ -30,19 +30,19 @@ def all_captions(means, quality):
         sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
         sentences.separation_caption(separation(means, outcome, permutations=9), range(LAYERS)),
         sentences.calibration_caption(calibrate(values, correct, count=9)),
-        sentences.picked_heads_caption(picked_heads(picks, range(LAYERS), HEADS)),
+        sentences.selected_heads_caption(selected_heads(picks, range(LAYERS), HEADS)),
         sentences.agreement_caption(found),
     ]
 
 
-def test_ties_and_what_is_left_out_are_said():
+def test_captions_state_ties_and_excluded_answers():
     means, quality = made_up()
     quality[0] = np.nan
     caption = all_captions(means, quality)[0]
     assert "layer 1: the 10 answers of highest quality" in caption
     assert f"Framed: head {HEAD}" in caption
     assert "Ties in quality are broken by a seeded draw." in caption
-    assert "1 answer is left out for lack of a quality or such tokens." in caption
+    assert "1 answer is left out: no quality or no such tokens." in caption
 
 
 def test_a_gap_has_both_differences_an_interval_and_its_n():

@@ -9,7 +9,7 @@ from analysis.answer_sets.heads import of_picked, pick
 from analysis.answer_sets.sides import Sides, sides
 from analysis.quality.judgement import Thresholds
 from rauq.errors import InvalidInput
-from tests.analysis.answer_sets.made_up import TELLING, made_up
+from tests.analysis.answer_sets.made_up import INFORMATIVE, made_up
 
 
 def parted(*quality):
@@ -30,7 +30,7 @@ def test_by_hand():
 def test_intervals_are_those_of_scipys_bootstrap():
     means, quality = made_up(120, effect=0.02)
     found = gaps(of_picked(means, pick(means)), sides(quality, Thresholds()), resamples=4000)
-    column = TELLING[0]
+    column = INFORMATIVE[0]
     one, other = (found.values[mask, column] for mask in (quality == 1, quality == 0))
     for own, statistic in (
         (found.absolute, lambda a, b, axis: a.mean(axis) - b.mean(axis)),
@@ -47,7 +47,7 @@ def test_intervals_are_those_of_scipys_bootstrap():
 def test_the_planted_head_shows_and_the_mean_over_heads_dilutes_it():
     means, quality = made_up()
     found = head_gaps(means, pick(means), sides(quality, Thresholds()))
-    row = TELLING[0]
+    row = INFORMATIVE[0]
     assert found.picked.absolute.low[row] > 0.25
     assert found.mean.absolute.value[row] == pytest.approx(0.06, abs=0.02)
     quiet = np.delete(np.arange(len(found.mean.reasons)), row)
@@ -75,7 +75,7 @@ def test_an_answer_counts_only_where_it_has_tokens():
     assert found.incorrect.count.tolist() == [3, 1]
     assert found.absolute.value[1] == pytest.approx(0.1)
     assert np.isnan([found.absolute.low[1], found.absolute.high[1]]).all()
-    assert found.reasons == ("", "one answer alone has no interval")
+    assert found.reasons == ("", "one answer is too few for an interval")
 
 
 def test_the_interval_of_a_column_is_that_of_the_answers_which_count_in_it():
@@ -106,7 +106,7 @@ def test_without_both_sides_nothing_is_defined_and_the_reason_says_why(quality, 
         assert np.isnan([own.value, own.low, own.high]).all()
 
 
-def test_nothing_is_a_percentage_of_no_attention():
+def test_a_percentage_of_zero_attention_is_undefined():
     found = gaps(np.array([[0.2], [0.4], [0.0], [0.0]]), parted(1, 1, 0, 0))
     assert found.absolute.value[0] == pytest.approx(0.3)
     assert np.isnan([found.percent.value, found.percent.low]).all()

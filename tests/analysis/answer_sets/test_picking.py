@@ -8,7 +8,7 @@ from rauq import Settings
 from tests.answers import random_trace
 
 
-def test_it_is_the_head_that_rauq_picks():
+def test_it_is_the_head_that_rauq_selects():
     traces = [random_trace(length, seed=length) for length in (2, 5, 9)]
     batch = rauq.batch(traces)
     scores = rauq.score_many(batch, Settings(layers="all"))
@@ -22,6 +22,6 @@ def test_the_lowest_of_equal_heads_is_picked_and_none_where_nothing_is_known():
     np.testing.assert_array_equal(of_picked(means, picks), [0.5, np.nan, np.nan])
 
 
-def test_the_head_of_the_whole_answer_is_read_where_other_tokens_are_looked_at():
+def test_other_tokens_use_the_head_selected_over_the_whole_answer():
     fact = np.array([[0.9, 0.1], [np.nan, np.nan]])
     np.testing.assert_array_equal(of_picked(fact, np.array([1, 0])), [0.1, np.nan])

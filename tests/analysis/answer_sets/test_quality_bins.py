@@ -71,7 +71,7 @@ def test_correlations_are_scipys(binary):
         ([0.2, np.nan], [1, 0], "fewer than two answers have both values"),
     ],
 )
-def test_what_is_constant_correlates_with_nothing(values, quality, reason):
+def test_a_constant_has_no_correlation(values, quality, reason):
     found = correlations(np.array(values), np.array(quality, dtype=float))
     for one in (found.spearman, found.pearson):
         assert np.isnan([one.value, one.low, one.high]).all()

@@ -9,7 +9,7 @@ from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import picked_heads, separation
+from analysis.answer_sets.heads import selected_heads, separation
 from analysis.answer_sets.sides import Sides
 from analysis.quality.judgement import Thresholds
 from analysis.stats import estimate, spearman
@@ -31,7 +31,7 @@ def means(*gaps, spread=0.02):
     return found
 
 
-def test_a_clear_gap_is_said_with_its_numbers():
+def test_a_clear_gap_is_stated_with_its_numbers():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
     said = sentences.about_gap(found, 0, 5)
     assert said.startswith(
@@ -57,17 +57,17 @@ def test_where_a_side_is_missing_nothing_is_claimed():
     found = head_gaps(means(0.3, 0, 0), PICKS, nobody)
     assert sentences.about_gap(found, 0, 5) == "Layer 5: nothing to compare: no incorrect answer has attention here"
     assert "cannot be tested" in sentences.paper_effect(found, 0)
-    assert "nothing to compare" in sentences.about_further_back(found, (1, 2, 3), 5)
+    assert "nothing to compare" in sentences.about_distances(found, (1, 2, 3), 5)
     assert "Nothing to compare" in sentences.about_separation(separation(means(0.3, 0, 0), nobody), (4, 5, 6))
 
 
 def test_significant_distances_are_named():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
-    said = sentences.about_further_back(found, (1, 2, 3), 5)
+    said = sentences.about_distances(found, (1, 2, 3), 5)
     assert said.startswith("Layer 5, distance 1: +0.300 [")
     assert said.endswith("significant at 1 and 3")
     flat = head_gaps(means(0, 0, 0), PICKS, SIDES)
-    assert sentences.about_further_back(flat, (1, 2, 3), 5).endswith("significant at none")
+    assert sentences.about_distances(flat, (1, 2, 3), 5).endswith("significant at none")
 
 
 def test_best_and_worst_are_compared_in_the_framed_head():
@@ -101,10 +101,12 @@ def test_an_undefined_correlation_has_its_reason():
 
 def test_selected_heads_are_counted():
     picks = np.array([[1]] * 6 + [[0]] * 3 + [[-1]])
-    found = picked_heads(picks, (7,), 2)
-    assert sentences.about_picked(found, 7) == "Layer 7: head 1 is selected in 67 % of 9 answers, head 0 in 33 %"
+    found = selected_heads(picks, (7,), 2)
     assert (
-        sentences.about_picked(picked_heads(np.array([[-1]]), (7,), 2), 7)
+        sentences.about_selected_heads(found, 7) == "Layer 7: head 1 is selected in 67 % of 9 answers, head 0 in 33 %"
+    )
+    assert (
+        sentences.about_selected_heads(selected_heads(np.array([[-1]]), (7,), 2), 7)
         == "Layer 7: no head is selected in any answer"
     )
 

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 from analysis.answer_sets.heads import separation
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
-from tests.analysis.answer_sets.made_up import HEADS, LAYERS, TELLING, made_up
+from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, LAYERS, made_up
 
 
 def found(means, quality, **options):
@@ -28,7 +28,7 @@ def test_the_planted_head_is_found_whichever_way_it_goes():
     means, quality = made_up()
     for effect in (means, 1 - means):
         result = found(effect, quality)
-        assert result.best == TELLING
+        assert result.best == INFORMATIVE
         assert result.strength == pytest.approx(0.5)
         assert result.beyond_chance
 

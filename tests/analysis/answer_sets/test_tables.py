@@ -6,20 +6,20 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import agreement, pick, picked_heads, separation
+from analysis.answer_sets.heads import agreement, pick, selected_heads, separation
 from analysis.answer_sets.sides import sides
 from analysis.answer_sets.tables import (
     agreement_table,
     gap_table,
-    picked_heads_table,
     ranking_table,
+    selected_heads_table,
     separation_table,
     strata_table,
     summary_table,
 )
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
-from tests.analysis.answer_sets.made_up import HEADS, TELLING, made_up
+from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, made_up
 
 METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy")
 
@@ -72,7 +72,7 @@ def test_rankings_are_those_of_the_metrics_in_each_group():
     assert row["prr_low"] < row["prr"] < row["prr_high"]
 
 
-def test_what_ranks_nothing_has_a_reason():
+def test_an_undefined_ranking_has_a_reason():
     table = ranking_table(answers_of([1, 1, 1, np.nan], ["a"] * 4), METHODS, Thresholds(), resamples=10)
     assert table["group"].tolist() == ["all"] * 3
     assert table[["prr", "roc_auc", "prr_low"]].isna().all(axis=None)
@@ -82,7 +82,7 @@ def test_what_ranks_nothing_has_a_reason():
 
 def test_picked_heads_stand_in_the_order_of_their_frequency():
     picks = np.array([[2, 0], [2, 0], [0, -1], [1, -1]])
-    table = picked_heads_table(picked_heads(picks, (4, 7), 3), most=2)
+    table = selected_heads_table(selected_heads(picks, (4, 7), 3), most=2)
     assert table.columns.tolist() == [
         "layer",
         "answers",
@@ -111,6 +111,6 @@ def test_gaps_and_separation_name_absolute_layers():
     np.testing.assert_allclose(mean["difference"], mean["mean_correct"] - mean["mean_incorrect"])
     found = separation(means, outcome, permutations=10)
     ranked = separation_table(found, layers)
-    assert (ranked["layer"][0], ranked["head"][0]) == (layers[TELLING[0]], TELLING[1])
+    assert (ranked["layer"][0], ranked["head"][0]) == (layers[INFORMATIVE[0]], INFORMATIVE[1])
     assert len(ranked) == len(layers) * HEADS
     assert (ranked["roc_auc"].sub(0.5).abs().diff().dropna() <= 1e-12).all()

@@ -62,7 +62,7 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     assert main.main(asked) == 0
 
 
-def test_two_files_are_right_and_wrong_answers(model, tmp_path):
+def test_two_files_of_correct_and_incorrect_answers(model, tmp_path):
     for name in ("right", "wrong"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"prompt": "Where?", "answer": name}))
     files = ["--correct", str(tmp_path / "right.jsonl"), "--incorrect", str(tmp_path / "wrong.jsonl")]
@@ -143,7 +143,7 @@ def asked(model, table, tmp_path):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_between_tokens_and_says_how_to_go_on(number, code, asked, capsys, monkeypatch):
+def test_a_signal_stops_between_tokens_and_prints_how_to_resume(number, code, asked, capsys, monkeypatch):
     def load_and_hear(request):
         os.kill(os.getpid(), number)
         return load_for(request)
@@ -172,7 +172,7 @@ def test_a_report_is_written_into_the_run(asked, tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["models", "models/tiny.gguf", "link"])
-def test_a_gguf_file_is_scored_and_gone_on_with_from_anywhere(name, table, tmp_path, monkeypatch):
+def test_a_gguf_file_is_scored_and_resumed_from_any_folder(name, table, tmp_path, monkeypatch):
     out, before = tmp_path / "run", tmp_path / "models"
     before.mkdir()
     save_gguf(before / "tiny.gguf")

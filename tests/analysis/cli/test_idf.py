@@ -57,7 +57,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_what_holds_no_documents_is_refused(name, model, tmp_path, capsys):
+def test_a_file_without_documents_is_refused(name, model, tmp_path, capsys):
     content, reason = UNFIT[name]
     if content is not None:
         (tmp_path / name).write_bytes(content)

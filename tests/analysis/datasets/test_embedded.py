@@ -18,7 +18,7 @@ def test_all_families_together_are_atlas():
     assert list(EMBEDDED_SETS) == ["atlas", *FAMILIES]
 
 
-def test_every_example_is_what_the_judge_knows_under_its_id():
+def test_every_example_matches_the_judge_by_id():
     for example in embedded_set("atlas").examples:
         truth = TRUTH[example.id]
         assert (example.prompt, example.group, example.stratum) == (truth.prompt, truth.family, truth.stratum)

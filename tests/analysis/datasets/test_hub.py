@@ -115,7 +115,7 @@ def publish(hub):
         split_of("mmlu", start=100 * place).to_parquet(str(folder / "all" / f"{split}-0.parquet"))
 
 
-def test_a_set_of_the_hub_is_asked_and_the_splits_that_are_not_are_never_read(hub):
+def test_only_the_needed_splits_of_a_hub_set_are_read(hub):
     publish(hub)
     data = load_paper_set(MMLU, kind="base", limit=4)
     assert len(data.examples) == 4
@@ -134,7 +134,7 @@ def test_a_set_that_was_a_loading_script_is_read_from_its_parquet_branch(hub):
     assert any("refs%2Fconvert%2Fparquet" in address for address in hub.asked)
 
 
-def test_a_name_that_the_hub_does_not_know_is_said(hub):
+def test_an_unknown_hub_name_is_reported(hub):
     with pytest.raises(
         DataSetNotFound, match=r"is openai/gsm8k: no data set of that name .*\(RepositoryNotFoundError"
     ) as caught:

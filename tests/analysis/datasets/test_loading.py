@@ -6,7 +6,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from analysis.datasets.paper.loading import load_paper_set
-from analysis.datasets.paper.paper_set import Asking
+from analysis.datasets.paper.paper_set import PromptOptions
 from analysis.datasets.paper.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput
 from tests.analysis.datasets.raw_data import COUNT, ROWS, copy_of, split_of
@@ -79,7 +79,7 @@ def test_every_row_of_a_copy_is_asked(paper_set, kind, copies):
 
 
 @pytest.mark.parametrize("paper_set", EVERY, ids=PAPER_SETS)
-def test_no_prompt_gives_its_own_answer_away(paper_set, copies):
+def test_no_prompt_contains_its_answer(paper_set, copies):
     for example in load_paper_set(paper_set, kind="base", path=copies[paper_set.id]).examples:
         asked = blocks(example.prompt)[-1]
         if paper_set.id != "mmlu":  # where the letter stands before every choice
@@ -87,7 +87,7 @@ def test_no_prompt_gives_its_own_answer_away(paper_set, copies):
 
 
 @pytest.mark.parametrize("paper_set", EVERY, ids=PAPER_SETS)
-def test_as_many_are_solved_first_as_the_paper_says(paper_set, copies):
+def test_the_number_of_worked_examples_is_the_papers(paper_set, copies):
     for example in load_paper_set(paper_set, kind="base", path=copies[paper_set.id]).examples:
         context = 2 if paper_set.id == "coqa" else 1  # the first line, and the story
         before = int(example.id.rpartition("-")[2]) if paper_set.id == "coqa" else paper_set.n_shot
@@ -95,7 +95,7 @@ def test_as_many_are_solved_first_as_the_paper_says(paper_set, copies):
 
 
 @pytest.mark.parametrize("paper_set", EVERY, ids=PAPER_SETS)
-def test_base_and_instruct_are_asked_differently_about_the_same(paper_set, copies):
+def test_base_and_instruct_have_different_prompts_for_the_same_rows(paper_set, copies):
     base, instruct = (load_paper_set(paper_set, kind=kind, path=copies[paper_set.id]).examples for kind in KINDS)
     for one, other in zip(base, instruct, strict=True):
         assert blocks(one.prompt)[0] != blocks(other.prompt)[0]
@@ -104,7 +104,7 @@ def test_base_and_instruct_are_asked_differently_about_the_same(paper_set, copie
 
 
 @pytest.mark.parametrize("name", ["mmlu", "triviaqa", "medquad"])
-def test_what_is_solved_first_is_never_asked_and_depends_on_the_seed(name, copies):
+def test_worked_examples_are_never_evaluated_and_depend_on_the_seed(name, copies):
     first, again, other = (
         load_paper_set(PAPER_SETS[name], kind="base", path=copies[name], seed=seed) for seed in (0, 0, 1)
     )
@@ -150,7 +150,7 @@ GOLDEN = {
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_references_and_stratum_of_a_row(name):
-    example = PAPER_SETS[name].example(ROWS[name](3), Asking("x", "base"))
+    example = PAPER_SETS[name].example(ROWS[name](3), PromptOptions("x", "base"))
     assert (example.references, example.stratum) == GOLDEN[name]
 
 
@@ -165,24 +165,24 @@ def test_references_and_stratum_of_a_row(name):
     ],
 )
 def test_what_a_summary_or_a_translation_is_made_from_is_its_source(name, source):
-    example = PAPER_SETS[name].example(ROWS[name](3), Asking("x", "instruct"))
+    example = PAPER_SETS[name].example(ROWS[name](3), PromptOptions("x", "instruct"))
     assert example.source == source
     assert source in example.prompt
 
 
 def test_a_prompt_of_each_task_in_full():
-    assert PAPER_SETS["coqa"].example({**ROWS["coqa"](2), "turn": 1}, Asking("coqa-2", "base")).prompt == (
+    assert PAPER_SETS["coqa"].example({**ROWS["coqa"](2), "turn": 1}, PromptOptions("coqa-2", "base")).prompt == (
         "Questions about the text, with short answers.\n\nText: Story 2.\nIt is short.\n\n"
         "Question: Question 2.0?\nAnswer: answer 2.0\n\nQuestion: Question 2.1?\nAnswer:"
     )
-    assert PAPER_SETS["sciq"].example(ROWS["sciq"](2), Asking("x", "base")).prompt == (
+    assert PAPER_SETS["sciq"].example(ROWS["sciq"](2), PromptOptions("x", "base")).prompt == (
         "Science questions with short answers.\n\nText: Paragraph 2 on cells.\nQuestion: What is part 2?\nAnswer:"
     )
-    assert PAPER_SETS["wmt19_de_en"].example(ROWS["wmt19_de_en"](2), Asking("x", "instruct")).prompt == (
+    assert PAPER_SETS["wmt19_de_en"].example(ROWS["wmt19_de_en"](2), PromptOptions("x", "instruct")).prompt == (
         "Translate the German sentence into English. Give the translation and nothing else.\n\nGerman: Satz 2\nEnglish:"
     )
     solved = [ROWS["medquad"](7)]
-    assert PAPER_SETS["medquad"].example(ROWS["medquad"](2), Asking("x", "base", solved)).prompt == (
+    assert PAPER_SETS["medquad"].example(ROWS["medquad"](2), PromptOptions("x", "base", solved)).prompt == (
         "Medical questions, answered by experts.\n\n"
         "Question: What are the symptoms of 7 ?\nAnswer: Pain 7. And fever.\n\n"
         "Question: What are the symptoms of 2 ?\nAnswer:"
@@ -214,7 +214,7 @@ def test_a_row_without_its_content_is_rejected_with_its_number_and_the_others_ar
     assert {example.id.split("-")[1] for example in data.examples} == {str(n) for n in range(12) if n != 4}
 
 
-def test_a_row_without_its_content_is_never_solved_first(tmp_path):
+def test_a_row_without_its_content_is_never_a_worked_example(tmp_path):
     train = [ROWS["triviaqa"](n) for n in range(50, 56)]
     train[2]["answer"]["value"] = None
     splits = {"validation": split_of("triviaqa"), "train": Dataset.from_list(train)}
@@ -223,11 +223,13 @@ def test_a_row_without_its_content_is_never_solved_first(tmp_path):
     assert (len(data.examples), data.rejected) == (COUNT, ())
 
 
-def test_too_few_rows_to_solve_first_are_said(tmp_path):
+def test_too_few_worked_examples_are_reported(tmp_path):
     DatasetDict(validation=split_of("triviaqa"), train=split_of("triviaqa", 3, 50)).save_to_disk(str(tmp_path))
     data = load_paper_set(PAPER_SETS["triviaqa"], kind="base", path=tmp_path)
     assert data.examples == ()
-    assert {row.reason for row in data.rejected} == {"5 worked examples are needed, but the train split has 3 for it."}
+    assert {row.reason for row in data.rejected} == {
+        "5 worked examples are needed, but the train split has only 3 for them."
+    }
 
 
 def test_a_copy_without_the_split_of_the_worked_examples_says_so(tmp_path):

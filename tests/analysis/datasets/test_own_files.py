@@ -99,7 +99,7 @@ def test_a_decimal_of_parquet_is_a_number():
 
 
 @pytest.mark.parametrize("words", ["true false", "1 0", "yes no", "right wrong", "Correct INCORRECT", "1.0 0.0"])
-def test_right_and_wrong(words):
+def test_correct_and_incorrect_columns(words):
     rows = [{"prompt": "Q", "a": "A", "c": word} for word in words.split()]
     data = examples_from(table_of(*rows), Columns(prompt="prompt", answer="a", correct="c"))
     assert [example.quality for example in data.examples] == [1.0, 0.0]

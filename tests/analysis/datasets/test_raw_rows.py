@@ -29,7 +29,7 @@ def no_network(monkeypatch):
 
 
 @pytest.mark.parametrize("paper_set", EVERY, ids=PAPER_SETS)
-def test_a_saved_copy_gives_its_rows_in_the_schema_of_the_hub(paper_set, tmp_path):
+def test_a_saved_copy_gives_rows_in_the_schema_of_the_hub(paper_set, tmp_path):
     assert list(raw_rows(paper_set, paper_set.split, copy_of(paper_set, tmp_path))) == made_up(paper_set.id)
 
 
@@ -87,26 +87,26 @@ def test_a_network_that_ends_midway_is_an_error_too(monkeypatch):
         list(raw_rows(PAPER_SETS["xsum"], "test", None))
 
 
-def test_another_schema_is_said(tmp_path):
+def test_another_schema_is_reported_by_name(tmp_path):
     Dataset.from_list([{"text": "a"}]).save_to_disk(str(tmp_path))
     with pytest.raises(InvalidInput, match="no column 'dialogue', which SamSum has; it has text"):
         list(raw_rows(SAMSUM, "test", tmp_path))
 
 
-def test_a_split_without_rows_is_said(tmp_path):
+def test_a_split_without_rows_is_reported(tmp_path):
     split_of("samsum").select([]).to_parquet(str(tmp_path / "test.parquet"))
     with pytest.raises(DataSetNotFound, match="test split of SamSum has no rows"):
         list(raw_rows(SAMSUM, "test", tmp_path))
 
 
 @pytest.mark.parametrize("make", [lambda _: None, lambda path: path.write_text("a file"), lambda path: path.mkdir()])
-def test_what_is_no_copy_is_said(make, tmp_path):
+def test_a_folder_that_is_no_copy_is_reported(make, tmp_path):
     make(tmp_path / "copy")
     with pytest.raises(DataSetNotFound, match="samsum=FOLDER"):
         list(raw_rows(SAMSUM, "test", tmp_path / "copy"))
 
 
-def test_a_damaged_copy_is_said(tmp_path):
+def test_a_damaged_copy_is_reported(tmp_path):
     copy_of(SAMSUM, tmp_path)
     for file in tmp_path.rglob("*.arrow"):
         file.write_bytes(b"no arrow")

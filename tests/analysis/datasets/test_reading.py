@@ -119,7 +119,7 @@ def test_any_bytes_are_a_table_or_an_error(content, ending):
         (parquet_of(pa.array([2**60], pa.duration("s"))), "a.parquet", "not a readable Parquet .*too large"),
     ],
 )
-def test_what_cannot_be_read_is_said(content, name, said):
+def test_an_unreadable_file_is_reported(content, name, said):
     with pytest.raises(InvalidInput, match=said):
         read_table(content, name)
 
@@ -249,6 +249,6 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["missing.csv", "."])
-def test_a_file_that_is_none_is_said(path, tmp_path):
+def test_a_missing_file_is_reported(path, tmp_path):
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_file(tmp_path / path)

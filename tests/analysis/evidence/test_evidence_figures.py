@@ -29,7 +29,7 @@ def test_a_model_that_is_fed_step_by_step_has_no_eager_attention_beside_it():
     assert [trace.name for trace in figure.data] == ["tolerated", "captured"]
 
 
-def test_weights_at_other_positions_are_said():
+def test_weights_at_other_positions_are_reported():
     captured = check_differences(Check((0,), (float("inf"),), (2e-2,), (0.0,))).data[-1]
     assert (captured.y, captured.marker.symbol) == ((1.0,), ("x",))
     assert "at the wrong positions" in captured.text[0]

@@ -21,7 +21,7 @@ def test_without_a_folder_there_is_no_record():
     assert records() == {}
 
 
-def test_what_is_kept_is_read_back(folder):
+def test_a_saved_record_is_read_back(folder):
     kept = make_record(
         rows=((2_000, "1e-3"), (1, 1e-9)), bounds=(KEPT, INCONCLUSIVE, MISSED), notes=("Über <b>all</b>\n$x$",)
     )
@@ -30,7 +30,7 @@ def test_what_is_kept_is_read_back(folder):
     assert records() == {"runs": make_record("runs"), "scoring": kept}
 
 
-def test_what_could_not_be_had_stays_nan(folder):
+def test_a_missing_number_stays_nan(folder):
     save(make_record(rows=((1, math.nan),)), folder)
     assert math.isnan(records()["scoring"].rows[0][1])
 

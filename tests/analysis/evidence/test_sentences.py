@@ -1,4 +1,4 @@
-"""Sentences about records name what was missed, and are right in number."""
+"""Sentences about records name missed bounds, with correct numbers."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record
         ((INCONCLUSIVE, KEPT), "0 of 2 bounds are missed, 1 met, 1 inconclusive."),
     ],
 )
-def test_the_headline_says_what_was_missed(bounds, sentence):
+def test_the_headline_states_missed_bounds(bounds, sentence):
     assert sentences.bounds_sentence([make_record(bounds=bounds)]) == sentence
 
 

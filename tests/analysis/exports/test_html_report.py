@@ -1,4 +1,4 @@
-"""The report tells what the score says, in one page that holds all it needs and takes text for text."""
+"""The report states the score on one self-contained page, with text escaped."""
 
 import base64
 import hashlib
@@ -53,7 +53,7 @@ def page_of(trace, settings=None, **options):
     return Page(html_report(trace, rauq.score(trace, settings), **options))
 
 
-def test_the_page_is_whole_and_tells_the_score():
+def test_the_page_is_complete_and_states_the_score():
     trace = random_trace(5, seed=3, prompt="Where?\nHere?")
     score = rauq.score(trace)
     page = page_of(trace)
@@ -66,7 +66,7 @@ def test_the_page_is_whole_and_tells_the_score():
     assert page.texts["pre"][0] == "Where?\nHere?"
     assert code == python_code(trace, score)
     cells = page.text("td")
-    for row in report.picked_heads(score):
+    for row in report.selected_heads(score):
         assert number(row.layer_score) in cells
     for value in (*score.collapse, *score.contributions, *score.signal):
         assert number(value) in cells
@@ -84,7 +84,7 @@ def test_only_its_own_scripts_may_run():
     assert sum(len(script) > 1_000_000 for script in scripts) == 1
 
 
-def test_text_stays_text():
+def test_text_is_escaped():
     pieces = (ATTACK.encode(), b"<b>b</b>", b"\xf0\x9f")
     plain = page_of(make_trace((b"a", b"b", b"c")))
     trace = make_trace(pieces, prompt=ATTACK + UNDRAWN, model=ATTACK + UNDRAWN, revision=ATTACK + UNDRAWN)
@@ -100,7 +100,7 @@ def test_text_stays_text():
     text.encode("utf-8")
 
 
-def test_what_is_marked_can_be_seen():
+def test_marks_are_visible():
     trace = replace(make_trace((b" a", b"\n", b" b"), probabilities=[0.9, 0.9, 0.01]), wrong=(0, 2))
     tokens = strip(trace, rauq.score(trace))
     assert [token.wrong for token in tokens] == [True, False, True]
@@ -108,7 +108,7 @@ def test_what_is_marked_can_be_seen():
     assert [token.ends_line for token in tokens] == [False, True, False]
     classes = [values["class"] for tag, values in page_of(trace).elements if "token" in values.get("class", "")]
     assert classes == ["token wrong", "token", "token collapse wrong"]
-    assert "marked as wrong" not in " ".join(page_of(replace(trace, wrong=())).texts["li"])
+    assert "marked as incorrect" not in " ".join(page_of(replace(trace, wrong=())).texts["li"])
 
 
 @pytest.mark.parametrize(("collapse", "expected"), [(np.nan, 0), (-1.0, 0), (0.0, 0), (np.log(2), 0.5), (np.inf, 1)])
@@ -143,7 +143,7 @@ def test_settings_stand_beside_the_papers():
     ],
 )
 @pytest.mark.parametrize("dark", [False, True])
-def test_whatever_was_scored_has_a_report(trace, settings, dark):
+def test_every_score_has_a_report(trace, settings, dark):
     score = rauq.score(trace, settings)
     page = page_of(trace, settings, dark=dark)
     assert page.path == []

@@ -46,7 +46,7 @@ def test_numbers_are_those_of_trace_and_score_to_the_last_digit(trace, score):
         "signal": score.signal,
         "attention": [np.nan, *score.attention[row]],
         "confidence": score.confidence[row],
-        "sure_confidence": score.sure_confidence[row],
+        "sure_confidence": score.reference_confidence[row],
         "collapse": score.collapse,
         "collapse_from_signal": score.collapse_shares[:, 0],
         "collapse_from_attention": score.collapse_shares[:, 1],
@@ -58,7 +58,7 @@ def test_numbers_are_those_of_trace_and_score_to_the_last_digit(trace, score):
     assert text.startswith("token,text,id,")
 
 
-def test_texts_are_drawn_and_marks_are_told():
+def test_texts_and_marks_are_written():
     trace = replace(make_trace((b" a,b", b'"\n', b"\xf0\x9f")), wrong=(0, 2))
     rows = table(numbers_csv(trace, rauq.score(trace)))
     assert [row["text"] for row in rows] == [label(piece) for piece in trace.pieces]

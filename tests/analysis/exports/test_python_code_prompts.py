@@ -89,7 +89,7 @@ def test_the_part_that_was_scored_is_given_again(part, tmp_path, monkeypatch):
     assert rauq.score(again, module.SETTINGS).uncertainty == pytest.approx(score.uncertainty, abs=1e-5)
 
 
-def test_another_prompt_or_answer_is_said(at_hand, tmp_path):
+def test_another_prompt_or_answer_is_reported(at_hand, tmp_path):
     lm = at_hand["chatml", "instruct"]
     trace = lm.generate("Where?", max_new_tokens=3, last_row=True)
     module = loaded(written(trace, rauq.score(trace), tmp_path))

@@ -1,4 +1,4 @@
-"""Batches in which attention tells good answers from bad ones, or tells nothing."""
+"""Batches in which attention separates correct from incorrect answers, or does not."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from rauq.trace.batch import Batch
 NUM_LAYERS, NUM_HEADS, LENGTH = 6, 4, 6
 
 
-def telling_batch(num_answers=120, *, strength, seed=0, lengths=None):
+def informative_batch(num_answers=120, *, strength, seed=0, lengths=None):
     """A batch and its quality (A,), 0 or 1: in good answers head 1 looks back by `strength` more than in bad ones.
 
     Probabilities tell nothing. Head 1 has the highest mean in every layer and answer.

@@ -1,4 +1,4 @@
-"""Answers whose quality some made-up methods tell better than others, under ids of the table."""
+"""Made-up answers whose quality some methods rank better than others, under ids of the table."""
 
 import numpy as np
 import pandas as pd

@@ -17,7 +17,7 @@ from analysis.methods.sentences import (
 )
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate
-from tests.analysis.methods.batches import telling_batch
+from tests.analysis.methods.batches import informative_batch
 
 
 def around(value, *, reason=""):
@@ -48,7 +48,7 @@ def test_the_verdict_depends_on_the_interval(difference, verdict):
     assert control_sentence(control(difference, 0.0, 0.0, 0.0)).startswith(verdict)
 
 
-def test_every_other_exchange_is_told():
+def test_every_other_exchange_is_stated():
     words = control_sentence(control(0.1, 0.2, -0.2, 0.0))
     assert words.endswith(
         "a difference of +0.100 [+0.050, +0.150] over 1,200 answers; with a random head's attention it is higher, "
@@ -81,7 +81,7 @@ def swept(values):
     )
 
 
-def test_the_sweep_tells_the_papers_alpha_the_best_and_perplexitys():
+def test_the_sweep_states_the_papers_alpha_the_best_and_perplexitys():
     found = swept([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45])
     assert sweep_sentence(found, "all") == (
         "ROC-AUC is 0.30 [0.25, 0.35] at the paper's alpha 0.2, and 0.45 [0.40, 0.50] at 1, where attention is "
@@ -93,8 +93,8 @@ def test_the_sweep_tells_the_papers_alpha_the_best_and_perplexitys():
     assert best_alpha_sentence(nothing, "all") == ""
 
 
-def test_a_note_says_what_is_not_in_a_table():
-    batch, quality = telling_batch(30, strength=0.2)
+def test_a_note_names_what_a_table_leaves_out():
+    batch, quality = informative_batch(30, strength=0.2)
     names = ["a"] * 30
     kept = replace(batch, attention=batch.attention[:, 2:5], layers=(2, 3, 4))
     notes = {
@@ -115,6 +115,6 @@ def test_a_note_says_what_is_not_in_a_table():
         if table.id in {"heads", "layers", "single_head"}
     }
     assert notes["heads"] == ""
-    assert notes["single_head"] == "Heads were chosen on 10 answers, which are excluded from these numbers."
+    assert notes["single_head"] == "Heads were selected on 10 answers, which are excluded from these numbers."
     assert "layer 0; layer 1; layer 5;" in notes["layers"]
     assert notes["layers"].endswith("Score it again with --layers all.")

@@ -9,11 +9,11 @@ from analysis.methods.attention_permutation import control_groups
 from analysis.methods.comparison import groups_of
 from analysis.methods.figures import alpha_sweep, control_differences
 from analysis.quality.judgement import Thresholds
-from tests.analysis.methods.batches import telling_batch
+from tests.analysis.methods.batches import informative_batch
 
 NAMES = ["<b>a</b>"] * 20 + ["$b$"] * 20 + ["one quality"] * 4
 GROUPS = groups_of(NAMES)
-BATCH, QUALITY = telling_batch(44, strength=0.2)
+BATCH, QUALITY = informative_batch(44, strength=0.2)
 TRUTH = np.where(np.array(NAMES) == "one quality", 1.0, QUALITY)
 HOW = {"metric": "prr", "thresholds": Thresholds(), "resamples": 10}
 SWEPT = sweep(BATCH, TRUTH, GROUPS, signal="probability", **HOW)

@@ -8,11 +8,11 @@ from analysis.methods.attention_permutation import control_groups
 from analysis.methods.comparison import groups_of
 from analysis.methods.tables import ablation_table, control_table, sweep_table
 from analysis.quality.judgement import Thresholds
-from tests.analysis.methods.batches import telling_batch
+from tests.analysis.methods.batches import informative_batch
 
 NAMES = ["a"] * 20 + ["b"] * 20
 GROUPS = groups_of(NAMES)
-BATCH, QUALITY = telling_batch(40, strength=0.2)
+BATCH, QUALITY = informative_batch(40, strength=0.2)
 HOW = {"metric": "prr", "thresholds": Thresholds(), "resamples": 10}
 
 

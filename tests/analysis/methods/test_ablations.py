@@ -12,12 +12,12 @@ from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
 from rauq.methods.table import METHODS
 from rauq.scoring.score import score_many
-from tests.analysis.methods.batches import NUM_LAYERS, telling_batch
+from tests.analysis.methods.batches import NUM_LAYERS, informative_batch
 
 NAMES = ["a", "b"] * 15 + ["b", "a"] * 15
 LAYERS = tuple(range(NUM_LAYERS))
 TABLES = ablations(LAYERS)
-BATCH, QUALITY = telling_batch(60, strength=0.2)
+BATCH, QUALITY = informative_batch(60, strength=0.2)
 
 
 def ablated(table, batch=BATCH, *, layers=LAYERS):

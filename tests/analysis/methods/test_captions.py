@@ -19,7 +19,7 @@ def estimates(*values):
     ]
 
 
-def test_raugs_place_is_said_first_or_not():
+def test_the_rank_of_rauq_is_stated():
     methods = ("rauq", "msp", "perplexity")
     best = sentences.comparison_sentence(methods, estimates(0.5, 0.25, 0.1), metric="prr")
     assert best == "RAUQ ranks best of 3 methods by PRR, 0.50 [0.40, 0.60]."
@@ -117,24 +117,24 @@ def test_the_other_sentences_have_the_numbers_of_their_results():
     assert sentences.agreement_sentence(method_agreement({"rauq": quality})) == "No correlation is defined."
     assert "not among" in sentences.agreement_sentence(method_agreement({"msp": quality}))
     sides = disagreement(uncertainties["rauq"], uncertainties["msp"], most=7)
-    low = quality[sides.first_less_sure.rows].mean()
+    low = quality[sides.first_more_uncertain.rows].mean()
     assert f"{low:.2f} for the 7 that RAUQ ranks more uncertain" in (
         sentences.disagreement_sentence(sides, quality, "rauq", "msp")
     )
     same = disagreement(quality, quality)
-    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("rank all 100 answers alike.")
+    assert sentences.disagreement_sentence(same, quality, "rauq", "msp").endswith("rank all 100 answers identically.")
     unknown = sentences.disagreement_sentence(sides, np.full(100, np.nan), "rauq", "msp")
     assert unknown.endswith("is undefined: no answer has a quality.")
 
 
-def test_erroneous_shares_are_said_with_their_counts():
+def test_erroneous_shares_are_stated_with_their_counts():
     quality = np.array([1.0, 1, 0, 0, np.nan])
     found = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds(), most=2)
     assert sentences.errors_sentence(found, "rauq") == (
         "Erroneous, ordered by RAUQ: 2 of 2 (100 %) of the most uncertain, 0 of 2 (0 %) of the least uncertain, "
         "2 of 4 (50 %) in all."
     )
-    assert sentences.errors_note(found) == "1 answer is left out for lack of a quality or an uncertainty."
+    assert sentences.errors_note(found) == "1 answer is left out: no quality or no uncertainty."
     few = error_analysis(np.arange(5.0), quality, [""] * 5, thresholds=Thresholds())
     assert sentences.errors_note(few).startswith("Fewer at each end than the paper's 20: 4 answers with an")
     nothing = error_analysis(np.full(2, np.nan), np.ones(2), ["", ""], thresholds=Thresholds())

@@ -10,7 +10,7 @@ from analysis.methods.attention_permutation import control, control_of_groups
 from rauq.errors import InvalidInput
 from rauq.scoring.algorithm import combine_layers, steps_of
 from rauq.scoring.settings import Settings
-from tests.analysis.methods.batches import telling_batch
+from tests.analysis.methods.batches import informative_batch
 from tests.traces import make_trace
 
 SETTINGS = Settings(alpha=0.2, signal="probability")
@@ -75,7 +75,7 @@ def test_both_alignments(alignment):
 
 
 @pytest.mark.parametrize("lengths", [(2, 1), (3,), (1, 4, 1), (1, 1)])
-def test_the_only_answer_with_weights_has_no_other_to_take_from(lengths):
+def test_a_single_answer_with_weights_has_no_donor(lengths):
     batch = rauq.batch([make_trace((b" a",) * length, seed=number) for number, length in enumerate(lengths)])
     result = control(batch, SETTINGS, derangements=3)
     np.testing.assert_array_equal(np.isnan(result.shuffled), np.tile(np.array(lengths) > 1, (3, 1)))
@@ -96,7 +96,7 @@ def marked(batch, *, one_in=2):
 def test_weights_come_from_a_neighbour_by_length(length, count):
     """With lengths all different, each layer's weights tell whose they are: no further than two places away."""
     lengths = length + np.arange(count)
-    batch, _ = telling_batch(count, strength=0.0, lengths=lengths)
+    batch, _ = informative_batch(count, strength=0.0, lengths=lengths)
     own = np.where(np.isnan(batch.attention), np.nan, (np.arange(count) / 20 + 0.02)[:, None, None, None])
     batch = replace(batch, attention=own.astype(np.float32), logprobs=np.where(np.isnan(batch.logprobs), np.nan, 0.0))
     result = control(batch, Settings(alpha=0.0, signal="probability"), derangements=6)
@@ -154,7 +154,7 @@ def test_groups_exchange_among_themselves_alone():
 
 
 def test_half_precision_is_summed_in_full():
-    batch, _ = telling_batch(400, strength=0.0)
+    batch, _ = informative_batch(400, strength=0.0)
     half = replace(batch, attention=np.full_like(batch.attention, 0.1, dtype=np.float16))
     result = control(half, SETTINGS, derangements=1)
     np.testing.assert_allclose(result.constant, result.real, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""The control finds out whether attention tells good answers from bad ones, and does not where it tells nothing."""
+"""The control detects whether attention separates correct from incorrect answers."""
 
 import numpy as np
 import pytest
@@ -8,21 +8,21 @@ from analysis.methods.comparison import groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
 from rauq.scoring.settings import Settings
-from tests.analysis.methods.batches import LENGTH, telling_batch
+from tests.analysis.methods.batches import LENGTH, informative_batch
 
 NAMES = ["a", "b"] * 30 + ["b", "a"] * 30
 GROUPS = groups_of(NAMES)
 
 
 def controls(strength, *, metric="prr", facts=None, seed=0):
-    batch, quality = telling_batch(len(NAMES), strength=strength, seed=seed)
+    batch, quality = informative_batch(len(NAMES), strength=strength, seed=seed)
     return control_groups(
         batch, quality, NAMES, GROUPS, metric=metric, thresholds=Thresholds(), facts=facts, resamples=100
     )
 
 
 @pytest.mark.parametrize("metric", ["prr", "roc_auc"])
-def test_attention_that_tells_is_detected(metric):
+def test_informative_attention_is_detected(metric):
     for found in controls(0.4, metric=metric):
         assert found.under("shuffled").difference.low > 0
         assert found.under("constant").difference.low > 0
@@ -30,18 +30,18 @@ def test_attention_that_tells_is_detected(metric):
         assert found.real.value > 0.6
 
 
-def test_attention_that_tells_nothing_is_not():
+def test_uninformative_attention_is_not_detected():
     whole = [controls(0.0, seed=seed)[0].under("shuffled").difference for seed in range(3)]
     assert all(one.low <= 0 <= one.high for one in whole)
     assert abs(np.mean([one.value for one in whole])) < 0.1
 
 
-def test_attention_that_misleads_is_told():
+def test_misleading_attention_is_reported():
     assert controls(-0.3)[0].under("shuffled").difference.high < 0
 
 
 def test_values_are_those_of_the_exchanged_scores():
-    batch, quality = telling_batch(len(NAMES), strength=0.1)
+    batch, quality = informative_batch(len(NAMES), strength=0.1)
     scores = control_of_groups(batch, Settings(), NAMES)
     for found, group in zip(controls(0.1), GROUPS, strict=True):
         assert found.group == group.name
@@ -65,7 +65,7 @@ def test_values_are_those_of_the_exchanged_scores():
 
 def test_the_same_resamples_serve_both_sides():
     """Where an exchange changes no uncertainty, no resample tells a difference."""
-    batch, quality = telling_batch(40, strength=0.2)
+    batch, quality = informative_batch(40, strength=0.2)
     (found,) = control_groups(
         batch,
         quality,
@@ -88,14 +88,14 @@ def test_answers_without_a_token_of_the_fact_are_left_out_and_counted():
     assert found.under("shuffled").difference.low > 0
 
 
-def test_no_token_of_any_fact_is_undefined_and_said():
+def test_without_fact_tokens_the_control_is_undefined_with_a_reason():
     for found in controls(0.4, facts=np.zeros((len(NAMES), LENGTH), dtype=bool)):
         everything = [found.real, *(one.difference for one in found.exchanged)]
         assert all(np.isnan(one.value) and one.reason == NO_FACTS for one in everything)
 
 
-def test_an_only_answer_of_a_group_has_nobody_to_exchange_with():
-    batch, quality = telling_batch(9, strength=0.4)
+def test_a_single_answer_of_a_group_has_no_exchange():
+    batch, quality = informative_batch(9, strength=0.4)
     names = ["lonely"] + ["many"] * 8
     found = control_groups(batch, quality, names, groups_of(names), metric="prr", thresholds=Thresholds(), resamples=20)
     by_name = {one.group: one for one in found}

@@ -49,6 +49,6 @@ def test_without_answers_there_is_no_share():
     assert found.reason.startswith("0 answers")
 
 
-def test_no_answer_is_too_few():
+def test_zero_answers_are_refused():
     with pytest.raises(InvalidInput, match="most is 0"):
         analysed(most=0)

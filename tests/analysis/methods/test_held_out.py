@@ -6,7 +6,7 @@ import pytest
 from analysis.methods.ablations import MOST, fixed_heads, held_out, score_single_head
 from rauq.scoring.score import score_many
 from rauq.scoring.settings import Settings
-from tests.analysis.methods.batches import NUM_LAYERS, telling_batch
+from tests.analysis.methods.batches import NUM_LAYERS, informative_batch
 
 SETTINGS = Settings(alpha=0.2, signal="probability")
 
@@ -26,7 +26,7 @@ def test_another_seed_draws_others():
 
 def test_the_head_of_largest_mean_over_tokens_not_over_answers():
     """One long answer outweighs three short ones, and an answer of one token says nothing."""
-    batch, _ = telling_batch(5, strength=0.0, lengths=[2, 2, 2, 9, 1])
+    batch, _ = informative_batch(5, strength=0.0, lengths=[2, 2, 2, 9, 1])
     batch.attention[:] = np.where(np.isnan(batch.attention), np.nan, 0.1)
     batch.attention[:3, :, 2, :1] = 0.9
     batch.attention[3, :, 3, :8] = 0.5  # 0.5 * 8 + 0.1 * 3 over 11 tokens is more than 0.9 * 3 + 0.1 * 8
@@ -34,14 +34,14 @@ def test_the_head_of_largest_mean_over_tokens_not_over_answers():
     assert fixed_heads(batch.take(np.arange(3)), SETTINGS) == ((2, 2), (3, 2), (4, 2))
 
 
-def test_nothing_to_choose_on_chooses_nothing():
-    batch, _ = telling_batch(3, strength=0.0, lengths=[1, 1, 2])
+def test_without_answers_no_head_is_selected():
+    batch, _ = informative_batch(3, strength=0.0, lengths=[1, 1, 2])
     assert fixed_heads(batch.take(np.arange(2)), SETTINGS) == ()
     assert fixed_heads(batch.take(np.arange(0)), SETTINGS) == ()
 
 
 def test_each_group_is_scored_with_its_own_heads():
-    batch, _ = telling_batch(12, strength=0.0)
+    batch, _ = informative_batch(12, strength=0.0)
     names, chosen = np.array(["a"] * 6 + ["b"] * 6), np.arange(12) % 3 == 0
     batch.attention[:6, :, 3] = 0.95
     found = score_single_head(batch, SETTINGS, names, chosen)
@@ -53,7 +53,7 @@ def test_each_group_is_scored_with_its_own_heads():
 
 
 def test_a_group_that_chose_no_head_has_no_score():
-    batch, _ = telling_batch(5, strength=0.0)
+    batch, _ = informative_batch(5, strength=0.0)
     names = ["a"] * 2 + ["b"] * 3
     found = score_single_head(batch, SETTINGS, names, held_out(names))
     assert np.isnan(found[:2]).all()

@@ -62,7 +62,7 @@ def test_curves_lie_between_the_oracle_and_chance():
     assert np.ptp(random.y) == 0
 
 
-def test_lines_of_many_methods_are_told_apart():
+def test_lines_of_many_methods_are_distinguishable():
     values, quality = uncertainties_and_quality()
     many = {f"method {place}": values["msp"] for place in range(24)}
     lines = rejection_curves(rejections(many, quality)).data[2:]

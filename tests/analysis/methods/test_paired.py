@@ -34,7 +34,7 @@ def test_a_difference_is_that_of_the_plain_metric_on_the_answers_that_have_both(
 
 
 @pytest.mark.parametrize("metric", ["prr", "roc_auc"])
-def test_a_method_is_as_good_as_itself(metric):
+def test_a_method_equals_itself(metric):
     answers = made_up()
     answers["msp"] = np.exp(answers["rauq"])  # the same order
     found = paired(answers, metric=metric)

@@ -12,10 +12,10 @@ from analysis.stats import prr
 from rauq.errors import InvalidInput
 from rauq.scoring.score import score_many
 from rauq.scoring.settings import Settings
-from tests.analysis.methods.batches import telling_batch
+from tests.analysis.methods.batches import informative_batch
 
 NAMES = ["a", "b"] * 15 + ["b", "a"] * 15
-BATCH, QUALITY = telling_batch(60, strength=0.2)
+BATCH, QUALITY = informative_batch(60, strength=0.2)
 
 
 def swept(batch=BATCH, *, quality=QUALITY, signal="probability"):

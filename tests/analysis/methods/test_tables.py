@@ -78,7 +78,7 @@ def test_curves_correlations_and_disagreements_are_those_of_the_results(answers)
     rows = disagreement(uncertainties["rauq"], uncertainties["msp"], most=5)
     table = disagreement_table(rows, answers, "rauq", "msp")
     assert table["more uncertain"].tolist() == ["RAUQ"] * 5 + ["MSP"] * 5
-    assert table.index.tolist() == [*rows.first_less_sure.rows, *rows.second_less_sure.rows]
+    assert table.index.tolist() == [*rows.first_more_uncertain.rows, *rows.second_more_uncertain.rows]
     assert (table["percentile of RAUQ"] > table["percentile of MSP"]).tolist() == [True] * 5 + [False] * 5
     assert table["quality"].tolist() == answers["quality"].iloc[table.index].tolist()
 

@@ -117,7 +117,9 @@ def test_confidence_draws_the_score():
     figure = confidence(score, trace.pieces, layer=score.layer, collapse=4)
     row = score.layers.index(score.layer)
     np.testing.assert_allclose(by_name(figure, f"c, layer {score.layer}").y, score.confidence[row], rtol=1e-6)
-    np.testing.assert_allclose(by_name(figure, "r, fully confident model").y, score.sure_confidence[row], rtol=1e-6)
+    np.testing.assert_allclose(
+        by_name(figure, "r, fully confident model").y, score.reference_confidence[row], rtol=1e-6
+    )
     np.testing.assert_allclose(by_name(figure, "signal").y, score.signal, rtol=1e-6)
     attention = by_name(figure, f"attention, head {score.heads[row]}")
     assert list(attention.x) == list(range(1, 9))
@@ -158,13 +160,13 @@ def test_confidence_has_a_few_ticks_however_far_it_falls(smallest):
 def test_confidence_between_two_round_numbers_has_ticks_at_its_ends(ends):
     result = rauq.score(make_trace())
     rows = np.resize(ends, result.confidence.shape)
-    score = replace(result, confidence=rows, sure_confidence=rows)
+    score = replace(result, confidence=rows, reference_confidence=rows)
     ticks = confidence(score, (b"a",) * 3, layer=score.layer).layout.yaxis.tickvals
     assert [tick for tick in ticks if ends[0] <= tick <= ends[1]] == sorted(set(ends))
 
 
 @pytest.mark.parametrize("num_tokens", [1, 2])
-def test_short_answers_can_be_drawn(num_tokens):
+def test_short_answers_are_drawn(num_tokens):
     trace = make_trace((b"a",) * num_tokens)
     score = rauq.score(trace)
     weights = trace.previous_token_attention()

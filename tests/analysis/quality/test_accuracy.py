@@ -1,4 +1,4 @@
-"""Right or wrong by letter, by number or by words, as the reference is; a wrong reading would be a wrong quality."""
+"""Accuracy by letter, number or words, depending on the reference."""
 
 import pytest
 from hypothesis import given

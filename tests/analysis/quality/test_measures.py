@@ -1,4 +1,4 @@
-"""The table of measures: every row judges, best reference counts, and what it lacks is nan with the reason."""
+"""The table of measures: every row judges, the best reference counts, and missing inputs give nan with the reason."""
 
 import math
 import re

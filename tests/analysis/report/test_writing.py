@@ -134,7 +134,7 @@ def test_its_page_shows_every_figure_and_table_and_asks_nothing_of_the_network(f
         assert any(text.startswith(words.caption) for text in read_page.texts)
 
 
-def test_text_stays_text(tmp_path, page):
+def test_text_is_escaped(tmp_path, page):
     quality = [1.0, 0.0, 1.0, 0.5, 0.0] * 8
     run = made_run(tmp_path / "run", quality=quality, text=ATTACK, name=ATTACK, groups=(ATTACK, "=1+1"))
     out = tmp_path / "out"
@@ -162,7 +162,7 @@ def test_text_stays_text(tmp_path, page):
         ([1.0, 0.0] + [np.nan] * 6, None, "fact"),
     ],
 )
-def test_whatever_was_answered_has_a_report(tmp_path, quality, lengths, tokens):
+def test_every_run_has_a_report(tmp_path, quality, lengths, tokens):
     run = made_run(tmp_path / "run", quality=quality, lengths=lengths, groups=("",), failures=0)
     settings = replace(QUICK, tokens=tokens, alignment="own")
     found = results(run, settings)
@@ -181,7 +181,7 @@ def test_of_hundreds_of_groups_the_largest_have_rows(tmp_path, monkeypatch):
     assert summary.caption.endswith("Only the 20 largest of 60 groups are shown.")
 
 
-def test_settings_decide_what_is_looked_at(run, found):
+def test_settings_determine_the_results(run, found):
     assert (found.layer, found.thresholds) == (3, Thresholds())
     other = results(run, replace(QUICK, layer=0, thresholds=Thresholds(0.4, 0.4), tokens="fact", k=2))
     assert (other.layer, other.row, other.shown.k) == (0, 0, 2)
@@ -220,7 +220,7 @@ def test_figures_are_drawn_as_svg_and_png_without_a_network(figures, tmp_path):
         assert (tmp_path / "figures" / f"{drawing.name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_kaleido_or_a_browser_one_line_says_so(figures, tmp_path, monkeypatch):
+def test_without_kaleido_or_a_browser_one_line_reports_it(figures, tmp_path, monkeypatch):
     chosen = figures[:1]
     kaleido = importlib.import_module("kaleido")
 

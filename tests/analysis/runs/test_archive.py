@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from analysis.runs import archive
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.files import goes_along
+from analysis.runs.files import is_exported
 from analysis.runs.job import read_status
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
 from rauq.errors import InvalidInput, RunError
@@ -41,11 +41,11 @@ def refused(content, root, said):
     assert not root.exists() or list(root.iterdir()) == []
 
 
-def test_a_run_comes_in_as_it_went_out(packed, finished_run, tmp_path):
+def test_an_imported_run_equals_the_exported_one(packed, finished_run, tmp_path):
     folder = import_zip(io.BytesIO(packed), tmp_path / "runs", "other-name")
     assert folder == tmp_path / "runs" / "other-name"
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        path.name: path.read_bytes() for path in finished_run.iterdir() if goes_along(path.name)
+        path.name: path.read_bytes() for path in finished_run.iterdir() if is_exported(path.name)
     }
     status = read_status(folder)
     assert (status.state, status.saved, status.failed) == ("finished", 13, 1)
@@ -128,7 +128,7 @@ def test_damaged_data_are_refused(packed, tmp_path):
 
 def test_a_damaged_header_is_refused_or_changes_nothing(prepared, tmp_path):
     """Readers of zip files ignore some bytes of headers, such as the sizes that the directory at the end repeats."""
-    expected = {path.name: path.read_bytes() for path in prepared.iterdir() if goes_along(path.name)}
+    expected = {path.name: path.read_bytes() for path in prepared.iterdir() if is_exported(path.name)}
     with export_zip(prepared) as file:
         packed = file.read()
     header, data, end = parts_of(packed, MANIFEST)
@@ -147,7 +147,7 @@ def test_a_damaged_header_is_refused_or_changes_nothing(prepared, tmp_path):
     assert outcomes[header + 19] == "the same run"
 
 
-def test_links_and_twins_are_refused(tmp_path):
+def test_links_and_duplicates_are_refused(tmp_path):
     link = zipfile.ZipInfo(MANIFEST)
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     refused(zipped({link: "/etc/passwd"}), tmp_path / "runs", "not a file of a run")
@@ -171,7 +171,7 @@ def test_an_archive_with_a_password_is_refused(tmp_path):
     refused(io.BytesIO(bytes(content)), tmp_path / "runs", "not a file of a run")
 
 
-def test_bombs_are_refused_by_what_they_say_and_by_what_they_hold(tmp_path, monkeypatch):
+def test_zip_bombs_are_refused_by_header_and_by_content(tmp_path, monkeypatch):
     bomb = zipped({MANIFEST: "{}", TRACES: bytes(300 * 2**20)}, compression=zipfile.ZIP_DEFLATED)
     refused(bomb, tmp_path / "runs", "unpacks from")
     lying = bytearray(zipped({MANIFEST: b" " * 5000}, compression=zipfile.ZIP_DEFLATED).getvalue())
@@ -225,7 +225,7 @@ def put(value):
         ("fact_means", lambda _array: np.zeros(3, np.float16), "shard 0 is broken"),
     ],
 )
-def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished, tmp_path):
+def test_impossible_arrays_are_refused(name, change, said, finished, tmp_path):
     if name == "fact_means":
         arrays = load_file(finished / TRACES)
         save_file(
@@ -253,13 +253,13 @@ def test_arrays_that_no_model_puts_out_are_refused(name, change, said, finished,
         ("reasons", [None] * 7, "undefined without a reason"),
         ("reasons", None, "shard 0 is broken"),
         ("stop_reason", "tired", "stop_reason is 'tired'"),
-        ("answer_ids", [10**6], "no answer|must lie"),
-        ("pieces", None, "no answer"),
+        ("answer_ids", [10**6], "invalid answer|must lie"),
+        ("pieces", None, "invalid answer"),
         ("fact", [True] * 1000, "fact tokens differ"),
-        ("alternative_logprobs", [[7.0]], "no answer"),
+        ("alternative_logprobs", [[7.0]], "invalid answer"),
     ],
 )
-def test_tables_that_no_run_has_are_refused(column, value, said, finished, tmp_path):
+def test_impossible_tables_are_refused(column, value, said, finished, tmp_path):
     rewrite(finished, 0, lambda row: row | ({column: value} if row["number"] == 0 else {}))
     with export_zip(finished) as file:
         refused(file, tmp_path / "runs", said)
@@ -283,8 +283,8 @@ def test_tables_that_no_run_has_are_refused(column, value, said, finished, tmp_p
         ("answerer", {"kind": "wise"}),
     ],
 )
-def test_manifests_that_no_run_has_are_refused(part, change, finished, tmp_path):
+def test_impossible_manifests_are_refused(part, change, finished, tmp_path):
     manifest = read_manifest(finished)
     write_manifest(finished, replace(manifest, **{part: replace(getattr(manifest, part), **change)}))
-    packed = zipped({path.name: path.read_bytes() for path in finished.iterdir() if goes_along(path.name)})
+    packed = zipped({path.name: path.read_bytes() for path in finished.iterdir() if is_exported(path.name)})
     refused(packed, tmp_path / "runs", "damaged|12 rows|manifest")

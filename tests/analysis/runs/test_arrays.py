@@ -86,7 +86,7 @@ def test_a_row_that_is_not_there_is_refused(run):
             fact_tokens(run, row)
 
 
-def test_a_shard_that_broke_after_the_run_was_opened_is_said(finished):
+def test_a_shard_that_breaks_after_opening_is_reported(finished):
     run = open_run(finished)
     for path in (answers_path(finished, 0), finished / "traces-00000.safetensors"):
         path.write_bytes(b"gone")
@@ -95,7 +95,7 @@ def test_a_shard_that_broke_after_the_run_was_opened_is_said(finished):
             read()
 
 
-def test_a_run_without_any_answer_is_said(finished):
+def test_a_run_without_answers_is_reported(finished):
     for path in finished.glob("answers-*.parquet"):
         path.unlink()
     run = open_run(finished)

@@ -14,7 +14,7 @@ from analysis.methods.comparison import name_of
 from analysis.quality.measures import load_judge
 from analysis.runs.arrays import batch
 from analysis.runs.create import without_download
-from analysis.runs.files import goes_along, size_of
+from analysis.runs.files import is_exported, size_of
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.timings import costs
@@ -41,7 +41,7 @@ def test_it_is_whole_and_small(run):
     assert run.faults == ()
     assert len(run.failures) == 0
     assert size_of(bundled_folder()) <= MOST_BYTES
-    assert all(goes_along(path.name) for path in bundled_folder().iterdir())
+    assert all(is_exported(path.name) for path in bundled_folder().iterdir())
 
 
 def test_it_answers_about_300_examples_of_each_family(run):

@@ -1,4 +1,4 @@
-"""What a run may be asked for: methods by id or by word, and none without what it needs."""
+"""The methods of a run: by id or by word, and none without its needs."""
 
 import re
 
@@ -51,6 +51,6 @@ def test_a_method_without_its_judge_is_refused_with_what_to_add(method, data):
     ("methods", "said"),
     [(("rauq_entropy",), "Unknown method 'rauq_entropy'"), ((), "name at least one"), (("msp", "msp"), "each once")],
 )
-def test_what_no_run_has_as_methods_is_refused(methods, said, data):
+def test_invalid_lists_of_methods_are_refused(methods, said, data):
     with pytest.raises(InvalidInput, match=said):
         request_for(data, model="m", methods=methods)

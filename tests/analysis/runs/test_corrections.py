@@ -183,7 +183,7 @@ def test_a_file_that_no_app_wrote_is_refused(small, rows):
         read_corrections(small.folder)
 
 
-def test_a_correction_of_another_answer_is_not_used_and_said(small):
+def test_a_correction_of_another_answer_is_ignored_and_reported(small):
     add_correction(small.folder, correction(0, "another answer", correct=False))
     add_correction(small.folder, correction(4, "no answer", correct=True))
     add_correction(small.folder, correction(1, small.answers["answer"][1], correct=True))

@@ -42,7 +42,7 @@ def test_a_manifest_that_is_no_object_is_listed_with_its_fault(text, tmp_path):
 WRITTEN = {"state": "stopped", "total": 13, "saved": 4, "seconds": 2.0}
 
 
-def test_a_status_that_a_job_wrote_is_believed(finished):
+def test_a_valid_status_is_used(finished):
     (finished / STATUS).write_text(json.dumps(WRITTEN))
     assert (read_status(finished).state, read_status(finished).saved) == ("stopped", 4)
 
@@ -63,7 +63,7 @@ def test_a_status_that_a_job_wrote_is_believed(finished):
     ],
     ids=str,
 )
-def test_a_status_that_no_job_wrote_gives_way_to_what_the_shards_say(change, finished):
+def test_an_invalid_status_is_replaced_by_the_shards(change, finished):
     (finished / STATUS).write_text(json.dumps(WRITTEN | change))
     assert (read_status(finished).state, read_status(finished).saved) == ("finished", 13)
 
@@ -106,8 +106,8 @@ def test_an_answer_of_no_number_of_tokens_breaks_its_shard(number, finished):
         ("fact", [True] * 99),
     ],
 )
-def test_an_answer_that_is_none_is_refused_where_it_is_looked_at(column, value, finished):
+def test_an_invalid_answer_is_refused_when_opened(column, value, finished):
     change_first_answer(finished, column, value)
     run = open_run(finished)
-    with pytest.raises(RunError, match="Shard 0 of run holds what is no answer"):
+    with pytest.raises(RunError, match="Shard 0 of run contains an invalid answer"):
         fact_masks(run) if column == "fact" else trace(run, 0)

@@ -13,7 +13,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.timings import Timing, add_timings, costs, generation_seconds, read_timings
 from analysis.runs.work import Evaluation, load_for, work
 from rauq.errors import OutOfMemory
-from rauq.methods.pair_scorers.judges import AskedOnce, Judges
+from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
 from rauq.model.language_model import LanguageModel
 
@@ -60,7 +60,7 @@ def test_samples_are_those_of_the_seed_and_the_example(short, model, tmp_path):
     assert of_one["eigen_score"].iloc[0] != of_one["eigen_score"].iloc[3]
 
 
-def test_no_more_is_captured_than_the_methods_look_at(request_tiny):
+def test_only_the_inputs_of_the_methods_are_captured(request_tiny):
     lm = LOAD_ONCE(request_tiny)
 
     def extras(*methods, judges=NO_JUDGES):
@@ -98,7 +98,7 @@ def test_a_judge_is_asked_about_a_pair_once_and_its_time_is_kept():
         asked.extend(zip(premises, hypotheses, strict=True))
         return np.array([[len(premise), 1, 0] for premise in premises])
 
-    once = AskedOnce(judge)
+    once = CachedJudge(judge)
     first = once(["a", "bb", "a"], ["c", "c", "c"])
     assert (asked, once.spared) == ([("a", "c"), ("bb", "c")], 0)
     np.testing.assert_array_equal(first, [[1, 1, 0], [2, 1, 0], [1, 1, 0]])
@@ -161,7 +161,7 @@ def test_a_generation_that_took_no_time_has_no_overhead_and_the_reason(finished)
     timeless = [row | {"seconds": 0.0} if row["stage"] == "generate" else row for row in rows]
     (finished / TIMINGS).write_text("\n".join(map(json.dumps, timeless)), encoding="utf-8")
     found = costs(open_run(finished))
-    assert all(np.isnan(cost.overhead) and np.isfinite(cost.seconds) and "no time" in cost.reason for cost in found)
+    assert all(np.isnan(cost.overhead) and np.isfinite(cost.seconds) and "too short" in cost.reason for cost in found)
 
 
 def test_without_times_costs_are_unknown_with_the_reason(finished):

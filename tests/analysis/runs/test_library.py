@@ -115,7 +115,7 @@ def test_a_job_is_a_process_that_is_followed_and_stopped(prepared):
     assert "Traceback" not in process.last_lines(prepared, 100)
 
 
-def test_of_two_jobs_begun_at_the_same_moment_one_is_refused_in_so_many_words(prepared, monkeypatch):
+def test_of_two_jobs_started_at_the_same_moment_one_is_refused(prepared, monkeypatch):
     held = iter([False, True])
     monkeypatch.setattr(process, "is_held", lambda _: next(held))
     with only_job(prepared), pytest.raises(RunError, match=r"^Another job is using"):

@@ -1,4 +1,4 @@
-"""What is asked is written down before anything is answered, and never over something else."""
+"""A request is written before the first answer, and never overwrites other files."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A run asks for a revision, keeps the commit that it was begun with, and goes on with it after main has moved."""
+"""A run stores the commit that it started with, and resumes with it after main has moved."""
 
 import json
 from dataclasses import replace
@@ -11,7 +11,7 @@ from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
-from analysis.runs.work import as_begun, work
+from analysis.runs.work import with_started_commit, work
 from rauq.errors import InvalidInput, RunError
 from tests.architectures import byte_tokenizer, named, tiny_model
 
@@ -109,9 +109,9 @@ def test_another_revision_is_another_run(data, tmp_path):
 def test_what_is_no_commit_is_not_asked_of_the_hub(begun_with, finished):
     manifest = read_manifest(finished)
     manifest = replace(manifest, answerer=replace(manifest.answerer, revision=begun_with))
-    assert as_begun(manifest) == manifest.request
+    assert with_started_commit(manifest) == manifest.request
     tagged = replace(manifest, request=replace(manifest.request, revision="v1"))
-    assert as_begun(tagged).revision == "v1"
+    assert with_started_commit(tagged).revision == "v1"
 
 
 def test_a_model_on_this_machine_has_no_revision(data, model):

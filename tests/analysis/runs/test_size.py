@@ -1,4 +1,4 @@
-"""The room that a run takes is told before it is begun, and is about what its files take then."""
+"""The disk space of a run is predicted before it starts, and is about the size of its files."""
 
 import pytest
 
@@ -10,7 +10,7 @@ COUNT = 20
 
 
 @pytest.mark.parametrize("length", [1, 40])
-def test_the_arrays_take_what_was_told(length, tmp_path):
+def test_the_arrays_have_the_predicted_size(length, tmp_path):
     run = made_run(tmp_path / "run", quality=[1.0] * COUNT, lengths=[length] * COUNT)
     told = COUNT * bytes_per_answer(length, num_layers=LAYERS, num_heads=HEADS, stored_layers="middle")
     table = 160 * length * COUNT

@@ -1,4 +1,4 @@
-"""A run whose methods were renamed or removed since opens; what they gave is kept, said, and never ranked."""
+"""A run with methods unknown to this version opens; their values are kept, named, and never ranked."""
 
 import csv
 

@@ -160,7 +160,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(wish, prepared, finished_run):
         ("traces-00002.safetensors", "a bit changed"),
     ],
 )
-def test_a_broken_shard_is_left_out_said_and_answered_again(broken, how, finished, finished_run):
+def test_a_broken_shard_is_left_out_reported_and_answered_again(broken, how, finished, finished_run):
     path = finished / broken
     whole = path.read_bytes()
     if how == "missing":
@@ -214,7 +214,7 @@ def test_two_jobs_do_not_work_on_one_run(prepared):
         ({"packages": (("torch", "0.1"),)}, "torch 0.1, not"),
     ],
 )
-def test_a_run_goes_on_with_what_it_was_begun_with(change, said, finished):
+def test_a_run_resumes_with_its_own_model_and_packages(change, said, finished):
     manifest = read_manifest(finished)
     if "packages" in change:
         write_manifest(finished, replace(manifest, **change))
@@ -242,7 +242,7 @@ def test_a_model_that_is_not_there_is_a_failed_run_that_can_be_tried_again(data,
     assert "none" in status.message
 
 
-def test_a_model_that_goes_as_soon_as_it_is_loaded_is_told_and_can_be_put_back(data, tmp_path, monkeypatch):
+def test_a_model_deleted_after_loading_is_reported_and_can_be_restored(data, tmp_path, monkeypatch):
     folder, elsewhere = save_tiny(tmp_path / "model"), tmp_path / "elsewhere"
 
     def load_and_lose(request):
@@ -253,7 +253,7 @@ def test_a_model_that_goes_as_soon_as_it_is_loaded_is_told_and_can_be_put_back(d
     prepare(tmp_path / "run", data, request_for(data, model=str(folder)))
     with monkeypatch.context() as patched:
         patched.setattr("analysis.runs.work.load_for", load_and_lose)
-        with pytest.raises(ModelNotFound, match="Put it back"):
+        with pytest.raises(ModelNotFound, match="Restore it"):
             work(tmp_path / "run")
     elsewhere.rename(folder)
     assert work(tmp_path / "run").state == "finished"
@@ -274,13 +274,13 @@ def test_a_full_disk_leaves_a_run_that_can_be_read_and_gone_on_with(prepared, fi
             work(prepared)
     status = read_status(prepared)
     assert (status.state, status.saved) == ("failed", 8)
-    assert "make room" in status.message
+    assert "free disk space" in status.message
     assert len(open_run(prepared).answers) + len(open_run(prepared).failures) == 8
     assert work(prepared).state == "finished"
     assert contents(prepared) == contents(finished_run)
 
 
-def test_an_unforeseen_error_is_told_and_raised(prepared, monkeypatch):
+def test_an_unexpected_error_is_recorded_and_raised(prepared, monkeypatch):
     def fail(*_args, **_kwargs):
         message = "out of luck"
         raise RuntimeError(message)

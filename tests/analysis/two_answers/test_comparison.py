@@ -1,4 +1,4 @@
-"""Two answers side by side: which tokens stand together, what may be compared, and what is said of it."""
+"""Two answers side by side: the alignment of their tokens, what can be compared, and the sentences about it."""
 
 import time
 from dataclasses import replace
@@ -16,7 +16,7 @@ from analysis.two_answers.comparison import (
     by_position,
     different_scales,
     find_first_difference,
-    under_each_setting,
+    score_each_setting,
     verdict,
     why_no_difference,
 )
@@ -125,7 +125,7 @@ def test_a_branch_stays_in_one_column_though_the_new_token_comes_again():
 def test_both_answers_are_scored_under_each_setting_once():
     a, b = random_trace(6), random_trace(8, seed=1)
     own, other = Settings(alpha=0.2, signal="probability"), Settings(alpha=0.7, signal="entropy")
-    rows = under_each_setting(a, b, [own, other, own])
+    rows = score_each_setting(a, b, [own, other, own])
     assert [row.settings for row in rows] == [own, other]
     for row in rows:
         assert row.a.uncertainty == rauq.score(a, row.settings).uncertainty
@@ -148,7 +148,7 @@ def test_both_answers_are_scored_under_each_setting_once():
         ({}, {"layers": "all"}, ("ways to score",)),
     ],
 )
-def test_what_keeps_scores_apart_is_named(changes, settings, found):
+def test_differing_scales_are_named(changes, settings, found):
     a, b = make_trace(), make_trace(**changes)
     assert different_scales(a, b, rauq.score(a), rauq.score(b, Settings(**settings))) == found
 

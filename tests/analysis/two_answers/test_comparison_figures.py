@@ -1,4 +1,4 @@
-"""What the figures of a comparison draw: the numbers of both scores, told apart by every reader, and text as text."""
+"""What the figures of a comparison draw: the numbers of both scores, distinguishable, with text escaped."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_both_scores_are_drawn_over_the_common_columns(drawn, side, name, places
     row = score.layers.index(score.layer)
     for line, values in {
         f"{name} c, layer {score.layer}": score.confidence[row],
-        f"{name} r": score.sure_confidence[row],
+        f"{name} r": score.reference_confidence[row],
         f"{name} collapse": score.collapse,
     }.items():
         assert list(named(figure, line).x) == list(places)

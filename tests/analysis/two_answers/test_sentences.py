@@ -60,11 +60,11 @@ def test_the_caption_of_the_map_promises_no_ring_that_is_not_there():
     assert "No head is selected in B:" in about_heads((picked, averaged))
 
 
-def test_heads_that_speak_together_have_no_number():
+def test_averaged_heads_have_no_number():
     trace = random_trace(6)
     score = rauq.score(trace)
     assert layer_and_head(score) == f"layer {score.layer} head {score.heads[score.layers.index(score.layer)]}"
     assert layer_and_head(rauq.score(trace, Settings(heads="mean"))).endswith(", mean of its heads")
-    assert layer_and_head(rauq.score(trace, Settings(heads="top5"))).endswith(", mean of its best five heads")
+    assert layer_and_head(rauq.score(trace, Settings(heads="top5"))).endswith(", mean of its top five heads")
     one = make_trace((b" a",))
     assert "head" not in layer_and_head(rauq.score(one)), "no head is selected for one token"

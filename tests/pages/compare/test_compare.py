@@ -64,7 +64,7 @@ def test_the_grid_has_each_collapse_and_the_level_of_each_token():
 
 
 @pytest.mark.usefixtures("no_model")
-def test_a_link_restores_answers_token_and_settings():
+def test_a_link_restores_answers_token_and_settings_of_both():
     page = open_compare(a="example:myth", b="example:known-words", token="7", alpha="0.55")
     assert strips(page)["selected"] == 7
     a, b = (rauq.score(of(name), Settings(alpha=0.55)).uncertainty for name in ("myth", "known-words"))
@@ -94,8 +94,8 @@ def test_tokens_marked_as_wrong_are_drawn_and_named():
     a, b = (side["cells"] for side in strips(page)["sides"])
     assert [token for token, cell in enumerate(a) if cell["wrong"]] == [3, 4]
     assert [token for token, cell in enumerate(b) if cell["wrong"]] == [1]
-    assert [token for token, cell in enumerate(a) if "marked as wrong" in cell["spoken"]] == [3, 4]
-    assert "✗ marked as wrong" in strips(page)["legend"]["key"]
+    assert [token for token, cell in enumerate(a) if "marked as incorrect" in cell["spoken"]] == [3, 4]
+    assert "✗ marked as incorrect" in strips(page)["legend"]["key"]
     page.button(key="swap").click().run()
     assert page.query_params["b_wrong"] == "3.4"
     assert "a_wrong" not in page.query_params

@@ -197,11 +197,11 @@ def test_an_unexpected_error_shows_only_its_type(monkeypatch):
 
 
 def test_errors_show_visitors_nothing_about_the_machine(open_app, monkeypatch):
-    told = []
-    monkeypatch.setattr("streamlit.set_option", lambda *option: told.append(option))
+    set_options = []
+    monkeypatch.setattr("streamlit.set_option", lambda *option: set_options.append(option))
     open_app()
-    assert set(told) == {("client.showErrorDetails", "none")}
+    assert set(set_options) == {("client.showErrorDetails", "none")}
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "0")
-    told.clear()
+    set_options.clear()
     open_app()
-    assert told == []
+    assert set_options == []

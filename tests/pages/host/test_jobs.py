@@ -176,10 +176,10 @@ def test_admission_is_atomic(monkeypatch):
     counting, go_on = Counting(), threading.Event()
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=1))
-    at_work = jobs.AtWork(jobs=counting)
+    registry = jobs.JobRegistry(jobs=counting)
     counting.go_on = go_on
     with ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(at_work.admit, Job(REQUEST)) for _ in range(2)]
+        both = [pool.submit(registry.admit, Job(REQUEST)) for _ in range(2)]
         assert counting.begun.wait(30)
         assert not counting.crowded.wait(0.1)  # the other one waits for the lock
         go_on.set()
@@ -211,12 +211,12 @@ def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "store"))  # other tests may have dequantised the same weights
     save_gguf(tmp_path / "tiny.gguf")
     monkeypatch.setattr(cache, "_loaded", lambda: fresh)
-    fresh, told, load = cache.Loaded(), [], rauq.load_model
+    fresh, stages, load = cache.Loaded(), [], rauq.load_model
 
     def loaded(*arguments, on_progress, cancel, **options):
         def tell(done, total):
             on_progress(done, total)
-            told.append(job.stage)
+            stages.append(job.stage)
             cancel.set()
 
         return load(*arguments, on_progress=tell, cancel=cancel, **options)
@@ -225,8 +225,8 @@ def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
     job = jobs.prepare(replace(REQUEST, model=ModelChoice(name=str(tmp_path / "tiny.gguf"))))
     jobs.begin(job)
     assert isinstance(ended(job).error, model_queue.Stopped)
-    assert len(told) == 1
-    assert re.fullmatch(r"Dequantising the weights, once for this file: [\d.]+ kB of 178\.0 kB", told[0])
+    assert len(stages) == 1
+    assert re.fullmatch(r"Dequantising the weights, once for this file: [\d.]+ kB of 178\.0 kB", stages[0])
     monkeypatch.setattr(rauq, "load_model", load, raising=False)
     again = started(replace(job.request, max_new_tokens=2))
     assert ended(again).trace.model == str(tmp_path / "tiny.gguf")

@@ -21,7 +21,7 @@ from pages.ui.host.hosting import HOST
 from pages.ui.runs import actions
 from rauq.errors import InvalidInput
 from tests.pages.reading import interpreted
-from tests.pages.runs_page import new_run, open_form, open_runs, said, told, upload
+from tests.pages.runs_page import captions, new_run, open_form, open_runs, said, upload
 from tests.pages.sets import make
 
 pytestmark = pytest.mark.usefixtures("host")
@@ -111,7 +111,7 @@ def test_a_session_sees_only_the_bundled_run_and_its_own(open_app, tmp_path):
         assert text not in said(other.run())
         assert "There is no run of that name here." in interpreted(open_runs(run=text))
         assert "was not found in a run here" in interpreted(open_app(run=text, number="0"))
-    assert "only while this page is open" in told(mine)
+    assert "only while this page is open" in captions(mine)
     assert own_folder(mine) != own_folder(other)
     assert len(own_folder(mine).name) == 22  # of 64 letters: 128 bits
 

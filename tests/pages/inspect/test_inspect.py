@@ -46,7 +46,7 @@ def test_an_answer_is_shown_with_its_largest_collapse_first(open_app, trace):
     assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
     assert [picked["layer"] for picked in drawn["picked"]] == list(score.layers)
     assert [picked["head"] for picked in drawn["picked"]] == list(score.heads)
-    assert drawn["deciding"] == score.layer
+    assert drawn["scoreLayer"] == score.layer
 
 
 def test_the_browser_gets_the_numbers_of_the_score(open_app, trace):
@@ -62,7 +62,7 @@ def test_the_browser_gets_the_numbers_of_the_score(open_app, trace):
         "contribution": score.contributions,
         "shares": score.collapse_shares,
         "confidence": score.confidence,
-        "sure": score.sure_confidence,
+        "sure": score.reference_confidence,
         "pickedAttention": score.attention,
     }
     for name, values in expected.items():

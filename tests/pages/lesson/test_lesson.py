@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.lesson import place
-from pages.ui.lesson.content import LONGEST, content, deciding, steps
+from pages.ui.lesson.content import LONGEST, content, scoring_head, steps
 from rauq.atlas import recorded
 from rauq.errors import TraceFileError
 from rauq.scoring.report import SMALLEST_COLLAPSE
@@ -66,9 +66,9 @@ def test_every_step_has_a_picture_of_its_own(told):
 
 
 def test_the_text_on_the_drop_is_true(lesson):
-    weights, first = deciding(lesson).weights, lesson.wrong.invented[0]
+    weights, first = scoring_head(lesson).weights, lesson.wrong.invented[0]
     assert weights[first] < 0.1 * weights[first - 1]
-    others = [picked.weights for picked in lesson.picked if picked is not deciding(lesson)]
+    others = [picked.weights for picked in lesson.picked if picked is not scoring_head(lesson)]
     assert any(other[first] > other[first - 1] for other in others)
 
 
@@ -149,9 +149,9 @@ def test_a_damaged_index_is_reported(damage, monkeypatch, tmp_path):
 
 
 def test_a_damaged_trace_is_reported(monkeypatch, tmp_path):
-    for riddle in recorded.load_game():
-        content = riddle.path.read_bytes()
-        (tmp_path / riddle.path.name).write_bytes(content[: len(content) // 2])
+    for game_answer in recorded.load_game():
+        content = game_answer.path.read_bytes()
+        (tmp_path / game_answer.path.name).write_bytes(content[: len(content) // 2])
     monkeypatch.setattr(recorded, "GAME", tmp_path)
     expect_error(open_lesson(), ".safetensors")
 

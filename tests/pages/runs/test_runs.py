@@ -13,7 +13,7 @@ from analysis.runs.job import Status, only_job, write_status
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.process import LOG
 from tests.analysis.report.made_run import made_run, rename_methods
-from tests.pages.runs_page import HOSTILE, keys, new_run, open_runs, said, told
+from tests.pages.runs_page import HOSTILE, captions, keys, new_run, open_runs, said
 
 MADE = "made"
 
@@ -46,11 +46,11 @@ def imported(page, content, name="copy.zip"):
 def test_without_a_run_the_page_says_how_to_make_one():
     page = open_runs()
     assert not page.exception
-    assert "There is no run yet" in told(page)
+    assert "There is no run yet" in captions(page)
     page = page.button(key="new_run").click().run()
     assert page.query_params["view"] == "new"
     page = page.button(key="all_runs").click().run()
-    assert "There is no run yet" in told(page)
+    assert "There is no run yet" in captions(page)
 
 
 def test_a_finished_run_leads_to_its_figures(root):
@@ -113,7 +113,7 @@ def test_a_link_to_a_missing_run_is_reported(name, root):
     assert not page.exception
     assert "There is no run of that name here." in [toast.value for toast in page.toast]
     assert "run" not in page.query_params
-    assert "evil" not in told(page)
+    assert "evil" not in captions(page)
 
 
 def test_texts_of_a_run_are_drawn_as_text(root):
@@ -124,7 +124,7 @@ def test_texts_of_a_run_are_drawn_as_text(root):
     assert said(page).count("evil") == 3 * 2  # in its line, as what was asked, and as what went wrong
     assert "evil" in page.code[0].value
     assert page.code[0].language == "plaintext"
-    assert "evil" not in told(page)
+    assert "evil" not in captions(page)
 
 
 def test_a_running_job_is_shown_and_can_be_stopped(root):
@@ -206,7 +206,7 @@ def test_a_run_that_is_deleted_elsewhere_leaves_the_list(root):
     page.button(key="resume_gone").click().run()
     assert not page.exception
     assert "is not a run" in said(page)
-    assert "There is no run yet" in told(page)
+    assert "There is no run yet" in captions(page)
 
 
 def test_an_exported_run_can_be_imported(root):
@@ -241,4 +241,4 @@ def test_an_archive_that_is_not_a_run_is_refused_as_a_whole(content, words, root
     assert words in said(page)
     assert list(root.iterdir()) == []
     assert not (root.parent / "evil").exists()
-    assert "There is no run yet" in told(page)
+    assert "There is no run yet" in captions(page)

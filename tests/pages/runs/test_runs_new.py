@@ -12,7 +12,7 @@ from pages.ui.shared import state
 from rauq.methods.table import METHODS
 from tests.jobs import ended
 from tests.pages.reading import choose, written
-from tests.pages.runs_page import HOSTILE, column, keys, open_form, rejected, said, told, upload
+from tests.pages.runs_page import HOSTILE, captions, column, keys, open_form, rejected, said, upload
 
 CSV = b"""question,answer,right,task
 Q: In which country is Lyon? A:,Lyon is in France.,yes,places
@@ -51,7 +51,7 @@ def test_a_file_becomes_a_run_and_its_job_answers_it(root):
     assert column(page, "answer").value == "answer"
     assert column(page, "correct").value == "right"
     assert column(page, "group").value == "task"
-    assert "3 rows accepted, 3 rows rejected." in told(page)
+    assert "3 rows accepted, 3 rows rejected." in captions(page)
     assert page.dataframe[0].value["quality"].tolist() == [1.0, 1.0, 0.0]
     assert rejected(page)["row"].tolist() == [4, 5, 6]
 
@@ -89,7 +89,7 @@ def test_columns_can_be_mapped_otherwise(monkeypatch):
     column(page, "correct").set_value(None)
     column(page, "references").set_value(["answer", "task"])
     page = page.run()
-    assert "4 rows accepted, 2 rows rejected." in told(page)
+    assert "4 rows accepted, 2 rows rejected." in captions(page)
     assert "new_run_column_correct" not in [box.key for box in page.selectbox]
     start(page)
     examples = read_examples(begun[0])
@@ -126,7 +126,7 @@ def test_two_files_are_correct_and_incorrect(monkeypatch):
     assert not page.error
     assert "start_run" not in keys(page)
     page = upload(page, b"prompt,answer\nWhere?,There.\n", "bad.csv", "incorrect")
-    assert "3 rows accepted, 0 rows rejected." in told(page)
+    assert "3 rows accepted, 0 rows rejected." in captions(page)
     page = start(page)
     assert [example.quality for example in read_examples(begun[0])] == [1.0, 1.0, 0.0]
     assert begun[0].name == "good.csv-bad-atlas"
@@ -134,10 +134,10 @@ def test_two_files_are_correct_and_incorrect(monkeypatch):
 
 def test_the_disk_space_is_shown_before_the_start():
     page = embedded(open_form(), examples=300)
-    assert "25.8 kB for an answer of 64 tokens" in told(page)
-    assert "At most 7.7 MB" in told(page)
+    assert "25.8 kB for an answer of 64 tokens" in captions(page)
+    assert "At most 7.7 MB" in captions(page)
     page = choose(page, state.MODEL, "another")
-    assert "Check the model to see it" in told(page)
+    assert "Check the model to see it" in captions(page)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_columns_that_cannot_be_combined_are_reported():
 
 def test_a_run_without_examples_cannot_be_started():
     page = upload(open_form(), b"prompt,answer\n,none\n")
-    assert "0 rows accepted, 1 row rejected." in told(page)
+    assert "0 rows accepted, 1 row rejected." in captions(page)
     assert page.button(key="start_run").disabled
 
 
@@ -190,7 +190,7 @@ def test_a_name_that_is_not_allowed_is_reported(name, words, root, tmp_path):
     page = start(written(embedded(open_form()), new_run_name=name).run())
     assert not page.exception
     assert words in said(page)
-    assert "evil" not in told(page)
+    assert "evil" not in captions(page)
     assert not root.exists()
     assert page.query_params["view"] == "new"
 
@@ -245,8 +245,8 @@ def test_texts_of_a_file_are_drawn_as_text():
     rows = f'"{HOSTILE}",answer\nprompt,"{HOSTILE}"\n,no prompt\n'.encode()
     page = upload(open_form(), rows, f"{HOSTILE[:40]}.csv".replace("/", ""))
     assert not page.exception
-    assert "1 row accepted, 1 row rejected." in told(page)
-    assert "evil" not in told(page)
+    assert "1 row accepted, 1 row rejected." in captions(page)
+    assert "evil" not in captions(page)
 
 
 def test_a_visit_to_another_page_keeps_the_form():
@@ -255,7 +255,7 @@ def test_a_visit_to_another_page_keeps_the_form():
     page = page.run().switch_page("pages/lesson.py").run()
     page = page.switch_page("pages/runs.py").run()
     assert not page.exception
-    assert "3 rows accepted, 3 rows rejected." in told(page)
+    assert "3 rows accepted, 3 rows rejected." in captions(page)
     assert "places.csv, uploaded before" in said(page)
     assert column(page, "group").value is None
     assert column(page, "prompt").value == "question"

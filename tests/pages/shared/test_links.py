@@ -13,9 +13,9 @@ from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import Span
 from pages.ui.shared.selection import Chosen
 from pages.ui.shared.url_state import (
+    DEFAULT_TOKENS,
     LONGEST,
     MOST_TOKENS,
-    USUAL_TOKENS,
     Asked,
     asking,
     codecs_of,
@@ -107,7 +107,7 @@ def test_a_lone_surrogate_does_not_break_a_link(prompt):
 def test_the_answer_is_asked_for_only_where_the_model_would_not_give_it(stop, alternatives):
     trace = trace_of("Where?", stop=stop, alternatives=alternatives)
     again = alternatives is GREEDY and stop not in {"cancelled", "given"}
-    limit = len(PIECES) if again and stop == "length" else USUAL_TOKENS
+    limit = len(PIECES) if again and stop == "length" else DEFAULT_TOKENS
     end = True if stop == "eos" and not again else None  # read as text, the end token would be lost
     expected = Asked(prompt="Where?", answer=None if again else " Oslo is it", max_new_tokens=limit, end=end)
     assert asking(trace) == expected
@@ -165,12 +165,18 @@ def test_without_a_prompt_nothing_is_asked(query):
         *(
             ("99999", MOST_TOKENS),
             ("999999999", MOST_TOKENS),
-            ("9" * 10, USUAL_TOKENS),
-            ("9" * 5000, USUAL_TOKENS),
-            ("-1", USUAL_TOKENS),
+            ("9" * 10, DEFAULT_TOKENS),
+            ("9" * 5000, DEFAULT_TOKENS),
+            ("-1", DEFAULT_TOKENS),
         ),
-        *(("", USUAL_TOKENS), ("x", USUAL_TOKENS), ("1e3", USUAL_TOKENS), ("٣", USUAL_TOKENS), ("²", USUAL_TOKENS)),
-        *((" 5", USUAL_TOKENS), ("5.0", USUAL_TOKENS), ("nan", USUAL_TOKENS), ("1_0", USUAL_TOKENS)),
+        *(
+            ("", DEFAULT_TOKENS),
+            ("x", DEFAULT_TOKENS),
+            ("1e3", DEFAULT_TOKENS),
+            ("٣", DEFAULT_TOKENS),
+            ("²", DEFAULT_TOKENS),
+        ),
+        *((" 5", DEFAULT_TOKENS), ("5.0", DEFAULT_TOKENS), ("nan", DEFAULT_TOKENS), ("1_0", DEFAULT_TOKENS)),
     ],
 )
 def test_the_limit_is_brought_into_its_range(text, limit):
@@ -190,7 +196,7 @@ def test_a_link_asks_for_as_many_tokens_as_the_answer_has(length, stop):
         assert found.answer == " a" * length
     else:
         assert found.answer is None
-        assert found.max_new_tokens == (length if stop == "length" else max(length, USUAL_TOKENS))
+        assert found.max_new_tokens == (length if stop == "length" else max(length, DEFAULT_TOKENS))
 
 
 def test_marks_come_back():

@@ -127,7 +127,7 @@ def test_the_kind_is_chosen_for_one_model(open_app):
     assert other_model(page, "another/model").session_state["kind"] == "auto"
 
 
-@pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " beside the model in use")])
+@pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " alongside the model in use")])
 def test_a_model_that_does_not_fit_is_reported(works, beside, open_app, saved, monkeypatch):
     memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)

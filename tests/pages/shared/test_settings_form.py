@@ -24,7 +24,7 @@ from tests.answers import random_trace
 from tests.pages.reading import choose, interpreted, settings_of, views
 
 BADGES = {True: ":gray-badge[the paper's setting]", False: ":orange-badge[not the paper's setting]"}
-FIELDS = ("detail", "headline", "picked", "deciding", "collapseAt", "signalName", "reasons", "layers")
+FIELDS = ("detail", "headline", "picked", "scoreLayer", "collapseAt", "signalName", "reasons", "layers")
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def drawn(page, trace, settings):
         "collapse": score.collapse,
         "contribution": score.contributions,
         "confidence": score.confidence,
-        "sure": score.sure_confidence,
+        "sure": score.reference_confidence,
         "pickedAttention": score.attention,
     }
     for name, values in expected.items():
@@ -252,7 +252,7 @@ def test_a_model_without_attention_in_the_middle_can_be_scored_by_its_other_laye
     drawn(moved(page, "layers", layers), ends, settings)
 
 
-def test_layers_of_a_link_that_are_not_all_there_give_way_before_anything_is_drawn(trace, open_app):
+def test_unavailable_layers_of_a_link_are_replaced_before_drawing(trace, open_app):
     page = open_app(trace, layers="2.99")
     assert settings_of(page) == {}
     assert interpreted(page).count("layers cannot be used here") == 1

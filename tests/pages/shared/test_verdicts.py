@@ -7,8 +7,8 @@ from analysis.runs.corrections import read_corrections
 from analysis.runs.files import CORRECTIONS
 from pages.ui.shared import verdicts
 from tests.pages.reading import interpreted, views
+from tests.pages.runs_page import captions as told_of_runs
 from tests.pages.runs_page import open_runs
-from tests.pages.runs_page import told as told_of_runs
 from tests.pages.sets import make, open_sets, said, seeded
 
 pytestmark = pytest.mark.usefixtures("no_model")

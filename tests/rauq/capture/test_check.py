@@ -212,7 +212,7 @@ def test_the_models_own_precision_is_reported_but_not_tested():
     assert min(found.eager_differences) > 100 * max(found.tolerances)
 
 
-def test_a_check_says_what_it_found():
+def test_a_check_reports_its_result():
     found = Check((0, 3), (1e-7, 4e-3), (3e-6, 3e-6), (1e-7, 1e-7))
     assert not found.exact
     assert found.worst == 1

@@ -57,7 +57,7 @@ def test_a_full_disk_is_reported(hub, monkeypatch):
     name = published_gguf(hub, "large")
     monkeypatch.setattr("rauq.checkpoints.gguf.places.hf_hub_download", fill)
     with pytest.raises(
-        ModelNotFound, match=rf"The file of {name} .* the disk is full \(OSError\)\. Make room, .*HF_HOME"
+        ModelNotFound, match=rf"The file of {name} .* the disk is full \(OSError\)\. Free disk space, .*HF_HOME"
     ):
         load_model(name)
 

@@ -83,7 +83,7 @@ def test_older_groups_are_read_too(system, limit, free):
     assert free_main_memory() == free
 
 
-def test_a_system_that_says_nothing_is_unknown(system, monkeypatch):
+def test_a_system_without_information_is_unknown(system, monkeypatch):
     def unknown(_name):
         raise ValueError
 

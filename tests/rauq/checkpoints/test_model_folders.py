@@ -85,7 +85,7 @@ def test_without_a_cache_there_are_none(cache):
     assert rauq.cached_models() == ()
 
 
-def test_a_path_is_told_from_a_hub_id():
+def test_a_path_is_distinguished_from_a_hub_id():
     assert all(map(looks_like_path, ("/a", "./a", "..", "~/a", "a\\b", "a/b/c")))
     assert not any(map(looks_like_path, ("gpt2", "org/name", "")))
 
@@ -98,7 +98,7 @@ def test_gguf_files_are_models_where_they_lie(tmp_path):
     assert rauq.local_models(tmp_path) == tuple(found)
 
 
-def test_a_file_on_the_hub_is_told_from_a_path():
+def test_a_hub_file_is_distinguished_from_a_path():
     assert is_hub_file("org/name/file.gguf")
     assert is_hub_file("org/name/folder/file.GGUF")
     assert not any(

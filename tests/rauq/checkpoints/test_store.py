@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from rauq.checkpoints import store as module
-from rauq.checkpoints.store import Store, clear, sha256, stored, usual_store
+from rauq.checkpoints.store import Store, clear, default_store, sha256, stored
 from rauq.errors import CacheError, InvalidInput, Stopped
 
 SECONDS = 30
@@ -177,19 +177,19 @@ def test_a_digest_is_remembered_until_the_file_changes(store, tmp_path, monkeypa
 def test_place_and_bound_are_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("RAUQ_CACHE", str(tmp_path))
     monkeypatch.setenv("RAUQ_CACHE_GB", "0.5")
-    assert usual_store() == Store(place=tmp_path, bound=500_000_000)
+    assert default_store() == Store(place=tmp_path, bound=500_000_000)
     monkeypatch.delenv("RAUQ_CACHE")
     monkeypatch.delenv("RAUQ_CACHE_GB")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert usual_store().place.is_relative_to(tmp_path) or "XDG_CACHE_HOME" in os.environ
-    assert usual_store().bound == 30 * 10**9
+    assert default_store().place.is_relative_to(tmp_path) or "XDG_CACHE_HOME" in os.environ
+    assert default_store().bound == 30 * 10**9
 
 
 @pytest.mark.parametrize("bound", ["much", "-1", "nan", "inf"])
 def test_a_bound_that_is_no_number_of_gigabytes_is_refused(bound, monkeypatch):
     monkeypatch.setenv("RAUQ_CACHE_GB", bound)
     with pytest.raises(InvalidInput, match="give a number of gigabytes"):
-        usual_store()
+        default_store()
 
 
 def test_a_folder_that_cannot_be_read_is_refused(store, monkeypatch):

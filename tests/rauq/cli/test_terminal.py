@@ -25,7 +25,7 @@ def drawn(trace, *, settings=None, terminal_like=False):
 
 
 @pytest.mark.parametrize("colour", [False, True])
-def test_text_of_the_model_never_reaches_the_terminal_raw(colour):
+def test_model_text_is_escaped_in_the_terminal(colour):
     prompt = "say \x1b]0;owned\x07 \u2066this\u2069"
     output = drawn(make_trace(HOSTILE, prompt=prompt, model="m\x1b[0m"), terminal_like=colour)
     assert STYLE.sub("", output).replace("\n", "").isprintable()
@@ -70,7 +70,7 @@ def test_sentences_hold_the_score_and_the_collapse():
     trace = make_trace((b" Oslo", b" is", b" it", b"</s>"), probabilities=[0.9, 0.9, 0.05, 0.99])
     result = score(trace)
     first, *_, last = inspect.sentences(trace, result)
-    assert first.startswith(f"Uncertainty {result.uncertainty:.3f} (higher is less certain")
+    assert first.startswith(f"Uncertainty {result.uncertainty:.3f} (higher is more uncertain")
     assert last == report.sentence(trace, result)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import rauq
 from rauq import METHODS, InvalidInput, Judges, Uncertainty, evaluate
-from rauq.methods.method import NEEDS, needs_met, what_lacks
+from rauq.methods.method import NEEDS, missing_requirement, needs_met
 from tests.rauq.methods.evidence import JUDGES, make_answer, same_letter, shared_words
 
 TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Oslo", "Paris")
@@ -67,9 +67,9 @@ def test_every_row_is_complete():
 
 def test_each_missing_need_is_reported():
     for row in METHODS.values():
-        assert what_lacks(row, NEEDS) == ""
+        assert missing_requirement(row, NEEDS) == ""
         for need in NEEDS:
-            lacking = what_lacks(row, set(NEEDS) - {need})
+            lacking = missing_requirement(row, set(NEEDS) - {need})
             assert bool(lacking) == (need in row.needs)
             assert not lacking or lacking.endswith(".")
     everything = set(NEEDS) - {"held_out"}
@@ -97,7 +97,7 @@ def test_a_judge_is_asked_once_about_each_pair_of_texts_and_all_pairs_at_once():
     assert [Counter(pairs) for pairs in heard] == [Counter((a, b) for a in different for b in different)]
 
 
-def test_what_sar_and_semantic_density_ask():
+def test_the_judge_calls_of_sar_and_semantic_density():
     similar, entailed = [], []
     judges = Judges(nli=listening(same_letter, entailed), similarity=listening(shared_words, similar))
     trace = make_answer("Rome it is", prompt="Q: where? A:")

@@ -103,7 +103,7 @@ def test_shares_are_the_mean_of_both_orders_of_exchange():
     signal_last = last_log(sure, even) - last_log(signal, even)
     assert found.shares[0, 2, 0] == pytest.approx((signal_first + signal_last) / 2)
     assert found.collapse[0, 2] == pytest.approx(last_log(sure, even) - last_log(signal, attention))
-    assert found.sure_confidence[0].tolist() == pytest.approx([1, 0.2 + 0.32, 0.2 + 0.32 * 0.52])
+    assert found.reference_confidence[0].tolist() == pytest.approx([1, 0.2 + 0.32, 0.2 + 0.32 * 0.52])
 
 
 @pytest.mark.parametrize("update", WITHOUT_ALPHA)

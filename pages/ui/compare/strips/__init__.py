@@ -62,7 +62,7 @@ def pair_of_strips(
     _draw(data, on_select, on_branch)
 
 
-def growing_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Columns, *, headline: str) -> None:
+def partial_strips(a: Answer, score: Score, pieces: Sequence[str], columns: Columns, *, headline: str) -> None:
     """Draw A, and under it an answer that is still being generated, without numbers."""
     cells = [_bare_cell(piece.encode("utf-8", "replace"), token) for token, piece in enumerate(pieces)]
     side_b = {"cells": cells, "uncertainty": "…", "source": "", "said": ""}
@@ -107,8 +107,8 @@ def _draw(data: dict[str, Any], on_select: Callable[[int | None], None], on_bran
     )
 
 
-def _token(told: float | None) -> int | None:
-    return None if told is None else int(told)
+def _token(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _ignore(*_: int | None) -> None:
@@ -155,7 +155,7 @@ def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong
     bare = _bare_cell(trace.pieces[token], token)
     value = float(score.collapse[token])
     shown = number(value, places=2)
-    notes = f"{', largest collapse' if is_collapse else ''}{', marked as wrong' if is_wrong else ''}"
+    notes = f"{', largest collapse' if is_collapse else ''}{', marked as incorrect' if is_wrong else ''}"
     return bare | {
         "level": _level(value),
         "number": shown,
@@ -167,14 +167,14 @@ def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong
 
 
 def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
-    layer = report.front_layer(score)
+    layer = report.shown_layer(score)
     row = score.layers.index(layer)
     attention = score.attention[row][token - 1] if token else math.nan
     return [
         ("probability", f"{math.exp(trace.logprobs[token]):.4f}"),
         (f"attention, {layer_and_head(score)}", number(attention)),
         (f"confidence c, layer {layer}", number(score.confidence[row][token])),
-        ("r, fully confident model", number(score.sure_confidence[row][token])),
+        ("r, fully confident model", number(score.reference_confidence[row][token])),
         ("collapse, log r − log c", number(score.collapse[token])),
     ]
 
@@ -203,7 +203,7 @@ def _legend(*, marks: bool) -> dict[str, Any]:
             f"{SPACE} space",
             f"{NEWLINE} line break",
             "┊ first difference",
-            *["✗ marked as wrong"] * marks,
+            *["✗ marked as incorrect"] * marks,
         ],
     }
 

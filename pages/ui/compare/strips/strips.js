@@ -13,7 +13,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   const buttons = new Map(); // "lane-column" to its button
   const select = (token) => {
-    data.selected = data.selected === token ? null : token; // at once; Python is told, for the URL and the curves
+    data.selected = data.selected === token ? null : token; // at once; Python receives it, for the URL and the curves
     markSelected(buttons, data);
     drawBranch(root("branch"), data, setTriggerValue);
     setTriggerValue("select", { token: data.selected }); // the current state, since two clicks may arrive as one

@@ -39,14 +39,14 @@ def show_views(
 ) -> None:
     """Draw a scored answer; before the next script run the callbacks get what was selected, marked or branched."""
 
-    def told(act: Callable[[Any], None], name: str) -> Callable[[], None]:
+    def callback(act: Callable[[Any], None], name: str) -> Callable[[], None]:
         return lambda: act(st.session_state[KEY][name])
 
     _component(
         key=KEY,
         data=data,
-        on_view_change=told(on_view, "view"),
-        on_branch_change=told(on_branch, "branch"),
+        on_view_change=callback(on_view, "view"),
+        on_branch_change=callback(on_branch, "branch"),
     )
 
 

@@ -49,7 +49,7 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
             {"layer": layer, "row": rows[layer], "head": int(head), "five": score.settings.heads == "top5"}
             for layer, head in zip(score.layers, score.heads, strict=True)
         ],
-        "deciding": score.layer,
+        "scoreLayer": score.layer,
         "collapseAt": found.token if found else None,
         "signalName": score.settings.signal,
         "weights": _weights(trace, score.settings.alignment, score.span),
@@ -71,7 +71,7 @@ def live_payload(pieces: Sequence[str], words: Words) -> dict[str, Any]:
 
 def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
     """Return arrays with one row per layer, head or token, in the order that the browser reads."""
-    heads = report.picked_heads(score)
+    heads = report.selected_heads(score)
     return {
         "means": report.mean_weights(trace, score.settings),
         "probability": np.exp(trace.logprobs),
@@ -81,7 +81,7 @@ def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
         "contribution": score.contributions,
         "shares": score.collapse_shares,  # (N, 2)
         "confidence": score.confidence,  # (Lw, N)
-        "sure": score.sure_confidence,  # (Lw, N)
+        "sure": score.reference_confidence,  # (Lw, N)
         "pickedAttention": score.attention,  # (Lw, N - 1)
         "headNumbers": np.array([(head.mean_attention, head.margin, head.layer_score) for head in heads]),  # (Lw, 3)
     }

@@ -76,14 +76,14 @@ function marks(puzzle, guess, index) {
 function reveal(puzzle, guess, next, onNext) {
   const box = make("div", "reveal");
   const tokens = named(puzzle, guess);
-  const told = PLAYERS.map(([player, name]) => {
+  const verdicts = PLAYERS.map(([player, name]) => {
     const right = found(puzzle, tokens[player]);
-    const line = make("span", right ? "told right" : "told");
+    const line = make("span", right ? "verdict right" : "verdict");
     line.append(make("span", `badge ${player}`, name[0]), make("span", "", `${name} ${right ? "found it" : `chose “${puzzle.tokens[tokens[player]]}”`}`));
     return line;
   });
-  const list = make("div", "toll");
-  list.append(...told);
+  const list = make("div", "verdicts");
+  list.append(...verdicts);
   const button = make("button", "primary next-answer", next);
   button.type = "button";
   button.onclick = onNext;

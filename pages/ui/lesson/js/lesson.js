@@ -1,4 +1,4 @@
-// One lesson: a title, a text, a picture; steps by key and button. Python is told the step and the guesses only.
+// One lesson: a title, a text, a picture; steps by key and button. Python receives only the step and the guesses.
 
 const PICTURES = {
   heads: drawHeads, previous: drawPrevious, drop: drawDrop, picking: drawPicking,

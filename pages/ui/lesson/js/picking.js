@@ -45,12 +45,12 @@ function drawLayers({ lesson }) {
   const x = (value) => (WIDTH - left - 300) * (value / largest);
   const sentence = `Uncertainty of each layer: ${picked.map((p) => `layer ${p.layer} ${number(p.layer_score)}`).join(", ")}. The score comes from layer ${wrong.layer}.`;
   return picture(340, sentence, picked.flatMap((head, i) => {
-    const [y, decides] = [14 + i * row, head.layer === wrong.layer];
+    const [y, givesScore] = [14 + i * row, head.layer === wrong.layer];
     return [
-      words(left - 20, y + 24, `layer ${head.layer}, head ${head.head}`, decides ? "label mid strong" : "label mid", "end"),
-      shape("rect", { x: left, y, width: x(head.layer_score), height: 46, rx: 6, class: decides ? "uncertain" : "uncertain faint" }),
-      words(left + x(head.layer_score) + 16, y + 24, number(head.layer_score), decides ? "figure mid" : "label mid"),
-      ...(decides ? [words(left + x(head.layer_score) + 90, y + 24, "the largest: the score", "warm mid")] : []),
+      words(left - 20, y + 24, `layer ${head.layer}, head ${head.head}`, givesScore ? "label mid strong" : "label mid", "end"),
+      shape("rect", { x: left, y, width: x(head.layer_score), height: 46, rx: 6, class: givesScore ? "uncertain" : "uncertain faint" }),
+      words(left + x(head.layer_score) + 16, y + 24, number(head.layer_score), givesScore ? "figure mid" : "label mid"),
+      ...(givesScore ? [words(left + x(head.layer_score) + 90, y + 24, "the largest: the score", "warm mid")] : []),
     ];
   }));
 }

@@ -62,7 +62,7 @@ function confidences(signal, attention, alpha) {
 }
 
 function surely(recurrence, alpha) {
-  return confidences(recurrence.signal.map(() => 1), recurrence.signal.map(() => recurrence.sure_attention), alpha);
+  return confidences(recurrence.signal.map(() => 1), recurrence.signal.map(() => recurrence.reference_attention), alpha);
 }
 
 function written(tokens, { signal, attention }, alpha, i) {

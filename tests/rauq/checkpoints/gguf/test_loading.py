@@ -17,7 +17,7 @@ from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.weights import plan
 from rauq.checkpoints.loading import load_weights
 from rauq.checkpoints.model_info import inspect_model
-from rauq.checkpoints.store import usual_store
+from rauq.checkpoints.store import default_store
 from rauq.errors import CacheError, InvalidInput, ModelNotFound, OutOfMemory, Stopped, UnsupportedModel
 from rauq.model.loading import load_model
 from tests.architectures import named, tiny_model
@@ -108,7 +108,7 @@ def test_safetensors_of_a_folder_come_before_its_gguf_file(file, tmp_path):
     assert load_model(tmp_path).revision == lm.revision
 
 
-def test_a_second_load_dequantises_nothing_and_tells_nothing(file, own_place, monkeypatch):
+def test_a_second_load_dequantises_nothing_and_reports_no_progress(file, own_place, monkeypatch):
     told = []
     load_model(file, on_progress=lambda done, total: told.append((done, total)))
     total = inspect_model(file).bytes_needed
@@ -117,7 +117,7 @@ def test_a_second_load_dequantises_nothing_and_tells_nothing(file, own_place, mo
     (folder,) = (own_place / "gguf").iterdir()
     assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors"}
     monkeypatch.setattr(checkpoint, "write_safetensors", lambda *_args, **_options: pytest.fail("again"))
-    load_model(file, on_progress=lambda *_: pytest.fail("told"))
+    load_model(file, on_progress=lambda *_: pytest.fail("progress reported"))
     with pytest.raises(pytest.fail.Exception, match="again"):
         load_model(file, dtype="bfloat16")
 
@@ -142,7 +142,7 @@ def test_it_is_described_as_it_will_be_loaded(file):
     assert info.bytes_cache == 100 * lm.num_layers * 2 * 2 * 8 * 4  # keys and values, 2 heads of 8, 4 bytes
 
 
-def test_what_does_not_fit_is_refused_with_the_cache_that_was_asked_for(file, monkeypatch):
+def test_a_model_that_does_not_fit_is_refused_with_the_requested_cache(file, monkeypatch):
     needed = inspect_model(file).bytes_needed
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: needed + 1000)
     assert inspect_model(file, device="cpu").fits
@@ -168,7 +168,7 @@ def test_end_tokens_come_from_the_file(tmp_path):
 def test_its_revision_is_its_sha256_and_can_be_asked_for(file):
     revision = load_model(file).revision
     assert load_model(file, revision=revision).revision == revision
-    with pytest.raises(ModelNotFound, match=rf"another file than the one asked for: its sha256 is {revision}"):
+    with pytest.raises(ModelNotFound, match=rf"not the requested file: its sha256 is {revision}"):
         load_model(file, revision="0" * 64)
     with pytest.raises(InvalidInput, match=r"is its sha256, in 64 hexadecimal digits; got 'main'"):
         load_model(file, revision="main")
@@ -186,7 +186,7 @@ def test_cancelling_leaves_nothing_in_the_store(file, own_place):
     cancel = threading.Event()
     with pytest.raises(Stopped):
         load_model(file, on_progress=lambda *_: cancel.set(), cancel=cancel)
-    assert usual_store().entries() == []
+    assert default_store().entries() == []
     assert load_model(file).check().exact
     assert own_place.is_dir()
 
@@ -224,7 +224,7 @@ def test_the_revision_is_that_of_the_file_whose_weights_are_loaded(change, file,
 def test_a_file_that_changes_while_it_is_read_is_not_kept(change, file):
     with pytest.raises(ModelNotFound, match="changed while it was read"):
         load_model(file, on_progress=lambda done, _total: change(file) if done < 100_000 else None)
-    assert usual_store().entries() == []
+    assert default_store().entries() == []
 
 
 @pytest.mark.parametrize("look", [inspect_model, load_model])
@@ -281,6 +281,6 @@ def test_the_weights_of_transformers_own_reader_are_the_same(file):
     assert found.keys() == theirs.keys()
     assert all(torch.equal(found[name], theirs[name]) for name in theirs)
     (folder,) = [
-        entry.folder for entry in usual_store().entries() if entry.folder.name.startswith(load_model(file).revision)
+        entry.folder for entry in default_store().entries() if entry.folder.name.startswith(load_model(file).revision)
     ]
     assert all(torch.equal(weights, found[name]) for name, weights in load_file(folder / "model.safetensors").items())

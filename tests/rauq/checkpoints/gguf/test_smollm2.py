@@ -14,7 +14,7 @@ from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.tokenizer import read_tokenizer
 from rauq.checkpoints.loading import find_checkpoint, load_weights
 from rauq.checkpoints.model_info import inspect_model
-from rauq.checkpoints.store import usual_store
+from rauq.checkpoints.store import default_store
 from rauq.model.loading import load_model
 from tests.real_models import SMOLLM2
 from tests.tiny import assert_close
@@ -33,7 +33,7 @@ def smollm2():
 @pytest.fixture(scope="module")
 def folder(smollm2, tmp_path_factory):
     """The same weights as a folder of transformers."""
-    (kept,) = [entry.folder for entry in usual_store().entries() if entry.folder.name.startswith(smollm2.revision)]
+    (kept,) = [entry.folder for entry in default_store().entries() if entry.folder.name.startswith(smollm2.revision)]
     place = tmp_path_factory.mktemp("smollm2")
     for path in kept.iterdir():
         (place / path.name).symlink_to(path)

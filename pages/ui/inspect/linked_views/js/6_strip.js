@@ -89,7 +89,7 @@ function paintStrip(buttons, data, view) {
     button.lastChild.textContent = `${collapse ? "▲ " : ""}${number}${wrong ? " ✗" : ""}`;
     const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${view.colouring} ${number}`];
     if (collapse) said.push("largest collapse");
-    if (wrong) said.push("marked as wrong");
+    if (wrong) said.push("marked as incorrect");
     button.setAttribute("aria-label", said.join(", "));
   });
 }

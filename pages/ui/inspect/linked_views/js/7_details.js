@@ -2,7 +2,7 @@
 
 function headName({ head, five }) {
   if (head < 0) return "mean of its heads";
-  return five ? "mean of its five best heads" : `head ${head}`;
+  return five ? "mean of its top five heads" : `head ${head}`;
 }
 
 function factsOf(data, token) {
@@ -28,7 +28,7 @@ function shortFacts(data, token) {
 function tokenTip(tip, data, view, token, anchor) {
   const notes = [`token ${token}`];
   if (token === data.collapseAt) notes.push("largest collapse");
-  if (view.wrong.includes(token)) notes.push("marked as wrong");
+  if (view.wrong.includes(token)) notes.push("marked as incorrect");
   const rows = factsOf(data, token).map(([name, value]) => {
     const row = make("div", "row");
     row.append(make("span", "", name), make("span", "", value));
@@ -71,9 +71,9 @@ function drawHeads(holder, data, act) {
   const body = table.createTBody();
   data.picked.forEach((picked, index) => {
     const row = body.insertRow();
-    row.className = picked.layer === data.deciding ? "deciding" : "";
-    const named = picked.head < 0 ? "mean" : picked.five ? "best five" : String(picked.head);
-    const cells = [picked.layer === data.deciding ? `${picked.layer} (score)` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
+    row.className = picked.layer === data.scoreLayer ? "score-layer" : "";
+    const named = picked.head < 0 ? "mean" : picked.five ? "top five" : String(picked.head);
+    const cells = [picked.layer === data.scoreLayer ? `${picked.layer} (score)` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
     row.append(...cells.map((text) => make("td", "", String(text))));
     row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });
   });

@@ -1,4 +1,4 @@
-// Selection, hover and the order of drawing. Python is told what was selected and marked after a pause.
+// Selection, hover and the order of drawing. Python receives the selection and the marks after a pause.
 
 const ARRAYS = [
   "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
@@ -124,7 +124,7 @@ function describe({ part, data, act }) {
   }
   part("chart-caption").textContent = data.captions.confidence;
   part("map-caption").textContent = data.captions.map;
-  part("heads-title").textContent = data.deciding === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.deciding}`;
+  part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps;
   drawHeads(part("heads"), data, act);
 }
@@ -134,12 +134,12 @@ function stageMaps(part) {
 }
 
 function current({ chosen, view, data }) {
-  view.layer = chosen.layer ?? data.deciding ?? data.picked[0].layer;
+  view.layer = chosen.layer ?? data.scoreLayer ?? data.picked[0].layer;
   const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
   view.head = chosen.head ?? Math.max(picked, 0);
   view.token = chosen.token;
   view.colouring = chosen.colour ?? (data.collapseAt === null ? "probability" : "collapse");
-  const asked = data.deciding ?? view.layer;
+  const asked = data.scoreLayer ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
 }
 
@@ -186,7 +186,7 @@ function paintTokenBar({ part, data, view }) {
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = token === null;
   const marked = view.wrong.includes(token);
   part("mark").setAttribute("aria-pressed", String(marked));
-  part("mark").textContent = marked ? "✗ Marked as wrong" : "Mark as wrong";
+  part("mark").textContent = marked ? "✗ Marked as incorrect" : "Mark token as incorrect";
 }
 
 function wire(stage) {
