@@ -161,6 +161,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         RunError: it cannot be written, for example because the disk is full.
     """
+    # Ours, because no pinned package does it.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         write(temporary)
