@@ -21,6 +21,7 @@ class Intervals:
     high: np.ndarray
 
 
+# Ours, because scipy's bootstrap pairs no metrics by shared resamples, and one undefined resample leaves no interval.
 def draw_counts(rng: np.random.Generator, size: int, *, count: int) -> np.ndarray:
     """How often each of `size` answers is drawn in each of `count` resamples: (count, size)."""
     drawn = rng.integers(size, size=(count, size)) + np.arange(count)[:, None] * size
@@ -144,6 +145,7 @@ def roc_auc(uncertainty: np.ndarray, correct: np.ndarray) -> float:
         InvalidInput: another number in `correct`, such as a quality without a threshold.
     """
     uncertainty, correct = defined(uncertainty, correct)
+    # Ours, because scikit-learn takes 20 times as long, in each of a thousand resamples.
     check_correct(correct)
     right, wrong = (correct == 1).sum(), (correct == 0).sum()
     if right == 0 or wrong == 0:
@@ -154,6 +156,7 @@ def roc_auc(uncertainty: np.ndarray, correct: np.ndarray) -> float:
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """Rank correlation of two measurements (A,) of the same answers, ties at the mean rank; nan for a constant one."""
+    # Ours, because scipy.stats takes half a second to import, and twice as long in each of a thousand resamples.
     first, second = defined(first, second)
     if len(first) < 2 or is_constant(first) or is_constant(second):
         return math.nan

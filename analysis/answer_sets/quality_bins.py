@@ -35,6 +35,7 @@ def correlations(values: np.ndarray, quality: np.ndarray, *, resamples: int = 10
 
 def pearson(first: np.ndarray, second: np.ndarray) -> float:
     """Linear correlation of two measurements (A,) of the same answers; nan if one is constant."""
+    # Ours, because scipy takes eight times as long and np.corrcoef twice as long, in each of a thousand resamples.
     first, second = defined(first, second)
     if len(first) < 2 or is_constant(first) or is_constant(second):
         return math.nan

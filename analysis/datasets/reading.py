@@ -43,6 +43,7 @@ def read_csv(content: bytes, name: str) -> Table:
     Raises:
         InvalidInput: no header, no row, or an encoding that is not known.
     """
+    # Ours, because pandas fills short rows up and says of none why it is rejected.
     encoding, notes = encoding_of(content, name)
     records = _records(content, encoding, _delimiter(content, encoding))
     header = next(records, None)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from analysis.typed_json import parsed
 from rauq.errors import InvalidInput
 
 Cell = str | int | float
@@ -111,24 +112,10 @@ def shown(cell: Cell) -> str:
 
 def _read(path: Path) -> Record:
     try:
-        return _record(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        return parsed(Record, path.read_bytes())
+    except (OSError, ValueError) as error:
         message = f"The record {path.name} cannot be read ({error}). Run the command that made it again."
         raise InvalidInput(message) from error
-
-
-def _record(found: dict[str, Any]) -> Record:
-    return Record(
-        **{
-            **found,
-            "made": date.fromisoformat(found["made"]),
-            "versions": tuple(map(tuple, found["versions"])),
-            "columns": tuple(found["columns"]),
-            "rows": tuple(map(tuple, found["rows"])),
-            "bounds": tuple(Bound(**bound) for bound in found["bounds"]),
-            "notes": tuple(found["notes"]),
-        }
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

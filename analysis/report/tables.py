@@ -73,30 +73,21 @@ _SPECIAL = str.maketrans(
 
 def latex_table(table: pd.DataFrame, *, caption: str, label: str) -> str:
     """A table environment; floats have three places, and a dash stands for what is undefined. Texts are escaped."""
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{latex_text(caption)}}}",
-        rf"\label{{tab:{label}}}",
-        rf"\begin{{tabular}}{{{''.join('l' if text else 'r' for text in columns_of_text(table))}}}",
-        r"\toprule",
-        _line(headings(table)),
-        r"\midrule",
-        *map(_line, rows_of_cells(table)),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    cells = pd.DataFrame(rows_of_cells(table), columns=headings(table))
+    shown = cells.style.hide(axis="index").format(latex_text).format_index(latex_text, axis="columns")
+    return shown.to_latex(
+        column_format="".join("l" if text else "r" for text in columns_of_text(table)),
+        position_float="centering",
+        hrules=True,
+        caption=latex_text(caption),
+        label=f"tab:{label}",
+    )
 
 
 def latex_text(text: str) -> str:
     """Any text as LaTeX that prints it; unseen characters are drawn."""
+    # Ours, because pandas escapes no caption, and in cells neither < > − ∞ nor a [ or * that starts a row
     return running(text).translate(_SPECIAL)
-
-
-def _line(cells: list[str]) -> str:
-    return " & ".join(map(latex_text, cells)) + r" \\"
 
 
 _MOST_SHOWN = 10

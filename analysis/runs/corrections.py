@@ -11,7 +11,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from analysis.runs.files import CORRECTIONS, CORRECTIONS_LOCK
-from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, typed, write_whole
+from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, write_whole
+from analysis.typed_json import parsed
 from rauq.errors import RunError
 
 SCHEMA = 1
@@ -100,10 +101,11 @@ def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
     if found["schema"] != SCHEMA:
         message = f"schema {found['schema']!r}, and this version reads {SCHEMA}"
         raise ValueError(message)
-    if found["crc32"] != _crc32(_text(found["corrections"])):
+    text = _text(found["corrections"])
+    if found["crc32"] != _crc32(text):
         message = "it was changed after it was written"
         raise ValueError(message)
-    corrections = tuple(typed(Correction, row) for row in found["corrections"])
+    corrections = parsed(tuple[Correction, ...], text)
     numbers = [one.number for one in corrections]
     if numbers != sorted(set(numbers)) or not all(0 <= number < MOST_EXAMPLES for number in numbers):
         message = "its numbers are not unique answer numbers in ascending order"

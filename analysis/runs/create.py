@@ -1,5 +1,6 @@
 """Create a run: its request is checked and written with its examples, so that a job needs nothing else."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -22,11 +23,11 @@ from analysis.runs.manifest import (
     Request,
     StoredLayers,
     read_manifest,
-    typed,
     write_manifest,
     write_whole,
 )
 from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS
+from analysis.typed_json import parsed
 from rauq.atlas.evaluation import facts_for_prompt
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need
@@ -75,8 +76,8 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
     path = folder / EXAMPLES
     try:
         table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
-        return tuple(typed(Example, row) for row in table.to_pylist())
-    except (OSError, pa.ArrowException, TypeError, ValueError) as error:
+        return parsed(tuple[Example, ...], json.dumps(table.to_pylist()))
+    except (OSError, pa.ArrowException, ValueError) as error:
         message = f"{path} cannot be read ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
 
@@ -278,7 +279,7 @@ def prepare(folder: Path, data: DataSet, request: Request, *, name: str = "") ->
 def _write(folder: Path, data: DataSet, request: Request, name: str) -> Manifest:
     created = datetime.now(UTC).isoformat(timespec="seconds")
     reason = data.quality_reason if request.quality == data.quality else ""
-    manifest = Manifest(name=name, created=created, request=request, quality_reason=reason)
+    manifest = Manifest(name=name, created=created, request=request, answerer=None, quality_reason=reason)
     write_examples(folder, data.examples)
     write_manifest(folder, manifest)
     return manifest

@@ -72,6 +72,7 @@ _NAME, _CHUNK, _LENGTH = "crc32", 2**20, 8  # a file of safetensors begins with 
 
 def with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
     """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
+    # Ours, because safetensors keeps no checksum.
     content = save(arrays)
     data = zlib.crc32(content[_begin(content) :])
     return save(arrays, metadata={_NAME: f"{data:08x} {zlib.crc32(table):08x}"})

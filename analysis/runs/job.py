@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
+from pydantic import Field
 
-from analysis.runs.manifest import Manifest, read_manifest, typed, write_whole
+from analysis.runs.manifest import Manifest, read_manifest, write_whole
 from analysis.runs.shard import answers_path
+from analysis.typed_json import parsed
 from rauq.errors import RunError
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ STATUS = "status.json"
 State = Literal["new", "loading", "answering", "stopped", "interrupted", "failed", "finished"]
 WORKING: tuple[State, ...] = ("loading", "answering")
 
-_MOST = 1e15  # of whatever a status counts
+_Count = Annotated[int, Field(ge=0, le=10**15)]
+_Seconds = Annotated[float, Field(ge=0, le=1e15)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,17 +81,17 @@ class Status:
     """
 
     state: State
-    total: int
-    saved: int = 0
-    failed: int = 0
-    in_works: int = 0
-    answered: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
+    total: _Count
+    saved: _Count = 0
+    failed: _Count = 0
+    in_works: _Count = 0
+    answered: _Count = 0
+    tokens: _Count = 0
+    seconds: _Seconds = 0.0
     message: str = ""
-    pid: int = 0
-    started: float = 0.0
-    updated: float = 0.0
+    pid: _Count = 0
+    started: _Seconds = 0.0
+    updated: _Seconds = 0.0
 
     @property
     def done(self) -> int:
@@ -114,8 +117,8 @@ def write_status(folder: Path, status: Status) -> None:
     Raises:
         RunError: it cannot be written.
     """
-    text = json.dumps(asdict(status))
-    write_whole(folder / STATUS, lambda path: path.write_text(text, encoding="utf-8"))
+    text = json.dumps(asdict(status), ensure_ascii=False).encode(errors="replace")
+    write_whole(folder / STATUS, lambda path: path.write_bytes(text))
 
 
 def read_status(folder: Path) -> Status:
@@ -137,12 +140,9 @@ def read_status(folder: Path) -> Status:
 def _written(folder: Path) -> Status | None:
     """What the job wrote last; None where there is nothing, or nothing that can be read."""
     try:
-        found: dict[str, Any] = json.loads((folder / STATUS).read_text(encoding="utf-8"))
-        status = typed(Status, found)
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return parsed(Status, (folder / STATUS).read_bytes())
+    except (OSError, ValueError):
         return None
-    numbers = (value for value in vars(status).values() if not isinstance(value, str))
-    return status if all(0 <= number <= _MOST for number in numbers) else None
 
 
 def _from_shards(folder: Path, manifest: Manifest) -> Status:

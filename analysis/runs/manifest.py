@@ -2,47 +2,18 @@
 
 import json
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
 
-from rauq.errors import RunError
+from pydantic import Field
+
+from analysis.typed_json import parsed
+from rauq.errors import InvalidInput, RunError
 from rauq.methods.table import METHODS
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 from rauq.trace.trace import Kind
-
-Record = TypeVar("Record")
-
-
-def typed(kind: type[Record], row: Mapping[str, Any]) -> Record:
-    """A dataclass out of a JSON object; lists become tuples.
-
-    Raises:
-        ValueError: a field of another type.
-        TypeError: a field that is missing, or none of its own.
-    """
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    kinds = get_type_hints(kind)
-    for name, value in values.items():
-        if name in kinds and not _fits(value, kinds[name]):
-            message = f"{name} is {value!r}"
-            raise ValueError(message)
-    return kind(**values)
-
-
-def _fits(value: object, kind: Any) -> bool:  # noqa: ANN401 - a type as it is annotated
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return value in parts
-    if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(item, parts[0]) for item in value)
-    return type(value) is kind  # True is no whole number here
-
 
 SCHEMA = 2
 MOST_EXAMPLES = 1_000_000
@@ -52,7 +23,8 @@ LONGEST_REASON = 1_000  # characters
 MANIFEST = "manifest.json"
 StoredLayers = Literal["middle", "all"]
 
-_METHOD = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_Method = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+_Examples = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,21 +43,21 @@ class Request:
     model: str
     data: str
     data_sha256: str
-    count: int
+    count: _Examples
     quality: str = "none"
     weights: str = ""
     revision: str | None = None
     kind: Kind | None = None
     device: str = "auto"
     dtype: str = "auto"
-    max_new_tokens: int = 128
+    max_new_tokens: Annotated[int, Field(ge=1, le=MOST_ANSWER_TOKENS)] = 128
     stop: tuple[str, ...] | None = None
     chat: bool | None = None
-    batch_size: int = 8
-    shard_size: int = 32
+    batch_size: Annotated[int, Field(ge=1, le=MOST_IN_A_BATCH)] = 8
+    shard_size: _Examples = 32
     stored_layers: StoredLayers = "middle"
-    methods: tuple[str, ...] = ("rauq", "msp", "perplexity", "mean_token_entropy")
-    samples: int = 5
+    methods: Annotated[tuple[_Method, ...], Field(min_length=1)] = ("rauq", "msp", "perplexity", "mean_token_entropy")
+    samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 5
     seed: int = 0
     nli: str = ""
     similarity: str = ""
@@ -114,10 +86,10 @@ class Answerer:
     revision: str
     kind: Kind
     dtype: str
-    layers: tuple[int, ...]
-    num_layers: int
-    num_heads: int
-    vocab_size: int
+    layers: Annotated[tuple[int, ...], Field(min_length=1)]
+    num_layers: Annotated[int, Field(ge=1, le=MOST_LAYERS)]
+    num_heads: Annotated[int, Field(ge=1, le=MOST_HEADS)]
+    vocab_size: Annotated[int, Field(ge=1, le=MOST_VOCABULARY)]
     weights_sha256: str = ""
     quantisation: str = field(default="", compare=False)  # follows from the revision; older runs have none
 
@@ -132,7 +104,7 @@ class Manifest:
     name: str
     created: str
     request: Request
-    answerer: Answerer | None = None
+    answerer: Answerer | None
     packages: tuple[tuple[str, str], ...] = ()
     quality_reason: str = ""
 
@@ -151,10 +123,15 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a run, whole or not at all.
 
     Raises:
+        InvalidInput: a name that is not valid Unicode, which JSON cannot hold.
         RunError: it cannot be written.
     """
-    text = json.dumps({"schema": SCHEMA} | asdict(manifest), indent=1)
-    write_whole(folder / MANIFEST, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+    try:
+        text = json.dumps({"schema": SCHEMA} | asdict(manifest), indent=1, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        message = f"A name in the run {folder} is not valid Unicode ({error.reason}). Rename its file or folder."
+        raise InvalidInput(message) from error
+    write_whole(folder / MANIFEST, lambda path: path.write_bytes(text + b"\n"))
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -184,6 +161,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         RunError: it cannot be written, for example because the disk is full.
     """
+    # Ours, because no pinned package does it.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         write(temporary)
@@ -206,49 +184,20 @@ def cannot_write(path: Path, error: OSError) -> RunError:
 
 def _manifest(found: dict[str, Any], folder: Path) -> Manifest:
     try:
-        manifest = Manifest(
-            name=str(found["name"]),
-            created=str(found["created"]),
-            request=typed(Request, found["request"]),
-            answerer=typed(Answerer, found["answerer"]) if found["answerer"] else None,
-            packages=tuple((str(name), str(number)) for name, number in found["packages"]),
-            quality_reason=str(found.get("quality_reason", "")),
-        )
+        manifest = parsed(Manifest, json.dumps(found))
         _check(manifest)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (ValueError, RecursionError) as error:
         message = f"{folder / MANIFEST} is damaged ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
     return manifest
 
 
 def _check(manifest: Manifest) -> None:
-    request, answerer = manifest.request, manifest.answerer
-    _check_sizes(
-        count=(request.count, MOST_EXAMPLES),
-        batch_size=(request.batch_size, MOST_IN_A_BATCH),
-        shard_size=(request.shard_size, MOST_EXAMPLES),
-        max_new_tokens=(request.max_new_tokens, MOST_ANSWER_TOKENS),
-        samples=(request.samples, MOST_SAMPLES),
-    )
-    methods = request.methods
-    if not methods or len(set(methods)) < len(methods) or not all(map(_METHOD.fullmatch, methods)):
-        message = f"methods is {methods}"  # each is a column of the answers
+    """What no single field tells."""
+    methods, answerer = manifest.request.methods, manifest.answerer
+    if len(set(methods)) < len(methods):
+        message = f"methods is {methods}, but each is a column of the answers"
         raise ValueError(message)
-    if answerer is not None:
-        _check_sizes(
-            num_layers=(answerer.num_layers, MOST_LAYERS),
-            num_heads=(answerer.num_heads, MOST_HEADS),
-            vocab_size=(answerer.vocab_size, MOST_VOCABULARY),
-        )
-        ascending = sorted(set(answerer.layers) & set(range(answerer.num_layers)))
-        if not answerer.layers or list(answerer.layers) != ascending:
-            message = f"layers is {answerer.layers} of {answerer.num_layers}"
-            raise ValueError(message)
-
-
-def _check_sizes(**sizes: tuple[int, int]) -> None:
-    """Each a number and the most it may be."""
-    for name, (value, most) in sizes.items():
-        if not 1 <= value <= most:
-            message = f"{name} is {value}, but must be 1 to {most:,}"
-            raise ValueError(message)
+    if answerer and list(answerer.layers) != sorted(set(answerer.layers) & set(range(answerer.num_layers))):
+        message = f"layers is {answerer.layers}, but must be ascending and of {answerer.num_layers}"
+        raise ValueError(message)

@@ -6,18 +6,20 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from analysis.runs.files import TIMINGS
-from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, typed
+from analysis.runs.manifest import MOST_EXAMPLES, cannot_write
 from analysis.runs.opened import Run
+from analysis.typed_json import parsed
 from rauq.methods.table import METHODS
 
 LARGEST_TIMINGS = 64 * 2**20  # bytes
 
-_MOST = 1e15  # of tokens and of seconds
+_MOST = 10**15  # of tokens and of seconds
 
 Stage = Literal["generate", "sample", "method", "alone"]
 
@@ -36,11 +38,11 @@ class Timing:
     """
 
     stage: Stage
-    examples: int
-    seconds: float
-    tokens: int = 0
+    examples: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
+    seconds: Annotated[float, Field(ge=0, le=_MOST)]
+    tokens: Annotated[int, Field(ge=0, le=_MOST)] = 0
     method: str = ""
-    ratios: tuple[float, ...] = ()
+    ratios: tuple[Annotated[float, Field(gt=0, le=_MOST)], ...] = ()
 
 
 def summed(timings: Iterable[Timing]) -> Iterator[Timing]:
@@ -86,11 +88,10 @@ def read_timings(folder: Path) -> tuple[Timing, ...]:
 def _timing(line: str) -> Timing | None:
     try:
         row = json.loads(line)
-        timing = typed(Timing, {name: value for name, value in row.items() if name not in ("shard", "at")})
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        own = {name: value for name, value in row.items() if name not in ("shard", "at")}
+        return parsed(Timing, json.dumps(own))
+    except (ValueError, AttributeError, RecursionError):
         return None
-    whole = 1 <= timing.examples <= MOST_EXAMPLES and 0 <= timing.tokens <= _MOST and 0 <= timing.seconds <= _MOST
-    return timing if whole and all(0 < ratio <= _MOST for ratio in timing.ratios) else None
 
 
 _UNKNOWN = "no times were recorded for it: the run was scored elsewhere or with an older version"

@@ -162,6 +162,7 @@ def raise_if_cancelled(cancel: Cancel | None) -> None:
 
 def user_caches() -> Path:
     """The system's folder for caches of this user."""
+    # Ours, because platformdirs would be one more dependency for four lines.
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     given = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 
 
+# Ours, because a process with a ThreadPoolExecutor(1) cannot exit during a generation, nor see whether one waits.
 @dataclass(eq=False)
 class Queue:
     """The jobs waiting for a model, the first one running; a lock alone would not keep the order of arrival."""

@@ -3,6 +3,8 @@
 A file can come from anyone. Every count, length and offset is checked against the file before it is used, so that a
 damaged or hostile file ends in one of our errors and takes no more memory than its own header.
 
+Ours, because gguf's reader trusts those numbers, and needs the whole file, where the hub gives its beginning.
+
 Source: the GGUF specification, versions 2 and 3 (ggml, docs/gguf.md).
 """
 

@@ -38,7 +38,7 @@ COLUMNS = ["--columns", "prompt=question,answer=answer,correct=right"]
 
 def test_help_is_quick_and_loads_neither_torch_nor_pandas():
     code = "import sys\nfrom analysis.cli.main import main\ntry:\n    main(['score', '--help'])\nfinally:\n"
-    code += "    assert not {'torch', 'pandas', 'sklearn', 'plotly'} & set(sys.modules)"
+    code += "    assert not {'torch', 'pandas', 'scipy', 'plotly', 'pydantic'} & set(sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
     assert "--resume" in run.stdout

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from analysis.runs.archive import import_zip
-from analysis.runs.job import STATUS, read_status
+from analysis.runs.job import STATUS, Status, read_status, write_status
 from analysis.runs.library import list_runs
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.opened import open_run
@@ -66,6 +66,11 @@ def test_a_valid_status_is_used(finished):
 def test_an_invalid_status_is_replaced_by_the_shards(change, finished):
     (finished / STATUS).write_text(json.dumps(WRITTEN | change))
     assert (read_status(finished).state, read_status(finished).saved) == ("finished", 13)
+
+
+def test_a_status_may_name_what_is_no_unicode(finished):
+    write_status(finished, Status(**WRITTEN, message="no file \udcff"))
+    assert read_status(finished).message == "no file ?"
 
 
 @pytest.mark.parametrize("change", [{"examples": 10**400}, {"tokens": 10**400}, {"seconds": 1e300}])

@@ -100,6 +100,26 @@ def test_a_text_that_is_no_unicode_is_refused(tmp_path):
         prepare(tmp_path / "run", data, request_for(data, model="atlas"))
 
 
+def test_a_name_that_is_no_unicode_is_refused(data, asked, tmp_path):
+    with pytest.raises(InvalidInput, match=r"not valid Unicode .* Rename"):
+        prepare(tmp_path / "run", data, replace(asked, model="\udcff"))
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "said"),
+    [
+        ('"batch_size": 2', '"batch_size": 1025', r"request\.batch_size is 1025: .* less than or equal to 1024"),
+        ('"answerer"', '"model"', "answerer is .*: Field required"),
+    ],
+)
+def test_a_damaged_manifest_says_what_was_got_and_what_is_allowed(there, instead, said, prepared):
+    text = (prepared / MANIFEST).read_text()
+    assert there in text
+    (prepared / MANIFEST).write_text(text.replace(there, instead))
+    with pytest.raises(RunError, match=f"{said}.* Take it from a copy of the run"):
+        read_manifest(prepared)
+
+
 def test_another_schema_and_no_manifest_are_said(prepared):
     text = (prepared / MANIFEST).read_text()
     (prepared / MANIFEST).write_text(text.replace('"schema": 2', '"schema": 99'))

@@ -148,7 +148,7 @@ def test_recorded_answers_are_compared_without_torch():
         "page.switch_page('pages/compare.py')\n"
         "page.run()\n"
         "assert not page.exception and len(page.get('plotly_chart')) == 2\n"
-        "print([name for name in ('torch', 'transformers', 'sklearn') if name in sys.modules])\n"
+        "print([name for name in ('torch', 'transformers', 'scipy') if name in sys.modules])\n"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert run.stdout.splitlines()[-1] == "[]"

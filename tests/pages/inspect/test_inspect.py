@@ -132,7 +132,7 @@ def test_the_first_picture_needs_neither_torch_nor_figures():
         "from streamlit.testing.v1 import AppTest\n"
         "page = AppTest.from_file('app.py', default_timeout=60).run()\n"
         "assert not page.exception and len(page.get('bidi_component')) == 1\n"
-        "names = ('torch', 'transformers', 'sklearn', 'analysis.one_answer.figures', 'analysis.exports', "
+        "names = ('torch', 'transformers', 'scipy', 'pydantic', 'analysis.one_answer.figures', 'analysis.exports', "
         "'analysis.runs')\n"
         "print([name for name in names if name in sys.modules])\n"
     )

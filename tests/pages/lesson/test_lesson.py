@@ -174,7 +174,7 @@ def test_the_lesson_needs_no_torch():
         "from streamlit.testing.v1 import AppTest\n"
         "page = AppTest.from_file('app.py', default_timeout=60).switch_page('pages/lesson.py').run()\n"
         "assert not page.exception and len(page.get('bidi_component')) == 1\n"
-        "print([name for name in ('torch', 'transformers', 'sklearn') if name in sys.modules])\n"
+        "print([name for name in ('torch', 'transformers', 'scipy') if name in sys.modules])\n"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert run.stdout.splitlines()[-1] == "[]"
