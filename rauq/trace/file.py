@@ -202,7 +202,7 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
         TraceFileError: not a trace, truncated, damaged, out of bounds or of another schema; the message says which.
     """
     try:
-        arrays = load(content)
+        arrays = {label: _quiet(array) for label, array in load(content).items()}
         header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + _header_length(content)])
     except (*_UNREADABLE, RecursionError) as error:
         message = f"{name} is not a trace, or it is truncated ({_short(error)}). Save the trace again."
@@ -216,6 +216,11 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
     except _UNREADABLE as error:
         message = f"{name} is damaged: its parts are inconsistent ({_short(error)}). Save the trace again."
         raise TraceFileError(message) from error
+
+
+def _quiet(array: np.ndarray) -> np.ndarray:
+    """The array without signalling nans, at which arithmetic would warn."""
+    return np.where(np.isnan(array), array.dtype.type(np.nan), array) if array.dtype.kind == "f" else array
 
 
 def check_upload(content: bytes, name: str) -> None:

@@ -1,19 +1,19 @@
-"""Hostile text in every place that shows any: `python -m tests.robustness --only safety` prints the same."""
+"""Hostile text in every place that shows text, as `python -m tests.robustness --only safety` prints it."""
 
 import pytest
 
-from tests.robustness.safety import PLACES, Harm, Place, hosting, looking, visited
+from tests.robustness.safety import PLACES, Harm, Place, hostile_app, patient_page, visited
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
-    with hosting(tmp_path_factory.mktemp("hostile") / "runs") as host:
+    with hostile_app(tmp_path_factory.mktemp("hostile") / "runs") as host:
         yield host
 
 
 @pytest.fixture(scope="module")
 def page(chromium):
-    with looking(chromium) as page:
+    with patient_page(chromium) as page:
         yield page
 
 
@@ -22,11 +22,11 @@ def test_hostile_text_is_drawn_as_text_and_does_nothing(place, page, host):
     assert visited(page, host, place) == Harm(place=place.name)
 
 
-def test_injected_text_is_detected(page, host):
-    """The watch itself: it reports whatever is inserted into a page as HTML, by any way."""
+def test_effects_of_html_in_a_page_are_detected(page, host):
+    """The detection itself: an element, a request, a script and a bidi override, each put into a page as HTML."""
     place = next(place for place in PLACES if place.name == "run: broken manifest")
 
-    def spoilt(page, host):
+    def with_html(page, host):
         place.visit(page, host)
         page.evaluate(
             "document.querySelector('[data-testid=stMain]').innerHTML += "
@@ -34,8 +34,8 @@ def test_injected_text_is_detected(page, host):
         )
         page.wait_for_function("document.title === 'owned'")
 
-    harm = visited(page, host, Place(name="spoilt", visit=spoilt))
+    harm = visited(page, host, Place(name="with HTML", visit=with_html))
     assert len(harm.elements) == 2
     assert harm.requests == ("http://evil.example/a.png",)
     assert harm.scripts == ("document.title",)
-    assert harm.turned == ("\u202e",)
+    assert harm.reversed_text == ("\u202e",)

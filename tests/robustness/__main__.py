@@ -1,8 +1,8 @@
-"""Robustness in full: malformed inputs by the ten thousand, properties, hostile text, load and faults, a table each.
+"""All robustness tests in full: laws, malformed inputs, hostile text, faults and load, a table each.
 
     python -m tests.robustness [--only fuzz|properties|safety|load|faults] [--record]
 
-A part is a module of this package whose `record()` runs all of it and returns its table. 1 where a bound was missed.
+Each is a module here whose `record()` runs it and returns its table. The exit code is 1 where a bound was missed.
 """
 
 import sys

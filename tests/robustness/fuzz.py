@@ -1,26 +1,33 @@
-"""Malformed inputs by the ten thousand to every place that takes data from users, and their outcome."""
+"""Fuzzing: each malformed input is accepted, or refused by one of our errors; anything else is a fault."""
 
+import faulthandler
 import os
 import sys
+import time
+import traceback
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from analysis.evidence.record import Bound, Record
 from benchmarks.recording import measured
-from tests.robustness.fuzz_engine import Fuzzed, Surface, fuzz_surface
-from tests.robustness.surfaces_answers import answers, reports
-from tests.robustness.surfaces_links import links_read, pages_opened
-from tests.robustness.surfaces_prompts import prompts
-from tests.robustness.surfaces_runs import run_archives, run_folders
-from tests.robustness.surfaces_traces import trace_files
-from tests.robustness.surfaces_uploads import csv_uploads, json_uploads, parquet_uploads
+from rauq.errors import RauqError
+from tests.robustness.malformed import Surface, input_of
+from tests.robustness.surfaces.files import csv_uploads, json_uploads, parquet_uploads, trace_files
+from tests.robustness.surfaces.links import links_read, pages_opened
+from tests.robustness.surfaces.runs import run_archives, run_folders
+from tests.robustness.surfaces.texts import answers, prompts, reports
 
 COUNT = 10_000
 SEED = 6
+SLOW = 10.0  # seconds of processor time that one input may take
+HANGING = 120.0  # seconds after which the process is ended, with a traceback of where it hangs
 
 SURFACES: tuple[Callable[[Path], Surface], ...] = (
     *(prompts, answers, reports, trace_files, csv_uploads, json_uploads, parquet_uploads),
@@ -28,17 +35,69 @@ SURFACES: tuple[Callable[[Path], Surface], ...] = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fuzzed:
+    """How many inputs a surface accepted and refused, and its faults, each with the number of its input.
+
+    `seconds` is the duration of all, `slowest` the processor time of one input.
+    """
+
+    surface: str
+    inputs: int
+    accepted: int
+    refused: int
+    faults: tuple[str, ...]
+    seconds: float
+    slowest: float
+
+
 def fuzz(make: Callable[[Path], Surface], *, count: int, seed: int = SEED) -> Fuzzed:
-    """Put inputs to a surface that is given a folder of its own."""
+    """Fuzz a surface, made in a temporary folder."""
     with TemporaryDirectory() as folder:
         return fuzz_surface(make(Path(folder)), count=count, seed=seed)
 
 
+def fuzz_surface(surface: Surface, *, count: int, seed: int) -> Fuzzed:
+    """Give a surface its share of `count` inputs; a warning is a fault, and so is an input that takes too long."""
+    outcomes, slowest, begun = [], 0.0, time.perf_counter()
+    for number in range(max(1, round(count * surface.share))):
+        given, started = input_of(surface, number, seed=seed), time.thread_time()
+        faulthandler.dump_traceback_later(HANGING, exit=True, file=sys.__stderr__)
+        outcome = _outcome(surface, given)
+        faulthandler.cancel_dump_traceback_later()
+        slowest = max(slowest, seconds := time.thread_time() - started)
+        outcomes.append(f"it took {seconds:.1f} s" if seconds > SLOW else outcome)
+    return Fuzzed(
+        surface=surface.name,
+        inputs=len(outcomes),
+        accepted=outcomes.count("accepted"),
+        refused=outcomes.count("refused"),
+        faults=tuple(f"input {i}:\n{said}" for i, said in enumerate(outcomes) if said not in ("accepted", "refused")),
+        seconds=time.perf_counter() - begun,
+        slowest=slowest,
+    )
+
+
+def _outcome(surface: Surface, given: Any) -> str:
+    """accepted, refused, or the traceback of a fault."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            surface.target(given)
+    except RauqError:
+        return "refused"
+    except Exception:  # noqa: BLE001 - every other error is a fault
+        return traceback.format_exc(limit=-6)
+    return "accepted"
+
+
 def record(count: int = COUNT) -> Record:
-    """All surfaces, one a core; what should not have come out goes to stderr, with the input's number."""
-    cores = len(os.sched_getaffinity(0))
-    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
-        found = [_told(one) for one in pool.map(partial(fuzz, count=count), SURFACES)]
+    """All surfaces, one per core; faults go to stderr."""
+    found = []
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+        for one in pool.map(partial(fuzz, count=count), SURFACES):
+            sys.stderr.write("\n".join([f"{one.surface}: {one.inputs:,} in {one.seconds:.0f} s", *one.faults, ""]))
+            found.append(one)
     inputs, faults = sum(one.inputs for one in found), sum(len(one.faults) for one in found)
     return measured(
         "fuzz",
@@ -56,18 +115,7 @@ def record(count: int = COUNT) -> Record:
             (one.surface, one.inputs, one.accepted, one.refused, len(one.faults), one.seconds, one.slowest)
             for one in found
         ],
-        bounds=[
-            Bound(
-                text=f"{inputs:,} inputs without an unhandled exception",
-                met=not faults,
-            )
-        ],
+        bounds=[Bound(text=f"{inputs:,} inputs without an unhandled exception", met=not faults)],
         finding=f"Of {inputs:,} malformed inputs to {len(found)} surfaces, {faults} caused an unhandled exception.",
         packages=("numpy", "pandas", "pyarrow", "safetensors", "streamlit"),
     )
-
-
-def _told(found: Fuzzed) -> Fuzzed:
-    faults = [f"input {fault.number}:\n{fault.said}\n" for fault in found.faults]
-    sys.stderr.writelines([f"{found.surface}: {found.inputs:,} in {found.seconds:.0f} s\n", *faults])
-    return found

@@ -1,4 +1,4 @@
-"""A run whose every text is an attack: what a stranger's archive, model or data set could bring."""
+"""A run in which every text is hostile, as an untrusted archive, model or data set could contain it."""
 
 import json
 import math
@@ -23,7 +23,7 @@ _COUNT, _TOKENS = UNDEFINED + 2, 3
 
 
 def hostile_run(folder):
-    """Two groups of answers, one answer without quality, one example that failed, and a job that failed."""
+    """Two groups of answers, an answer with undefined quality and score, a failed example, and a failed job."""
     folder.mkdir(parents=True)
     answerer = Answerer(
         name=ATTACK,
@@ -47,7 +47,7 @@ def hostile_run(folder):
 
 
 def broken_run(folder):
-    """A run whose manifest is wrong in a way that its error quotes."""
+    """A run with an invalid manifest; the error quotes a hostile text."""
     made_run(folder, quality=[1.0, 0.0])
     found = json.loads((folder / MANIFEST).read_text())
     found["request"]["methods"] = [ATTACK]

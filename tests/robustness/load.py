@@ -1,4 +1,7 @@
-"""Many sessions on one real server, two equal rounds: no errors, no mixed-up text, no growth, and Stop works."""
+"""Load: simulated users of one real server, in two equal rounds: no errors, no mixed-up text, no memory growth.
+
+A simulated user does seeded random actions, and puts a word of its own into everything it writes.
+"""
 
 import os
 import re
@@ -6,45 +9,195 @@ import signal
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.recording import measured
 from benchmarks.server import Server, processor_seconds, started
-from tests.robustness.guest import Done, Guest, words
-from tests.robustness.watched import LOADED
+from tests.robustness.client import LONG_PROMPT, Client, connected
+from tests.robustness.instrumented_server import LOADED
 
 SECONDS, SESSIONS, SEED = 300.0, 20, 0
 MOST_GROWTH = 0.05
 SLOWEST_STOP = 5.0  # seconds
 
-_TTL = 1  # seconds that the server keeps a session whose browser is gone
-_WATCHED, _OPTIONS = "tests.robustness.watched", (f"--server.disconnectedSessionTTL={_TTL}",)
-_FAULTS = re.compile(r"Traceback|\bERROR\b|\w+(Error|Exception):")
-_FEWEST = 3  # things that a guest does, however slow the machine: so all kinds are done
-_QUIET, _LOOK, _PATIENCE = 0.05, 0.5, 60.0  # processor seconds of a server at rest, seconds of one look, and of all
+PAGES = ("inspect", "compare", "answer_sets", "methods", "lesson", "runs", "evidence")
+PROMPTS = ("Q: Where is {}?\nA:", "Text: {} was drawn on Friday in Lyon.\nSummary:", "German: {} ist da.\nEnglish:")
+PASTED = " In Peru.\n"
+ACTIONS_PER_SESSION = 3, 10  # at least, and fewer than
+FEWEST = 3  # actions of each user, however slow the machine, so that every kind is done
+
+_STOPPED = "Stopped"  # the title shown for a job that was stopped before its first token
+_WORD = re.compile(rb"Zq[a-z]{10}")
+_LETTERS = list("abcdefghijklmnoprstuvwxyz")
+_TTL = 1  # seconds that the server keeps a session whose browser has left
+_INSTRUMENTED, _OPTIONS = "tests.robustness.instrumented_server", (f"--server.disconnectedSessionTTL={_TTL}",)
+_ERRORS = re.compile(r"Traceback|\bERROR\b|\w+(Error|Exception):")
+_IDLE, _LOOK, _PATIENCE = 0.05, 0.5, 60.0  # processor seconds of an idle server, seconds of one look, and of all
+
+
+@dataclass(frozen=True)
+class Done:
+    """An action, and the seconds until its page had settled."""
+
+    action: str
+    seconds: float
+
+
+@dataclass(eq=False, kw_only=True)
+class User:
+    """A simulated user, until a time (monotonic), and until `fewest` actions are done.
+
+    `word` is part of everything it writes, `others` are the words of all other users.
+    """
+
+    address: str
+    word: str
+    others: frozenset[str]
+    random: np.random.Generator
+    until: float
+    fewest: int
+    done: list[Done] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    saw_own: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """After a fault it need not do the rest of its actions: the server may have died."""
+        return time.monotonic() >= self.until and (len(self.done) >= self.fewest or bool(self.faults))
+
+    def use(self) -> "User":
+        """Use the app in one session after the other, each of which begins with a link."""
+        while not self.finished:
+            try:
+                self._session()
+            except Exception as error:  # noqa: BLE001 - every error is a fault
+                self.faults.append(f"{type(error).__name__}: {error}")
+        return self
+
+    def any_of(self, values: Sequence[Any]) -> Any:
+        """One of the values, at random."""
+        return values[self.random.integers(len(values))]
+
+    def prompt(self) -> str:
+        """A prompt with its word."""
+        return str(self.any_of(PROMPTS)).format(self.word)
+
+    def _session(self) -> None:
+        with connected(self.address, self._receive) as client:
+            try:
+                self._do(_follow_a_link, client)
+                for _ in range(self.random.integers(*ACTIONS_PER_SESSION)):
+                    if not self.finished:
+                        self._do(self.any_of(ACTIONS), client)
+            finally:
+                self.faults += client.faults
+                self.faults += [refusal for refusal in client.refusals if refusal != _STOPPED]
+
+    def _do(self, action: "Action", client: Client) -> None:
+        self.done.append(Done(action.__name__.strip("_").replace("_", " "), action(client, self)))
+
+    def _receive(self, raw: bytes) -> None:
+        words = {word.decode() for word in _WORD.findall(raw)}
+        self.saw_own |= self.word in words
+        self.faults += [f"{self.word} was shown {word}" for word in words & self.others]
+
+
+Action = Callable[[Client, User], float]
+"""Does something in a session, and returns how many seconds its page took to settle."""
+
+
+def words(count: int, seed: int) -> list[str]:
+    """Words that no model writes by itself."""
+    random = np.random.default_rng(seed)
+    return ["Zq" + "".join(random.choice(_LETTERS, 10)) for _ in range(count)]
+
+
+def _seconds(wait: Callable[[], None]) -> float:
+    begun = time.monotonic()
+    wait()
+    return time.monotonic() - begun
+
+
+def _follow_a_link(client: Client, user: User) -> float:
+    links = (
+        ("inspect", {"prompt": PROMPTS[0].format(user.word), "answer": PASTED, "alpha": "0.3"}),
+        ("inspect", {"run": "atlas", "number": "7", "from": "answer_sets"}),
+        ("answer_sets", {"run": "atlas", "view": "length"}),
+        ("methods", {"run": "atlas"}),
+        ("compare", {}),
+        ("lesson", {}),
+        ("runs", {}),
+        ("evidence", {"view": "speed"}),
+    )
+    page, query = user.any_of(links)
+    return _seconds(lambda: client.open(page, urlencode(query)))
+
+
+def _open_a_page(client: Client, user: User) -> float:
+    page = user.any_of(PAGES)
+    return _seconds(lambda: client.open(page))
+
+
+def _generate(client: Client, user: User) -> float:
+    client.open("inspect")
+    client.click("run", client.chosen("task", "generate"), client.typed("prompt", user.prompt()))
+    return _seconds(client.settle)
+
+
+def _score_a_pasted_answer(client: Client, user: User) -> float:
+    client.open("inspect")
+    client.change(client.chosen("task", "paste"))
+    client.settle()
+    client.click("run", client.typed("prompt", user.prompt()), client.typed("answer", PASTED))
+    return _seconds(client.settle)
+
+
+def _change_alpha(client: Client, user: User) -> float:
+    client.open("inspect")
+    client.change(client.chosen("settings_alpha", f"{user.random.integers(20) / 20:g}"))
+    return _seconds(client.settle)
+
+
+def _stop(client: Client, user: User) -> float:
+    client.open("inspect")
+    client.click("run", client.chosen("task", "generate"), client.typed("prompt", LONG_PROMPT.format(user.word)))
+    client.wait_for_page()
+    if client.polls:  # else the answer is complete
+        client.click("stop")
+    return _seconds(client.settle)
+
+
+ACTIONS: tuple[Action, ...] = (_open_a_page, _generate, _score_a_pasted_answer, _change_alpha, _stop)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """What the guests of one round did, and the memory that the server held once they had left, in MiB."""
+    """The users of a round, and the memory of the server in MiB after they had left."""
 
-    done: tuple[Done, ...]
+    users: tuple[User, ...]
     memory_mib: float
 
+    @property
+    def done(self) -> tuple[Done, ...]:
+        """What they did, user by user."""
+        return tuple(done for user in self.users for done in user.done)
+
     def seconds(self, *, of: str = "") -> np.ndarray:
-        """How long each action took, of all or of one kind."""
+        """Duration of each action, of all or of one kind."""
         return np.array([done.seconds for done in self.done if of in ("", done.action)])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """Two rounds of the same actions; `models` are those that were loaded, one a load, `faults` all that went wrong."""
+    """Two rounds of the same actions, a name for each time that a model was loaded, and all faults."""
 
     rounds: tuple[Round, Round]
     models: tuple[str, ...]
@@ -58,7 +211,7 @@ class Loaded:
 
     @property
     def slowest_stop(self) -> float:
-        """Seconds of the second round's slowest: in the first, a job that waits for the model to load waits on."""
+        """Seconds of the slowest stop in the second round: in the first, a job may wait for the model to load."""
         return float(self.rounds[1].seconds(of="stop").max())
 
 
@@ -106,73 +259,59 @@ def _row(action: str, found: Loaded) -> tuple[Cell, ...]:
 
 
 def load(*, seconds: float, sessions: int, seed: int) -> Loaded:
-    """Let so many guests act for so many seconds, and then others do the same once more."""
+    """So many users for so many seconds, and then others with the same actions."""
     every = words(2 * sessions, seed)
     with tempfile.TemporaryFile() as log:
-        with started(module=_WATCHED, options=_OPTIONS, log=log) as server:
-            until = time.monotonic() + seconds
-            first = _stays(
-                server,
-                every,
-                sessions,
-                seed,
-                lambda _number: lambda guest: time.monotonic() < until or _has_yet_to_do(guest, _FEWEST),
-            )
-            memory = _memory_at_rest(server)
-            counts = [len(guest.done) for guest in first]
-            second = _stays(
-                server, every[::-1], sessions, seed, lambda number: lambda guest: _has_yet_to_do(guest, counts[number])
-            )
-            rounds = (_round(first, memory), _round(second, _memory_at_rest(server)))
+        with started(module=_INSTRUMENTED, options=_OPTIONS, log=log) as server:
+            first = _round(server, every, seed, until=time.monotonic() + seconds, fewest=[FEWEST] * sessions)
+            second = _round(server, every[::-1], seed, until=0.0, fewest=[len(user.done) for user in first.users])
         log.seek(0)
         lines = log.read().decode(errors="replace").splitlines()
-    models = tuple(line.removeprefix(LOADED) for line in lines if line.startswith(LOADED))
-    said = [line for line in lines if _FAULTS.search(line)]
-    return Loaded(rounds=rounds, models=models, faults=(*_faults([*first, *second]), *said))
+    users = (*first.users, *second.users)
+    return Loaded(
+        rounds=(first, second),
+        models=tuple(line.removeprefix(LOADED) for line in lines if line.startswith(LOADED)),
+        faults=(
+            # Where no user sees its own word, no mixed-up word would be seen.
+            *["no user was shown its own word"] * (not any(user.saw_own for user in users)),
+            *(fault for user in users for fault in user.faults),
+            *(line for line in lines if _ERRORS.search(line)),
+        ),
+    )
 
 
-def _has_yet_to_do(guest: Guest, count: int) -> bool:
-    """A guest that something went wrong for has nothing to do: on a server that died it would try for ever."""
-    return len(guest.done) < count and not guest.faults
-
-
-def _stays(
-    server: Server, every: list[str], count: int, seed: int, more: Callable[[int], Callable[[Guest], bool]]
-) -> list[Guest]:
-    """The first `count` words are those of the guests."""
-    guests = [
-        Guest(server.address, word, frozenset(every) - {word}, np.random.default_rng([seed, number]))
-        for number, word in enumerate(every[:count])
+def _round(server: Server, every: list[str], seed: int, *, until: float, fewest: list[int]) -> Round:
+    """Users at the same time, one for each number of actions; the first words are theirs."""
+    users = [
+        User(
+            address=server.address,
+            word=word,
+            others=frozenset(every) - {word},
+            random=np.random.default_rng([seed, number]),
+            until=until,
+            fewest=count,
+        )
+        for number, (word, count) in enumerate(zip(every, fewest, strict=False))
     ]
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(lambda guest, number: guest.stay(more(number)), guests, range(count)))
+    with ThreadPoolExecutor(len(users)) as pool:
+        done = tuple(pool.map(User.use, users))
+    return Round(users=done, memory_mib=_idle_memory(server))
 
 
-def _round(guests: list[Guest], memory_mib: float) -> Round:
-    return Round(done=tuple(done for guest in guests for done in guest.done), memory_mib=memory_mib)
-
-
-def _faults(guests: list[Guest]) -> list[str]:
-    """What went wrong for guests; if none was shown a word of its own, nothing can have been mixed up."""
-    unseen = [] if any(guest.told_own for guest in guests) else ["no guest was shown a word of its own"]
-    return [*unseen, *(fault for guest in guests for fault in guest.faults)]
-
-
-def _memory_at_rest(server: Server) -> float:
-    """Memory of a server in MiB, once nothing is at work there and what nobody holds was collected."""
+def _idle_memory(server: Server) -> float:
+    """Memory of the idle server in MiB, after old sessions are gone and garbage is collected."""
     time.sleep(_TTL)
-    _rest(server)
+    _wait_until_idle(server)
     address = f"{server.address}/_stcore/metrics"
-    urllib.request.urlopen(address, timeout=_PATIENCE).close()  # noqa: S310 - our own server: it lets go of old sessions
+    urllib.request.urlopen(address, timeout=_PATIENCE).close()  # noqa: S310 - our own server drops old sessions at this
     server.process.send_signal(signal.SIGUSR1)
-    _rest(server)
+    _wait_until_idle(server)
     pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _rest(server: Server) -> None:
-    """Wait until the server asks nothing of the processor."""
+def _wait_until_idle(server: Server) -> None:
     deadline, before = time.monotonic() + _PATIENCE, -1.0
-    while (now := processor_seconds(server)) - before > _QUIET and time.monotonic() < deadline:
+    while (now := processor_seconds(server)) - before > _IDLE and time.monotonic() < deadline:
         time.sleep(_LOOK)
         before = now

@@ -1,7 +1,6 @@
-"""Hostile text wherever text is shown: drawn as text, no element made of it, no request sent, no title changed.
+"""Hostile text in every place that shows text: it stays text, becomes no element, sends no request, runs no script.
 
-`python -m tests.robustness --only safety` visits every place with Chromium. Each text holds every payload of
-`tests/hostile.py`.
+Chromium visits every place; each text there holds every payload of `tests/hostile.py`.
 """
 
 import csv
@@ -33,17 +32,17 @@ from tests.robustness.hostile_run import UNDEFINED, broken_run, hostile_run
 
 FILE_NAME = ATTACK.replace("/", "").replace("\x1b", "").replace("\x07", "")
 RUN, BROKEN = "hostile", "broken"
-# What no text may become; the app's own pages have none of these.
-STRANGE = ", ".join(
+# Elements that hostile text could become; the app's own pages have none of them.
+_FOREIGN = ", ".join(
     (
         *("#root script", ":is(#root, main) :is(iframe, img, form)", "b", "sup", "svg a", ".katex"),
         *("a[href*=evil]", "a[href^=javascript]", "[onerror]", "[onload]", ".stMarkdownColoredText"),
     )
 )
-BIDI = "[\u202a-\u202e\u2066\u2067]"
-# Fields, cells and quoted prompts turn nothing but themselves; Streamlit draws the name of an uploaded file.
-ALONE = "script, style, textarea, canvas, pre, [data-testid=stFileUploader]"
-_TURNED = """(body, [turning, left_out]) => {
+_BIDI = "[\u202a-\u202e\u2066\u2067]"
+# A bidi override in these reverses no other text; Streamlit itself draws the name of an uploaded file.
+_ISOLATED = "script, style, textarea, canvas, pre, [data-testid=stFileUploader]"
+_REVERSED = """(body, [bidi, left_out]) => {
     const roots = [body], found = [];
     for (const root of roots) {  // components draw below roots of their own
         const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
@@ -51,7 +50,7 @@ _TURNED = """(body, [turning, left_out]) => {
             const node = nodes.currentNode;
             if (node.shadowRoot) roots.push(node.shadowRoot);
             const drawn = node.data && !node.parentElement?.closest(left_out);
-            if (drawn && new RegExp(turning).test(node.data)) found.push(node.data);
+            if (drawn && new RegExp(bidi).test(node.data)) found.push(node.data);
         }
     }
     return found;
@@ -60,7 +59,7 @@ _TURNED = """(body, [turning, left_out]) => {
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where hostile text is shown: how one gets there. `visit` returns once some of it is to be seen."""
+    """A place that shows hostile text; `visit` opens it, and returns once some of that text is shown."""
 
     name: str
     visit: Callable[[Any, "Host"], None]
@@ -68,7 +67,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A server that has a hostile run, a broken one, and a report of the first."""
+    """A server with a hostile run and a broken one, and the file of a report on the first."""
 
     address: str
     report: Path
@@ -76,23 +75,23 @@ class Host:
 
 @dataclass(frozen=True, kw_only=True)
 class Harm:
-    """What a visit did that it should not: elements made of text, requests sent, scripts run, characters that turn."""
+    """Effects of hostile text: elements made of it, requests sent, scripts run, texts reversed by bidi overrides."""
 
     place: str
     elements: tuple[str, ...] = ()
     requests: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
-    turned: tuple[str, ...] = ()
+    reversed_text: tuple[str, ...] = ()
 
     @property
     def none(self) -> bool:
-        """Whether nothing happened."""
-        return not (self.elements or self.requests or self.scripts or self.turned)
+        """Whether hostile text had no effect."""
+        return not (self.elements or self.requests or self.scripts or self.reversed_text)
 
 
 @contextmanager
-def hosting(folder: Path):
-    """A server of the app whose runs are hostile."""
+def hostile_app(folder: Path):
+    """The app with hostile runs."""
     hostile = hostile_run(folder / RUN)
     broken_run(folder / BROKEN)
     report = folder / "report.html"
@@ -108,7 +107,7 @@ def _report_of(run):
 
 
 def visited(page, host: Host, place: Place) -> Harm:
-    """Go to a place, say what came of it, and leave it."""
+    """Visit a place; the effects that its hostile text had."""
     requests, ran = [], []
     heard = {
         "request": lambda request: requests.append(request.url),
@@ -118,28 +117,28 @@ def visited(page, host: Host, place: Place) -> Harm:
     with listening(page, **heard):
         place.visit(page, host)
         ran += ["document.title"] if "owned" in page.title() else []
-        elements = page.locator(STRANGE).evaluate_all("nodes => nodes.map(node => node.outerHTML)")
-        turned = page.locator("body").evaluate(_TURNED, [BIDI, ALONE])
+        elements = page.locator(_FOREIGN).evaluate_all("nodes => nodes.map(node => node.outerHTML)")
+        reversed_text = page.locator("body").evaluate(_REVERSED, [_BIDI, _ISOLATED])
         page.goto("about:blank")
     return Harm(
         place=place.name,
         elements=tuple(elements),
         requests=tuple(url for url in requests if is_foreign(url) and url != host.report.as_uri()),
         scripts=tuple(ran),
-        turned=tuple(turned),
+        reversed_text=tuple(reversed_text),
     )
 
 
 @contextmanager
-def looking(browser):
-    """A page that is as patient as a machine under load needs."""
+def patient_page(browser):
+    """A page with timeouts long enough for a machine under load."""
     with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
         context.set_default_timeout(PATIENCE * 1000)
         yield context.new_page()
 
 
 def _opened(path: str, *, shows: str = ".stApp"):
-    """A visit to a page of the app; `shows` is the element that has to hold hostile text."""
+    """A visit to a page of the app; hostile text is shown in the element `shows`."""
 
     def visit(page, host):
         page.goto(f"{host.address}/{path}")
@@ -239,12 +238,12 @@ PLACES = (
 
 
 def record():
-    """Every place visited once."""
+    """Every place, once."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        hosting(Path(folder) / "runs") as host,
+        hostile_app(Path(folder) / "runs") as host,
         launched() as browser,
-        looking(browser) as page,
+        patient_page(browser) as page,
     ):
         found = [visited(page, host, place) for place in PLACES]
     return measured(
@@ -254,7 +253,7 @@ def record():
         command="python -m tests.robustness --only safety",
         columns=("place", "elements made", "requests sent", "scripts run", "texts turned"),
         rows=[
-            (harm.place, *(len(each) for each in (harm.elements, harm.requests, harm.scripts, harm.turned)))
+            (harm.place, *(len(each) for each in (harm.elements, harm.requests, harm.scripts, harm.reversed_text)))
             for harm in found
         ],
         bounds=[Bound(text="Hostile text is shown as text and has no effect", met=all(harm.none for harm in found))],

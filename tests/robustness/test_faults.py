@@ -6,37 +6,40 @@ from types import ModuleType
 
 import pytest
 
-from analysis.runs.job import read_status
-from tests.robustness.faults_of_files import broken_shards
-from tests.robustness.faults_of_jobs import full_disks, kills, vanished_models
-from tests.robustness.faults_of_the_server import ended_servers
-from tests.robustness.jobs_at_work import runs_at_hand, worked
+from tests.robustness.faults import broken_shards, ended_servers, full_disks, kills, vanished_models
+from tests.robustness.scoring_job import differences, run_job, tiny_runs
 
 TIMES = {kills: 3, full_disks: 3, vanished_models: 2, broken_shards: 20, ended_servers: 1}
 
 
-@pytest.mark.parametrize(("bring_about", "count"), TIMES.items(), ids=[fault.__name__ for fault in TIMES])
-def test_nothing_is_lost(bring_about, count):
-    survived = bring_about(count=count, seed=0)
-    assert survived.times == count
-    assert survived.losses == ()
+@pytest.fixture(scope="module")
+def runs():
+    with tiny_runs() as runs:
+        yield runs
 
 
-def test_jobs_do_not_run_the_script_that_a_test_of_pages_left_behind(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("inject", "count"), TIMES.items(), ids=[fault.__name__ for fault in TIMES])
+def test_nothing_is_lost(inject, count, runs):
+    injected = inject(runs, count=count, seed=0)
+    assert injected.times == count
+    assert injected.losses == ()
+
+
+def test_jobs_do_not_run_the_script_that_a_test_of_pages_left_behind(runs, tmp_path, monkeypatch):
     script = ModuleType("__main__")
     script.__file__ = str(tmp_path / "page.py")
     (tmp_path / "page.py").write_text("raise SystemExit(1)")
     monkeypatch.setitem(sys.modules, "__main__", script)
-    with runs_at_hand() as runs:
-        assert read_status(runs.whole).state == "finished"
-        assert sys.modules["__main__"] is script
+    folder = runs.copy_of(runs.new)
+    run_job(folder)
+    assert differences(runs, folder) == []
+    assert sys.modules["__main__"] is script
 
 
-def _dies(_folder, _status):
+def _exit(_folder, _status):
     os._exit(3)
 
 
-def test_a_job_that_dies_by_itself_was_not_killed():
-    with runs_at_hand() as runs:
-        ended = worked(runs.fresh(runs.prepared), harm=_dies)
-    assert (ended.killed, ended.said) == (False, "ended with code 3, unheard")
+def test_a_job_that_dies_by_itself_was_not_killed(runs):
+    end = run_job(runs.copy_of(runs.new), harm=_exit)
+    assert (end.killed, end.error) == (False, "exit code 3 without a message")

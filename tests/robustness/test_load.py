@@ -1,13 +1,12 @@
-"""Concurrent sessions, for seconds instead of minutes; and tests that guests detect faults."""
+"""Concurrent sessions, for seconds instead of minutes; and tests that simulated users detect faults."""
 
 import numpy as np
 import pytest
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.robustness.guest import Guest, words
-from tests.robustness.load import SESSIONS, load
-from tests.robustness.visitor import Visitor
+from tests.robustness.client import Client
+from tests.robustness.load import SESSIONS, User, load, words
 
 SECONDS = 10.0  # of each of two rounds
 MOST_GROWTH = 0.08  # seconds do not fill every cache; after five minutes it may be 5 %
@@ -40,17 +39,18 @@ def test_stop_works_under_load(loaded):
 
 def test_text_of_another_session_is_detected():
     mine, other = words(2, seed=0)
-    guest = Guest("", mine, frozenset({other}), np.random.default_rng(0))
-    guest._hear(f'"{mine}", "Zqzzzzzzzzzz"'.encode())
-    assert (guest.told_own, guest.faults) == (True, [])
-    guest._hear(f"to {other}!".encode())
-    assert guest.faults == [f"{mine} was shown {other}"]
+    random = np.random.default_rng(0)
+    user = User(address="", word=mine, others=frozenset({other}), random=random, until=0.0, fewest=0)
+    user._receive(f'"{mine}", "Zqzzzzzzzzzz"'.encode())
+    assert (user.saw_own, user.faults) == (True, [])
+    user._receive(f"to {other}!".encode())
+    assert user.faults == [f"{mine} was shown {other}"]
 
 
 def test_an_error_on_a_page_is_detected():
-    visitor = Visitor(connection=None, address="", heard=lambda _raw: None)
+    client = Client(connection=None, address="", receive=lambda _raw: None)
     for kind, shown in (("exception", {"type": "KeyError"}), ("alert", {"body": "No model", "format": Alert.ERROR})):
-        visitor._hear(ForwardMsg(delta={"new_element": {kind: shown}}).SerializeToString())
-    visitor._hear(ForwardMsg(delta={"new_element": {"alert": {"body": "Known"}}}).SerializeToString())
-    assert visitor.faults == ["KeyError: "]
-    assert visitor.refusals == ["No model"]
+        client._receive(ForwardMsg(delta={"new_element": {kind: shown}}).SerializeToString())
+    client._receive(ForwardMsg(delta={"new_element": {"alert": {"body": "Known"}}}).SerializeToString())
+    assert client.faults == ["KeyError: "]
+    assert client.refusals == ["No model"]

@@ -276,3 +276,11 @@ def test_a_damaged_file_is_refused_or_can_be_scored():
             except RauqError:
                 continue
     assert 20 < read < 280
+
+
+def test_a_signalling_nan_is_scored_as_any_nan_without_a_warning():
+    attention = make_trace().attention.copy()
+    attention.view(np.uint32)[...] = 0x7F800001  # nan whose first conversion to float64 warns
+    found = score(Trace.from_bytes(changed(arrays={"attention": attention})))
+    assert np.isnan(found.uncertainty)
+    assert found.reasons.uncertainty

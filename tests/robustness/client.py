@@ -1,4 +1,4 @@
-"""One browser's worth of the app: a session over the websocket of its server, which opens pages, clicks and types."""
+"""A client of the app without a browser: one session over the server's websocket, which opens pages, clicks, types."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,22 +16,23 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import ClientConnection, connect
 
 PATIENCE = 120.0  # seconds that a page may take
-_LOOK = 0.05  # seconds of waiting for a message, before it is seen whether a fragment is to be run again
+LONG_PROMPT = "{}. Once upon a time "  # the answer has more than a hundred tokens
+_WAIT = 0.05  # seconds for a message, until it is checked again which fragments are due
 
 
 @dataclass(eq=False)
-class Visitor:
+class Client:
     """What a browser knows of its session.
 
-    `heard` is given every message as it came. The page is `asked` for until its run begins, and then it is `running`.
-    `pages` are the hashes of pages by their address, `widgets` the ids of the widgets on the page by their key, those
-    `drawn` by the latest run among them, and `polls` how often each fragment is to be run again, and when. `faults` are
-    what no page should show, and `refusals` the titles of errors that it shows by design.
+    `receive` is given every raw message. `asked`: a run of the page was requested and has not begun; `running`: it has.
+    `pages` maps addresses of pages to their hashes, `widgets` keys of widgets to their ids, `drawn` those of the latest
+    run, and `polls` each fragment that reruns to its interval and its next time. `faults` are errors that no page
+    should show, `refusals` the titles of error messages that it shows by design.
     """
 
     connection: ClientConnection
     address: str
-    heard: Callable[[bytes], None]
+    receive: Callable[[bytes], None]
     query: str = ""
     page: str = ""
     asked: bool = False
@@ -43,12 +44,13 @@ class Visitor:
     faults: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
 
-    def open(self, page: str, query: str = "") -> None:
-        """Go to a page, at first by its address, then by a click on it.
+    @property
+    def settled(self) -> bool:
+        """Whether the page is drawn and no fragment reruns."""
+        return not (self.asked or self.running or self.polls)
 
-        Raises:
-            TimeoutError: it is not drawn in time.
-        """
+    def open(self, page: str, query: str = "") -> None:
+        """Open a page, the first one by its address, others by a click on it, and wait until it has settled."""
         self.query, self.page = query, self.pages.get(page, "")
         self._run("" if self.page else page)
         self.settle()
@@ -58,12 +60,8 @@ class Visitor:
         self._run(states=states)
 
     def click(self, key: str, *typed: WidgetState) -> None:
-        """Click a button, once it is there, after values were typed into other widgets; returns at once.
-
-        Raises:
-            TimeoutError: there is no such button in time.
-        """
-        self.look_until(lambda: key in self.widgets)
+        """Wait for a button and click it, with new values of other widgets; returns at once."""
+        self.wait_until(lambda: key in self.widgets)
         self._run(states=(*typed, WidgetState(id=self.widgets[key], trigger_value=True)))
 
     def typed(self, key: str, text: str) -> WidgetState:
@@ -71,39 +69,31 @@ class Visitor:
         return WidgetState(id=self.widgets[key], string_value=text)
 
     def chosen(self, key: str, *options: str) -> WidgetState:
-        """Options of a group, or a place on a slider of options, by what they say."""
+        """Options of a group, or of a slider, by their labels."""
         return WidgetState(id=self.widgets[key], string_array_value=StringArray(data=options))
 
-    def settle(self, patience: float = PATIENCE) -> None:
-        """Look until the page is drawn and nothing on it is followed any longer.
-
-        Raises:
-            TimeoutError: it takes longer.
-        """
-        self.look_until(lambda: not (self.asked or self.running or self.polls), patience)
+    def settle(self) -> None:
+        """Wait until the page is drawn and no fragment reruns."""
+        self.wait_until(lambda: self.settled)
 
     def wait_for_page(self) -> None:
-        """Look until the page is drawn, whatever is followed on it.
+        """Wait until the page is drawn, whether or not fragments rerun."""
+        self.wait_until(lambda: not (self.asked or self.running))
+
+    def wait_until(self, reached: Callable[[], bool]) -> None:
+        """Receive messages, and rerun the fragments that are due, until a condition holds.
 
         Raises:
-            TimeoutError: it takes longer.
+            TimeoutError: it takes longer than `PATIENCE`.
         """
-        self.look_until(lambda: not (self.asked or self.running))
-
-    def look_until(self, reached: Callable[[], bool], patience: float = PATIENCE) -> None:
-        """Take in messages, and run the fragments that are due, until something is reached.
-
-        Raises:
-            TimeoutError: it takes longer.
-        """
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + PATIENCE
         while not reached():
             if time.monotonic() > deadline:
-                doing = "to be drawn" if self.asked or self.running else "to end its job"
-                message = f"A page took more than {patience:g} s {doing}: {self.query}"
+                what = "to be drawn" if self.asked or self.running else "to end its job"
+                message = f"A page took more than {PATIENCE:g} s {what}: {self.query}"
                 raise TimeoutError(message)
             with suppress(TimeoutError):
-                self._hear(self.connection.recv(_LOOK, decode=False))
+                self._receive(self.connection.recv(_WAIT, decode=False))
             self._poll()
 
     def _run(self, page_name: str = "", *, states: Sequence[WidgetState] = ()) -> None:
@@ -121,8 +111,8 @@ class Visitor:
                 rerun.is_auto_rerun = True
                 self.connection.send(BackMsg(rerun_script=rerun).SerializeToString())
 
-    def _hear(self, raw: bytes) -> None:
-        self.heard(raw)
+    def _receive(self, raw: bytes) -> None:
+        self.receive(raw)
         message = ForwardMsg.FromString(raw)
         kind = message.WhichOneof("type")
         if kind == "new_session" and not message.metadata.run.fragment_ids:
@@ -140,17 +130,17 @@ class Visitor:
         elif kind == "page_not_found":
             self.faults.append(f"page not found: {message.page_not_found.page_name}")
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            self._see(message.delta.new_element)
+            self._show(message.delta.new_element)
 
     def _finished(self, status: int) -> None:
         if status == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
             self.faults.append("the script does not compile")
         if status == ForwardMsg.FINISHED_SUCCESSFULLY:
-            self.widgets = self.drawn  # those of the page before are gone; of a run that was cut off they stay
+            self.widgets = self.drawn  # after a run that was cut off, those of the page before stay
         if status != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-            self.running = False  # a fragment's run may have cut off that of the page
+            self.running = False  # a run of a fragment may have cut off that of the page
 
-    def _see(self, element: Element) -> None:
+    def _show(self, element: Element) -> None:
         kind = element.WhichOneof("type")
         shown = getattr(element, kind)
         if kind == "exception":
@@ -163,8 +153,8 @@ class Visitor:
 
 
 @contextmanager
-def visiting(address: str, heard: Callable[[bytes], None]) -> Iterator[Visitor]:
+def connected(address: str, receive: Callable[[bytes], None] = lambda _raw: None) -> Iterator[Client]:
     """A new session of the server at an address."""
     uri = f"ws://{urlsplit(address).netloc}/_stcore/stream"
     with connect(uri, subprotocols=["streamlit"], max_size=None) as connection:
-        yield Visitor(connection, address, heard)
+        yield Client(connection, address, receive)

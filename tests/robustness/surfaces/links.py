@@ -1,4 +1,4 @@
-"""Deep links: what a query string says is used, or left out and named; a page opens on whatever it asks for."""
+"""Deep links: each parameter of a query string is used, or left out and named; a page opens on any query string."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,21 +10,21 @@ from streamlit.testing.v1 import AppTest
 from analysis.quality.measures import measure
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
+from benchmarks.server import ROOT
 from pages.ui.answer_sets import query as of_sets
 from pages.ui.host import hosting
 from pages.ui.methods import query as of_methods
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import passing
 from rauq.scoring.score import score
-from tests.robustness.fuzz_engine import Surface
-from tests.robustness.fuzz_mutators import hostile_text, spoilt_text
+from tests.robustness.malformed import Surface, hostile_text, mutated_text
 from tests.traces import make_trace
 
 Query = dict[str, str]
 
-APP = str(Path(__file__).parents[2] / "app.py")
+APP = str(ROOT / "app.py")
 PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "lesson", "evidence")
-_USUAL: Query = {
+_VALID: Query = {
     **{
         "signal": "entropy",
         "alpha": "0.5",
@@ -40,7 +40,7 @@ _USUAL: Query = {
     **{"quality": "0..1", "length": "1..50", "text": "Oslo", "a": "example:myth", "b": "run:atlas:3", "a_wrong": "0"},
     **{"b_settings": "own", "b_alpha": "0.1", "branch": "1", "step": "3", "goto": "lesson", "max_new_tokens": "7"},
 }
-_ASKING: Query = {"prompt": "Where is Oslo?", "answer": " In Norway", "model": "some/model", "kind": "base"}
+_PROMPT: Query = {"prompt": "Where is Oslo?", "answer": " In Norway", "model": "some/model", "kind": "base"}
 _VALUES = (
     *("", "-1", "0", "1", "1024", "9" * 9, "9" * 10, "9" * 5000, "1.5", "1e9", "nan", "٣", "²", "none", "None", "true"),
     *("0.0.0", "0-0", "1-1.1-1", ".", "..", "1..0", "-1..-0", "../../etc", "/etc/passwd", "run:", "run::", "example:"),
@@ -49,7 +49,7 @@ _VALUES = (
 
 
 def links_read(_folder: Path) -> Surface:
-    """Query strings, through everything that reads one."""
+    """Query strings, through every function that reads one."""
     run, trace = open_run(bundled_folder()), make_trace()
 
     def read(query: Query) -> None:
@@ -66,12 +66,12 @@ def links_read(_folder: Path) -> Surface:
         assert address is None or len(address) <= url_state.LONGEST
         score(trace, found)
 
-    return Surface(name="deep links", seeds=[_USUAL | _ASKING], mutate=_spoilt, target=read)
+    return Surface(name="deep links", seeds=[_VALID | _PROMPT], mutate=_mutated, target=read)
 
 
 def pages_opened(_folder: Path) -> Surface:
-    """Query strings on which a whole page opens; no prompt, since this would load a model."""
-    return Surface(name="pages opened by links", seeds=[_USUAL], mutate=_on_a_page, target=_open, share=0.03)
+    """Query strings with which a whole page opens; without a prompt, which would load a model."""
+    return Surface(name="pages opened by links", seeds=[_VALID], mutate=_mutated_page, target=_open, share=0.03)
 
 
 def _open(query: Query) -> None:
@@ -82,18 +82,18 @@ def _open(query: Query) -> None:
     assert not page.exception, [error.message for error in page.exception]
 
 
-def _on_a_page(usual: Query, rng: Random) -> Query:
-    return _spoilt(usual, rng) | {"goto": rng.choice(PAGES)}
+def _mutated_page(valid: Query, rng: Random) -> Query:
+    return _mutated(valid, rng) | {"goto": rng.choice(PAGES)}
 
 
-def _spoilt(usual: Mapping[str, str], rng: Random) -> Query:
-    """Some of the parameters, most as they may be; what a browser makes of them: no text there is no Unicode."""
-    names = rng.sample(sorted(usual), rng.randint(0, 8))
-    query = {name: usual[name] if rng.random() < 0.4 else _value(usual[name], rng) for name in names}
+def _mutated(valid: Mapping[str, str], rng: Random) -> Query:
+    """Some of the parameters, 40 % of them valid, encoded and decoded as a browser and a server do."""
+    names = rng.sample(sorted(valid), rng.randint(0, 8))
+    query = {name: valid[name] if rng.random() < 0.4 else _value(valid[name], rng) for name in names}
     if rng.random() < 0.1:
         query[hostile_text(rng)] = hostile_text(rng)
     return dict(parse_qsl(urlencode(query, errors="replace"), keep_blank_values=True))
 
 
-def _value(usual: str, rng: Random) -> str:
-    return rng.choice(_VALUES) if rng.random() < 0.6 else spoilt_text(usual, rng)
+def _value(valid: str, rng: Random) -> str:
+    return rng.choice(_VALUES) if rng.random() < 0.6 else mutated_text(valid, rng)

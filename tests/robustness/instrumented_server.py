@@ -1,6 +1,6 @@
-"""The app's server, watched: its log hears of every model that is loaded, and SIGUSR1 makes it collect garbage.
+"""The app's server, which also logs every model that it loads, and collects garbage on SIGUSR1.
 
-python -m tests.robustness.watched run app.py [options of streamlit]
+python -m tests.robustness.instrumented_server run app.py [options of streamlit]
 """
 
 import gc

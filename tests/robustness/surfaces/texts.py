@@ -1,4 +1,4 @@
-"""What a page makes of an answer: scores, words, tables, code, links, reports. Whatever its texts are, it is data."""
+"""Texts of users and models: prompts and answers through the model, then every export and figure of an answer."""
 
 import ast
 import csv
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, get_args
@@ -16,6 +17,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from rich.console import Console
 
+import rauq
 from analysis.exports.html_report import html_report
 from analysis.exports.numbers import numbers_csv, picked_heads_csv
 from analysis.exports.python_code import python_code
@@ -28,9 +30,10 @@ from rauq.scoring.report import words
 from rauq.scoring.score import Score, score
 from rauq.scoring.settings import Settings, Update
 from rauq.trace.trace import Alternative, Kind, StopReason, Trace
-from tests.robustness.fuzz_engine import Surface
-from tests.robustness.fuzz_mutators import hostile_text, spoilt_text
+from tests.robustness.malformed import Surface, hostile_text, mutated_text
 from tests.traces import make_trace
+
+Pair = tuple[str, str]
 
 _SETTINGS = (
     Settings(),
@@ -38,28 +41,58 @@ _SETTINGS = (
     Settings(layers="all", layer_aggregation="mean", heads="top5"),
     *(Settings(update=update, token_aggregation="mean") for update in get_args(Update)),
 )
-_ISOLATES = dict.fromkeys(map(ord, "\N{FIRST STRONG ISOLATE}\N{POP DIRECTIONAL ISOLATE}"))  # put in on purpose
+_PROMPTS = ("Question: Where is Oslo?\nAnswer:", "German: Hund\nEnglish:", "?")
+_ANSWERS = (" In Norway.\n", " dog", "…")
+_ISOLATES = dict.fromkeys(map(ord, "\N{FIRST STRONG ISOLATE}\N{POP DIRECTIONAL ISOLATE}"))  # inserted on purpose
 
 
 class Answer(NamedTuple):
-    """A trace, and settings that it may be scored by."""
+    """A trace, and settings to score it by."""
 
     trace: Trace
     settings: Settings
 
 
+def prompts(_folder: Path) -> Surface:
+    """A prompt and an answer, read by the embedded model."""
+    lm = rauq.load_model("atlas")
+
+    def check(pair: Pair) -> None:
+        prompt, answer = pair
+        trace = lm.read(prompt, answer)
+        assert trace.prompt_ids.tolist() == list(lm.encode(prompt).ids)
+        assert (trace.prompt, b"".join(trace.pieces).decode()) == pair
+        assert Trace.from_bytes(trace.to_bytes()).to_bytes() == trace.to_bytes()
+        assert np.isfinite(score(trace).uncertainty)
+
+    return Surface(name="prompts and answers", seeds=list(product(_PROMPTS, _ANSWERS)), mutate=_mutated, target=check)
+
+
+def _mutated(pair: Pair, rng: Random) -> Pair:
+    prompt, answer = pair
+    match rng.randrange(4):
+        case 0:
+            return prompt, mutated_text(answer, rng)
+        case 1:
+            return mutated_text(prompt, rng), answer
+        case 2:
+            return hostile_text(rng), hostile_text(rng)
+        case _:
+            return mutated_text(prompt, rng), mutated_text(answer, rng)
+
+
 def answers(_folder: Path) -> Surface:
-    """Prompts, model names and tokens of any text, through the words, tables, code and links of a page."""
+    """Prompts, model names and tokens of any text, in the sentences, tables, code and links of a page."""
     return Surface(name="texts on a page", seeds=[_SEED], mutate=_with_texts, target=lambda given: check_answer(*given))
 
 
 def reports(_folder: Path) -> Surface:
-    """The same through the HTML report."""
+    """The same in the HTML report."""
     return Surface(name="HTML reports", seeds=[_SEED], mutate=_with_texts, target=_check_report, share=0.01)
 
 
 def check_answer(trace: Trace, settings: Settings) -> None:
-    """Every text that a page makes of a scored answer is what it should be.
+    """Every text that a page shows of a scored answer, and every export, is well-formed.
 
     Raises:
         RauqError: the trace cannot follow the settings.
@@ -86,7 +119,7 @@ def _check_exports(trace: Trace, scored: Score) -> None:
 
 
 def _constants(code: str) -> dict[str, object]:
-    """What a script assigns to names by literals alone; it has to be Python, whatever the texts in it say."""
+    """The literals that a script assigns to names; a syntax error means that a text in it became code."""
     assigned = [node for node in ast.parse(code).body if isinstance(node, ast.Assign)]
     return {ast.unparse(node.targets[0]): _literal(node.value) for node in assigned}
 
@@ -122,7 +155,7 @@ def _elements(page: str) -> set[str]:
 
 @cache
 def _elements_of_a_report() -> set[str]:
-    """Those of reports that no stranger had a hand in."""
+    """Those of reports on harmless texts."""
     traces = (make_trace(), make_trace((b" one\n", b" more")), make_trace((b" one",)))
     return set().union(
         *(_elements(html_report(trace, score(trace, chosen))) for trace in traces for chosen in _SETTINGS[:3])
@@ -130,14 +163,14 @@ def _elements_of_a_report() -> set[str]:
 
 
 def _with_texts(answer: Answer, rng: Random) -> Answer:
-    """An answer of other texts."""
+    """An answer with other texts."""
     pieces = tuple(_piece(rng) for _ in range(rng.randint(1, 5)))
     trace = make_trace(
         pieces,
         num_layers=3,
         num_heads=2,
         logprobs=np.array([rng.choice((-np.inf, -20.0, -0.7, 0.0)) for _ in pieces]),
-        prompt=spoilt_text(answer.trace.prompt, rng),
+        prompt=mutated_text(answer.trace.prompt, rng),
         model=hostile_text(rng),
         revision=hostile_text(rng),
         kind=rng.choice(get_args(Kind)),
