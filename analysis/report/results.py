@@ -28,10 +28,9 @@ from analysis.methods.errors import ErrorAnalysis, error_analysis
 from analysis.methods.rejections import Rejections, rejections
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.runs.arrays import TokenChoice, batch, means
-from analysis.runs.arrays import picks as picks_of
 from analysis.runs.create import check_comparable
-from analysis.runs.opened import Run
+from analysis.runs.opened import Run, TokenChoice, batch, means
+from analysis.runs.opened import picks as picks_of
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import fact_masks

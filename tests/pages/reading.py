@@ -6,7 +6,7 @@ from base64 import b64decode
 import numpy as np
 
 from pages.ui.host import jobs
-from pages.ui.inspect.linked_views.payload import MOST_STEPS
+from pages.ui.inspect.linked_views import MOST_STEPS
 from pages.ui.shared import answers, state, url_state
 
 
@@ -42,7 +42,7 @@ def interpreted(page):
 
 def started(request):
     """A job at work, of no session."""
-    job = jobs.prepare(request)
+    job = jobs.Job(request)
     jobs.begin(job)
     return job
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from analysis.runs.arrays import batch, means
-from analysis.runs.opened import Run, open_run
+from analysis.runs.opened import Run, batch, means, open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path, traces_path
 from rauq.scoring.score import score_many
 from tests.robustness.jobs_at_work import SHARDS, runs_at_hand, unlike_whole, worked

@@ -19,7 +19,7 @@ from rich.console import Console
 from analysis.exports.html_report import html_report
 from analysis.exports.numbers import numbers_csv, picked_heads_csv
 from analysis.exports.python_code import python_code
-from pages.ui.inspect.linked_views.payload import payload
+from pages.ui.inspect.linked_views import payload
 from pages.ui.shared import url_state
 from rauq import labels
 from rauq.cli import inspect

@@ -10,9 +10,8 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.judgement import Judgement
 from analysis.runs.archive import validate
-from analysis.runs.arrays import batch, means
 from analysis.runs.create import prepare, request_for
-from analysis.runs.opened import open_run
+from analysis.runs.opened import batch, means, open_run
 from analysis.runs.shard import Answered, write_shard
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import Evaluated, _rows, work

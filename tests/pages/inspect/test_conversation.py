@@ -59,7 +59,7 @@ def test_a_plain_answer_has_no_conversation_and_no_next_question(open_app):
     page = open_app(make_trace())
     assert fields(page) == ("Where?", "")
     assert not [label for label in expanders(page) if "onversation" in label]
-    assert not [button for button in page.button if button.key in ("ask_on_button", "new_conversation")]
+    assert not [button for button in page.button if button.key in ("follow_up_button", "new_conversation")]
 
 
 @pytest.mark.usefixtures("no_model")
@@ -78,7 +78,7 @@ def test_a_plain_answer_has_no_conversation_and_no_next_question(open_app):
 def test_the_next_question_is_offered_where_the_answer_can_be_a_message(changes, offered, open_app):
     page = open_app(make_trace(**changes))
     assert not page.exception
-    assert bool([button for button in page.button if button.key == "ask_on_button"]) == offered
+    assert bool([button for button in page.button if button.key == "follow_up_button"]) == offered
 
 
 @pytest.mark.usefixtures("no_model")
@@ -178,8 +178,8 @@ def test_a_conversation_continues_below_the_answer(open_app, chat_folder):
     assert not page.exception
     first = shown_trace(page)
     assert [(part.role, part.content) for part in first.messages] == [("system", "Be brief."), ("user", "Hi")]
-    page = written(page, ask_on="Who?")
-    page = finished(page.button(key="ask_on_button").click().run())
+    page = written(page, follow_up="Who?")
+    page = finished(page.button(key="follow_up_button").click().run())
     assert not page.exception
     second = shown_trace(page)
     assert second.messages[:2] == first.messages
@@ -190,7 +190,7 @@ def test_a_conversation_continues_below_the_answer(open_app, chat_folder):
     lm = cache.if_loaded(ModelChoice(name=chat_folder))
     assert second.prompt_ids.tolist() == list(lm.encode(second.messages).ids)
     assert fields(page) == ("Who?", "Be brief.")
-    assert page.text_area(key="ask_on").value == ""
+    assert page.text_area(key="follow_up").value == ""
     assert "Conversation so far: 4 messages" in expanders(page)
     page = finished(page.button(key="run").click().run())
     assert shown_trace(page).answer_ids.tolist() == second.answer_ids.tolist()
@@ -216,8 +216,8 @@ def test_answers_that_follow_other_messages_follow_another_prompt():
 @pytest.mark.usefixtures("no_model")
 def test_an_empty_question_asks_nothing(open_app):
     page = open_app(make_trace(chat_applied=True, kind="instruct"))
-    page = written(page, ask_on=" \n")
-    page = page.button(key="ask_on_button").click().run()
+    page = written(page, follow_up=" \n")
+    page = page.button(key="follow_up_button").click().run()
     assert state.JOB not in page.session_state
     assert fields(page) == ("Where?", "")
 

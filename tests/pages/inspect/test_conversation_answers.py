@@ -34,8 +34,8 @@ def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_fo
         trace = shown_trace(finished(page.button(key="run").click().run()))
         assert trace.template_options == page.session_state[state.OPTIONS]
         lengths.append(len(trace.prompt_ids))
-    page = written(page.selectbox(key=field).set_value("false").run(), ask_on="Who?")
-    page = finished(page.button(key="ask_on_button").click().run())
+    page = written(page.selectbox(key=field).set_value("false").run(), follow_up="Who?")
+    page = finished(page.button(key="follow_up_button").click().run())
     assert shown_trace(page).template_options == {"enable_thinking": False}
     cache.model(ModelChoice(name=chat_folder, kind="base"))  # to which no template is applied
     page = choose(open_app(prompt="Hi", model=chat_folder, kind="base"), state.KIND, "base")
@@ -61,8 +61,8 @@ def test_three_turns_with_a_real_model(open_app, tmp_path, monkeypatch):
     page = finished(written(page, max_new_tokens=4).button(key="run").click().run())
     lm, traces = cache.if_loaded(ModelChoice(name=str(SMOLLM2))), [shown_trace(page)]
     for question, drawn in (("And of Italy?", False), ("Which is larger?", True)):
-        page = written(page.toggle("sample").set_value(drawn).run(), ask_on=question)
-        page = finished(page.button(key="ask_on_button").click().run())
+        page = written(page.toggle("sample").set_value(drawn).run(), follow_up=question)
+        page = finished(page.button(key="follow_up_button").click().run())
         assert not page.exception
         before, trace = traces[-1], shown_trace(page)
         said = (Message(role="assistant", content=before.answer), Message(role="user", content=question))

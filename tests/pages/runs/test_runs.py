@@ -9,9 +9,8 @@ import pytest
 
 from analysis.runs import library
 from analysis.runs.archive import export_zip
-from analysis.runs.job import Status, only_job, write_status
+from analysis.runs.job import LOG, Status, only_job, write_status
 from analysis.runs.manifest import MANIFEST
-from analysis.runs.process import LOG
 from tests.analysis.report.made_run import made_run, rename_methods
 from tests.pages.runs_page import HOSTILE, keys, new_run, open_runs, said, told
 

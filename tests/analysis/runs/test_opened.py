@@ -8,8 +8,7 @@ import pytest
 
 from analysis.answer_sets.heads import pick
 from analysis.methods.attention_permutation import control_of_groups
-from analysis.runs.arrays import batch, means, picks, similar_lengths
-from analysis.runs.opened import open_run
+from analysis.runs.opened import batch, means, open_run, picks, similar_lengths
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard
 from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
 from rauq.errors import InvalidInput, RunError
