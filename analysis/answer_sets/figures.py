@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.calibration import Calibration, share_at
-from analysis.answer_sets.heads import PickedHeads, Separation
+from analysis.answer_sets.heads import SelectedHeads, Separation
 from analysis.answer_sets.quality_bins import QualityBins
 from analysis.figures import (
     ATTENTION,
@@ -140,7 +140,7 @@ def _name_sides(figure: go.Figure, heights: np.ndarray, k: int, *, dark: bool) -
 _PICKED_HEADS_MAP_HEIGHT = 400
 
 
-def picked_heads_map(picked: PickedHeads, *, dark: bool = False) -> go.Figure:
+def selected_heads_map(picked: SelectedHeads, *, dark: bool = False) -> go.Figure:
     """Heatmap of the share of answers, in percent, in which a head is selected; a row adds up to 100."""
     if not picked.counts.any():
         return words_instead("no head is selected, because no answer has two tokens", height=200, dark=dark)

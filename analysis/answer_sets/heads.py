@@ -20,14 +20,14 @@ def pick(means: np.ndarray) -> np.ndarray:
     return np.where(undefined, NO_HEAD, np.where(np.isnan(means), -np.inf, means).argmax(axis=-1))
 
 
-def of_picked(means: np.ndarray, picks: np.ndarray) -> np.ndarray:
+def of_selected(means: np.ndarray, picks: np.ndarray) -> np.ndarray:
     """The mean of the selected head: `means` (..., H) at `picks` (...), nan where no head is selected."""
     taken = np.take_along_axis(means, np.maximum(picks, 0)[..., None], axis=-1)[..., 0]
     return np.where(picks == NO_HEAD, np.nan, taken)
 
 
 @dataclass(frozen=True, eq=False)
-class PickedHeads:
+class SelectedHeads:
     """Share of answers in which each head is selected: `shares` (L, H), out of `counts` (L,) with one in the layer."""
 
     layers: tuple[int, ...]
@@ -56,18 +56,18 @@ class Agreement:
     group_heads: np.ndarray
 
 
-def picked_heads(picks: np.ndarray, layers: Sequence[int], num_heads: int) -> PickedHeads:
+def selected_heads(picks: np.ndarray, layers: Sequence[int], num_heads: int) -> SelectedHeads:
     """Count the picks (A, L) of each layer; -1, no head, counts nowhere. Shares of no answer are nan."""
     times = (picks[..., None] == np.arange(num_heads)).sum(axis=0)  # (L, H)
     counts = times.sum(axis=1)
-    return PickedHeads(tuple(layers), counts, divided(times, np.broadcast_to(counts[:, None], times.shape)))
+    return SelectedHeads(tuple(layers), counts, divided(times, np.broadcast_to(counts[:, None], times.shape)))
 
 
 def agreement(picks: np.ndarray, groups: Sequence[str], layers: Sequence[int], num_heads: int) -> Agreement:
     """Compare the picks (A, L) of the largest groups that the answers (A,) belong to, in the order of their names."""
     names = shown_groups(groups) or sorted(set(groups))
-    each = [picked_heads(picks[[group == name for group in groups]], layers, num_heads) for name in names]
-    heads = _top(picked_heads(picks, layers, num_heads))
+    each = [selected_heads(picks[[group == name for group in groups]], layers, num_heads) for name in names]
+    heads = _top(selected_heads(picks, layers, num_heads))
     return Agreement(
         groups=tuple(names),
         layers=tuple(layers),
@@ -77,7 +77,7 @@ def agreement(picks: np.ndarray, groups: Sequence[str], layers: Sequence[int], n
     )
 
 
-def _top(heads: PickedHeads) -> np.ndarray:
+def _top(heads: SelectedHeads) -> np.ndarray:
     return np.where(heads.counts > 0, np.nan_to_num(heads.shares).argmax(axis=1), -1)
 
 

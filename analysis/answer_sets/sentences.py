@@ -7,7 +7,7 @@ import numpy as np
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.calibration import Calibration, share_at
 from analysis.answer_sets.gaps import Gaps, HeadGaps, gaps
-from analysis.answer_sets.heads import Agreement, PickedHeads, Separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads, Separation
 from analysis.answer_sets.quality_bins import Correlations, QualityBins
 from analysis.answer_sets.sides import Sides
 from analysis.quality.judgement import Thresholds
@@ -82,7 +82,7 @@ def separation_caption(result: Separation, layers: Sequence[int]) -> str:
     )
 
 
-def picked_heads_caption(picked: PickedHeads) -> str:
+def selected_heads_caption(picked: SelectedHeads) -> str:
     """Which answers a share refers to."""
     most = int(picked.counts.max(initial=0))
     return f"Share of the {most:,} answers with at least two tokens in which a head has the highest mean of its layer."
@@ -220,7 +220,7 @@ def about_further_back(found: HeadGaps, offsets: Sequence[int], layer: int) -> s
     )
 
 
-def about_picked(found: PickedHeads, layer: int) -> str:
+def about_selected_heads(found: SelectedHeads, layer: int) -> str:
     """The head that is selected most often in a layer."""
     if not (top := found.most_frequent(layer)):
         return f"Layer {layer}: no head is selected in any answer"

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.answer_sets.gaps import Gaps, HeadGaps
-from analysis.answer_sets.heads import Agreement, PickedHeads, Separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads, Separation
 from analysis.answer_sets.sides import shown_groups, sides
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, estimate, prr, roc_auc
@@ -61,7 +61,7 @@ def ranking_table(
     return pd.DataFrame(rows)
 
 
-def picked_heads_table(picked: PickedHeads, *, most: int = 3) -> pd.DataFrame:
+def selected_heads_table(picked: SelectedHeads, *, most: int = 3) -> pd.DataFrame:
     """A row for each layer: its most frequent selected heads, in percent of answers (paper, head tables)."""
     rows = []
     for layer, count in zip(picked.layers, picked.counts, strict=True):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _DELIMITERS = (",", ";", "\t")
-_LOOK = 20
+_SAMPLE = 20  # records
 
 
 class _Broken(NamedTuple):
@@ -106,7 +106,7 @@ def _reason(record: list[str] | _Broken, width: int) -> str:
 
 
 def _delimiter(content: bytes, encoding: str) -> str:
-    return max(_DELIMITERS, key=lambda delimiter: _fit(list(islice(_records(content, encoding, delimiter), _LOOK))))
+    return max(_DELIMITERS, key=lambda delimiter: _fit(list(islice(_records(content, encoding, delimiter), _SAMPLE))))
 
 
 def _fit(records: list[list[str] | _Broken]) -> tuple[bool, int, int]:

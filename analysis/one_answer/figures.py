@@ -243,7 +243,7 @@ class View(NamedTuple):
 
 def usual_view(trace: Trace, score: Score) -> View:
     """The layer that gives the score, or the window's first, with its selected head (averaged heads: the strongest)."""
-    layer = report.front_layer(score)
+    layer = report.layer_to_show(score)
     head = int(score.heads[score.layers.index(layer)])
     if head < 0:
         head = int(report.mean_weights(trace, score.settings)[trace.layers.index(layer)].argmax())
@@ -278,7 +278,7 @@ def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
 
 
 def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
-    layer = report.front_layer(score, view.layer)
+    layer = report.layer_to_show(score, view.layer)
     bold = (
         "the layer that gives the score"
         if score.layer is not None

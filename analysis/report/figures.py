@@ -7,8 +7,8 @@ from analysis.answer_sets import sentences as answer_set_sentences
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
-    picked_heads_map,
     quality_bins_chart,
+    selected_heads_map,
     separation_map,
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
@@ -211,11 +211,11 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
             "picked-heads",
             "Selected heads",
             answer_set_sentences.joined(
-                answer_set_sentences.picked_heads_caption(found.picked),
+                answer_set_sentences.selected_heads_caption(found.picked),
                 answer_set_sentences.agreement_caption(found.agreement),
                 found.picks_note,
             ),
-            picked_heads_map(found.picked),
+            selected_heads_map(found.picked),
         ),
         Drawing(
             "separation",

@@ -10,11 +10,11 @@ from analysis.answer_sets.calibration import Calibration, calibrate
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.heads import (
     Agreement,
-    PickedHeads,
+    SelectedHeads,
     Separation,
     agreement,
-    of_picked,
-    picked_heads,
+    of_selected,
+    selected_heads,
     separation,
 )
 from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
@@ -142,7 +142,7 @@ class Results:
     bins: QualityBins
     correlations: Correlations
     picks_note: str
-    picked: PickedHeads
+    picked: SelectedHeads
     agreement: Agreement
     separation: Separation
     calibration: Calibration
@@ -168,7 +168,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
     outcome = sides(quality, thresholds)
     picks, stored = picks_of(run, settings.alignment)
     looked_at = means(run, settings.alignment, tokens=settings.tokens)
-    of_layer = of_picked(looked_at[:, row], picks[:, row])
+    of_layer = of_selected(looked_at[:, row], picks[:, row])
     correct = np.where(np.isnan(quality), np.nan, quality > thresholds.roc)
     return Results(
         run=run,
@@ -184,7 +184,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
         bins=quality_bins(of_layer, quality, **drawn),
         correlations=correlations(of_layer, quality, **drawn),
         picks_note=picks_note(stored),
-        picked=picked_heads(picks, layers, run.answerer.num_heads),
+        picked=selected_heads(picks, layers, run.answerer.num_heads),
         agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
         separation=separation(looked_at, outcome, seed=seed),
         calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),

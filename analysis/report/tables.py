@@ -140,7 +140,7 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             "picked_heads",
             "Selected heads",
             "The most frequent heads of each layer, and the percent of answers in which they are selected.",
-            answer_set_tables.picked_heads_table(found.picked),
+            answer_set_tables.selected_heads_table(found.picked),
         ),
         Table(
             "agreement",

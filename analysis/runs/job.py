@@ -237,7 +237,7 @@ LOG = "log.txt"
 
 _ROOT = Path(__file__).parents[2]
 _START_PATIENCE = 60.0  # seconds until a process that was started tells how far it is: Python loads its packages first
-_LOOK = 0.05
+_POLL_SECONDS = 0.05
 
 
 def start_job(folder: Path) -> None:
@@ -254,7 +254,7 @@ def start_job(folder: Path) -> None:
     waiting.start()
     deadline = time.monotonic() + _START_PATIENCE
     while process.returncode is None and read_status(folder).pid != process.pid and time.monotonic() < deadline:
-        waiting.join(_LOOK)  # a process that ends at once is not waited for
+        waiting.join(_POLL_SECONDS)  # a process that ends at once is not waited for
     if process.returncode:
         if is_held(folder):  # by another one, begun at the same moment, which was faster
             raise _second_job(folder)

@@ -10,7 +10,7 @@ import numpy as np
 import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import number
-from rauq.scoring.report import front_layer, mean_weights
+from rauq.scoring.report import layer_to_show, mean_weights
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
@@ -127,7 +127,7 @@ def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:
 
     Undefined numbers are not the same.
     """
-    of_a, of_b = (score.confidence[score.layers.index(front_layer(score))] for score in (score_a, score_b))
+    of_a, of_b = (score.confidence[score.layers.index(layer_to_show(score))] for score in (score_a, score_b))
     return np.allclose(of_a[:num_tokens], of_b[:num_tokens], rtol=1e-3, atol=0)
 
 

@@ -24,7 +24,7 @@ from analysis.figures import (
 )
 from analysis.two_answers.comparison import Columns
 from rauq.labels import label
-from rauq.scoring.report import front_layer
+from rauq.scoring.report import layer_to_show
 from rauq.scoring.score import Score
 
 _OVERLAY_HEIGHT = 460
@@ -91,7 +91,7 @@ def _sure(side: _Side) -> go.Scatter:
 
 
 def _confidence(side: _Side) -> go.Scatter:
-    name = f"{side.look.name} c, layer {front_layer(side.score)}"
+    name = f"{side.look.name} c, layer {layer_to_show(side.score)}"
     return _bold(side, _front(side.score, side.score.confidence), name)
 
 
@@ -102,7 +102,7 @@ def _collapse(side: _Side) -> go.Scatter:
 
 def _front(score: Score, per_layer: np.ndarray) -> np.ndarray:
     """The values of the deciding layer that have a logarithm; nan for the others."""
-    values = per_layer[score.layers.index(front_layer(score))]
+    values = per_layer[score.layers.index(layer_to_show(score))]
     return np.where((values > 0) & np.isfinite(values), values, np.nan)
 
 

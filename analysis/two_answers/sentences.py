@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from analysis.two_answers.comparison import same_confidence
 from rauq.scoring import report
-from rauq.scoring.report import front_layer
+from rauq.scoring.report import layer_to_show
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
 
@@ -17,8 +17,8 @@ _SEVERAL_HEADS: Mapping[object, str] = MappingProxyType(
 
 def layer_and_head(score: Score) -> str:
     """The layer that is drawn, and which of its heads, such as "layer 5 head 3"."""
-    layer = front_layer(score)
-    (head,) = (row.head for row in report.picked_heads(score) if row.layer == layer)
+    layer = layer_to_show(score)
+    (head,) = (row.head for row in report.selected_heads(score) if row.layer == layer)
     if head is None:
         return f"layer {layer}"
     return f"layer {layer}{_SEVERAL_HEADS.get(score.settings.heads, f' head {head}')}"

@@ -87,7 +87,7 @@ def heads_table(score: Score) -> Table:
     for name in ("layer", "head", "mean attention", "margin", "u_l"):
         table.add_column(name, justify="right")
     table.add_column("")
-    for row in report.picked_heads(score):
+    for row in report.selected_heads(score):
         gives_score = row.layer == score.layer
         head = "none" if row.head is None else str(row.head)
         numbers = (_number(value) for value in (row.mean_attention, row.margin, row.layer_score))

@@ -80,7 +80,7 @@ ENDINGS: Mapping[StopReason, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
-class PickedHead:
+class SelectedHead:
     """The head selected in one layer of the window: -1 for the mean over all, None where no head was used.
 
     `mean_attention` is its mean weight on the previous answer token, `margin` how far that is above the best other
@@ -118,7 +118,7 @@ def mean_weights(trace: Trace, settings: Settings) -> np.ndarray:
     return means
 
 
-def picked_heads(score: Score) -> tuple[PickedHead, ...]:
+def selected_heads(score: Score) -> tuple[SelectedHead, ...]:
     """The selected head of each layer of the window; nan where there is no previous answer token, or no other head."""
     start, stop = score.span
     weights = score.attention[:, start : max(start, stop - 1)]
@@ -126,7 +126,7 @@ def picked_heads(score: Score) -> tuple[PickedHead, ...]:
     means = weights.mean(axis=-1) if num_weights else np.full(len(score.layers), np.nan)
     columns = (score.layers, score.heads, means, score.margins, score.layer_scores)
     return tuple(
-        PickedHead(
+        SelectedHead(
             layer=layer,
             head=int(head) if num_weights else None,
             mean_attention=float(mean),
@@ -148,7 +148,7 @@ def collapse(score: Score) -> CollapsePoint | None:
     )
 
 
-def front_layer(score: Score, selected: int | None = None) -> int:
+def layer_to_show(score: Score, selected: int | None = None) -> int:
     """The layer that gives the score; where no single layer does, `selected` if in the window, else its first layer."""
     if score.layer is not None:
         return score.layer
@@ -262,7 +262,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "settings": asdict(score.settings),
         "uncertainty": score.uncertainty,
         "layer": score.layer,
-        "picked_heads": [asdict(head) for head in picked_heads(score)],
+        "picked_heads": [asdict(head) for head in selected_heads(score)],
         "collapse_at": asdict(found) if found else None,
         "sentence": sentence(trace, score),
         "tokens": _tokens(trace, score),
@@ -273,7 +273,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
 
 
 def _origin(score: Score) -> str:
-    for row in picked_heads(score):
+    for row in selected_heads(score):
         if row.layer == score.layer:
             return f" The score comes from layer {row.layer}{_with_head(row.head, score)}."
     return ""

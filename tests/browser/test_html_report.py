@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 import rauq
 from analysis.exports.html_report import html_report
 from rauq.atlas.recorded import load_recorded
-from rauq.scoring.report import picked_heads
+from rauq.scoring.report import selected_heads
 from rauq.trace.trace import Alternative
 from tests.traces import make_trace
 
@@ -110,7 +110,7 @@ def test_a_figure_can_be_saved(opened, format_, start):
 def test_a_cell_of_the_map_names_its_layer_and_weight_where_it_is_ringed_too(opened):
     trace, page = recorded(), opened
     expect_drawn(page)
-    row = picked_heads(rauq.score(trace))[0]
+    row = selected_heads(rauq.score(trace))[0]
     page.locator("#layer-head-map .scatterlayer .point").first.hover(force=True)  # the chart listens above it
     hover = page.locator("#layer-head-map .hoverlayer")
     expect(hover).to_contain_text(f"layer {row.layer} · head {row.head}attention {row.mean_attention:.3f}")

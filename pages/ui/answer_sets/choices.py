@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import numpy as np
 import streamlit as st
 
-from analysis.answer_sets.heads import of_picked
+from analysis.answer_sets.heads import of_selected
 from analysis.answer_sets.sentences import picks_note
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Picks, Run, TokenChoice
@@ -163,7 +163,7 @@ class Chosen(ChosenAnswers):
 
     def picked_attention(self) -> np.ndarray:
         """Return attention (n,) of the selected head in the layer shown."""
-        return of_picked(self.means()[:, self.column], self.picks()[:, self.column])
+        return of_selected(self.means()[:, self.column], self.picks()[:, self.column])
 
     def _all_picks(self) -> Picks:
         return cache.picks(self.run, self.settings.alignment)

@@ -13,20 +13,20 @@ from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
-    picked_heads_map,
     quality_bins_chart,
+    selected_heads_map,
     separation_map,
 )
 from analysis.answer_sets.gap_figures import difference_words, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import Gaps, head_gaps
-from analysis.answer_sets.heads import Agreement, PickedHeads, agreement, pick, picked_heads, separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sentences import (
     TOKENS,
     agreement_caption,
     best_and_worst_caption,
     bins_caption,
-    picked_heads_caption,
+    selected_heads_caption,
     separation_caption,
     sides_sentence,
 )
@@ -61,12 +61,14 @@ def picked(chosen: Chosen) -> None:
     """Draw how often each head is selected, the three most frequent of each layer, and agreement between groups."""
     picks = chosen.picks() if _as_scored(chosen) else pick(chosen.means())
     num_heads = chosen.run.answerer.num_heads
-    found = picked_heads(picks, chosen.layers, num_heads)
-    sentence(sentences.about_picked(found, chosen.layer), chosen)
+    found = selected_heads(picks, chosen.layers, num_heads)
+    sentence(sentences.about_selected_heads(found, chosen.layer), chosen)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         chart(
-            picked_heads_map(found, dark=is_dark()), "picked_heads", "Share of answers for which each head is selected"
+            selected_heads_map(found, dark=is_dark()),
+            "picked_heads",
+            "Share of answers for which each head is selected",
         )
         st.caption(_about_picking(chosen, found))
     with right:
@@ -99,22 +101,22 @@ def _as_scored(chosen: Chosen) -> bool:
     return chosen.asked.tokens == "all" and chosen.asked.offset == 1
 
 
-def _about_picking(chosen: Chosen, found: PickedHeads) -> str:
+def _about_picking(chosen: Chosen, found: SelectedHeads) -> str:
     own = "" if _as_scored(chosen) else (
         " Here heads are selected by other attention than in RAUQ, which uses the whole answer and the previous token."
     )  # fmt: skip
     return (
-        f"{picked_heads_caption(found)} RAUQ selects heads for each answer separately; one dark cell in a row: "
+        f"{selected_heads_caption(found)} RAUQ selects heads for each answer separately; one dark cell in a row: "
         f"nearly all answers select the same head. Selection does not imply that a head is informative.{own}"
     )
 
 
-def _height(found: PickedHeads) -> int:
+def _height(found: SelectedHeads) -> int:
     """Return the table's height: all layers, if they fit next to the map and its caption."""
     return _HEAD + _ROW * min(len(found.layers), _MOST_ROWS)
 
 
-def _top_three(found: PickedHeads) -> dict[str, list[object]]:
+def _top_three(found: SelectedHeads) -> dict[str, list[object]]:
     columns: dict[str, list[object]] = {"layer": list(found.layers)}
     tops = [found.most_frequent(layer) for layer in found.layers]
     for place, name in enumerate(_PLACES):

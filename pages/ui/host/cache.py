@@ -59,7 +59,7 @@ BY_VERDICTS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({
 
 
 _RESAMPLES = 500  # few enough to rank thirty methods in two seconds; a report uses more
-LOOK = 0.1  # seconds between checks whether a waiting job was stopped
+_POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
 
 
@@ -159,7 +159,7 @@ def model_in_turn(
         Stopped: cancelled while waiting.
         RauqError: as in `model`.
     """
-    while busy() and not cancel.wait(LOOK):
+    while busy() and not cancel.wait(_POLL_SECONDS):
         pass  # loading cannot be interrupted, but waiting for it can
     raise_if_stopped(cancel)
     if if_loaded(choice) is None:
@@ -208,7 +208,7 @@ def turn(model: "LanguageModel", cancel: threading.Event) -> Iterator[None]:
     try:
         with line.moved:
             while line.places[0] is not place and not cancel.is_set():
-                line.moved.wait(LOOK)
+                line.moved.wait(_POLL_SECONDS)
         raise_if_stopped(cancel)
         yield
     finally:

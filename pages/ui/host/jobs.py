@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_LAST_WORDS = 5.0  # seconds that an exiting process waits for a job to stop
+_EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class Job:
     def give_up(self) -> None:
         """Stop because the process exits: a thread interrupted inside torch aborts the process."""
         self.cancel.set()
-        self.done.wait(_LAST_WORDS)
+        self.done.wait(_EXIT_SECONDS)
 
 
 @dataclass(eq=False)

@@ -172,9 +172,9 @@ def _numbers(trace: Trace, score: Score) -> str:
 
 
 def _heads(score: Score) -> str:
-    from analysis.exports.numbers import picked_heads_csv
+    from analysis.exports.numbers import selected_heads_csv
 
-    return picked_heads_csv(score)
+    return selected_heads_csv(score)
 
 
 def _report(trace: Trace, score: Score) -> str:

@@ -10,13 +10,13 @@ from analysis.answer_sets.calibration import calibrate, share_at
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
-    picked_heads_map,
     quality_bins_chart,
+    selected_heads_map,
     separation_map,
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import of_picked, pick, picked_heads, separation
+from analysis.answer_sets.heads import of_selected, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import quality_bins
 from analysis.answer_sets.sides import sides
 from analysis.figures import outcomes, series
@@ -43,7 +43,7 @@ def all_figures(means, quality, *, dark=False):
     shown = best_and_worst(means[:, ROW], quality, picks[:, ROW])
     uncertainty = np.random.default_rng(0).uniform(size=len(quality)) - np.nan_to_num(quality)
     correct = np.where(np.isnan(quality), np.nan, quality > 0.9)
-    attention = of_picked(means, picks)[:, ROW]
+    attention = of_selected(means, picks)[:, ROW]
     return [
         best_and_worst_map(shown, [HOSTILE] * len(shown.rows), dark=dark),
         gap_distributions(gaps, ROW, dark=dark),
@@ -51,7 +51,7 @@ def all_figures(means, quality, *, dark=False):
         gap_grid(gaps.picked, COLUMNS, dark=dark),
         quality_bins_chart(quality_bins(attention, quality, resamples=20), title="attention", dark=dark),
         separation_map(separation(means, sides(quality, Thresholds()), permutations=20), COLUMNS, dark=dark),
-        picked_heads_map(picked_heads(picks, COLUMNS, HEADS), dark=dark),
+        selected_heads_map(selected_heads(picks, COLUMNS, HEADS), dark=dark),
         calibration_chart(calibrate(uncertainty, correct, count=20), score=-0.5, dark=dark),
     ]
 
@@ -194,8 +194,8 @@ def test_separation_is_drawn_around_one_half_and_the_best_head_framed():
 
 def test_picked_shares_are_percentages():
     means, _ = made_up()
-    picked = picked_heads(pick(means), COLUMNS, HEADS)
-    heat = picked_heads_map(picked).data[0]
+    picked = selected_heads(pick(means), COLUMNS, HEADS)
+    heat = selected_heads_map(picked).data[0]
     np.testing.assert_allclose(heat.z.sum(axis=1), 100, rtol=1e-5)
     assert (heat.zmin, heat.zmax) == (0, 100)
 

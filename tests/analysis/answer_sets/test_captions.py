@@ -9,7 +9,7 @@ from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import agreement, of_picked, pick, picked_heads, separation
+from analysis.answer_sets.heads import agreement, of_selected, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
@@ -21,7 +21,7 @@ ROW, HEAD = TELLING
 
 def all_captions(means, quality):
     picks, outcome = pick(means), sides(quality, Thresholds())
-    values = of_picked(means, picks)[:, ROW]
+    values = of_selected(means, picks)[:, ROW]
     correct = np.where(np.isnan(quality), np.nan, quality > 0.5)
     found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
     return [
@@ -30,7 +30,7 @@ def all_captions(means, quality):
         sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
         sentences.separation_caption(separation(means, outcome, permutations=9), range(LAYERS)),
         sentences.calibration_caption(calibrate(values, correct, count=9)),
-        sentences.picked_heads_caption(picked_heads(picks, range(LAYERS), HEADS)),
+        sentences.selected_heads_caption(selected_heads(picks, range(LAYERS), HEADS)),
         sentences.agreement_caption(found),
     ]
 

@@ -9,7 +9,7 @@ from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import picked_heads, separation
+from analysis.answer_sets.heads import selected_heads, separation
 from analysis.answer_sets.sides import Sides
 from analysis.quality.judgement import Thresholds
 from analysis.stats import estimate, spearman
@@ -101,10 +101,12 @@ def test_an_undefined_correlation_has_its_reason():
 
 def test_selected_heads_are_counted():
     picks = np.array([[1]] * 6 + [[0]] * 3 + [[-1]])
-    found = picked_heads(picks, (7,), 2)
-    assert sentences.about_picked(found, 7) == "Layer 7: head 1 is selected in 67 % of 9 answers, head 0 in 33 %"
+    found = selected_heads(picks, (7,), 2)
     assert (
-        sentences.about_picked(picked_heads(np.array([[-1]]), (7,), 2), 7)
+        sentences.about_selected_heads(found, 7) == "Layer 7: head 1 is selected in 67 % of 9 answers, head 0 in 33 %"
+    )
+    assert (
+        sentences.about_selected_heads(selected_heads(np.array([[-1]]), (7,), 2), 7)
         == "Layer 7: no head is selected in any answer"
     )
 

@@ -6,13 +6,13 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import agreement, pick, picked_heads, separation
+from analysis.answer_sets.heads import agreement, pick, selected_heads, separation
 from analysis.answer_sets.sides import sides
 from analysis.answer_sets.tables import (
     agreement_table,
     gap_table,
-    picked_heads_table,
     ranking_table,
+    selected_heads_table,
     separation_table,
     strata_table,
     summary_table,
@@ -80,9 +80,9 @@ def test_what_ranks_nothing_has_a_reason():
     assert table["undefined"].str.contains("same quality").all()
 
 
-def test_picked_heads_stand_in_the_order_of_their_frequency():
+def test_selected_heads_stand_in_the_order_of_their_frequency():
     picks = np.array([[2, 0], [2, 0], [0, -1], [1, -1]])
-    table = picked_heads_table(picked_heads(picks, (4, 7), 3), most=2)
+    table = selected_heads_table(selected_heads(picks, (4, 7), 3), most=2)
     assert table.columns.tolist() == [
         "layer",
         "answers",

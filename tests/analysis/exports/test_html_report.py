@@ -66,7 +66,7 @@ def test_the_page_is_whole_and_tells_the_score():
     assert page.texts["pre"][0] == "Where?\nHere?"
     assert code == python_code(trace, score)
     cells = page.text("td")
-    for row in report.picked_heads(score):
+    for row in report.selected_heads(score):
         assert number(row.layer_score) in cells
     for value in (*score.collapse, *score.contributions, *score.signal):
         assert number(value) in cells

@@ -18,13 +18,10 @@ MADE = "made"
 
 
 @pytest.fixture(autouse=True)
-def root(monkeypatch, tmp_path):
-    """A folder of runs; none came with the app."""
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
-    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "bundled")
-    return folder
+def root(runs):
+    """The folder of runs, empty."""
+    runs.mkdir()
+    return runs
 
 
 def badges(page):

@@ -72,10 +72,10 @@ def test_json_holds_the_score():
     assert record["undefined"] == {}
 
 
-def test_picked_heads_are_those_that_attend_most():
+def test_selected_heads_are_those_that_attend_most():
     trace, result = plain()
     weights = trace.previous_token_attention()
-    for row in report.picked_heads(result):
+    for row in report.selected_heads(result):
         means = weights[row.layer].mean(axis=-1, dtype=float)
         assert row.head == means.argmax()
         assert row.mean_attention == pytest.approx(means.max())
@@ -118,8 +118,8 @@ def test_the_layer_in_front_gives_the_score_or_was_selected():
     trace = make_trace()
     single, averaged = score(trace), score(trace, Settings(layer_aggregation="mean"))
     first, last = averaged.layers[0], averaged.layers[-1]
-    assert report.front_layer(single, first) == report.front_layer(single, last) == single.layer
-    assert [report.front_layer(averaged, selected) for selected in (last, 99, None)] == [last, first, first]
+    assert report.layer_to_show(single, first) == report.layer_to_show(single, last) == single.layer
+    assert [report.layer_to_show(averaged, selected) for selected in (last, 99, None)] == [last, first, first]
 
 
 def test_the_uncertainty_comes_with_its_purpose():

@@ -11,7 +11,7 @@ from rauq.errors import InvalidInput, TraceFileError
 from rauq.methods.evaluate import evaluate
 from rauq.model.loading import wrap
 from rauq.scoring.algorithm import score_grid
-from rauq.scoring.report import as_json, collapse, picked_heads, sentence
+from rauq.scoring.report import as_json, collapse, selected_heads, sentence
 from rauq.trace.parts import NO_PART, answer_text, part_of
 from rauq.trace.sampling import Sampling
 from tests.answers import random_trace
@@ -104,7 +104,7 @@ def test_the_columns_of_a_part_are_those_of_its_own_score(span, part, heads):
         np.testing.assert_array_equal(getattr(found, name).T[start:stop], getattr(own, name).T)
     np.testing.assert_array_equal(found.attention[:, start : stop - 1], own.attention)
     np.testing.assert_array_equal(found.collapse_shares[start:stop], own.collapse_shares)
-    shown, own_heads = ([row.mean_attention for row in picked_heads(each)] for each in (found, own))
+    shown, own_heads = ([row.mean_attention for row in selected_heads(each)] for each in (found, own))
     np.testing.assert_array_equal(shown, own_heads)
     where, own_where = collapse(found), collapse(own)
     assert where is None or where.token == own_where.token + start

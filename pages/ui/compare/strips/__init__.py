@@ -167,7 +167,7 @@ def _cell(trace: Trace, score: Score, token: int, *, is_collapse: bool, is_wrong
 
 
 def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
-    layer = report.front_layer(score)
+    layer = report.layer_to_show(score)
     row = score.layers.index(layer)
     attention = score.attention[row][token - 1] if token else math.nan
     return [

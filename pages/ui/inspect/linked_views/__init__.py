@@ -77,7 +77,7 @@ def live_payload(pieces: Sequence[str], words: Words) -> dict[str, Any]:
 
 def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
     """Return arrays with one row per layer, head or token, in the order that the browser reads."""
-    heads = report.picked_heads(score)
+    heads = report.selected_heads(score)
     return {
         "means": report.mean_weights(trace, score.settings),
         "probability": np.exp(trace.logprobs),

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from analysis.answer_sets.heads import agreement, picked_heads
+from analysis.answer_sets.heads import agreement, selected_heads
 
 PICKS = np.array([[2, 0], [2, 1], [0, -1], [2, -1], [1, -1]])
 
 
 def test_by_hand():
-    found = picked_heads(PICKS, (4, 7), 3)
+    found = selected_heads(PICKS, (4, 7), 3)
     assert found.counts.tolist() == [5, 2]
     np.testing.assert_allclose(found.shares, [[0.2, 0.2, 0.6], [0.5, 0.5, 0]])
     assert found.most_frequent(4) == ((2, 0.6), (0, 0.2), (1, 0.2))
@@ -18,11 +18,13 @@ def test_by_hand():
 
 def test_the_order_of_answers_does_not_matter():
     order = np.random.default_rng(0).permutation(len(PICKS))
-    np.testing.assert_array_equal(picked_heads(PICKS[order], (4, 7), 3).shares, picked_heads(PICKS, (4, 7), 3).shares)
+    np.testing.assert_array_equal(
+        selected_heads(PICKS[order], (4, 7), 3).shares, selected_heads(PICKS, (4, 7), 3).shares
+    )
 
 
 def test_where_none_is_picked_shares_are_undefined():
-    found = picked_heads(np.full((2, 1), -1), (0,), 3)
+    found = selected_heads(np.full((2, 1), -1), (0,), 3)
     assert np.isnan(found.shares).all()
     assert found.most_frequent(0) == ()
 
