@@ -27,10 +27,9 @@ import numpy as np
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.datasets.example import DataSet, Example
 from analysis.evidence.record import Bound, Record
-from analysis.runs.arrays import batch, means
 from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import Answerer, write_manifest
-from analysis.runs.opened import Run, layers_to_store, open_run
+from analysis.runs.opened import Run, batch, layers_to_store, means, open_run
 from analysis.runs.shard import Answered, write_shard
 from benchmarks.memory import memory_mib
 from benchmarks.paired import Ratio, cpu_seconds, seconds

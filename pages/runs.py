@@ -2,9 +2,9 @@
 
 from analysis.runs.library import list_runs
 from pages.ui.host.session_runs import runs_folder
-from pages.ui.runs import actions, query
+from pages.ui.runs import query
 from pages.ui.runs.listing import empty_state, head, run_list
-from pages.ui.runs.new_run import new_run
+from pages.ui.runs.new_run import new_run, problem
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
@@ -18,8 +18,8 @@ if query.is_new():
 else:
     runs = list_runs(runs_folder())
     head()
-    if (problem := actions.problem()) and problem.name not in {run.name for run in runs}:
-        show_error(problem.error)
+    if (failed := problem()) and failed.name not in {run.name for run in runs}:
+        show_error(failed.error)
     if runs:
         run_list(runs, query.chosen([run.name for run in runs]))
     else:

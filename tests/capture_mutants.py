@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from rauq.capture import band as band_module
-from rauq.capture import session as feed_module
-from rauq.capture import tap as record_module
+from rauq.capture import session, tap
 from tests.exactness import LENGTHS
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -22,49 +20,49 @@ class Mutant(NamedTuple):
 
 
 def _without(option: str) -> Callable[[pytest.MonkeyPatch], None]:
-    real = band_module.band
+    real = session.band
 
     def forgetful(pending, cache):
         rest = {name: value for name, value in pending.options.items() if name != option}
         return real(pending._replace(options=rest), cache)
 
-    return lambda patch: patch.setattr(feed_module, "band", forgetful)
+    return lambda patch: patch.setattr(session, "band", forgetful)
 
 
 def _without_masks(patch: pytest.MonkeyPatch) -> None:
-    real = band_module._mask
+    real = session._mask
 
     def causal(keys, rows, positions, window, cache):
         del window, cache
         return real(keys, [row._replace(mask=None, first_key=0) for row in rows], positions, None, {})
 
-    patch.setattr(band_module, "_mask", causal)
+    patch.setattr(session, "_mask", causal)
 
 
 def _off_by_one(patch: pytest.MonkeyPatch) -> None:
-    real = band_module.band
-    patch.setattr(feed_module, "band", lambda pending, cache: real(pending, cache).roll(1, dims=-1))
+    real = session.band
+    patch.setattr(session, "band", lambda pending, cache: real(pending, cache).roll(1, dims=-1))
 
 
 def _low_precision(patch: pytest.MonkeyPatch) -> None:
-    real = band_module.band
+    real = session.band
 
     def rounded(pending, cache):
         return real(pending._replace(queries=pending.queries.bfloat16().float() * (1 + 2**-9)), cache)
 
-    patch.setattr(feed_module, "band", rounded)
+    patch.setattr(session, "band", rounded)
 
 
 def _other_head(patch: pytest.MonkeyPatch) -> None:
-    real = band_module.band
-    patch.setattr(feed_module, "band", lambda pending, cache: real(pending, cache).roll(1, dims=1))
+    real = session.band
+    patch.setattr(session, "band", lambda pending, cache: real(pending, cache).roll(1, dims=1))
 
 
 def _recorder_that_drops_calls(patch: pytest.MonkeyPatch) -> None:
     """The recorder itself drops calls: a check that relies on its records would not notice."""
-    real = record_module.LayerRecord.__call__
+    real = tap.LayerRecord.__call__
     patch.setattr(
-        record_module.LayerRecord,
+        tap.LayerRecord,
         "__call__",
         lambda record, query, key, mask, options: real(record, query, key, mask, {"scaling": options["scaling"]}),
     )
@@ -72,14 +70,14 @@ def _recorder_that_drops_calls(patch: pytest.MonkeyPatch) -> None:
 
 def _stale_key(patch: pytest.MonkeyPatch) -> None:
     """The last key is that of the token before, as if a buffer were overwritten."""
-    real = band_module.band
+    real = session.band
 
     def stale(pending, cache):
         keys = pending.keys.tensor.clone()
         keys[:, :, -1] = keys[:, :, -2]
         return real(pending._replace(keys=pending.keys._replace(tensor=keys)), cache)
 
-    patch.setattr(feed_module, "band", stale)
+    patch.setattr(session, "band", stale)
 
 
 MUTANTS = {

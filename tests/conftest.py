@@ -1,4 +1,4 @@
-"""The order of the tests, and the settings of the garbage collector."""
+"""What all tests share: a store of weights, a chat model, their order, and the settings of the garbage collector."""
 
 import gc
 
@@ -24,6 +24,18 @@ def store_with_smollm2(tmp_path_factory):
     store = tmp_path_factory.mktemp("store")
     (store / "models").symlink_to(SMOLLM2.parents[1], target_is_directory=True)
     return store
+
+
+@pytest.fixture(scope="session")
+def chat_folder(tmp_path_factory):
+    """A tiny chat model, as `save_pretrained` writes it."""
+    from tests.chat_templates import CHATML, chat_model
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-instruct"
+    model, tokenizer = chat_model(CHATML)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,8 +1,12 @@
 """A small hub on this machine, so that nothing reaches the network."""
 
 import hashlib
-from http.server import BaseHTTPRequestHandler
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
+
+import huggingface_hub
 
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.gguf_files import save_gguf
@@ -57,6 +61,37 @@ class Hub(BaseHTTPRequestHandler):
 
     def log_message(self, *_args):
         pass
+
+
+@contextmanager
+def serving(handler, root):
+    """A server of the folders below `root`."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.root = root
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def use_cache(monkeypatch, folder):
+    """Let the hub's client keep its files in a folder, and reach this machine without a proxy."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    huggingface_hub.close_session()  # the next one reads the line above
+
+
+def use_address(monkeypatch, address):
+    """Let the hub's client take this address for the hub's; return it as a URL."""
+    url = f"http://127.0.0.1:{address[1]}"
+    template = url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", url)
+    return url
 
 
 def publish(hub, name):

@@ -1,6 +1,5 @@
 """The architecture is as designed: import directions, libraries, file sizes, nothing unsafe; each rule is effective."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import architecture
+from tests.imports import imported_after
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("pages", "analysis", "rauq", "training", "benchmarks")
@@ -156,17 +156,10 @@ def test_long_file_is_found():
     assert len(architecture.too_long({"rauq/score.py": "x = 1\n" * 501})) == 1
 
 
-def loaded_after(statement):
-    """Which heavy packages a fresh interpreter holds after the statement."""
-    code = f"{statement}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    return json.loads(run.stdout.splitlines()[-1])
-
-
-def test_loaded_after_sees_a_heavy_import():
-    assert loaded_after("import pandas") == ["pandas"]
+def test_a_heavy_import_is_seen():
+    assert imported_after("import pandas", HEAVY) == ["pandas"]
 
 
 @pytest.mark.parametrize("statement", ["import rauq", "from rauq import Trace, score", "import rauq.__main__"])
 def test_scoring_loads_nothing_heavy(statement):
-    assert loaded_after(statement) == []
+    assert imported_after(statement, HEAVY) == []

@@ -1,6 +1,8 @@
-"""The commands, options and paths in README and CONTRIBUTING exist."""
+"""The commands, options, paths and calls in README and CONTRIBUTING exist."""
 
+import ast
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,45 @@ def test_links_and_paths_lead_somewhere(document):
     paths = re.findall(r"\]\(([^)#:]+)\)", text) + re.findall(r"`((?:rauq|analysis|tests|pages)/[\w/.]+)`", text)
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def walks():
+    """Title of each walk in CONTRIBUTING, with its stops: the calls in order, each with its file."""
+    section = text_of("CONTRIBUTING.md").partition("## Two walks through the code")[2].partition("\n## ")[0]
+    _, *parts = re.split(r"^(\*\*.*)$", section, flags=re.MULTILINE)
+    return [(title, stops_of(steps)) for title, steps in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def stops_of(steps):
+    stops, calls = [], []
+    for name in re.findall(r"`([^`]+)`", steps):
+        if "/" in name:
+            stops += [(call, name) for call in calls]
+            calls = []
+        else:
+            calls.append(name)
+    return stops
+
+
+def defined(path):
+    """Names of all functions in a file, those of classes with the class."""
+    found = set()
+    for node in ast.parse(text_of(path)).body:
+        members = node.body if isinstance(node, ast.ClassDef) else ()
+        found |= {getattr(node, "name", ""), *(f"{node.name}.{getattr(one, 'name', '')}" for one in members)}
+    return found
+
+
+@pytest.mark.parametrize(("title", "stops"), walks())
+def test_a_walk_names_functions_that_exist_and_counts_them(title, stops):
+    assert [stop for stop in stops if stop[0] not in defined(stop[1])] == []
+    assert re.findall(r"\d+(?= calls| files)", title) == [str(len(stops)), str(len({path for _, path in stops}))]
+
+
+@pytest.mark.parametrize(("title", "stops"), walks())
+def test_a_walk_hardly_returns_to_a_file_it_has_left(title, stops):
+    entered = [path for (_, before), (_, path) in pairwise(stops) if path != before]
+    assert max(map(entered.count, entered)) <= 2, title
 
 
 def test_options_of_the_command_line_are_described(capsys):

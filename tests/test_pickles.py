@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 import rauq
-from analysis.datasets.reading import ENDINGS, read_file, read_table
+from analysis.datasets.own_files import ENDINGS, read_file, read_table
 from analysis.runs.archive import export_zip, import_zip
 from analysis.runs.files import TIMINGS
 from analysis.runs.manifest import MANIFEST

@@ -14,13 +14,18 @@ CONTEXT = 256
 def chained(lm, answer, *, end=False):
     """Make the model answer so: each byte calls for the next one, the question mark for the first."""
     ids = [*lm.tokens.encode("?" + answer, special=False), *([END] if end else [])]
+    return in_order(lm, ids, otherwise=0)
+
+
+def in_order(lm, ids, *, otherwise):
+    """Make each of these tokens call for the next one, and every other token for `otherwise`."""
     following = dict(pairwise(ids))
-    assert len(following) == len(ids) - 1, "no byte may occur twice"
+    assert len(following) == len(ids) - 1, "no token may occur twice"
 
     def raise_next(_module, _args, kwargs, output):
         tail = kwargs["input_ids"][:, -output.logits.shape[1] :]
         for item, place in np.ndindex(*tail.shape):
-            output.logits[item, place, following.get(int(tail[item, place]), 0)] += 1000
+            output.logits[item, place, following.get(int(tail[item, place]), otherwise)] += 1000
 
     lm.model.register_forward_hook(raise_next, with_kwargs=True)
     return lm

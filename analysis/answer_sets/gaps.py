@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.answer_sets.heads import of_picked
+from analysis.answer_sets.heads import of_selected
 from analysis.answer_sets.sides import Sides
 from analysis.stats import Intervals, divided, draw_counts, resampled_means, with_interval
 from rauq.errors import InvalidInput
@@ -54,7 +54,7 @@ def head_gaps(means: np.ndarray, picks: np.ndarray, sides: Sides, *, resamples: 
     return HeadGaps(
         *(
             gaps(values, sides, resamples=resamples, seed=seed)
-            for values in (of_picked(means, picks), means.mean(axis=-1))
+            for values in (of_selected(means, picks), means.mean(axis=-1))
         )
     )
 

@@ -20,7 +20,7 @@ def pick(means: np.ndarray) -> np.ndarray:
     return np.where(undefined, NO_HEAD, np.where(np.isnan(means), -np.inf, means).argmax(axis=-1))
 
 
-def of_picked(means: np.ndarray, picks: np.ndarray) -> np.ndarray:
+def of_selected(means: np.ndarray, picks: np.ndarray) -> np.ndarray:
     """The mean of the selected head: `means` (..., H) at `picks` (...), nan where no head is selected."""
     taken = np.take_along_axis(means, np.maximum(picks, 0)[..., None], axis=-1)[..., 0]
     return np.where(picks == NO_HEAD, np.nan, taken)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from analysis.datasets import table as dataset_table
-from analysis.datasets.reading import read_file
+from analysis.datasets.own_files import read_file
 from rauq.checkpoints.model_info import find_model_info
 from rauq.cli.commands import DONE
 from rauq.errors import InvalidInput

@@ -19,9 +19,8 @@ from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import ranking_table, strata_table, summary_table
 from analysis.datasets.example import DataSet
 from analysis.datasets.names import PER_GROUP, load
-from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns
+from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
 from analysis.datasets.paper.twelve import PAPER_SETS
-from analysis.datasets.reading import read_file
 from analysis.datasets.sampling import spread
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure

@@ -6,10 +6,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from analysis.datasets.example import DataSet, Example
-from analysis.datasets.own_files import Columns, examples_from, guess_columns
+from analysis.datasets.own_files import Columns, examples_from, guess_columns, read_file
 from analysis.datasets.paper.loading import load_paper_set
 from analysis.datasets.paper.twelve import PAPER_SETS
-from analysis.datasets.reading import read_file
 from analysis.datasets.sampling import spread
 from rauq.atlas import evaluation
 from rauq.atlas.evaluation import FAMILIES, Family

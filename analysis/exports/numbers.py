@@ -68,7 +68,7 @@ def numbers_csv(trace: Trace, score: Score) -> str:
     return _table(TokenNumbers._fields, map(_cells, token_numbers(trace, score)))
 
 
-def picked_heads_csv(score: Score) -> str:
+def selected_heads_csv(score: Score) -> str:
     """One row for each layer of the window: the selected head, -1 for the mean over all, empty where none was used.
 
     `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l.

@@ -13,7 +13,7 @@ from analysis.answer_sets.heads import (
     SelectedHeads,
     Separation,
     agreement,
-    of_picked,
+    of_selected,
     selected_heads,
     separation,
 )
@@ -28,10 +28,9 @@ from analysis.methods.errors import ErrorAnalysis, error_analysis
 from analysis.methods.rejections import Rejections, rejections
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.runs.arrays import TokenChoice, batch, means
-from analysis.runs.arrays import picks as picks_of
 from analysis.runs.create import check_comparable
-from analysis.runs.opened import Run
+from analysis.runs.opened import Run, TokenChoice, batch, means
+from analysis.runs.opened import picks as picks_of
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import fact_masks
@@ -169,7 +168,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
     outcome = sides(quality, thresholds)
     picks, stored = picks_of(run, settings.alignment)
     looked_at = means(run, settings.alignment, tokens=settings.tokens)
-    of_layer = of_picked(looked_at[:, row], picks[:, row])
+    of_layer = of_selected(looked_at[:, row], picks[:, row])
     correct = np.where(np.isnan(quality), np.nan, quality > thresholds.roc)
     return Results(
         run=run,

@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from analysis.answer_sets.heads import NO_HEAD
-from analysis.runs.arrays import TokenChoice, means, picks
 from analysis.runs.create import EXAMPLES, check_examples, read_examples
 from analysis.runs.files import TIMINGS, is_exported
 from analysis.runs.library import folder_of
 from analysis.runs.manifest import LONGEST_REASON, MANIFEST, cannot_write, read_manifest
-from analysis.runs.opened import UNREADABLE, Run, Shard, open_run
+from analysis.runs.opened import UNREADABLE, Run, Shard, TokenChoice, means, open_run, picks
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path
 from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in

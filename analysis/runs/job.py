@@ -1,7 +1,10 @@
-"""The job that works on a run, as others see it: its lock, how far it is, and when it is to stop."""
+"""The job of a run, a process of its own: its start, its lock, how far it is, and when it is to stop."""
 
 import json
 import os
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +17,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from analysis.runs.manifest import Manifest, read_manifest, write_whole
+from analysis.runs.manifest import Manifest, cannot_write, read_manifest, write_whole
 from analysis.runs.shard import answers_path
 from analysis.typed_json import parsed
 from rauq.errors import RunError
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 LOCK = "run.lock"
 
-_PATIENCE = 0.5  # seconds: checking the lock holds it for an instant
+_LOCK_PATIENCE = 0.5  # seconds: checking the lock holds it for an instant
 
 
 @contextmanager
@@ -37,10 +40,9 @@ def only_job(folder: Path) -> Iterator[None]:
     """
     lock = FileLock(folder / LOCK)
     try:
-        lock.acquire(timeout=_PATIENCE)
+        lock.acquire(timeout=_LOCK_PATIENCE)
     except Timeout as error:
-        message = f"Another job is using {folder}. Wait for it, or stop it first."
-        raise RunError(message) from error
+        raise _second_job(folder) from error
     except OSError as error:
         message = f"{folder} cannot be written to ({error.strerror or error}). Give a writable folder."
         raise RunError(message) from error
@@ -229,3 +231,83 @@ def new_job(folder: Path, *, total: int, on_progress: OnProgress | None) -> Job:
     """A job of this process that has yet to load its model."""
     status = Status(state="loading", total=total, pid=os.getpid(), started=time.time())
     return Job(folder, status, on_progress)
+
+
+LOG = "log.txt"
+
+_ROOT = Path(__file__).parents[2]
+_START_PATIENCE = 60.0  # seconds until a process that was started tells how far it is: Python loads its packages first
+_POLL_SECONDS = 0.05
+
+
+def start_job(folder: Path) -> None:
+    """Let a process of its own work on a run, and return once it says how far it is. What it says goes to `log.txt`.
+
+    Raises:
+        RunError: the folder is no run, another job works on it, or the process ended at once; with its message.
+    """
+    read_manifest(folder)
+    if is_held(folder):
+        raise _second_job(folder)
+    process = _started(folder)
+    waiting = threading.Thread(target=process.wait, daemon=True)  # no zombie remains
+    waiting.start()
+    deadline = time.monotonic() + _START_PATIENCE
+    while process.returncode is None and read_status(folder).pid != process.pid and time.monotonic() < deadline:
+        waiting.join(_POLL_SECONDS)  # a process that ends at once is not waited for
+    if process.returncode:
+        if is_held(folder):  # by another one, begun at the same moment, which was faster
+            raise _second_job(folder)
+        message = f"The job ended at once: {last_lines(folder, 1) or 'no message'}"
+        raise RunError(message)
+
+
+def request_stop(folder: Path) -> None:
+    """Ask the job of a run to end after its current token; what is saved stays.
+
+    Raises:
+        RunError: no job works on it, or the folder cannot be written to.
+    """
+    if not is_held(folder):
+        message = f"No job is running on {folder}, so there is nothing to stop."
+        raise RunError(message)
+    try:
+        (folder / STOP).touch()
+    except OSError as error:
+        raise cannot_write(folder / STOP, error) from error
+
+
+def is_stopping(folder: Path) -> bool:
+    """Whether the job of a run was asked to end."""
+    return (folder / STOP).exists()
+
+
+def last_lines(folder: Path, count: int) -> str:
+    """The last lines that the job of a run said; empty if there are none."""
+    try:
+        text = (folder / LOG).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-count:])
+
+
+def _second_job(folder: Path) -> RunError:
+    return RunError(f"Another job is using {folder}. Wait for it, or stop it first.")
+
+
+def _started(folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "analysis", "score", "--out", str(folder.absolute()), "--resume"]
+    paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    try:
+        with (folder / LOG).open("ab") as log:  # so that two at the same moment do not write over each other
+            log.truncate(0)
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONPATH": paths},
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise cannot_write(folder / LOG, error) from error

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from analysis.runs.arrays import Arrays, answers_of
-from analysis.runs.opened import UNREADABLE, Run, Shard
+from analysis.runs.opened import UNREADABLE, Arrays, Run, Shard, answers_of
 from analysis.runs.shard import HEAVY, NUM_BANDS, answers_path, read_columns
 from rauq.errors import InvalidInput, RunError
 from rauq.trace.trace import NUM_BANDS as ALL_BANDS

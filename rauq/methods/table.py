@@ -16,6 +16,7 @@ from rauq.scoring.settings import Settings
 
 _FOMICHEVA, _LIN = "Fomicheva et al. (2020)", "Lin et al. (2024), Generating with Confidence"
 _LAST_TOKEN, _SAMPLES = "one, of one token", "K N, of one token each"
+_LLM_CHECK = "the paper, on LLM-Check"
 _PAIRS = f"{_SAMPLES}; the judge reads K² pairs of answers"
 
 _single = partial(Method, family="one generation", cost="none")
@@ -38,10 +39,7 @@ _ONE_GENERATION = (
     _single(id="msp", name="MSP", compute=probability.msp, source=_FOMICHEVA),
     _single(id="perplexity", name="Perplexity", compute=probability.perplexity, source=_FOMICHEVA),
     _single(
-        id="mean_token_entropy",
-        name="Mean Token Entropy",
-        compute=probability.mean_token_entropy,
-        source=_FOMICHEVA,
+        id="mean_token_entropy", name="Mean Token Entropy", compute=probability.mean_token_entropy, source=_FOMICHEVA
     ),
     _single(
         id="ccp",
@@ -61,13 +59,13 @@ _ONE_GENERATION = (
         id="attention_score_answer",
         name="Attention Score, generated tokens",
         compute=attention.attention_score_answer,
-        source="the paper, on LLM-Check",
+        source=_LLM_CHECK,
     ),
     _diagonal(
         id="attention_score_answer_head",
         name="Attention Score, generated tokens, picked head",
         compute=attention.attention_score_answer_head,
-        source="the paper, on LLM-Check",
+        source=_LLM_CHECK,
     ),
     _FOCUS,
     meaning.with_facts(_FOCUS),
@@ -88,10 +86,7 @@ _GRAPHS = (
 
 _OF_TEXTS = (
     _sampled(
-        id="lexical_similarity",
-        name="Lexical Similarity ROUGE-L",
-        compute=spread.lexical_similarity,
-        source=_FOMICHEVA,
+        id="lexical_similarity", name="Lexical Similarity ROUGE-L", compute=spread.lexical_similarity, source=_FOMICHEVA
     ),
     _sampled(
         id="eigen_score",
@@ -113,10 +108,7 @@ _OF_MEANING = (
     ),
     _judged(id="luq", name="LUQ", compute=meaning.luq, source="Zhang et al. (2024), LUQ"),
     _judged(
-        id="semantic_entropy",
-        name="Semantic Entropy",
-        compute=meaning.semantic_entropy,
-        source="Kuhn et al. (2023)",
+        id="semantic_entropy", name="Semantic Entropy", compute=meaning.semantic_entropy, source="Kuhn et al. (2023)"
     ),
     _sampled(
         id="sar",

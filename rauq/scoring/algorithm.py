@@ -26,7 +26,7 @@ TOP, RECENT = 5, 5
 _SMALLEST = 1e-10  # the reference adds it to the entropy signal and to the mean that it divides by
 
 
-def pick_heads(
+def select_heads(
     head_means: np.ndarray, layers: Sequence[int], heads: HeadRule | tuple[tuple[int, int], ...] = "max"
 ) -> np.ndarray:
     """The heads used in each layer (A, Lw, k), the one with the largest mean first (paper, equation 1).
@@ -325,7 +325,7 @@ def _steps(answers: Batch, tasks: list[_Task], counted: np.ndarray) -> Iterator[
     # 1. In each layer, the head that attends most to the previous token.
     for (layers, heads), same_heads in _alike(tasks, lambda task: (task.layers, task.settings.heads)):
         head_means = answers.head_means(layers)
-        picked = pick_heads(head_means, layers, heads)
+        picked = select_heads(head_means, layers, heads)
         weights = head_weights(answers.attention, answers.rows(layers), picked)  # (A, Lw, k, N - 1)
         attention = weights.mean(axis=2, dtype=np.float64)
 

@@ -258,7 +258,7 @@ def score_many(answers: Answers, settings: Settings | None = None) -> Scores:
         settings=steps.settings,
         layers=steps.layers,
         layer=_score_layers(steps),
-        heads=_picked_heads(steps),
+        heads=_selected_heads(steps),
         layer_scores=steps.layer_scores,
         reasons=why_uncertainty(steps, answers),
     )
@@ -297,7 +297,7 @@ def _score_only(single: Batch, settings: Settings) -> Score:
     contributions = _over_layers(per_token[0], steps, layer)
     collapse = _over_layers(in_layers.collapse, steps, layer)
     shares = _over_layers(in_layers.shares, steps, layer)
-    heads = _picked_heads(steps)[0]
+    heads = _selected_heads(steps)[0]
     return Score(
         uncertainty=float(steps.uncertainty[0]),
         settings=settings,
@@ -350,7 +350,7 @@ def _placed(found: Score, span: tuple[int, int], num_tokens: int) -> Score:
     )
 
 
-def _picked_heads(steps: Steps) -> np.ndarray:
+def _selected_heads(steps: Steps) -> np.ndarray:
     """(A, Lw): the head selected in each layer, -1 where all heads were averaged."""
     first = steps.picked[..., 0]
     return np.full_like(first, NO_INDEX) if steps.settings.heads == "mean" else first

@@ -43,7 +43,7 @@ def test_arcs_are_weights_of_the_band_inside_the_answer(seed):
     np.testing.assert_allclose(found.previous[1:], trace.previous_token_attention()[found.layer, found.head])
 
 
-def test_the_picked_heads_are_those_of_the_score(drawn, wrong):
+def test_the_selected_heads_are_those_of_the_score(drawn, wrong):
     score = rauq.score(wrong)
     assert [picked.layer for picked in drawn.picked] == list(score.layers)
     assert [picked.head for picked in drawn.picked] == score.heads.tolist()

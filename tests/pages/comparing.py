@@ -1,26 +1,19 @@
 """The page Compare under AppTest: how it is opened, and what it shows."""
 
 import json
-from pathlib import Path
-
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.host import cache
 from pages.ui.shared import answers
 from rauq.atlas.recorded import load_recorded
+from tests.pages.reading import open_page
 
-ROOT = Path(__file__).parents[2]
 FIRST, BESIDE = "example:unknown-place", "example:known-place"
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y] [a](http://evil.example)"
 JOB = "_compare_job"
 
 
 def open_compare(**query):
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    page.switch_page("pages/compare.py")
-    for name, value in query.items():
-        page.query_params[name] = value
-    return page.run()
+    return open_page("compare", **query)
 
 
 def unfold(page, *keys):

@@ -1,21 +1,19 @@
 """The app under AppTest, without recorded generations."""
 
 from functools import cache as kept
-from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import rauq
-from analysis.runs.library import FOLDER_VARIABLE
+from analysis.runs import library
 from pages.ui.host import cache, hosting
 from pages.ui.shared import url_state
 from rauq.atlas import recorded
-from tests.chat_templates import CHATML, chat_model
+from tests.pages.reading import APP
 
 NAME = "made-up"  # of the answer that a page is opened with
-APP = str(Path(__file__).parents[2] / "app.py")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -43,14 +41,21 @@ def open_app(monkeypatch, tmp_path):
     return run
 
 
-@pytest.fixture(scope="session")
-def chat_folder(tmp_path_factory):
-    """A tiny chat model, as `save_pretrained` writes it."""
-    folder = tmp_path_factory.mktemp("models") / "tiny-instruct"
-    model, tokenizer = chat_model(CHATML)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
+@pytest.fixture
+def runs(monkeypatch, tmp_path):
+    """The folder of runs, which is not there yet; none came with the app."""
+    folder = tmp_path / "runs"
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "bundled")
+    return folder
+
+
+@pytest.fixture
+def small(runs, shared, monkeypatch):
+    """Instead of it, the folder of runs that the tests of a file share."""
+    del runs  # no other one is found
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(shared))
+    return shared
 
 
 @pytest.fixture
@@ -65,7 +70,7 @@ def no_model(monkeypatch):
 def host(monkeypatch, tmp_path):
     """A host whose machine has private runs and models."""
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "private"))
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "private"))
     place = tmp_path / "place"
     place.mkdir()
     monkeypatch.setattr(cache, "private_place", lambda: place)

@@ -1,13 +1,28 @@
-"""What a page under AppTest shows, and how its fields are filled."""
+"""How a page is opened under AppTest, how its fields are filled, and what it shows."""
 
 import json
 from base64 import b64decode
+from pathlib import Path
 
 import numpy as np
+from streamlit.testing.v1 import AppTest
 
 from pages.ui.host import jobs
-from pages.ui.inspect.linked_views.payload import MOST_STEPS
+from pages.ui.inspect.linked_views import MOST_STEPS
 from pages.ui.shared import answers, state, url_state
+
+APP = str(Path(__file__).parents[2] / "app.py")
+
+
+def open_page(name, state=(), **query):
+    """A page by its name in the URL, with these parameters and this state of the session."""
+    page = AppTest.from_file(APP, default_timeout=60)
+    page.switch_page(f"pages/{name}.py")
+    for parameter, value in query.items():
+        page.query_params[parameter] = value
+    for key, value in dict(state).items():
+        page.session_state[key] = value
+    return page.run()
 
 
 def views(page):
@@ -42,7 +57,7 @@ def interpreted(page):
 
 def started(request):
     """A job at work, of no session."""
-    job = jobs.prepare(request)
+    job = jobs.Job(request)
     jobs.begin(job)
     return job
 

@@ -1,21 +1,14 @@
 """The page Runs under AppTest: helpers to open it on its own folder of runs and to read it."""
 
-from streamlit.testing.v1 import AppTest
-
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.create import prepare, request_for
-from tests.pages.conftest import APP
-from tests.pages.reading import interpreted
+from tests.pages.reading import interpreted, open_page
 
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y] [a](http://evil.example)"
 
 
 def open_runs(**query):
-    page = AppTest.from_file(APP, default_timeout=60)
-    page.switch_page("pages/runs.py")
-    for name, value in query.items():
-        page.query_params[name] = value
-    return page.run()
+    return open_page("runs", **query)
 
 
 def open_form():

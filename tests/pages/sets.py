@@ -1,13 +1,10 @@
 """The page Answer sets under AppTest: small runs, and helpers to open it."""
 
-from pathlib import Path
-
 import numpy as np
-from streamlit.testing.v1 import AppTest
 
 from tests.analysis.report.made_run import made_run
+from tests.pages.reading import open_page
 
-APP = str(Path(__file__).parents[2] / "app.py")
 QUALITY = tuple(float(number % 3 > 0) for number in range(45))  # 30 correct, 15 incorrect
 VIEWS = ("best", "gap", "bins", "further", "picked", "separation", "meaning", "answers")
 
@@ -18,21 +15,12 @@ def make(root, name="small", *, quality=QUALITY, **changes):
 
 
 def open_sets(**query):
-    page = AppTest.from_file(APP, default_timeout=60)
-    page.switch_page("pages/answer_sets.py")
-    for name, value in query.items():
-        page.query_params[name] = value
-    return page.run()
+    return open_page("answer_sets", **query)
 
 
 def seeded(query, key, event):
     """The page after a selection in the chart or table of that key."""
-    page = AppTest.from_file(APP, default_timeout=60)
-    page.switch_page("pages/answer_sets.py")
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.session_state[key] = {"selection": event}
-    return page.run()
+    return open_page("answer_sets", {key: {"selection": event}}, **query)
 
 
 def clicked(place):

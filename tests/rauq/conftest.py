@@ -1,19 +1,15 @@
 """Tiny models in folders, and on a small hub on this machine."""
 
 import socket
-import threading
 from collections import Counter
-from http.server import ThreadingHTTPServer
 
-import huggingface_hub
 import pytest
 import torch
 import transformers.utils.hub
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from tests.chat_templates import CHATML, chat_model
-from tests.local_hub import Hub
+from tests.local_hub import Hub, serving, use_address, use_cache
 from tests.retries import refuse_retries
 
 TEXT = ["Where is Oslo? In Norway.", "Where is Lima? In Peru.", "0 1 2 3 4 5 6 7 8 9"]
@@ -46,36 +42,17 @@ def model_folder(tmp_path_factory):
     return str(folder)
 
 
-@pytest.fixture(scope="module")
-def chat_folder(tmp_path_factory):
-    """A tiny chat model, as `save_pretrained` writes it."""
-    folder = tmp_path_factory.mktemp("models") / "tiny-instruct"
-    model, tokenizer = chat_model(CHATML)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
-
-
 @pytest.fixture
 def hub_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    huggingface_hub.close_session()  # the next one reads the line above
+    use_cache(monkeypatch, tmp_path / "cache")
     return tmp_path / "cache"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)  # one for all tests: clients remember where it is
-    server.root = tmp_path_factory.mktemp("hub")
-    server.gives_parts = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Hub, tmp_path_factory.mktemp("hub")) as server:  # one for all tests: clients remember where it is
+        server.gives_parts = True
+        yield server
 
 
 @pytest.fixture
@@ -84,11 +61,7 @@ def point_to(hub_cache, monkeypatch):
     refuse_retries(monkeypatch)
 
     def point(address):
-        url = f"http://127.0.0.1:{address[1]}"
-        template = url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
-        monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", url)
+        use_address(monkeypatch, address)
         monkeypatch.setattr(transformers.utils.hub, "_hf_api", None)  # made once, of the endpoint at that time
 
     return point

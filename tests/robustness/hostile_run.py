@@ -8,9 +8,8 @@ import numpy as np
 
 from analysis.datasets.example import Example
 from analysis.runs.create import write_examples
-from analysis.runs.job import Status, write_status
+from analysis.runs.job import LOG, Status, write_status
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, Request, write_manifest
-from analysis.runs.process import LOG
 from analysis.runs.shard import Answered, Failed, write_shard
 from rauq.methods.method import Uncertainty
 from rauq.trace.trace import Alternative

@@ -114,6 +114,25 @@ def part_of(row: Row, column: str) -> Row:
     return value
 
 
+def question_of(
+    asking: PromptOptions,
+    form: Form,
+    question: str,
+    references: Sequence[str],
+    *,
+    solved: Sequence[tuple[str, str]] = (),
+    stratum: str = "",
+) -> Example:
+    """A question with its accepted answers, after those that are solved; empty and repeated answers are left out."""
+    return Example(
+        id=asking.id,
+        prompt=prompt_of(form, asking.kind, question, solved),
+        references=tuple(dict.fromkeys(filter(None, references))),
+        question=question,
+        stratum=stratum,
+    )
+
+
 def summary_of(row: Row, asking: PromptOptions, form: Form, *, source: str, summary: str) -> Example:
     """A text to be summed up, from the columns `source` and `summary`; the paper judges against the text."""
     document = text_of(row, source)

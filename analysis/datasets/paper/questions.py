@@ -1,6 +1,8 @@
 """Data sets of questions with short or long answers: CoQA, TriviaQA, TruthfulQA, SciQ and MedQUAD."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from analysis.datasets.example import Example
 from analysis.datasets.paper.paper_set import (
@@ -11,11 +13,13 @@ from analysis.datasets.paper.paper_set import (
     label_of,
     one_line,
     part_of,
-    prompt_of,
+    question_of,
     text_of,
     texts_of,
 )
 from rauq.errors import InvalidInput
+
+_questions = partial(PaperSet, quality="alignscore", max_new_tokens=20)
 
 _COQA = Form(
     base="Questions about the text, with short answers.",
@@ -44,25 +48,21 @@ def coqa_example(row: Row, asking: PromptOptions) -> Example:
         message = f"'answers' has {len(answers)} entries and 'questions' {len(questions)}; the numbers must match."
         raise InvalidInput(message)
     before = list(zip(questions[:turn], answers[:turn], strict=True))
-    first, _, conversation = prompt_of(_COQA, asking.kind, questions[turn], before).partition("\n\n")
-    return Example(
-        id=f"{asking.id}-{turn}",
-        prompt=f"{first}\n\nText: {text_of(row, 'story')}\n\n{conversation}",
-        references=(answers[turn],) if answers[turn] else (),
-        question=questions[turn],
-        stratum=label_of(row, "source"),
+    asked = question_of(
+        asking, _COQA, questions[turn], (answers[turn],), solved=before, stratum=label_of(row, "source")
     )
+    first, _, conversation = asked.prompt.partition("\n\n")
+    prompt = f"{first}\n\nText: {text_of(row, 'story')}\n\n{conversation}"
+    return replace(asked, id=f"{asking.id}-{turn}", prompt=prompt)
 
 
-COQA = PaperSet(
+COQA = _questions(
     id="coqa",
     title="CoQA",
     hub_id="stanfordnlp/coqa",
     split="validation",
     n_shot=None,
     size=2000,
-    max_new_tokens=20,
-    quality="alignscore",
     columns=("story", "questions", "answers"),
     example=coqa_example,
     expand=expand,
@@ -87,15 +87,10 @@ def triviaqa_example(row: Row, asking: PromptOptions) -> Example:
     answer = part_of(row, "answer")
     names = [text_of(answer, "value"), *texts_of(answer, "aliases")]
     solved = [(text_of(shot, "question"), text_of(part_of(shot, "answer"), "value")) for shot in asking.solved]
-    return Example(
-        id=asking.id,
-        prompt=prompt_of(_TRIVIAQA, asking.kind, question, solved),
-        references=tuple(dict.fromkeys(filter(None, names))),
-        question=question,
-    )
+    return question_of(asking, _TRIVIAQA, question, names, solved=solved)
 
 
-TRIVIAQA = PaperSet(
+TRIVIAQA = _questions(
     id="triviaqa",
     title="TriviaQA",
     hub_id="mandarjoshi/trivia_qa",
@@ -104,8 +99,6 @@ TRIVIAQA = PaperSet(
     few_shot_split="train",
     n_shot=5,
     size=2000,
-    max_new_tokens=20,
-    quality="alignscore",
     columns=("question", "answer"),
     example=triviaqa_example,
 )
@@ -136,16 +129,10 @@ def truthfulqa_example(row: Row, asking: PromptOptions) -> Example:
     """
     question = text_of(row, "question")
     answers = [text_of(row, "best_answer"), *texts_of(row, "correct_answers")]
-    return Example(
-        id=asking.id,
-        prompt=prompt_of(_TRUTHFULQA, asking.kind, question, SOLVED),
-        references=tuple(dict.fromkeys(filter(None, answers))),
-        question=question,
-        stratum=label_of(row, "category"),
-    )
+    return question_of(asking, _TRUTHFULQA, question, answers, solved=SOLVED, stratum=label_of(row, "category"))
 
 
-TRUTHFULQA = PaperSet(
+TRUTHFULQA = _questions(
     id="truthfulqa",
     title="TruthfulQA",
     hub_id="truthfulqa/truthful_qa",
@@ -154,7 +141,6 @@ TRUTHFULQA = PaperSet(
     n_shot=5,
     size=817,
     max_new_tokens=128,
-    quality="alignscore",
     columns=("question", "best_answer", "correct_answers"),
     example=truthfulqa_example,
 )
@@ -174,25 +160,19 @@ def sciq_example(row: Row, asking: PromptOptions) -> Example:
      "support": "Mesophiles grow best in moderate temperature, ..."}
     """
     question = text_of(row, "question")
-    support = label_of(row, "support")
-    asked = prompt_of(_SCIQ, asking.kind, question)
-    first, _, rest = asked.partition("\n\n")
-    return Example(
-        id=asking.id,
-        prompt=f"{first}\n\nText: {support}\n{rest}" if support else asked,
-        references=(text_of(row, "correct_answer"),),
-        question=question,
-    )
+    asked = question_of(asking, _SCIQ, question, (text_of(row, "correct_answer"),))
+    if not (support := label_of(row, "support")):
+        return asked
+    first, _, rest = asked.prompt.partition("\n\n")
+    return replace(asked, prompt=f"{first}\n\nText: {support}\n{rest}")
 
 
-SCIQ = PaperSet(
+SCIQ = _questions(
     id="sciq",
     title="SciQ",
     hub_id="allenai/sciq",
     split="validation",
     size=1000,
-    max_new_tokens=20,
-    quality="alignscore",
     columns=("question", "correct_answer"),
     example=sciq_example,
 )
@@ -214,16 +194,11 @@ def medquad_example(row: Row, asking: PromptOptions) -> Example:
     """
     question = one_line(text_of(row, "Question"))
     solved = [(one_line(text_of(shot, "Question")), text_of(shot, "Answer")) for shot in asking.solved]
-    return Example(
-        id=asking.id,
-        prompt=prompt_of(_MEDQUAD, asking.kind, question, solved),
-        references=(text_of(row, "Answer"),),
-        question=question,
-        stratum=label_of(row, "qtype"),
-    )
+    answers = (text_of(row, "Answer"),)
+    return question_of(asking, _MEDQUAD, question, answers, solved=solved, stratum=label_of(row, "qtype"))
 
 
-MEDQUAD = PaperSet(
+MEDQUAD = _questions(
     id="medquad",
     title="MedQUAD",
     hub_id="keivalya/MedQuad-MedicalQnADataset",
@@ -232,7 +207,6 @@ MEDQUAD = PaperSet(
     n_shot=5,
     size=1000,
     max_new_tokens=128,
-    quality="alignscore",
     columns=("Question", "Answer"),
     example=medquad_example,
 )

@@ -1,7 +1,7 @@
 """Data sets with a number or a letter as the answer: GSM8k and MMLU."""
 
 from analysis.datasets.example import Example
-from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, prompt_of, text_of, texts_of
+from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, question_of, text_of, texts_of
 from rauq.errors import InvalidInput
 
 SOLVED = (
@@ -51,12 +51,7 @@ def gsm8k_example(row: Row, asking: PromptOptions) -> Example:
     if not mark:
         message = "'answer' has no #### before its number."
         raise InvalidInput(message)
-    return Example(
-        id=asking.id,
-        prompt=prompt_of(_GSM8K, asking.kind, problem, SOLVED),
-        references=(number.strip().replace(",", ""),),
-        question=problem,
-    )
+    return question_of(asking, _GSM8K, problem, (number.strip().replace(",", ""),), solved=SOLVED)
 
 
 GSM8K = PaperSet(
@@ -91,13 +86,7 @@ def mmlu_example(row: Row, asking: PromptOptions) -> Example:
     subject = text_of(row, "subject").replace("_", " ")
     form = Form(base=_MMLU.base.format(subject=subject), instruct=_MMLU.instruct.format(subject=subject))
     solved = [(_asked(shot), _letter(shot)) for shot in asking.solved]
-    return Example(
-        id=asking.id,
-        prompt=prompt_of(form, asking.kind, _asked(row), solved),
-        references=(_letter(row),),
-        question=_asked(row),
-        stratum=subject,
-    )
+    return question_of(asking, form, _asked(row), (_letter(row),), solved=solved, stratum=subject)
 
 
 def _asked(row: Row) -> str:

@@ -1,13 +1,17 @@
 """Data sets of summaries: CNN/DailyMail, SamSum and XSum."""
 
+from functools import partial
+
 from analysis.datasets.example import Example
 from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, summary_of
 
-_CNN_DAILYMAIL = Form(
+_form = partial(Form, wanted="Summary")
+_summaries = partial(PaperSet, split="test", size=2000, max_new_tokens=128, quality="alignscore_source")
+
+_CNN_DAILYMAIL = _form(
     base="A news article and its summary in a few sentences.",
     instruct="Summarise the news article in two or three sentences. Use nothing that the article does not say.",
     given="Article",
-    wanted="Summary",
 )
 
 
@@ -21,25 +25,20 @@ def cnn_dailymail_example(row: Row, asking: PromptOptions) -> Example:
     return summary_of(row, asking, _CNN_DAILYMAIL, source="article", summary="highlights")
 
 
-CNN_DAILYMAIL = PaperSet(
+CNN_DAILYMAIL = _summaries(
     id="cnn_dailymail",
     title="CNN/DailyMail",
     hub_id="abisee/cnn_dailymail",
     config="3.0.0",
-    split="test",
-    size=2000,
-    max_new_tokens=128,
-    quality="alignscore_source",
     columns=("article", "highlights"),
     example=cnn_dailymail_example,
 )
 
 
-_SAMSUM = Form(
+_SAMSUM = _form(
     base="A chat and what was said in it, in one or two sentences.",
     instruct="Say in one or two sentences what was said in the chat. Use nothing that is not in it.",
     given="Chat",
-    wanted="Summary",
 )
 
 
@@ -54,24 +53,20 @@ def samsum_example(row: Row, asking: PromptOptions) -> Example:
     return summary_of(row, asking, _SAMSUM, source="dialogue", summary="summary")
 
 
-SAMSUM = PaperSet(
+SAMSUM = _summaries(
     id="samsum",
     title="SamSum",
     hub_id="knkarthick/samsum",
-    split="test",
     size=819,
-    max_new_tokens=128,
-    quality="alignscore_source",
     columns=("dialogue", "summary"),
     example=samsum_example,
 )
 
 
-_XSUM = Form(
+_XSUM = _form(
     base="A news article and its summary in one sentence.",
     instruct="Summarise the news article in one sentence. Use nothing that the article does not say.",
     given="Article",
-    wanted="Summary",
 )
 
 
@@ -86,15 +81,11 @@ def xsum_example(row: Row, asking: PromptOptions) -> Example:
     return summary_of(row, asking, _XSUM, source="document", summary="summary")
 
 
-XSUM = PaperSet(
+XSUM = _summaries(
     id="xsum",
     title="XSum",
     hub_id="EdinburghNLP/xsum",
     revision="refs/convert/parquet",
-    split="test",
-    size=2000,
-    max_new_tokens=128,
-    quality="alignscore_source",
     columns=("document", "summary"),
     example=xsum_example,
 )

@@ -1,13 +1,17 @@
 """Data sets of translations into English: WMT14 from French and WMT19 from German."""
 
+from functools import partial
+
 from analysis.datasets.example import Example
 from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, translation_of
 
-_WMT14_FR_EN = Form(
+_form = partial(Form, wanted="English")
+_translations = partial(PaperSet, size=2000, max_new_tokens=107, quality="comet", columns=("translation",))
+
+_WMT14_FR_EN = _form(
     base="A French sentence and its English translation.",
     instruct="Translate the French sentence into English. Give the translation and nothing else.",
     given="French",
-    wanted="English",
 )
 
 
@@ -20,25 +24,20 @@ def wmt14_fr_en_example(row: Row, asking: PromptOptions) -> Example:
     return translation_of(row, asking, _WMT14_FR_EN, source="fr")
 
 
-WMT14_FR_EN = PaperSet(
+WMT14_FR_EN = _translations(
     id="wmt14_fr_en",
     title="WMT14 Fr-En",
     hub_id="wmt/wmt14",
     config="fr-en",
     split="test",
-    size=2000,
-    max_new_tokens=107,
-    quality="comet",
-    columns=("translation",),
     example=wmt14_fr_en_example,
 )
 
 
-_WMT19_DE_EN = Form(
+_WMT19_DE_EN = _form(
     base="A German sentence and its English translation.",
     instruct="Translate the German sentence into English. Give the translation and nothing else.",
     given="German",
-    wanted="English",
 )
 
 
@@ -53,15 +52,11 @@ def wmt19_de_en_example(row: Row, asking: PromptOptions) -> Example:
     return translation_of(row, asking, _WMT19_DE_EN, source="de")
 
 
-WMT19_DE_EN = PaperSet(
+WMT19_DE_EN = _translations(
     id="wmt19_de_en",
     title="WMT19 De-En",
     hub_id="wmt/wmt19",
     config="de-en",
     split="validation",
-    size=2000,
-    max_new_tokens=107,
-    quality="comet",
-    columns=("translation",),
     example=wmt19_de_en_example,
 )

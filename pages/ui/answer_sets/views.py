@@ -1,4 +1,8 @@
-"""The views of the page Answer sets: heads, attention in correct and incorrect answers, scores."""
+"""The page Answer sets: one view of a run, of heads, attention or scores, below the choices it depends on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -30,11 +34,23 @@ from analysis.answer_sets.sides import groups_note
 from analysis.figures import UNCERTAINTY
 from analysis.runs.shard import OFFSETS
 from analysis.stats import estimate, prr, roc_auc
-from pages.ui.answer_sets.controls import Chosen
+from pages.ui.answer_sets import choices
+from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
 from pages.ui.host import cache
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_page import chart, clickable, openable, sentence
+from pages.ui.shared.run_page import (
+    chart,
+    clickable,
+    default_thresholds,
+    draw_view,
+    filters,
+    open_run,
+    openable,
+    run_picker,
+    sentence,
+    view_picker,
+)
 from rauq.scoring.settings import is_paper_setting, resolve
 
 _PLACES = ("most frequent", "second", "third")
@@ -278,3 +294,86 @@ def _setting(chosen: Chosen) -> str:
         "the paper's setting" if is_paper_setting(settings, chosen.run.answerer.kind) else "not the paper's setting"
     )
     return f"Scored by {settings.signal}, alpha {settings.alpha:g}, {settings.alignment}: {papers}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ViewSpec:
+    """A view: its name, the function that draws it, and the choices it depends on."""
+
+    name: str
+    draw: Callable[[Chosen], None]
+    tokens: bool = True
+    layer: bool = True
+    offset: bool = True
+    sides: bool = False
+    rows: bool = False
+    score: bool = False
+    figure: bool = True
+    picks: bool = False
+
+
+_VIEW_SPECS = MappingProxyType[View, _ViewSpec](
+    {
+        "best": _ViewSpec(name="Best and worst", draw=best, rows=True, picks=True),
+        "gap": _ViewSpec(name="Correct vs incorrect", draw=gap, sides=True, picks=True),
+        "bins": _ViewSpec(name="Quality by attention", draw=bins, picks=True),
+        "further": _ViewSpec(name="Attention by distance", draw=by_distance, sides=True, offset=False, picks=True),
+        "picked": _ViewSpec(name="Selected heads", draw=picked, picks=True),
+        "separation": _ViewSpec(name="Discriminative heads", draw=discriminative, sides=True, layer=False),
+        "meaning": _ViewSpec(
+            name="What a score means", draw=meaning, tokens=False, layer=False, offset=False, score=True
+        ),
+        "answers": _ViewSpec(
+            name="Answers",
+            draw=answers,
+            tokens=False,
+            layer=False,
+            offset=False,
+            score=True,
+            figure=False,
+        ),
+    }
+)
+
+
+def empty_state() -> None:
+    """Show what the page is for and how to get a run."""
+    st.title("Do attention heads separate correct from incorrect answers?", anchor=False)
+    st.write(
+        "This page shows the paper's figures for a run, a scored set of answers. Clicking a point opens its answer. "
+        "There is no run here yet."
+    )
+
+
+def show_run(name: str) -> None:
+    """Open a run and show the view in the URL."""
+    columns = st.columns([3, 4, 1.3, 2, 2.4], gap="small", vertical_alignment="bottom")
+    with columns[0]:
+        run_picker(PAGE, name, of_one_run=choices.OF_ONE_RUN)
+    if (run := open_run(name)) is None:
+        return
+    usual = default_thresholds(run)
+    chosen = choose(name, run, choices.asked(run, usual), choices.settings(run), usual)
+    spec = _VIEW_SPECS[chosen.asked.view]
+    _controls(columns[1:], chosen, spec)
+    view_picker({view: one.name for view, one in _VIEW_SPECS.items()}, chosen.asked.view, usual=Asked().view)
+    draw_view(lambda: _draw(chosen, spec), chosen, figure=spec.figure)
+
+
+def _draw(chosen: Chosen, spec: _ViewSpec) -> None:
+    spec.draw(chosen)
+    if spec.picks and (note := chosen.about_picks):
+        st.caption(note)
+
+
+def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, spec: _ViewSpec) -> None:
+    with columns[0]:
+        if spec.tokens:
+            choices.token_switch(chosen.run, chosen.asked)
+    with columns[1]:
+        if spec.layer:
+            choices.layer_picker(chosen)
+    with columns[2]:
+        filters(chosen, chosen.asked)
+    with columns[3]:
+        choices.reading(chosen, offset=spec.offset, sides=spec.sides, rows=spec.rows, score=spec.score)

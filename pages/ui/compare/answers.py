@@ -185,7 +185,7 @@ def start(request: Request) -> None:
     """Start generating an answer unless a job is running: five clicks start one generation."""
     if (at_work := job()) is None or not at_work.live:
         st.session_state.update({_PROBLEM: None, MAKE: False})
-        new = st.session_state[_JOB] = jobs.prepare(request)
+        new = st.session_state[_JOB] = jobs.Job(request)
         jobs.begin(new)
 
 

@@ -81,7 +81,7 @@ def start() -> None:
     job: Job | None = st.session_state.get(JOB)
     if job is None or not job.live:
         request = Request(model=chosen_model(), prompt=st.session_state.get(PROMPT, ""))
-        job = st.session_state[JOB] = jobs.prepare(request)
+        job = st.session_state[JOB] = Job(request)
         jobs.begin_check(job)
 
 

@@ -1,24 +1,27 @@
-"""What all sessions of the app share: one loaded model, answers that links refer to, and opened runs."""
+"""What all sessions of the app share: one loaded model and its queue, answers that links refer to, and opened runs."""
 
 import atexit
 import shutil
 import tempfile
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 import streamlit as st
 
 import rauq
-from pages.ui.host import hosting, model_queue
+from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
 from rauq.checkpoints.memory import give_back
+from rauq.errors import Stopped
+from rauq.labels import size
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment, Trace
@@ -29,8 +32,7 @@ if TYPE_CHECKING:
     from analysis.methods.attention_permutation import GroupControl, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
     from analysis.quality.judgement import Thresholds
-    from analysis.runs.arrays import Picks, TokenChoice
-    from analysis.runs.opened import Run
+    from analysis.runs.opened import Picks, Run, TokenChoice
     from analysis.runs.timings import Cost
     from rauq.arguments import Cancel, OnProgress
     from rauq.checkpoints.model_info import ModelInfo
@@ -56,6 +58,7 @@ BY_VERDICTS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({
 
 
 _RESAMPLES = 500  # few enough to rank thirty methods in two seconds; a report uses more
+_POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
 
 
@@ -71,6 +74,15 @@ class Loaded:
     choice: ModelChoice | None = None
     model: "LanguageModel | None" = None
     alive: "WeakValueDictionary[ModelChoice, LanguageModel]" = field(default_factory=WeakValueDictionary)
+
+
+# Ours, because a process with a ThreadPoolExecutor(1) cannot exit during a generation, nor see whether one waits.
+@dataclass(eq=False)
+class Queue:
+    """The jobs waiting for a model, the first one running; a lock alone would not keep the order of arrival."""
+
+    moved: threading.Condition = field(default_factory=threading.Condition)
+    places: deque[object] = field(default_factory=deque)
 
 
 @dataclass(eq=False)
@@ -116,7 +128,7 @@ def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
         candidate, leaving = rauq.inspect_model(**asdict(choice), tokens=tokens), _loaded().model
     if candidate.bytes_free is None or leaving is None:
         return candidate
-    return replace(candidate, bytes_free=candidate.bytes_free + model_queue.bytes_leaving(leaving, choice.device))
+    return replace(candidate, bytes_free=candidate.bytes_free + bytes_leaving(leaving, choice.device))
 
 
 def busy() -> bool:
@@ -127,7 +139,7 @@ def busy() -> bool:
 def in_use() -> bool:
     """Return whether jobs use the loaded model, so that another one would need memory in addition."""
     found = _loaded().model
-    return found is not None and model_queue.is_in_use(found)
+    return found is not None and is_in_use(found)
 
 
 def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
@@ -135,6 +147,85 @@ def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
     loaded = _loaded()
     found = loaded.model
     return found.with_kind(choice.kind) if found is not None and loaded.choice == replace(choice, kind=None) else None
+
+
+@contextmanager
+def model_in_turn(
+    choice: ModelChoice, cancel: threading.Event, *, on_stage: Callable[[str], None]
+) -> "Iterator[LanguageModel]":
+    """Hold a model in the body, loaded if necessary, after all jobs that came before; `on_stage` is told the stages.
+
+    Raises:
+        Stopped: cancelled while waiting.
+        RauqError: as in `model`.
+    """
+    while busy() and not cancel.wait(_POLL_SECONDS):
+        pass  # loading cannot be interrupted, but waiting for it can
+    raise_if_stopped(cancel)
+    if if_loaded(choice) is None:
+        from rauq.checkpoints.model_info import model_facts
+
+        on_stage(f"Loading {model_facts(inspect_model(choice))}")
+    raise_if_stopped(cancel)
+
+    def tell_progress(done: int, total: int) -> None:
+        on_stage(f"Dequantising the weights, once for this file: {size(done)} of {size(total)}")
+
+    lm = model(choice, on_progress=tell_progress, cancel=cancel)
+    on_stage("Waiting for another generation")
+    with turn(lm, cancel):
+        yield lm
+
+
+def queue(model: "LanguageModel") -> Queue:
+    """Return the queue of a model, for all sessions; all views of its weights share one."""
+    return _queues().setdefault(model.lock, Queue())
+
+
+def is_in_use(model: "LanguageModel") -> bool:
+    """Return whether a job uses a model or waits for it."""
+    return bool(queue(model).places)
+
+
+def bytes_leaving(model: "LanguageModel", device: str) -> int:
+    """Return the bytes that replacing a loaded model frees on a device: none while jobs use it."""
+    from rauq.checkpoints.loading import bytes_held
+
+    return 0 if is_in_use(model) else bytes_held(model.model, device)
+
+
+@contextmanager
+def turn(model: "LanguageModel", cancel: threading.Event) -> Iterator[None]:
+    """Hold a model's turn in the body, after all jobs that came before.
+
+    Raises:
+        Stopped: cancelled while waiting.
+    """
+    line, place = queue(model), object()
+    with line.moved:
+        line.places.append(place)
+        line.moved.notify_all()
+    try:
+        with line.moved:
+            while line.places[0] is not place and not cancel.is_set():
+                line.moved.wait(_POLL_SECONDS)
+        raise_if_stopped(cancel)
+        yield
+    finally:
+        with line.moved:
+            line.places.remove(place)
+            line.moved.notify_all()
+
+
+def raise_if_stopped(cancel: threading.Event) -> None:
+    """Raise if cancelled.
+
+    Raises:
+        Stopped: cancelled.
+    """
+    if cancel.is_set():
+        message = "Stopped before the first token."
+        raise Stopped(message)
 
 
 def run(folder: Path) -> "Run":
@@ -151,17 +242,17 @@ def run(folder: Path) -> "Run":
 @st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def means(run: "Run", alignment: Alignment, tokens: "TokenChoice", offset: int) -> np.ndarray:
     """Return mean attention of every head of a run (A, L, H), read-only."""
-    from analysis.runs import arrays
+    from analysis.runs import opened
 
-    return arrays.means(run, alignment, tokens=tokens, offset=offset)
+    return opened.means(run, alignment, tokens=tokens, offset=offset)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def picks(run: "Run", alignment: Alignment) -> "Picks":
     """Return the heads selected for the answers of a run, read-only."""
-    from analysis.runs import arrays
+    from analysis.runs import opened
 
-    return arrays.picks(run, alignment)
+    return opened.picks(run, alignment)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
@@ -276,6 +367,11 @@ def _loaded() -> Loaded:
     return Loaded()
 
 
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _queues() -> "WeakKeyDictionary[threading.RLock, Queue]":
+    return WeakKeyDictionary()
+
+
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
     from analysis.runs.opened import open_run
@@ -286,9 +382,9 @@ def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
 
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
 def _batch(run: "Run", alignment: Alignment) -> Blocks:
-    from analysis.runs import arrays
+    from analysis.runs import opened
 
-    return arrays.batch(run, alignment)
+    return opened.batch(run, alignment)
 
 
 def _quality(run: "Run", rows: np.ndarray) -> np.ndarray:

@@ -14,9 +14,7 @@ import streamlit as st
 
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.model_queue import POLL_SECONDS, raise_if_stopped, turn
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import size
 from rauq.trace.messages import Message, TemplateOptions
 from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Trace
@@ -137,21 +135,12 @@ class JobRegistry:
             self.jobs.discard(job)
 
 
-def prepare(request: Request) -> Job:
-    """Return a job that has not started; one that exceeds the limits is refused.
+def begin(job: Job) -> None:
+    """Start a job in its own thread, unless it was refused, exceeds the limits, or too many jobs are running.
 
     Store it in the session before starting it: the next click may interrupt a callback wherever it touches the session,
     and a running job that no session holds cannot be seen or stopped.
     """
-    try:
-        check_answer(request)
-    except InvalidInput as error:
-        return refused(request, error)
-    return Job(request)
-
-
-def begin(job: Job) -> None:
-    """Start a job in its own thread, unless it was refused or is refused now because there are too many."""
     _begin(job, _answer)
 
 
@@ -164,6 +153,7 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
     if not job.live:
         return
     try:
+        check_answer(job.request)
         _registry().admit(job)
     except InvalidInput as error:
         job.error = error
@@ -237,24 +227,9 @@ def _compare(job: Job) -> None:
 @contextmanager
 def _model(job: Job) -> "Iterator[LanguageModel]":
     """Yield the model of a job, loaded if necessary, while it is this job's turn."""
-    choice = job.request.model
-    while cache.busy() and not job.cancel.wait(POLL_SECONDS):
-        pass  # loading cannot be interrupted, but waiting for it can
-    raise_if_stopped(job.cancel)
-    if cache.if_loaded(choice) is None:
-        from rauq.checkpoints.model_info import model_facts
-
-        job.stage = f"Loading {model_facts(cache.inspect_model(choice))}"
-    raise_if_stopped(job.cancel)
-    lm = cache.model(choice, on_progress=partial(_show_progress, job), cancel=job.cancel)
-    job.stage = "Waiting for another generation"
-    with turn(lm, job.cancel):
+    with cache.model_in_turn(job.request.model, job.cancel, on_stage=partial(setattr, job, "stage")) as lm:
         job.waiting = False
         yield lm
-
-
-def _show_progress(job: Job, done: int, total: int) -> None:
-    job.stage = f"Dequantising the weights, once for this file: {size(done)} of {size(total)}"
 
 
 def _prefix(lm: "LanguageModel", request: Request) -> list[int] | None:

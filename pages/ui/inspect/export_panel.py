@@ -10,7 +10,6 @@ from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.state import Shown
 from pages.ui.shared.url_state import LONGEST, RUN
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import lines, number
@@ -119,14 +118,14 @@ _FILE = "answer.safetensors"
 _WEIGHTS = "application/octet-stream"
 
 
-def show_exports(shown: Shown, trace: Trace, score: Score) -> None:
+def export_panel(name: str, trace: Trace, score: Score) -> None:
     """Draw downloads and links of an answer; `trace` includes the user's marks."""
     _folded("How unusual is this score? Rank in a run of the same model", lambda: reference(trace, score))
     st.page_link(
         "pages/compare.py",
         label="Compare with another answer",
         icon=":material/compare_arrows:",
-        query_params=url_state.comparing(shown.name, trace.wrong),
+        query_params=url_state.comparing(name, trace.wrong),
     )
     _folded("Copy link", lambda: _link(trace))
     _folded("Download: trace, report, numbers", lambda: _downloads(trace, score))
@@ -173,9 +172,9 @@ def _numbers(trace: Trace, score: Score) -> str:
 
 
 def _heads(score: Score) -> str:
-    from analysis.exports.numbers import picked_heads_csv
+    from analysis.exports.numbers import selected_heads_csv
 
-    return picked_heads_csv(score)
+    return selected_heads_csv(score)
 
 
 def _report(trace: Trace, score: Score) -> str:

@@ -7,14 +7,15 @@ import streamlit as st
 
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.jobs import Request, begin, check_answer, prepare, refused
-from pages.ui.shared import state
+from pages.ui.host.jobs import Job, Request, begin, check_answer, refused
+from pages.ui.shared import answer_fields, state, url_state
 from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_form
 from pages.ui.shared.state import ATLAS, GENERATE, READ, recordings
 from pages.ui.shared.url_state import DEFAULT_TOKENS, Asked
 from rauq.atlas.recorded import Recorded
+from rauq.checkpoints.named import find_named
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import lines, running
 from rauq.trace.file import LARGEST_UPLOAD
@@ -161,6 +162,65 @@ def request_form() -> None:
     model_form()
 
 
+def asked_by_link() -> Asked | None:
+    """Return what the URL asks for if it has a prompt, and fill the form with it once; nothing is run."""
+    found = url_state.read_asked(st.query_params.to_dict())
+    if found is not None and st.session_state.get(state.IN_FORM) != found:
+        fill(found)
+        limit = str(st.session_state[state.LIMIT])
+        if st.query_params.get(url_state.LIMIT, limit) != limit:
+            state.notify(f"The link's token limit is not allowed here; it was set to {limit}.")
+        for name, usable in ((url_state.CONTEXT, found.context), (url_state.OPTIONS, found.template_options)):
+            if st.query_params.get(name) and not usable:
+                state.notify(
+                    f"The link's {name.replace('_', ' ')} cannot be used and was left out; the form has the rest."
+                )
+        if hosting.is_hosted() and found.model not in hosting.models():
+            state.notify(f"The link's model is not offered here; {hosting.models()[0]} is used instead.")
+    return found
+
+
+def fill(wanted: Asked) -> None:
+    """Fill the form with a prompt and its context, an answer and a model."""
+    system = [message.content for message in wanted.context if message.role == "system"]
+    values = {
+        state.PROMPT: printable(wanted.prompt),
+        state.TASK: GENERATE if wanted.answer is None else READ,
+        state.SYSTEM: "".join(system),
+        state.EARLIER: wanted.context[len(system) :],
+        state.OPTIONS: wanted.template_options,
+        state.LIMIT: min(wanted.max_new_tokens, hosting.limits().new_tokens),
+    }
+    how = answer_fields.filled(wanted.sampling, end=wanted.end)
+    st.session_state.update(values | how | _model(wanted) | {state.IN_FORM: wanted})
+    if wanted.answer is not None:
+        st.session_state[state.ANSWER] = printable(wanted.answer)
+
+
+def fill_for_next(wanted: Asked) -> None:
+    """Fill the form for the next answer; the answer shown stays and does not overwrite the form."""
+    filled_by = st.session_state.get(state.IN_FORM)
+    fill(wanted)
+    st.session_state[state.IN_FORM] = filled_by
+
+
+def context() -> tuple[Message, ...]:
+    """Return the messages before the prompt: the form's system prompt, if any, and the conversation so far."""
+    system = printable(st.session_state.get(state.SYSTEM) or "")
+    first = (Message(role="system", content=system),) if system.strip() else ()
+    earlier: tuple[Message, ...] = st.session_state.get(state.EARLIER, ())
+    return (*first, *earlier)
+
+
+def _model(wanted: Asked) -> dict[str, str]:
+    """Return the values of the model fields; a host offers only the models on its list."""
+    if hosting.is_hosted():
+        return {state.MODEL: hosting.offered(wanted.model)}
+    named = wanted.model == ATLAS or find_named(wanted.model) is not None
+    other = {} if named else {state.OTHER_MODEL: printable(wanted.model)}
+    return {state.MODEL: wanted.model if named else state.OTHER, state.KIND: wanted.kind or state.AUTO} | other
+
+
 def current_request() -> Request:
     """Return the request that the session's widgets describe."""
     values = st.session_state
@@ -169,7 +229,7 @@ def current_request() -> Request:
         prompt=values.get(state.PROMPT, ""),
         answer=values.get(state.ANSWER, "") if values.get(state.TASK) == READ else None,
         max_new_tokens=values.get(state.LIMIT, DEFAULT_TOKENS),
-        context=state.context(),
+        context=context(),
         template_options=values.get(state.OPTIONS, {}),
         sampling=sampling_of_form() if values.get(state.TASK) != READ else None,
         end=end_of_form() if values.get(state.TASK) == READ else None,
@@ -203,7 +263,7 @@ def open_form() -> None:
 
 def take(example: Example) -> None:
     """Fill the form with an example and start answering it."""
-    state.fill_for_next(Asked(prompt=example.prompt))
+    fill_for_next(Asked(prompt=example.prompt))
     run()
 
 
@@ -213,7 +273,7 @@ def run() -> None:
     if job is None or not job.live:
         request = current_request()
         missing = _missing(request)
-        job = st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else prepare(request)
+        job = st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else Job(request)
         begin(job)
 
 
@@ -276,7 +336,7 @@ def _task() -> None:
         placeholder = "The answer, exactly as the model would generate it"
         st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
         kind = _known_kind(chosen_model())
-        if kind == "base" and not state.context():
+        if kind == "base" and not context():
             _offer_leading_space()
         end_field(kind)
     else:

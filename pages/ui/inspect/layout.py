@@ -1,29 +1,31 @@
-"""The main area of Inspect: an empty page, an answer being generated, or one scored answer with its views."""
+"""The page Inspect: nothing yet, an answer being generated, or one scored answer with its views; and the sidebar."""
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import rauq
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request
 from pages.ui.inspect import form
-from pages.ui.inspect.export_panel import show_exports
+from pages.ui.inspect.export_panel import export_panel
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.linked_views import live_views, payload, show_views
-from pages.ui.inspect.settings import offer_probability
+from pages.ui.inspect.settings import offer_probability, settings_panel
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
+from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.model_form import chosen_model, model_of
-from pages.ui.shared.state import Shown
-from pages.ui.shared.url_state import DEFAULT_TOKENS, FROM, NUMBER, RUN, Asked
+from pages.ui.shared.url_state import ASKS, DEFAULT_TOKENS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, RUN, Asked
 from pages.ui.shared.verdicts import verdict
 from rauq.checkpoints.kinds import find_preset
+from rauq.errors import RauqError
 from rauq.labels import running
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import Score
@@ -34,6 +36,123 @@ from rauq.trace.trace import Kind, Trace
 
 PAGE = "inspect"
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds; each poll takes time from the thread that imports torch or generates for others
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The answer that the page shows: `name` identifies it, `note` says what to look for."""
+
+    name: str
+    trace: Trace
+    note: str = ""
+
+
+def inspect_page() -> None:
+    """Draw the page: the answer comes before the form, since users look for it first."""
+    require_shell(PAGE)
+    url_state.restore_url(PAGE)
+    url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
+    job: Job | None = st.session_state.get(state.JOB)
+    live_job = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
+    shown, damage = None, None
+    try:
+        shown = current()
+    except RauqError as error:
+        damage = error
+    request = form.current_request()
+    refusal = job.error if job is not None and job.request == request else None  # else it may have been fixed since
+    sidebar = st.sidebar.container()
+    if live_job:
+        follow(live_job)
+    else:
+        for problem in filter(None, (refusal, damage)):
+            show_error(problem)
+        _main(shown, request, is_new=job is None)
+    with sidebar:
+        count = _sidebar(shown, request, live=live_job is not None)
+    state.show_notices()
+    url_state.remember(PAGE)
+    if not live_job:
+        with count:  # last, since it may load the model
+            form.token_count(request, shown.trace if shown else None, shown_error=refusal, may_load=shown is not None)
+
+
+def _main(shown: Shown | None, request: Request, *, is_new: bool) -> None:
+    if shown:
+        show_answer(shown, state.settings(shown.trace))
+    elif asked := form.asked_by_link():
+        linked_request(asked, request, is_new=is_new)
+    else:
+        empty_state()
+
+
+def _sidebar(shown: Shown | None, request: Request, *, live: bool) -> DeltaGenerator:
+    """Draw the form and the settings; return the place of the token count."""
+    form.request_form()
+    count = st.empty()
+    with count:
+        form.last_count()
+    form.run_buttons(request, live=live)
+    settings_panel(shown.trace if shown else None)
+    form.open_form()
+    return count
+
+
+def current() -> Shown | None:
+    """Return the answer to show: that of a job that has just ended, or the URL's, or the first recorded one.
+
+    None if the URL asks for an answer that does not exist yet, or if there are no recordings.
+
+    Raises:
+        TraceFileError: a recorded file is damaged.
+        RunError: the answer is one of a run that cannot be read.
+    """
+    if (finished := _finished()) is not None:
+        return finished
+    if RUN in st.query_params:
+        if (found := answers.find_in_run(st.query_params[RUN], st.query_params.get(NUMBER, ""))) is not None:
+            return _in_form(Shown(name=found.ref, trace=found.trace, note=found.note))
+        url_state.drop(*OF_RUN)
+        state.notify("The answer that the link names was not found in a run here.")
+    if (name := st.query_params.get(KEPT)) is not None:
+        if (trace := answers.find(name)) is not None:
+            return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
+        url_state.drop(KEPT)
+        state.notify("That answer is no longer in memory. Generate it again, or open its saved trace.")
+    return None if form.asked_by_link() else _recorded()
+
+
+def _finished() -> Shown | None:
+    """Return the answer of a job that has just ended."""
+    job = st.session_state.get(state.JOB)
+    if job is None or job.trace is None:
+        return None
+    shown = Shown(name=state.show(job.trace), trace=job.trace)
+    del st.session_state[state.JOB]  # last: if this script run is interrupted before, the next one takes the answer
+    return shown
+
+
+def _recorded() -> Shown | None:
+    """Return the recorded answer that the URL names, or the first one."""
+    at_hand = {recorded.id: recorded for recorded in state.recordings()}
+    name = st.query_params.get(EXAMPLE)
+    if name is not None and name not in at_hand:
+        state.notify("No recorded answer has that name; the first one is shown.")
+    if not at_hand:
+        return None
+    recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
+    url_state.update_url({EXAMPLE: recorded.id})
+    verdict_in_words = state.VERDICT[recorded.correct]
+    note = f"Recorded; the answer is {verdict_in_words}. {recorded.what_to_see} New to RAUQ? Start with Lesson."
+    return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note))
+
+
+def _in_form(shown: Shown) -> Shown:
+    """Fill the form once with the request that led to an answer."""
+    if st.session_state.get(state.IN_FORM) != shown.name:
+        form.fill(url_state.asking(shown.trace))
+        st.session_state[state.IN_FORM] = shown.name
+    return shown
 
 
 def empty_state() -> None:
@@ -105,7 +224,7 @@ def _switch(kind: Kind) -> None:
 _QUESTION = "follow_up"
 
 
-def ask_follow_up(trace: Trace) -> None:
+def follow_up(trace: Trace) -> None:
     """Draw a field for the next question if the answer can be part of a conversation."""
     if not (trace.chat_applied and answer_text(trace).strip()):
         return
@@ -128,7 +247,7 @@ def _ask(trace: Trace) -> None:
         return
     before = trace.messages or (Message(role="user", content=trace.prompt),)
     choice = model_of(trace)
-    state.fill_for_next(
+    form.fill_for_next(
         Asked(
             prompt=question,
             context=(*before, Message(role="assistant", content=answer_text(trace))),
@@ -155,7 +274,7 @@ def show_answer(shown: Shown, settings: Settings) -> None:
     """Score an answer and show it."""
     try:
         score = rauq.score(shown.trace, settings)
-    except rauq.RauqError as error:
+    except RauqError as error:
         show_error(error)
         return
     offer_other_kind(shown.trace)
@@ -189,8 +308,8 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
         query = url_state.comparing(shown.name, marked.wrong) | {"branch": str(token)}
         st.switch_page("pages/compare.py", query_params=query)
-    ask_follow_up(shown.trace)
-    show_exports(shown, marked, score)
+    follow_up(shown.trace)
+    export_panel(shown.name, marked, score)
     url_state.remember(PAGE)
 
 

@@ -1,7 +1,9 @@
-"""The views of the page Methods: rankings, rejection, attention, single answers, ablations."""
+"""The page Methods: one view of a run, of rankings or single answers, below the choices it depends on."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,15 +33,31 @@ from analysis.methods.figures import (
 from analysis.methods.rejections import rejections
 from analysis.paper import Published
 from analysis.report.tables import Table, csv_table
-from analysis.runs.create import about_unknown_methods, options_for
+from analysis.runs.create import about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import Run
 from analysis.runs.timings import Cost
 from analysis.stats import estimate, prr, roc_auc
 from pages.ui.host import cache
-from pages.ui.methods.controls import Chosen
-from pages.ui.shared import url_state
+from pages.ui.methods import choices
+from pages.ui.methods.choices import OF_ONE_RUN, PAGE, Asked, Chosen, View, choose, fitted
+from pages.ui.shared import run_filters, url_state
 from pages.ui.shared.figure_export import is_dark
-from pages.ui.shared.run_page import chart, clickable, key_of, openable, put, save, sentence, write
+from pages.ui.shared.run_page import (
+    chart,
+    clickable,
+    default_thresholds,
+    draw_view,
+    filters,
+    key_of,
+    open_run,
+    openable,
+    put,
+    run_picker,
+    save,
+    sentence,
+    view_picker,
+    write,
+)
 from pages.ui.shared.tables import Column, compared, numbers, show_frame, show_table, take_along
 from rauq.methods.method import Method
 
@@ -324,3 +342,60 @@ def ablation(chosen: Chosen) -> None:
     take_along(Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
     chart(method_intervals(rows.methods, rows.overall, metric=rows.metric, dark=is_dark()), "ablation", title)
     published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ViewSpec:
+    """A view: its name, the function that draws it, its own choice, and whether it uses a metric."""
+
+    name: str
+    draw: Callable[[Chosen], None]
+    choose: Callable[[Chosen], None] | None = None
+    metric: bool = False
+    figure: bool = True
+
+
+_VIEW_SPECS = MappingProxyType[View, _ViewSpec](
+    {
+        "ranking": _ViewSpec(name="Ranking", draw=ranking, metric=True),
+        "rejection": _ViewSpec(name="Rejection", draw=rejection, choose=choices.methods_picker),
+        "alpha": _ViewSpec(name="Alpha", draw=alpha, choose=choices.signal_switch, metric=True),
+        "ablations": _ViewSpec(name="Ablations", draw=ablation, choose=choices.ablation_picker, metric=True),
+        "attention": _ViewSpec(name="Does attention matter?", draw=attention, choose=choices.token_switch, metric=True),
+        "scores": _ViewSpec(name="Score and quality", draw=scores, choose=choices.method_picker),
+        "agreement": _ViewSpec(name="Agreement", draw=agreement, choose=choices.other_picker),
+        "errors": _ViewSpec(name="Errors", draw=errors, choose=choices.method_picker, figure=False),
+    }
+)
+
+
+def empty_state() -> None:
+    """Show what the page is for and how to get a run."""
+    st.title("Does RAUQ rank answers better than other methods?", anchor=False)
+    st.write(
+        "This page compares uncertainty methods on a run, a scored set of answers: how well each method ranks the "
+        "answers, what it costs, and which parts of RAUQ matter. There is no run here yet."
+    )
+
+
+def show_run(name: str) -> None:
+    """Open a run and show the view in the URL."""
+    columns = st.columns([3, 1.6, 4.7, 2], gap="small", vertical_alignment="bottom")
+    with columns[0]:
+        run_picker(PAGE, name, of_one_run=OF_ONE_RUN)
+    if (run := open_run(name)) is None:
+        return
+    check_comparable(run.manifest.request)
+    asked = run_filters.asked(Asked(), lambda found: fitted(found, run))
+    chosen = choose(name, run, asked, default_thresholds(run))
+    spec = _VIEW_SPECS[chosen.asked.view]
+    with columns[1]:
+        if spec.metric:
+            choices.metric_switch(chosen)
+    with columns[2]:
+        if spec.choose:
+            spec.choose(chosen)
+    with columns[3]:
+        filters(chosen, chosen.asked)
+    view_picker({view: one.name for view, one in _VIEW_SPECS.items()}, chosen.asked.view, usual=Asked().view)
+    draw_view(lambda: spec.draw(chosen), chosen, figure=spec.figure)

@@ -11,9 +11,16 @@ import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
 from analysis.datasets.names import EMBEDDED_SETS, embedded_set, load
-from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns
+from analysis.datasets.own_files import (
+    ENDINGS,
+    LARGEST_UPLOAD,
+    Columns,
+    correct_and_incorrect,
+    examples_from,
+    guess_columns,
+    read_table,
+)
 from analysis.datasets.paper.twelve import PAPER_SETS
-from analysis.datasets.reading import ENDINGS, LARGEST_UPLOAD, read_table
 from analysis.datasets.table import Table
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice

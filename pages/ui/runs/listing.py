@@ -10,14 +10,13 @@ import streamlit as st
 
 from analysis.runs.archive import LARGEST_ARCHIVE, export_zip, import_zip
 from analysis.runs.corrections import read_corrections, remove_corrections
-from analysis.runs.job import WORKING, State, Status, is_held, read_status
-from analysis.runs.library import Listed, slug
+from analysis.runs.job import WORKING, State, Status, is_held, is_stopping, last_lines, read_status, request_stop
+from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST
-from analysis.runs.process import is_stopping, last_lines
 from pages.ui.host import cache, hosting
 from pages.ui.host.session_runs import make_room, runs_folder
-from pages.ui.runs import actions, new_run, query, words
-from pages.ui.runs.new_run import free_name
+from pages.ui.runs import query, words
+from pages.ui.runs.new_run import attempt, begin, free_name, open_form, problem
 from pages.ui.runs.words import progress_in_words
 from pages.ui.shared import state as shared_state
 from pages.ui.shared.errors import printable, show_error
@@ -43,7 +42,7 @@ def corrected_verdicts(run: Listed) -> None:
 
 
 def _undo(run: Listed) -> None:
-    if actions.attempt(lambda: remove_corrections(run.folder), run.name):
+    if attempt(lambda: remove_corrections(run.folder), run.name):
         shared_state.notify("All corrections are undone.")
 
 
@@ -99,7 +98,7 @@ def _import(key: str) -> None:
         return
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     name = free_name(slug(file.name.removesuffix(".zip")))
-    if actions.attempt(lambda: _take_in(file, name)):
+    if attempt(lambda: _take_in(file, name)):
         st.session_state[_OPEN] = False
         query.choose(name)
 
@@ -110,6 +109,7 @@ def _take_in(file: IO[bytes], name: str) -> None:
 
 
 _LAST_LINES = 12
+_DELETING = "_runs_deleting"
 
 
 def details(run: Listed) -> None:
@@ -121,7 +121,7 @@ def details(run: Listed) -> None:
         _log(run)
     if run.status is not None and run.status.failed and run.status.state not in WORKING:
         _failures(run)
-    if actions.is_asked_to_delete(run.name):
+    if _is_asked_to_delete(run.name):
         _question(run)
     else:
         _buttons(run)
@@ -168,7 +168,7 @@ def _buttons(run: Listed) -> None:
             st.button(
                 "Delete",
                 key="delete",
-                on_click=actions.ask_to_delete,
+                on_click=_ask_to_delete,
                 args=(run.name,),
                 disabled=state in WORKING,
             )
@@ -182,8 +182,30 @@ def _zipped(folder: Path) -> bytes:
 def _question(run: Listed) -> None:
     st.text(f"Delete {run.name} ({size(run.num_bytes)})? This cannot be undone.")
     with st.container(horizontal=True):
-        st.button("Delete run", key="delete_for_good", type="primary", on_click=actions.delete, args=(run.name,))
-        st.button("Keep run", key="keep", on_click=actions.ask_to_delete, args=(None,))
+        st.button("Delete run", key="delete_for_good", type="primary", on_click=_delete, args=(run.name,))
+        st.button("Keep run", key="keep", on_click=_ask_to_delete, args=(None,))
+
+
+def _stop(name: str, folder: Path) -> None:
+    """Stop the job of a run; saved answers stay."""
+    attempt(lambda: request_stop(folder), name)
+
+
+def _ask_to_delete(name: str | None) -> None:
+    """Ask the user to confirm a deletion; None withdraws the question."""
+    st.session_state[_DELETING] = name
+
+
+def _is_asked_to_delete(name: str) -> bool:
+    return st.session_state.get(_DELETING) == name
+
+
+def _delete(name: str) -> None:
+    """Delete a run after the user has confirmed."""
+    _ask_to_delete(None)
+    if attempt(lambda: delete_run(name, runs_folder()), name):
+        query.choose(None)
+        shared_state.notify("Run deleted.")
 
 
 _WHAT = (
@@ -200,7 +222,7 @@ def head() -> None:
         title.title("Runs", anchor=False)
         with import_it:
             field()
-        new.button("New run", key="new_run", type="primary", width="stretch", on_click=new_run.open_form)
+        new.button("New run", key="new_run", type="primary", width="stretch", on_click=open_form)
     st.caption(f"{_WHAT} {_HOSTED}" if hosting.is_hosted() else _WHAT)
 
 
@@ -241,8 +263,8 @@ def run_list(runs: Sequence[Listed], chosen: str | None) -> None:
     for run in sorted(runs, key=lambda run: (not run.read_only, -_since(run))):
         with st.container(border=True, key=f"run-{run.name}", gap="small"):
             _line(run, unfolded=run.name == chosen)
-            if (problem := actions.problem()) and problem.name == run.name:  # shown next to the run
-                show_error(problem.error)
+            if (failed := problem()) and failed.name == run.name:  # shown next to the run
+                show_error(failed.error)
             if run.status is not None and run.status.state != "finished":
                 progress(run.folder, run.status)
             if wrong := words.what_is_wrong(run):
@@ -284,14 +306,14 @@ def _ways_of(run: Listed, status: Status) -> None:
         st.button(
             "Stop",
             key=f"stop_{run.name}",
-            on_click=actions.stop,
+            on_click=_stop,
             args=(run.name, run.folder),
             disabled=is_stopping(run.folder),
             help=_STOP_HELP,
         )
     elif status.state in _UNFOLDED and not run.read_only:
         name = "Start" if status.state == "new" else "Resume"
-        st.button(name, key=f"resume_{run.name}", on_click=actions.begin, args=(run.name, run.folder))
+        st.button(name, key=f"resume_{run.name}", on_click=begin, args=(run.name, run.folder))
 
 
 def _badge(run: Listed) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -23,11 +23,12 @@ from analysis.runs.create import (
     request_for,
     without_download,
 )
+from analysis.runs.job import start_job
 from analysis.runs.library import folder_of, list_runs, slug
 from analysis.runs.manifest import Request, StoredLayers
 from pages.ui.host import cache, hosting
-from pages.ui.host.session_runs import check_run, make_room, runs_folder
-from pages.ui.runs import actions, query
+from pages.ui.host.session_runs import check_run, make_room, room_for_job, runs_folder
+from pages.ui.runs import query
 from pages.ui.runs.data import data_fields, preview
 from pages.ui.shared import state
 from pages.ui.shared.errors import show_error
@@ -293,7 +294,7 @@ def start_step(data: DataSet) -> None:
                 show_error(error)
                 return
             query.choose(folder.name)
-            actions.begin(folder.name, folder)
+            begin(folder.name, folder)
         st.rerun()
 
 
@@ -312,6 +313,43 @@ def create_run(data: DataSet, name: str) -> Path:
     make_room()
     prepare(folder, asked, request, name=name)
     return folder
+
+
+_PROBLEM = "_runs_problem"
+
+
+class Problem(NamedTuple):
+    """Why an action failed, and the name of its run, if any."""
+
+    error: RauqError
+    name: str | None
+
+
+def problem() -> Problem | None:
+    """Return why the last action failed, if it did."""
+    found: Problem | None = st.session_state.get(_PROBLEM)
+    return found
+
+
+def attempt(action: Callable[[], object], name: str | None = None) -> bool:
+    """Perform an action, on the run of that name if any; store its error and return whether it succeeded."""
+    try:
+        action()
+    except RauqError as error:
+        st.session_state[_PROBLEM] = Problem(error, name)
+        return False
+    st.session_state[_PROBLEM] = None
+    return True
+
+
+def begin(name: str, folder: Path) -> None:
+    """Start or resume the job of a run."""
+    attempt(lambda: _begin(folder), name)
+
+
+def _begin(folder: Path) -> None:
+    with room_for_job(folder):
+        start_job(folder)  # returns once the job has locked its run and is counted
 
 
 def room(data: DataSet) -> str:

@@ -16,7 +16,7 @@ from analysis.answer_sets.figures import (
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import of_picked, pick, selected_heads, separation
+from analysis.answer_sets.heads import of_selected, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import quality_bins
 from analysis.answer_sets.sides import sides
 from analysis.figures import outcomes, series
@@ -43,7 +43,7 @@ def all_figures(means, quality, *, dark=False):
     shown = best_and_worst(means[:, ROW], quality, picks[:, ROW])
     uncertainty = np.random.default_rng(0).uniform(size=len(quality)) - np.nan_to_num(quality)
     correct = np.where(np.isnan(quality), np.nan, quality > 0.9)
-    attention = of_picked(means, picks)[:, ROW]
+    attention = of_selected(means, picks)[:, ROW]
     return [
         best_and_worst_map(shown, [HOSTILE] * len(shown.rows), dark=dark),
         gap_distributions(gaps, ROW, dark=dark),

@@ -9,7 +9,7 @@ from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import agreement, of_picked, pick, selected_heads, separation
+from analysis.answer_sets.heads import agreement, of_selected, pick, selected_heads, separation
 from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
@@ -21,7 +21,7 @@ ROW, HEAD = INFORMATIVE
 
 def all_captions(means, quality):
     picks, outcome = pick(means), sides(quality, Thresholds())
-    values = of_picked(means, picks)[:, ROW]
+    values = of_selected(means, picks)[:, ROW]
     correct = np.where(np.isnan(quality), np.nan, quality > 0.5)
     found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
     return [

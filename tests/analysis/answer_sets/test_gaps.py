@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis.answer_sets.gaps import QUANTILES, gaps, head_gaps
-from analysis.answer_sets.heads import of_picked, pick
+from analysis.answer_sets.heads import of_selected, pick
 from analysis.answer_sets.sides import Sides, sides
 from analysis.quality.judgement import Thresholds
 from rauq.errors import InvalidInput
@@ -29,7 +29,7 @@ def test_by_hand():
 
 def test_intervals_are_those_of_scipys_bootstrap():
     means, quality = made_up(120, effect=0.02)
-    found = gaps(of_picked(means, pick(means)), sides(quality, Thresholds()), resamples=4000)
+    found = gaps(of_selected(means, pick(means)), sides(quality, Thresholds()), resamples=4000)
     column = INFORMATIVE[0]
     one, other = (found.values[mask, column] for mask in (quality == 1, quality == 0))
     for own, statistic in (

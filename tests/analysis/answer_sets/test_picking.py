@@ -3,7 +3,7 @@
 import numpy as np
 
 import rauq
-from analysis.answer_sets.heads import NO_HEAD, of_picked, pick
+from analysis.answer_sets.heads import NO_HEAD, of_selected, pick
 from rauq import Settings
 from tests.answers import random_trace
 
@@ -19,9 +19,9 @@ def test_the_lowest_of_equal_heads_is_picked_and_none_where_nothing_is_known():
     means = np.array([[0.2, 0.5, 0.5], [np.nan, np.nan, np.nan], [0.1, np.nan, 0.3]])
     picks = pick(means)
     assert picks.tolist() == [1, NO_HEAD, NO_HEAD]
-    np.testing.assert_array_equal(of_picked(means, picks), [0.5, np.nan, np.nan])
+    np.testing.assert_array_equal(of_selected(means, picks), [0.5, np.nan, np.nan])
 
 
 def test_other_tokens_use_the_head_selected_over_the_whole_answer():
     fact = np.array([[0.9, 0.1], [np.nan, np.nan]])
-    np.testing.assert_array_equal(of_picked(fact, np.array([1, 0])), [0.1, np.nan])
+    np.testing.assert_array_equal(of_selected(fact, np.array([1, 0])), [0.1, np.nan])

@@ -80,7 +80,7 @@ def test_an_undefined_ranking_has_a_reason():
     assert table["undefined"].str.contains("same quality").all()
 
 
-def test_picked_heads_stand_in_the_order_of_their_frequency():
+def test_selected_heads_stand_in_the_order_of_their_frequency():
     picks = np.array([[2, 0], [2, 0], [0, -1], [1, -1]])
     table = selected_heads_table(selected_heads(picks, (4, 7), 3), most=2)
     assert table.columns.tolist() == [

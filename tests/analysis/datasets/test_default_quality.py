@@ -2,9 +2,8 @@
 
 import pytest
 
-from analysis.datasets.example import Example
-from analysis.datasets.own_files import default_quality, examples_from, guess_columns
-from analysis.datasets.reading import read_table
+from analysis.datasets.example import Example, default_quality
+from analysis.datasets.own_files import examples_from, guess_columns, read_table
 
 LONG = "Because the light of the Sun is scattered by the air."
 

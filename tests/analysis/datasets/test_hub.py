@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import datasets
 import huggingface_hub
@@ -13,6 +12,7 @@ from analysis.datasets.paper.loading import load_paper_set, raw_rows
 from analysis.datasets.paper.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound
 from tests.analysis.datasets.raw_data import COUNT, ROWS, split_of
+from tests.local_hub import serving, use_address, use_cache
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 MMLU = PAPER_SETS["mmlu"]
@@ -76,26 +76,15 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    server.root, server.given, server.asked = tmp_path_factory.mktemp("hub"), [], []
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Hub, tmp_path_factory.mktemp("hub")) as server:
+        server.given, server.asked = [], []
+        yield server
 
 
 @pytest.fixture
 def hub(server, monkeypatch, tmp_path):
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
-    monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", url)
-    template = url + "/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    use_cache(monkeypatch, tmp_path)
+    url = use_address(monkeypatch, server.server_address)
     monkeypatch.setattr(datasets.config, "HF_ENDPOINT", url)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     huggingface_hub.close_session()  # the next one reads the lines above

@@ -5,8 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns
-from analysis.datasets.reading import read_table
+from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns, read_table
 from analysis.datasets.table import make_table
 from rauq.errors import InvalidInput
 

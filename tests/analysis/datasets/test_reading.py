@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.datasets import reading
-from analysis.datasets.reading import ENDINGS, read_file, read_table
+from analysis.datasets import own_files
+from analysis.datasets.own_files import ENDINGS, read_file, read_table
 from rauq.errors import InvalidInput
 
 ROWS = [{"prompt": "Où est Évian?", "answer": "En France; près du lac"}, {"prompt": '2 + 2, "x"?\nSay.', "answer": "4"}]
@@ -193,7 +193,7 @@ def test_a_list_on_one_line_may_have_any_character_anywhere(shift):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
 def test_rows_beyond_the_bound_are_left_out_and_counted(name, monkeypatch):
-    for module in ("reading", "table"):
+    for module in ("own_files", "table"):
         monkeypatch.setattr(f"analysis.datasets.{module}.MOST_ROWS", 300)
     rows = [{"a": str(n), "b": "x"} for n in range(1000)]
     written = {"a.csv": csv(rows).encode(), "a.jsonl": jsonl(rows).encode(), "a.json": json.dumps(rows).encode()}
@@ -214,7 +214,7 @@ def test_of_a_million_rows_the_first_hundred_thousand_are_read(name, line):
 
 @pytest.mark.parametrize(("name", "line"), LINES)
 def test_rows_beyond_the_bound_take_no_memory(name, line, monkeypatch):
-    monkeypatch.setattr("analysis.datasets.reading.MOST_ROWS", 100)
+    monkeypatch.setattr("analysis.datasets.own_files.MOST_ROWS", 100)
     read_table(line * 100, name)  # what is imported late does not count
     tracemalloc.start()
     try:
@@ -229,21 +229,21 @@ def test_uploads_and_files_have_bounds(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(WRITTEN["a.csv"])
     assert rows_of(read_file(path)) == ROWS
-    monkeypatch.setattr(reading, "LARGEST_UPLOAD", 10)
+    monkeypatch.setattr(own_files, "LARGEST_UPLOAD", 10)
     with pytest.raises(InvalidInput, match="at most 10 bytes are read"):
         read_table(WRITTEN["a.csv"], "a.csv")
-    monkeypatch.setattr(reading, "LARGEST_FILE", 10)
+    monkeypatch.setattr(own_files, "LARGEST_FILE", 10)
     with pytest.raises(InvalidInput, match="at most 10 bytes are read"):
         read_file(path)
 
 
 def test_what_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(reading, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(own_files, "MOST_BYTES", 100_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet")
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet(pd.DataFrame({"a": pd.Categorical(["x" * 1000] * 1000)})), "a.parquet")
-    monkeypatch.setattr(reading, "LARGEST_LIST", 10)
+    monkeypatch.setattr(own_files, "LARGEST_LIST", 10)
     with pytest.raises(InvalidInput, match="Save it as JSONL"):
         read_table(WRITTEN["list.json"], "a.json")
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import rauq
-from analysis.exports.numbers import TokenNumbers, as_text, numbers_csv, picked_heads_csv
+from analysis.exports.numbers import TokenNumbers, as_text, numbers_csv, selected_heads_csv
 from rauq.labels import label
 from tests.answers import random_trace
 from tests.traces import make_trace
@@ -95,17 +95,17 @@ def test_pandas_reads_the_columns_and_their_types(trace, score):
     np.testing.assert_array_equal(frame["id"], trace.answer_ids)
 
 
-def test_picked_heads(score):
-    rows = table(picked_heads_csv(score))
+def test_selected_heads(score):
+    rows = table(selected_heads_csv(score))
     assert [int(row["layer"]) for row in rows] == list(score.layers)
     assert [int(row["head"]) for row in rows] == list(score.heads)
     assert [row["layer"] for row in rows if row["decides"] == "true"] == [str(score.layer)]
-    text = picked_heads_csv(score)
+    text = selected_heads_csv(score)
     np.testing.assert_array_equal(column(text, "margin"), score.margins)
     np.testing.assert_array_equal(column(text, "layer_score"), score.layer_scores)
     np.testing.assert_array_equal(column(text, "mean_attention"), score.attention.mean(axis=-1))
 
 
 def test_an_answer_of_one_token_picks_no_head():
-    rows = table(picked_heads_csv(rauq.score(make_trace((b"a",)))))
+    rows = table(selected_heads_csv(rauq.score(make_trace((b"a",)))))
     assert {(row["head"], row["mean_attention"], row["margin"]) for row in rows} == {("", "", "")}

@@ -5,7 +5,9 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.create import prepare, request_for
 from analysis.runs.opened import open_run
+from analysis.runs.shard import Answered, write_shard
 from analysis.runs.work import work
+from rauq.methods.method import Uncertainty
 from tests.architectures import save_tiny
 
 METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy", "attention_score", "degmat_jaccard", "eigen_score")
@@ -72,3 +74,14 @@ def finished(finished_run, tmp_path):
 @pytest.fixture(scope="session")
 def run(finished_run):
     return open_run(finished_run)
+
+
+def write_first_shard(folder, traces, facts):
+    """Write a run's first shard again, of these answers; `facts` (N,) mark the tokens that carry the fact of each."""
+    uncertainties = (Uncertainty(0),) * len(METHODS)
+    rows = zip(traces, facts, strict=True)
+    outcomes = [
+        Answered(number=number, trace=trace, fact=fact, quality=0.0, quality_reason="", uncertainties=uncertainties)
+        for number, (trace, fact) in enumerate(rows)
+    ]
+    write_shard(folder, 0, outcomes, stored=open_run(folder).stored_layers)

@@ -12,11 +12,10 @@ from analysis.datasets.names import embedded_set
 from analysis.evidence.record import records
 from analysis.methods.comparison import name_of
 from analysis.quality.measures import load_judge
-from analysis.runs.arrays import batch
 from analysis.runs.create import without_download
 from analysis.runs.files import is_exported, size_of
 from analysis.runs.library import bundled_folder
-from analysis.runs.opened import open_run
+from analysis.runs.opened import batch, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_tokens, trace
 from analysis.runs.work import Evaluation, evaluated

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from analysis.runs import library, process
+from analysis.runs import job, library
 from analysis.runs.files import size_of
 from analysis.runs.job import WORKING, only_job, read_status
 from analysis.runs.library import BUNDLED, delete_run, folder_of, list_runs, runs_folder, slug
@@ -104,31 +104,31 @@ def test_what_is_not_ours_is_not_deleted(finished, bundled):
 
 
 def test_a_job_is_a_process_that_is_followed_and_stopped(prepared):
-    process.start_job(prepared)
+    job.start_job(prepared)
     status = read_status(prepared)
     assert status.state in WORKING
     assert status.pid != os.getpid()
     with pytest.raises(RunError, match="Another job"):
-        process.start_job(prepared)
-    process.request_stop(prepared)
+        job.start_job(prepared)
+    job.request_stop(prepared)
     assert ended(prepared).state in ("stopped", "finished")
-    assert "Traceback" not in process.last_lines(prepared, 100)
+    assert "Traceback" not in job.last_lines(prepared, 100)
 
 
 def test_of_two_jobs_started_at_the_same_moment_one_is_refused(prepared, monkeypatch):
     held = iter([False, True])
-    monkeypatch.setattr(process, "is_held", lambda _: next(held))
+    monkeypatch.setattr(job, "is_held", lambda _: next(held))
     with only_job(prepared), pytest.raises(RunError, match=r"^Another job is using"):
-        process.start_job(prepared)
+        job.start_job(prepared)
 
 
 def test_a_job_that_cannot_begin_says_why(prepared):
     (prepared / "examples.parquet").unlink()
     with pytest.raises(RunError, match=r"The job ended at once: .*examples.parquet cannot be read"):
-        process.start_job(prepared)
+        job.start_job(prepared)
 
 
 def test_where_no_job_is_none_is_stopped(finished):
     with pytest.raises(RunError, match="No job is running on"):
-        process.request_stop(finished)
-    assert process.last_lines(finished, 3) == ""
+        job.request_stop(finished)
+    assert job.last_lines(finished, 3) == ""

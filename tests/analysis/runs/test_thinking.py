@@ -10,13 +10,10 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.judgement import Judgement
 from analysis.runs.archive import validate
-from analysis.runs.arrays import batch, means
 from analysis.runs.create import prepare, request_for
-from analysis.runs.opened import open_run
-from analysis.runs.shard import Answered, write_shard
+from analysis.runs.opened import batch, means, open_run
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import Evaluated, _rows, work
-from rauq.methods.method import Uncertainty
 from rauq.methods.pair_scorers.judges import Judges
 from rauq.methods.table import METHODS as ALL_METHODS
 from rauq.scoring.score import score, score_many
@@ -24,7 +21,7 @@ from rauq.scoring.settings import Settings
 from rauq.trace.batch import batch as batch_of
 from rauq.trace.parts import part_of
 from rauq.trace.trace import Alignment
-from tests.analysis.runs.conftest import METHODS
+from tests.analysis.runs.conftest import write_first_shard
 from tests.rauq.methods.evidence import same_letter, shared_words
 from tests.rauq.trace.test_thinking import CLOSE, OPEN, QUESTION, A, B, C, thinking_lm
 from tests.shards import rewrite, without_checksums
@@ -38,18 +35,7 @@ FACT = np.array([False, True, False, False, True, False])
 def thought(finished):
     """A finished run whose first four answers think."""
     made = [make_trace((b" w",) * 6, num_layers=3, seed=seed, thinking=span) for seed, span in enumerate(SPANS)]
-    outcomes = [
-        Answered(
-            number=number,
-            trace=trace,
-            fact=FACT,
-            quality=0.0,
-            quality_reason="",
-            uncertainties=(Uncertainty(0),) * len(METHODS),
-        )
-        for number, trace in enumerate(made)
-    ]
-    write_shard(finished, 0, outcomes, stored=open_run(finished).stored_layers)
+    write_first_shard(finished, made, [FACT] * len(made))
     return finished, made
 
 

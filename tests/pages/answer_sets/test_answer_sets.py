@@ -23,12 +23,7 @@ BUNDLED = library.bundled_folder()
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
 
 
-@pytest.fixture(autouse=True)
-def runs(monkeypatch, tmp_path):
-    """A folder of runs, and no bundled one."""
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "runs"))
-    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
-    return tmp_path / "runs"
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +31,6 @@ def shared(tmp_path_factory):
     root = tmp_path_factory.mktemp("shared")
     make(root)
     return root
-
-
-@pytest.fixture
-def small(monkeypatch, shared):
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(shared))
-    return shared
 
 
 def test_without_a_run_the_page_says_what_to_do():

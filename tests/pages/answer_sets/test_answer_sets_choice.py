@@ -10,8 +10,7 @@ import pytest
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import open_run
 from analysis.runs.shard import OFFSETS
-from pages.ui.answer_sets.controls import choose
-from pages.ui.answer_sets.query import Asked, fitted, thresholds
+from pages.ui.answer_sets.choices import Asked, choose, fitted, thresholds
 from pages.ui.shared.run_filters import Filters, Span, passing, written_span
 from pages.ui.shared.run_page import counts
 from pages.ui.shared.url_state import read

@@ -1,8 +1,6 @@
 """Compare: two answers on one grid, and the messages where they cannot be compared."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,11 +10,11 @@ from pages.ui.host import cache
 from rauq import Settings
 from rauq.trace.trace import Alternative
 from tests.answers import random_trace
+from tests.imports import MODELS, imported_after
 from tests.pages.comparing import (
     BESIDE,
     FIRST,
     HOSTILE,
-    ROOT,
     charts,
     choose,
     interpreted,
@@ -142,16 +140,13 @@ def test_chosen_and_swapped_answers_are_in_the_url():
 
 def test_recorded_answers_are_compared_without_torch():
     code = (
-        "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
         "page = AppTest.from_file('app.py', default_timeout=60)\n"
         "page.switch_page('pages/compare.py')\n"
         "page.run()\n"
         "assert not page.exception and len(page.get('plotly_chart')) == 2\n"
-        "print([name for name in ('torch', 'transformers', 'scipy') if name in sys.modules])\n"
     )
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert run.stdout.splitlines()[-1] == "[]"
+    assert imported_after(code, MODELS) == []
 
 
 def test_maps_of_different_models_say_why_there_is_none():

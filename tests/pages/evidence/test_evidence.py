@@ -15,8 +15,8 @@ from pages.ui.host import cache, hosting
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
 from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record, peers_memory, peers_time
-from tests.pages.reading import charts, interpreted
-from tests.pages.sets import APP, drawn, make, said
+from tests.pages.reading import APP, charts, interpreted
+from tests.pages.sets import drawn, make, said
 
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
 VIEWS = ("models", "check", "reference", "speed", "robustness", "paper", "limits")

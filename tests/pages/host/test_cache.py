@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 import rauq
-from pages.ui.host import cache, model_queue
+from pages.ui.host import cache
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Request
 from rauq.errors import InvalidInput, OutOfMemory
@@ -170,10 +170,10 @@ def test_views_of_a_model_share_its_weights_and_its_queue(tmp_path):
     base, instruct = (cache.model(replace(choice, kind=kind)) for kind in ("base", "instruct"))
     assert (base.kind, instruct.kind) == ("base", "instruct")
     assert base.model is instruct.model
-    assert model_queue.queue(base) is model_queue.queue(instruct)
-    with model_queue.turn(base, threading.Event()):
-        assert model_queue.is_in_use(instruct)
-    assert not model_queue.is_in_use(instruct)
+    assert cache.queue(base) is cache.queue(instruct)
+    with cache.turn(base, threading.Event()):
+        assert cache.is_in_use(instruct)
+    assert not cache.is_in_use(instruct)
     with pytest.raises(InvalidInput, match="Unknown kind 'odd'; choose one of base, instruct"):
         cache.model(replace(choice, kind="odd"))
 
@@ -190,7 +190,7 @@ def test_free_memory_includes_the_replaced_model_unless_a_job_uses_it(tmp_path, 
     assert found.bytes_free == 1000 + found.bytes_needed
     assert found.fits
     assert not cache.in_use()
-    with model_queue.turn(model, threading.Event()):
+    with cache.turn(model, threading.Event()):
         assert cache.in_use()
         assert cache.inspect_model(second).bytes_free == 1000
 

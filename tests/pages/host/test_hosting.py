@@ -127,7 +127,7 @@ LONG_BRANCH = replace(BRANCH, instead=5, origin=make_trace((LONG.encode(),)))
 )
 @pytest.mark.usefixtures("nothing_is_read")
 def test_a_request_beyond_a_limit_is_refused_at_once(asked, says):
-    job = jobs.prepare(Request(**{"model": ATLAS, "prompt": "Where?"} | asked))
+    job = started(Request(**{"model": ATLAS, "prompt": "Where?"} | asked))
     assert not job.live
     assert says in str(job.error)
 

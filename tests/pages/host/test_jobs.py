@@ -13,13 +13,13 @@ from streamlit.runtime.scriptrunner import StopException
 import rauq
 from pages.ui.compare import answers
 from pages.ui.evidence import check
-from pages.ui.host import cache, hosting, jobs, model_queue
+from pages.ui.host import cache, hosting, jobs
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request
 from pages.ui.inspect import form
 from pages.ui.shared import state, url_state
 from rauq.checkpoints.store import PLACE_VARIABLE
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, Stopped
 from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, shown_trace, started
 from tests.traces import make_trace
@@ -130,7 +130,7 @@ def test_jobs_on_one_model_take_turns(slow):
 
 def in_line(slow, count):
     """Start `count` jobs, each once the one before it is in the queue."""
-    line = model_queue.queue(slow)
+    line = cache.queue(slow)
     several = []
     for number in range(count):
         several.append(started(replace(REQUEST, prompt=f"Number {number}?")))
@@ -190,7 +190,7 @@ def test_admission_is_atomic(monkeypatch):
 def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
     first, second, third = in_line(slow, 3)
     second.cancel.set()
-    assert isinstance(ended(second).error, model_queue.Stopped)
+    assert isinstance(ended(second).error, Stopped)
     assert first.live
     assert third.live
     slow.go_on.set()
@@ -203,7 +203,7 @@ def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
     with cache._loaded().lock:
         job = started(REQUEST)
         job.cancel.set()
-        assert isinstance(ended(job).error, model_queue.Stopped)
+        assert isinstance(ended(job).error, Stopped)
     assert slow.calls == 0
 
 
@@ -222,9 +222,9 @@ def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
         return load(*arguments, on_progress=tell, cancel=cancel, **options)
 
     monkeypatch.setattr(rauq, "load_model", loaded, raising=False)
-    job = jobs.prepare(replace(REQUEST, model=ModelChoice(name=str(tmp_path / "tiny.gguf"))))
+    job = Job(replace(REQUEST, model=ModelChoice(name=str(tmp_path / "tiny.gguf"))))
     jobs.begin(job)
-    assert isinstance(ended(job).error, model_queue.Stopped)
+    assert isinstance(ended(job).error, Stopped)
     assert len(stages) == 1
     assert re.fullmatch(r"Dequantising the weights, once for this file: [\d.]+ kB of 178\.0 kB", stages[0])
     monkeypatch.setattr(rauq, "load_model", load, raising=False)

@@ -9,16 +9,15 @@ import huggingface_hub
 import pytest
 
 from analysis.datasets.example import DataSet, Example
-from analysis.runs import process
+from analysis.runs import job
 from analysis.runs.archive import export_zip
 from analysis.runs.create import prepare, request_for
-from analysis.runs.job import Status, only_job, write_status
+from analysis.runs.job import LOG, Status, only_job, write_status
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import Answerer, read_manifest, write_manifest
-from analysis.runs.process import LOG
 from pages.ui.host import cache, hosting, session_runs
 from pages.ui.host.hosting import HOST
-from pages.ui.runs import actions
+from pages.ui.runs import new_run as form
 from rauq.errors import InvalidInput
 from tests.pages.reading import interpreted
 from tests.pages.runs_page import captions, new_run, open_form, open_runs, said, upload
@@ -32,7 +31,7 @@ LONG = "x" * (HOST.characters + 1)
 @pytest.fixture
 def no_process(monkeypatch):
     begun = []
-    monkeypatch.setattr(process, "_started", begun.append)
+    monkeypatch.setattr(job, "_started", begun.append)
     return begun
 
 
@@ -174,10 +173,10 @@ def test_two_runs_started_at_once_are_not_both_admitted(host, monkeypatch):
         assert go_on.wait(30)
         at_work.add(folder)
 
-    monkeypatch.setattr(actions, "start_job", start)
+    monkeypatch.setattr(form, "start_job", start)
     monkeypatch.setattr(session_runs, "is_held", at_work.__contains__)
     with ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(actions._begin, run) for run in runs]
+        both = [pool.submit(form._begin, run) for run in runs]
         assert begun.wait(30)
         assert not crowded.wait(0.1)  # the other one is not admitted before the first is counted
         go_on.set()

@@ -178,7 +178,7 @@ def test_a_conversation_continues_below_the_answer(open_app, chat_folder):
     assert not page.exception
     first = shown_trace(page)
     assert [(part.role, part.content) for part in first.messages] == [("system", "Be brief."), ("user", "Hi")]
-    page = written(page, ask_follow_up="Who?")
+    page = written(page, follow_up="Who?")
     page = finished(page.button(key="follow_up_button").click().run())
     assert not page.exception
     second = shown_trace(page)
@@ -216,7 +216,7 @@ def test_answers_that_follow_other_messages_follow_another_prompt():
 @pytest.mark.usefixtures("no_model")
 def test_an_empty_question_asks_nothing(open_app):
     page = open_app(make_trace(chat_applied=True, kind="instruct"))
-    page = written(page, ask_follow_up=" \n")
+    page = written(page, follow_up=" \n")
     page = page.button(key="follow_up_button").click().run()
     assert state.JOB not in page.session_state
     assert fields(page) == ("Where?", "")

@@ -34,7 +34,7 @@ def test_options_of_the_template_are_chosen_typed_and_left_out(open_app, chat_fo
         trace = shown_trace(finished(page.button(key="run").click().run()))
         assert trace.template_options == page.session_state[state.OPTIONS]
         lengths.append(len(trace.prompt_ids))
-    page = written(page.selectbox(key=field).set_value("false").run(), ask_follow_up="Who?")
+    page = written(page.selectbox(key=field).set_value("false").run(), follow_up="Who?")
     page = finished(page.button(key="follow_up_button").click().run())
     assert shown_trace(page).template_options == {"enable_thinking": False}
     cache.model(ModelChoice(name=chat_folder, kind="base"))  # to which no template is applied
@@ -61,7 +61,7 @@ def test_three_turns_with_a_real_model(open_app, tmp_path, monkeypatch):
     page = finished(written(page, max_new_tokens=4).button(key="run").click().run())
     lm, traces = cache.if_loaded(ModelChoice(name=str(SMOLLM2))), [shown_trace(page)]
     for question, drawn in (("And of Italy?", False), ("Which is larger?", True)):
-        page = written(page.toggle("sample").set_value(drawn).run(), ask_follow_up=question)
+        page = written(page.toggle("sample").set_value(drawn).run(), follow_up=question)
         page = finished(page.button(key="follow_up_button").click().run())
         assert not page.exception
         before, trace = traces[-1], shown_trace(page)

@@ -1,9 +1,6 @@
 """The page with an existing answer: nothing here loads a model."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +10,10 @@ from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state
 from rauq.atlas import recorded
 from tests.answers import random_trace
+from tests.imports import MODELS, imported_after
 from tests.pages.reading import charts, choose, interpreted, settings_of, views
 from tests.traces import make_trace
 
-ROOT = Path(__file__).parents[3]
 PIECES = (b" The", b" capital", b" is", b" Lima", b".", b"\n")
 PROBABILITIES = (0.9, 0.95, 0.9, 0.02, 0.9, 0.99)
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y] \u202e \x07"
@@ -128,16 +125,11 @@ def test_a_recorded_generation_replaces_an_error_and_what_was_selected(open_app,
 
 def test_the_first_picture_needs_neither_torch_nor_figures():
     code = (
-        "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
         "page = AppTest.from_file('app.py', default_timeout=60).run()\n"
         "assert not page.exception and len(page.get('bidi_component')) == 1\n"
-        "names = ('torch', 'transformers', 'scipy', 'pydantic', 'analysis.one_answer.figures', 'analysis.exports', "
-        "'analysis.runs')\n"
-        "print([name for name in names if name in sys.modules])\n"
     )
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert run.stdout.splitlines()[-1] == "[]"
+    assert imported_after(code, (*MODELS, "analysis.one_answer.figures", "analysis.exports", "analysis.runs")) == []
 
 
 def test_an_evicted_answer_is_reported(open_app):

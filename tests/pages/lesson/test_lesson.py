@@ -1,8 +1,6 @@
 """The page Lesson: its data, its short and correct texts, and its state without recordings."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,17 +13,15 @@ from pages.ui.lesson.content import LONGEST, content, scoring_head, steps
 from rauq.atlas import recorded
 from rauq.errors import TraceFileError
 from rauq.scoring.report import SMALLEST_COLLAPSE
+from tests.imports import MODELS, imported_after
+from tests.pages.reading import APP, open_page
 
 ROOT = Path(__file__).parents[3]
-APP = str(ROOT / "app.py")
 LAST = 9
 
 
 def open_lesson(**query):
-    page = AppTest.from_file(APP, default_timeout=60)
-    for name, value in query.items():
-        page.query_params[name] = value
-    return page.switch_page("pages/lesson.py").run()
+    return open_page("lesson", **query)
 
 
 def fed(page):
@@ -170,11 +166,8 @@ def expect_error(page, text):
 
 def test_the_lesson_needs_no_torch():
     code = (
-        "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
         "page = AppTest.from_file('app.py', default_timeout=60).switch_page('pages/lesson.py').run()\n"
         "assert not page.exception and len(page.get('bidi_component')) == 1\n"
-        "print([name for name in ('torch', 'transformers', 'scipy') if name in sys.modules])\n"
     )
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert run.stdout.splitlines()[-1] == "[]"
+    assert imported_after(code, MODELS) == []

@@ -5,14 +5,13 @@ import re
 
 import pyarrow as pa
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import rauq
-from analysis.runs import library
 from analysis.runs.timings import Alone, Cost
 from pages.ui.shared.url_state import PUBLISHED
 from tests.analysis.report.made_run import rename_methods
-from tests.pages.sets import APP, clicked, drawn, make, said, undefined
+from tests.pages.reading import open_page
+from tests.pages.sets import clicked, drawn, make, said, undefined
 
 CHARTS = {
     "ranking": {"paired_differences"},
@@ -29,12 +28,7 @@ HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[
 OTHERS = ("msp", "perplexity", "mean_token_entropy")
 
 
-@pytest.fixture(autouse=True)
-def runs(monkeypatch, tmp_path):
-    """A folder of runs, and no bundled one."""
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "runs"))
-    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
-    return tmp_path / "runs"
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +40,8 @@ def shared(tmp_path_factory):
     return root
 
 
-@pytest.fixture
-def small(monkeypatch, shared):
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(shared))
-    return shared
-
-
 def open_methods(state=(), **query):
-    page = AppTest.from_file(APP, default_timeout=60)
-    page.switch_page("pages/methods.py")
-    for name, value in query.items():
-        page.query_params[name] = value
-    for key, value in dict(state).items():
-        page.session_state[key] = value
-    return page.run()
+    return open_page("methods", state, **query)
 
 
 def test_without_a_run_the_page_says_what_to_do():

@@ -9,9 +9,8 @@ import pytest
 
 from analysis.runs import library
 from analysis.runs.archive import export_zip
-from analysis.runs.job import Status, only_job, write_status
+from analysis.runs.job import LOG, Status, only_job, write_status
 from analysis.runs.manifest import MANIFEST
-from analysis.runs.process import LOG
 from tests.analysis.report.made_run import made_run, rename_methods
 from tests.pages.runs_page import HOSTILE, captions, keys, new_run, open_runs, said
 
@@ -19,13 +18,10 @@ MADE = "made"
 
 
 @pytest.fixture(autouse=True)
-def root(monkeypatch, tmp_path):
-    """A folder of runs; none came with the app."""
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
-    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "bundled")
-    return folder
+def root(runs):
+    """The folder of runs, empty."""
+    runs.mkdir()
+    return runs
 
 
 def badges(page):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from analysis.runs import library
 from analysis.runs.create import ASKABLE, DEFAULT, read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
@@ -24,13 +23,7 @@ Q: In which country is Turin? A:,Turin is in Italy.,perhaps,places
 """
 
 
-@pytest.fixture(autouse=True)
-def root(monkeypatch, tmp_path):
-    """A folder of runs; none came with the app."""
-    folder = tmp_path / "runs"
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(folder))
-    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "bundled")
-    return folder
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def start(page):
@@ -44,7 +37,7 @@ def embedded(page, name="places", examples=3):
     return page.run()
 
 
-def test_a_file_becomes_a_run_and_its_job_answers_it(root):
+def test_a_file_becomes_a_run_and_its_job_answers_it(runs):
     page = upload(open_form(), CSV)
     assert not page.exception
     assert column(page, "prompt").value == "question"
@@ -60,10 +53,10 @@ def test_a_file_becomes_a_run_and_its_job_answers_it(root):
     assert not page.error
     assert page.query_params["run"] == "places-atlas"
     assert "view" not in page.query_params
-    assert ended(root / "places-atlas").state == "finished"
+    assert ended(runs / "places-atlas").state == "finished"
     page = page.run()
     assert "3 answers" in said(page)
-    run = open_run(root / "places-atlas")
+    run = open_run(runs / "places-atlas")
     assert run.answers["quality"].tolist() == [1.0, 1.0, 0.0]
     assert run.answers["group"].tolist() == ["places"] * 3
     assert run.manifest.request.quality == "given"
@@ -100,7 +93,7 @@ def test_columns_can_be_mapped_otherwise(monkeypatch):
 def without_a_job(monkeypatch):
     """The folders whose jobs would have been started; none is."""
     begun = []
-    monkeypatch.setattr("pages.ui.runs.actions.start_job", begun.append)
+    monkeypatch.setattr("pages.ui.runs.new_run.start_job", begun.append)
     return begun
 
 
@@ -185,29 +178,29 @@ def test_a_run_without_examples_cannot_be_started():
 
 
 @pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "is not a valid name for a run")])
-def test_a_name_that_is_not_allowed_is_reported(name, words, root, tmp_path):
+def test_a_name_that_is_not_allowed_is_reported(name, words, runs, tmp_path):
     (tmp_path / "bundled").mkdir()
     page = start(written(embedded(open_form()), new_run_name=name).run())
     assert not page.exception
     assert words in said(page)
     assert "evil" not in captions(page)
-    assert not root.exists()
+    assert not runs.exists()
     assert page.query_params["view"] == "new"
 
 
-def test_a_taken_name_is_reported_with_a_free_one(root, monkeypatch):
+def test_a_taken_name_is_reported_with_a_free_one(runs, monkeypatch):
     begun = without_a_job(monkeypatch)
     start(written(embedded(open_form()), new_run_name="mine").run())
     page = start(written(embedded(open_form()), new_run_name="mine").run())
     assert "A run named mine already exists. Choose another name, such as mine-2." in said(page)
-    assert begun == [root / "mine"]
+    assert begun == [runs / "mine"]
 
 
-def test_without_a_model_there_is_nothing_to_start(root):
+def test_without_a_model_there_is_nothing_to_start(runs):
     page = choose(embedded(open_form()), state.MODEL, "another")
     page = start(page)
     assert "No model is given." in said(page)
-    assert not root.exists()
+    assert not runs.exists()
 
 
 def test_a_revision_is_used_only_for_its_model(monkeypatch):
@@ -284,14 +277,14 @@ def test_methods_without_their_judge_are_disabled_until_one_is_given(monkeypatch
     assert (request.samples, request.nli) == (3, "a/judge")
 
 
-def test_a_run_needs_a_method_and_all_without_a_download_can_be_chosen_at_once(root, monkeypatch):
+def test_a_run_needs_a_method_and_all_without_a_download_can_be_chosen_at_once(runs, monkeypatch):
     begun = without_a_job(monkeypatch)
     page = embedded(open_form())
     for method in DEFAULT:
         page.checkbox(key=f"{METHOD}{method}").uncheck()
     page = start(page.run())
     assert "name at least one" in said(page)
-    assert not root.exists()
+    assert not runs.exists()
     page = start(page.button(key="no_download").click().run())
     assert not page.error
     request = read_manifest(begun[0]).request

@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, unquote_plus, urlsplit
 import numpy as np
 import pytest
 
-from pages.ui.answer_sets import query as of_sets
-from pages.ui.methods import query as of_methods
+from pages.ui.answer_sets import choices as of_sets
+from pages.ui.methods import choices as of_methods
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import Span
 from pages.ui.shared.selection import Chosen

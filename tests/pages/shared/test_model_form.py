@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 import rauq
-from pages.ui.host import cache, model_queue
+from pages.ui.host import cache
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.shared import state
 from pages.ui.shared.model_form import DEVICES, DTYPES, KINDS
@@ -132,7 +132,7 @@ def test_a_model_that_does_not_fit_is_reported(works, beside, open_app, saved, m
     memory = cache.Loaded(model=tiny_language_model(named("llama")) if works else None)
     monkeypatch.setattr(cache, "_loaded", lambda: memory)
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
-    with model_queue.turn(memory.model, threading.Event()) if works else nullcontext():
+    with cache.turn(memory.model, threading.Event()) if works else nullcontext():
         page = checked(other_model(open_app(), saved))
     assert not page.error
     assert f"It does not fit{beside}: choose a smaller model" in said(page)

@@ -18,31 +18,25 @@ from tests.traces import make_trace
 
 PANEL = "folded_How"
 
-pytestmark = pytest.mark.usefixtures("no_model")
+pytestmark = pytest.mark.usefixtures("no_model", "small")
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
+def shared(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
     make(root)
     make(root, "other", text="b")
     return root
 
 
-@pytest.fixture(autouse=True)
-def runs(monkeypatch, root, tmp_path):
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(root))
-    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
-
-
 def text(page):
     return " ".join(element.value for element in page.text)
 
 
-def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, root):
+def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, small):
     page = open_app(run="small", number="4", layer="3")
     assert not page.exception
-    drawn, score = views(page), rauq.score(trace(open_run(root / "small"), 4))
+    drawn, score = views(page), rauq.score(trace(open_run(small / "small"), 4))
     assert f"Uncertainty {score.uncertainty:.2f}" in drawn["detail"]
     assert "Answer 4 of the run small; quality 1.00; fact token: 6." in drawn["source"]
     assert drawn["selection"]["layer"] == 3
@@ -82,20 +76,20 @@ def test_another_answer_takes_its_place_in_the_url(open_app):
     assert set(page.query_params) == {"kept"}
 
 
-def test_compare_finds_an_answer_of_a_run(root):
+def test_compare_finds_an_answer_of_a_run(small):
     page = open_compare(a="run:small:4", b="run:small:7")
     assert not page.exception
-    run = open_run(root / "small")
+    run = open_run(small / "small")
     scores = [rauq.score(trace(run, row)).uncertainty for row in (4, 7)]
     assert [side["uncertainty"] for side in strips(page)["sides"]] == [f"{score:.2f}" for score in scores]
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(alpha=0.7, alignment="own")])
-def test_the_panel_ranks_the_score_under_the_current_settings(open_app, root, settings):
+def test_the_panel_ranks_the_score_under_the_current_settings(open_app, small, settings):
     query = {} if settings == Settings() else {"alpha": "0.7", "alignment": "own"}
     page = unfold(open_app(run="small", number="4", **query), PANEL)
     assert not page.exception
-    run = open_run(root / "small")
+    run = open_run(small / "small")
     scores = np.array([rauq.score(trace(run, row), settings).uncertainty for row in range(45)])
     assert f"Less confident than {percentile_of(scores, scores[4]):.0f} % of 45 answers of the run small" in text(page)
     assert "% [" in text(page)

@@ -15,12 +15,9 @@ pytestmark = pytest.mark.usefixtures("no_model")
 
 
 @pytest.fixture(autouse=True)
-def root(monkeypatch, tmp_path):
-    root = tmp_path / "runs"
-    make(root, references=("a a", "b"))
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(root))
-    monkeypatch.setattr(library, "bundled_folder", lambda: tmp_path / "none")
-    return root
+def root(runs):
+    make(runs, references=("a a", "b"))
+    return runs
 
 
 def shown(page):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rauq.capture import session as feed_module
+from rauq.capture import session
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.errors import UnsupportedModel
 from rauq.model.language_model import LanguageModel
@@ -97,7 +97,7 @@ def test_windows_never_reached_crossed_and_shorter_than_the_prompt(name, window)
 def test_flushing_in_blocks_changes_nothing(name, waiting, monkeypatch):
     lm = tiny_language_model(named(name))
     whole = answered(lm, seeded_prompts(*LENGTHS))
-    monkeypatch.setattr(feed_module, "_FLUSH_BYTES", waiting)
+    monkeypatch.setattr(session, "_FLUSH_BYTES", waiting)
     for trace, expected in zip(answered(lm, seeded_prompts(*LENGTHS)), whole, strict=True):
         np.testing.assert_allclose(trace.attention, expected.attention, atol=1e-6)
     assert difference(lm, answered(lm, seeded_prompts(*LENGTHS))) <= EXACT
@@ -124,9 +124,9 @@ def test_a_capture_that_misses_a_part_is_detected(mutant, monkeypatch):
 
 def test_a_learned_position_bias_is_refused(monkeypatch):
     lm = tiny_language_model(named("llama"))
-    real = feed_module.band
+    real = session.band
     biased = {"position_bias": torch.zeros(1)}
-    monkeypatch.setattr(feed_module, "band", lambda pending, cache: real(pending._replace(options=biased), cache))
+    monkeypatch.setattr(session, "band", lambda pending, cache: real(pending._replace(options=biased), cache))
     with pytest.raises(UnsupportedModel, match="position bias"):
         lm.generate([5, 6], max_new_tokens=2)
 

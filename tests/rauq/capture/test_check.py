@@ -12,8 +12,7 @@ from torch.ao.quantization import quantize_dynamic
 from transformers.models.llama import modeling_llama
 
 from rauq.capture import check as check_module
-from rauq.capture import session as feed_module
-from rauq.capture import tap
+from rauq.capture import session, tap
 from rauq.capture.check import Check
 from rauq.capture.recompute import watching
 from rauq.capture.session import StepwiseSession
@@ -108,9 +107,9 @@ def test_a_wrong_capture_is_not_exact_where_biases_make_the_scores(name, mutant,
 def test_misplaced_weights_of_a_model_run_step_by_step_are_not_exact(name, dtype, monkeypatch):
     lm = wrapped(tiny_model(named(name)).to(dtype))
     assert lm.session_type is StepwiseSession
-    real = feed_module._nearest
+    real = session._nearest_of
     for shift in (1, -1):
-        monkeypatch.setattr(feed_module, "_nearest", lambda weights, shift=shift: real(weights).roll(shift, dims=-1))
+        monkeypatch.setattr(session, "_nearest_of", lambda weights, shift=shift: real(weights).roll(shift, dims=-1))
         assert not lm.check(PROMPT).exact
 
 
@@ -145,14 +144,14 @@ def test_a_wrong_capture_of_a_quantised_model_is_not_exact(mutant, monkeypatch):
 
 @pytest.mark.parametrize("name", ["bloom", "gptj", "mpt"])
 def test_misplaced_weights_of_a_quantised_model_run_step_by_step_are_not_exact(name, monkeypatch):
-    lm, real = wrapped(quantised(name)), feed_module._nearest
+    lm, real = wrapped(quantised(name)), session._nearest_of
     for change in (
         lambda weights: real(weights).roll(1, dims=-1),
         lambda weights: real(weights).roll(-1, dims=-1),
         lambda weights: real(weights).roll(1, dims=1),
         lambda weights: real(weights) * (1 + 2**-9),
     ):
-        monkeypatch.setattr(feed_module, "_nearest", change)
+        monkeypatch.setattr(session, "_nearest_of", change)
         found = lm.check(PROMPT)
         assert not found.exact
         assert found.pass_differences
@@ -160,9 +159,9 @@ def test_misplaced_weights_of_a_quantised_model_run_step_by_step_are_not_exact(n
 
 def test_a_wrong_cache_is_not_taken_for_a_difference_between_passes(monkeypatch):
     """Passes without a cache agree, so one full pass is the reference, whatever the incremental pass gives."""
-    lm, real = tiny_language_model(named("gptj")), feed_module.CachedModel._mask_and_positions
+    lm, real = tiny_language_model(named("gptj")), session.CachedModel._mask_and_positions
     monkeypatch.setattr(
-        feed_module.CachedModel,
+        session.CachedModel,
         "_mask_and_positions",
         lambda cached, num_new: {"position_ids": real(cached, num_new)["position_ids"] // 2},
     )

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from rauq.capture.band import band
 from rauq.capture.recompute import FLOOR, MOST, Call, nearest, recomputed
+from rauq.capture.session import band
 from rauq.capture.tap import Keys, Pending, Rows
 
 HEADS, KEY_HEADS, KEYS = 4, 2, 40

@@ -5,19 +5,8 @@ import pytest
 
 from rauq.errors import InvalidInput
 from rauq.model.loading import wrap
-from tests.architectures import byte_tokenizer, named, tiny_language_model, tiny_model
+from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.tiny import END, PROMPT, assert_close, chained
-
-
-@pytest.fixture(scope="module")
-def lm():
-    return tiny_language_model(named("llama"))
-
-
-@pytest.fixture
-def fresh_lm():
-    """A model of its own for a test that changes it."""
-    return tiny_language_model(named("llama"))
 
 
 def test_a_first_token_that_ends_makes_an_answer_of_one(fresh_lm):

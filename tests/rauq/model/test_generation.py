@@ -7,20 +7,8 @@ import pytest
 import torch
 
 from rauq.errors import InvalidInput
-from tests.architectures import VOCABULARY, named, tiny_language_model
+from tests.architectures import VOCABULARY
 from tests.tiny import END, PROMPT, assert_close, chained, counted, raw_logprobs
-
-
-@pytest.fixture(scope="module")
-def lm():
-    return tiny_language_model(named("llama"))
-
-
-@pytest.fixture
-def fresh_lm():
-    """A model of its own for a test that changes it."""
-    return tiny_language_model(named("llama"))
-
 
 # What is generated, and the numbers.
 

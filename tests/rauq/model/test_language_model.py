@@ -9,18 +9,6 @@ from rauq.model.loading import wrap
 from tests.architectures import VOCABULARY, byte_tokenizer, named, tiny_language_model, tiny_model
 from tests.tiny import CONTEXT, PROMPT
 
-
-@pytest.fixture(scope="module")
-def lm():
-    return tiny_language_model(named("llama"))
-
-
-@pytest.fixture
-def fresh_lm():
-    """A model of its own for a test that changes it."""
-    return tiny_language_model(named("llama"))
-
-
 # Limits of the model.
 
 

@@ -5,19 +5,7 @@ import pytest
 import torch
 
 from rauq.errors import InvalidInput
-from tests.architectures import named, tiny_language_model
 from tests.tiny import PROMPT, assert_close, chained, counted, raw_logprobs
-
-
-@pytest.fixture(scope="module")
-def lm():
-    return tiny_language_model(named("llama"))
-
-
-@pytest.fixture
-def fresh_lm():
-    """A model of its own for a test that changes it."""
-    return tiny_language_model(named("llama"))
 
 
 def test_sampling_repeats_with_its_seed_alone(lm):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rauq import InvalidInput
-from rauq.scoring.algorithm import confidence_of, head_weights, pick_heads, signal_of
+from rauq.scoring.algorithm import confidence_of, head_weights, select_heads, signal_of
 
 MEANS = np.array([[[0.1, 0.5, 0.3], [0.7, 0.2, 0.7]]])  # one answer, layers 4 and 5, three heads
 SIGNAL = np.array([0.9, 0.4, 0.7, 0.2, 0.8, 0.6, 0.5, 0.3])
@@ -13,33 +13,33 @@ ALPHA = 0.3
 
 
 def test_the_head_with_the_largest_mean_is_selected_and_ties_go_to_the_lowest_index():
-    assert pick_heads(MEANS, (4, 5), "max").tolist() == [[[1], [0]]]
+    assert select_heads(MEANS, (4, 5), "max").tolist() == [[[1], [0]]]
 
 
 def test_top5_and_mean_rank_the_heads():
-    assert pick_heads(MEANS, (4, 5), "top5").tolist() == [[[1, 2, 0], [0, 2, 1]]]
-    assert pick_heads(MEANS, (4, 5), "mean").shape == (1, 2, 3)
-    assert pick_heads(np.linspace(0, 1, 8)[None, None], (0,), "top5").tolist() == [[[7, 6, 5, 4, 3]]]
+    assert select_heads(MEANS, (4, 5), "top5").tolist() == [[[1, 2, 0], [0, 2, 1]]]
+    assert select_heads(MEANS, (4, 5), "mean").shape == (1, 2, 3)
+    assert select_heads(np.linspace(0, 1, 8)[None, None], (0,), "top5").tolist() == [[[7, 6, 5, 4, 3]]]
     tied = np.tile([0.5, 0.9], 32)[None, None]
-    assert pick_heads(tied, (0,), "top5").tolist() == [[[1, 3, 5, 7, 9]]]
+    assert select_heads(tied, (0,), "top5").tolist() == [[[1, 3, 5, 7, 9]]]
 
 
 @pytest.mark.parametrize("rule", ["max", "top5", "mean"])
 def test_a_head_whose_mean_is_unknown_is_never_passed_over(rule):
     means = np.linspace(0, 1, 8)[None, None].copy()
     means[..., 2] = np.nan
-    assert pick_heads(means, (0,), rule)[0, 0, 0] == 2
+    assert select_heads(means, (0,), rule)[0, 0, 0] == 2
 
 
 def test_fixed_heads_are_taken_as_named_whatever_their_order():
-    assert pick_heads(MEANS, (4, 5), ((5, 1), (9, 0), (4, 2))).tolist() == [[[2], [1]]]
+    assert select_heads(MEANS, (4, 5), ((5, 1), (9, 0), (4, 2))).tolist() == [[[2], [1]]]
 
 
 def test_fixed_heads_must_cover_the_window_and_exist():
     with pytest.raises(InvalidInput, match="no head for layers 5 of the window"):
-        pick_heads(MEANS, (4, 5), ((4, 0),))
+        select_heads(MEANS, (4, 5), ((4, 0),))
     with pytest.raises(InvalidInput, match="head 3; this model has heads 0 to 2"):
-        pick_heads(MEANS, (4, 5), ((4, 0), (5, 3)))
+        select_heads(MEANS, (4, 5), ((4, 0), (5, 3)))
 
 
 def test_weights_are_those_of_the_selected_heads():

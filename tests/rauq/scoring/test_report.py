@@ -72,7 +72,7 @@ def test_json_holds_the_score():
     assert record["undefined"] == {}
 
 
-def test_picked_heads_are_those_that_attend_most():
+def test_selected_heads_are_those_that_attend_most():
     trace, result = plain()
     weights = trace.previous_token_attention()
     for row in report.selected_heads(result):

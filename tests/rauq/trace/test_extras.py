@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rauq.capture import band as band_module
-from rauq.capture import session as feed_module
+from rauq.capture import session
 from rauq.capture.extras import Hidden, Lookback, MaxAttention
 from rauq.capture.recompute import eager
 from rauq.errors import InvalidInput, UnsupportedModel
@@ -129,8 +128,8 @@ def test_answers_of_a_batch_that_end_at_different_steps(end):
 @pytest.mark.parametrize(("name", "waiting"), [("llama", 4000), ("mistral-window", 0)])
 def test_flushing_in_blocks_and_reading_in_passes_changes_nothing(name, waiting, monkeypatch):
     lm = tiny_language_model(named(name))
-    monkeypatch.setattr(feed_module, "_FLUSH_BYTES", waiting)
-    monkeypatch.setattr(band_module, "_CHUNK_BYTES", {"cpu": 3000})
+    monkeypatch.setattr(session, "_FLUSH_BYTES", waiting)
+    monkeypatch.setattr(session, "_CHUNK_BYTES", {"cpu": 3000})
     monkeypatch.setattr("rauq.model.generation._READ_LOGITS_BYTES", 7 * 4 * VOCABULARY)
     traces = list(lm.generate_batch(PROMPTS, max_new_tokens=14, stop=(), **options(lm)))
     assert_exact(lm, [*traces, lm.read(PROMPTS[0], PROMPTS[2], **options(lm))])
@@ -223,7 +222,7 @@ MUTANTS = {
     "max_attention": (MaxAttention, "reduce", lambda real: lambda self, rows, first: real(self, rows, first + 1)),
     "lookback": (Lookback, "reduce", lambda real: lambda self, *given: real(self, *given).flip(-1)),
     "hidden": (Hidden, "cut", lambda real: lambda self, item, tokens: real(self, item, tokens + 1)),
-    "diagonal": (feed_module, "own_weights", lambda real: lambda query, key, _mask, rest: real(query, key, None, rest)),
+    "diagonal": (session, "own_weights", lambda real: lambda query, key, _mask, rest: real(query, key, None, rest)),
 }
 
 

@@ -1,14 +1,11 @@
 """Thinking is separated from the answer by the model's marks, wherever these come from and however they end."""
 
-from itertools import pairwise
-
-import numpy as np
 import pytest
 
 from rauq.model.loading import wrap
 from rauq.trace.parts import thinking_span
 from tests.architectures import byte_tokenizer, named, tiny_model
-from tests.tiny import PROMPT, assert_close
+from tests.tiny import END, PROMPT, assert_close, in_order
 
 OPEN, CLOSE = 260, 261  # the byte tokenizer ends at 259
 
@@ -70,16 +67,7 @@ def thinking_lm(said, template=None):
     assert tokenizer.convert_tokens_to_ids(["<think>", "</think>"]) == [OPEN, CLOSE]
     tokenizer.chat_template = template
     lm = wrap(tiny_model(named("llama"), vocab_size=262), tokenizer, name="tiny-thinker")
-    following = dict(pairwise(said))
-    assert len(following) == len(said) - 1, "no token may occur twice"
-
-    def raise_next(_module, _args, kwargs, output):
-        tail = kwargs["input_ids"][:, -output.logits.shape[1] :]
-        for item, place in np.ndindex(*tail.shape):
-            output.logits[item, place, following.get(int(tail[item, place]), 2)] += 1000
-
-    lm.model.register_forward_hook(raise_next, with_kwargs=True)
-    return lm
+    return in_order(lm, said, otherwise=END)
 
 
 QUESTION, A, B, C = (byte_tokenizer().convert_tokens_to_ids(letter) for letter in "?abc")

@@ -11,9 +11,9 @@ from analysis.quality.measures import measure
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from benchmarks.server import ROOT
-from pages.ui.answer_sets import query as of_sets
+from pages.ui.answer_sets import choices as of_sets
 from pages.ui.host import hosting
-from pages.ui.methods import query as of_methods
+from pages.ui.methods import choices as of_methods
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import passing
 from rauq.scoring.score import score

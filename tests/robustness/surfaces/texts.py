@@ -19,9 +19,9 @@ from rich.console import Console
 
 import rauq
 from analysis.exports.html_report import html_report
-from analysis.exports.numbers import numbers_csv, picked_heads_csv
+from analysis.exports.numbers import numbers_csv, selected_heads_csv
 from analysis.exports.python_code import python_code
-from pages.ui.inspect.linked_views.payload import payload
+from pages.ui.inspect.linked_views import payload
 from pages.ui.shared import url_state
 from rauq import labels
 from rauq.cli import inspect
@@ -109,7 +109,7 @@ def _check_exports(trace: Trace, scored: Score) -> None:
     rows = list(csv.reader(io.StringIO(numbers_csv(trace, scored), newline="")))
     assert {len(row) for row in rows} == {len(rows[0])}
     assert len(rows) == 1 + len(trace.pieces)
-    picked_heads_csv(scored)
+    selected_heads_csv(scored)
     json.dumps(report.as_json(trace, scored), allow_nan=False)
     assert _constants(python_code(trace, scored))["PROMPT"] == trace.prompt
     inspect.draw(Console(file=io.StringIO(), width=100), trace, scored)

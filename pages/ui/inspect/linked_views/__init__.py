@@ -4,16 +4,132 @@ One component gets typed arrays once for each score. A click or a key changes th
 Python is notified afterwards, writes the selection to the URL, and redraws nothing.
 """
 
+import base64
+import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from pages.ui.inspect.linked_views.payload import live_payload, payload
-from rauq.scoring.report import Words
+from analysis.figures import attention_scale
+from rauq.labels import NEWLINE, SPACE, label, parts, visible
+from rauq.scoring import report
+from rauq.scoring.report import Words, why_empty
+from rauq.scoring.score import Score
+from rauq.trace.trace import Alignment, Trace
 
-__all__ = ["KEY", "live_views", "payload", "show_views"]
+MOST_STEPS = 65534  # a weight of 1
+LONG = 60  # tokens: longer strips use smaller type, and scrolls
+ONE_TOKEN = "RAUQ uses attention between answer tokens. This answer has one token, so no head was selected."
+_HINT = "Click a token or use the arrow keys to see its map; click a cell to show its head."
+_KEY = ("▲ largest collapse", f"{SPACE} space", f"{NEWLINE} line break")
+_MAP_CAPTION = (
+    "Weight on the previous token. Shaded rows: layers used by RAUQ. Ringed: the head selected in each. Framed: the "
+    "head shown in the other charts. A large weight is not an explanation."
+)
+_CHART_CAPTION = (
+    "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "
+    "down to c is the collapse, this project's measure, not the paper's. Below: inputs to the recurrence."
+)
+
+
+def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
+    """Return all that the browser draws of one scored answer; the page adds the selection."""
+    found = report.collapse(score)
+    rows = {layer: row for row, layer in enumerate(trace.layers)}
+    reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
+    return words._asdict() | {
+        "live": False,
+        "long": len(trace.pieces) > LONG,
+        "tokens": _tokens(trace),
+        "layers": trace.layers,
+        "numHeads": trace.num_heads,
+        "gaps": len(trace.pieces) - 1,
+        "thinking": trace.thinking,
+        "folded": score.settings.part == "answer",
+        "empty": bool(why_empty(trace, score.settings.part)),
+        "picked": [
+            {"layer": layer, "row": rows[layer], "head": int(head), "five": score.settings.heads == "top5"}
+            for layer, head in zip(score.layers, score.heads, strict=True)
+        ],
+        "scoreLayer": score.layer,
+        "collapseAt": found.token if found else None,
+        "signalName": score.settings.signal,
+        "weights": _weights(trace, score.settings.alignment, score.span),
+        "arrays": {name: _base64(array, "<f4") for name, array in _arrays(trace, score).items()},
+        "reasons": {name: reason for name, reason in reasons.items() if reason},
+        "scales": {name: [colour for _, colour in attention_scale(dark=name == "dark")] for name in ("light", "dark")},
+        "key": _KEY,
+        "hint": _HINT,
+        "note": ONE_TOKEN if score.span[1] - score.span[0] == 1 and not why_empty(trace, score.settings.part) else "",
+        "captions": {"map": _MAP_CAPTION, "confidence": _CHART_CAPTION},
+    }
+
+
+def live_payload(pieces: Sequence[str], words: Words) -> dict[str, Any]:
+    """Return the tokens of an answer that is still being generated, without numbers."""
+    tokens = [_bare_token(piece.encode("utf-8", "replace")) for piece in pieces]
+    return words._asdict() | {"live": True, "answer": "", "long": len(tokens) > LONG, "tokens": tokens}
+
+
+def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
+    """Return arrays with one row per layer, head or token, in the order that the browser reads."""
+    heads = report.selected_heads(score)
+    return {
+        "means": report.mean_weights(trace, score.settings),
+        "probability": np.exp(trace.logprobs),
+        "entropy": trace.entropies,
+        "signal": score.signal,
+        "collapse": score.collapse,
+        "contribution": score.contributions,
+        "shares": score.collapse_shares,  # (N, 2)
+        "confidence": score.confidence,  # (Lw, N)
+        "sure": score.reference_confidence,  # (Lw, N)
+        "pickedAttention": score.attention,  # (Lw, N - 1)
+        "headNumbers": np.array([(head.mean_attention, head.margin, head.layer_score) for head in heads]),  # (Lw, 3)
+    }
+
+
+@lru_cache(maxsize=8)  # by trace, not by score: saves half the time of a changed setting
+def _weights(trace: Trace, alignment: Alignment, span: tuple[int, int]) -> str:
+    """Attention to the previous token (L, H, N - 1) in steps of 1 / 65534, half the bytes of float32; nan is 65535.
+
+    Outside the scored tokens it is nan.
+    """
+    weights = trace.previous_token_attention(alignment).astype(np.float32)  # half precision ends at 65504
+    start, stop = span
+    weights[..., :start] = weights[..., max(start, stop - 1) :] = np.nan
+    steps = np.round(np.clip(weights, 0, 1) * MOST_STEPS)
+    return _base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
+
+
+@lru_cache(maxsize=8)
+def _tokens(trace: Trace) -> tuple[dict[str, Any], ...]:
+    return tuple(_token(trace, index) for index in range(len(trace.pieces)))
+
+
+def _base64(array: np.ndarray, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).astype(dtype).tobytes()).decode()
+
+
+def _bare_token(piece: bytes) -> dict[str, Any]:
+    return {
+        "parts": [[part.text, part.mark] for part in parts(piece)],
+        "endsLine": piece.endswith(b"\n"),
+        "label": label(piece, longest=60),
+    }
+
+
+def _token(trace: Trace, index: int) -> dict[str, Any]:
+    chosen = int(trace.answer_ids[index])
+    alternatives = [
+        (visible(text) or "∅", math.exp(logprob), token == chosen) for token, text, logprob in trace.alternatives[index]
+    ]
+    return _bare_token(trace.pieces[index]) | {"alternatives": alternatives}
+
 
 KEY = "views"
 _FOLDER = Path(__file__).parent

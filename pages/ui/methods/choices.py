@@ -1,27 +1,82 @@
-"""The choices on the page Methods: answers, methods, and how rankings are measured."""
+"""The choices on the page Methods: what its URL asks for, the answers chosen by it, and the fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from analysis.methods.ablations import Ablation, ablations
-from analysis.methods.comparison import RAUQ, Group, groups_of, name_of
+from analysis.methods.attention_permutation import TokensScored
+from analysis.methods.comparison import RAUQ, Group, Metric, groups_of, name_of
+from analysis.paper import published_ref
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import METRICS
-from pages.ui.methods.query import Asked
 from pages.ui.shared import url_state
-from pages.ui.shared.run_filters import marks_facts, passing
+from pages.ui.shared.run_filters import FILTERS, Filters, groups, marks_facts, passing
 from pages.ui.shared.run_page import ChosenAnswers, choice, key_of, put, write
-from pages.ui.shared.url_state import ALIGNMENT, SIGNAL, text_of, update_url
+from pages.ui.shared.url_state import (
+    ALIGNMENT,
+    GROUP,
+    METHOD,
+    METHODS,
+    SIGNAL,
+    TABLE,
+    TOKENS,
+    Codec,
+    Name,
+    Read,
+    one_of,
+    text_of,
+    update_url,
+)
 from rauq.scoring.settings import Settings, Signal, signal_and_alpha
+from rauq.trace.trace import Alignment
 
 PAGE = "methods"
+View = Literal["ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors"]
+OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
+
+
+def _read_methods(text: str) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(text.split("."))) if text else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Filters):
+    """What is to be shown; None means the default.
+
+    `method` is the one shown, or compared with RAUQ, and `methods` are drawn together. `table` is one of the
+    ablations, `published` one of the paper's tables. The default signal is the paper's for the kind of model.
+    """
+
+    view: Annotated[View, one_of(get_args(View))] = "ranking"
+    metric: Annotated[Metric, one_of(get_args(Metric))] = "prr"
+    method: Name = None
+    methods: Annotated[tuple[str, ...] | None, Codec(_read_methods)] = None
+    table: Name = None
+    published: Annotated[str | None, Codec(published_ref)] = None
+    tokens: Annotated[TokensScored, one_of(get_args(TokensScored))] = "all"
+    signal: Annotated[Signal | None, one_of(get_args(Signal))] = None
+    alignment: Annotated[Alignment, one_of(get_args(Alignment))] = "predicting"
+
+
+def fitted(asked: Asked, run: Run) -> Read[Asked]:
+    """The same as far as the run can follow: unavailable methods, groups and tokens are replaced by defaults."""
+    lacking = {
+        METHOD: asked.method not in (None, *run.methods),
+        METHODS: not set(asked.methods or ()) <= set(run.methods),
+        TABLE: asked.table not in (None, *(one.id for one in ablations(run.answerer.layers))),
+        TOKENS: asked.tokens != "all" and not marks_facts(run),
+        GROUP: asked.group not in (None, *groups(run)),
+    }
+    return url_state.without(asked, Asked(), lacking)
+
+
 _FEW = (RAUQ, "perplexity", "msp", "mean_token_entropy")
 
 

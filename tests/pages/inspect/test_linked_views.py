@@ -5,7 +5,7 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
-from pages.ui.inspect.linked_views.payload import MOST_STEPS, payload
+from pages.ui.inspect.linked_views import MOST_STEPS, payload
 from rauq.scoring.report import words
 from rauq.scoring.score import score
 from tests.traces import make_trace

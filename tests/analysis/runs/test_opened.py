@@ -8,18 +8,16 @@ import pytest
 
 from analysis.answer_sets.heads import pick
 from analysis.methods.attention_permutation import control_of_groups
-from analysis.runs.arrays import batch, means, picks, similar_lengths
-from analysis.runs.opened import open_run
-from analysis.runs.shard import ALIGNMENTS, OFFSETS, Answered, answers_path, write_shard
+from analysis.runs.opened import batch, means, open_run, picks, similar_lengths
+from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path
 from analysis.runs.traces import fact_masks, fact_tokens, trace, traces_in
 from rauq.errors import InvalidInput, RunError
-from rauq.methods.method import Uncertainty
 from rauq.scoring.algorithm import score_grid
 from rauq.scoring.score import score, score_many
 from rauq.scoring.settings import Settings
 from rauq.trace.batch import batch as batch_of
 from tests.analysis.report.made_run import made_run
-from tests.analysis.runs.conftest import METHODS
+from tests.analysis.runs.conftest import write_first_shard
 from tests.shards import without_picks
 from tests.traces import make_trace
 
@@ -31,13 +29,7 @@ def test_means_are_those_of_the_whole_traces(alignment, offset, finished):
     pieces = [tuple(b" w" for _ in range(length)) for length in (1, 2, 5, 9)]
     made = [make_trace(own, num_layers=3, seed=seed) for seed, own in enumerate(pieces)]
     marked = [np.arange(len(own)) % 3 == 2 for own in pieces]
-    uncertainties = (Uncertainty(0),) * len(METHODS)
-    rows = zip(made, marked, strict=True)
-    outcomes = [
-        Answered(number=number, trace=own, fact=fact, quality=0.0, quality_reason="", uncertainties=uncertainties)
-        for number, (own, fact) in enumerate(rows)
-    ]
-    write_shard(finished, 0, outcomes, stored=open_run(finished).stored_layers)
+    write_first_shard(finished, made, marked)
     run = open_run(finished)
     for tokens, chosen in (
         ("all", [fact | True for fact in marked]),
@@ -210,18 +202,7 @@ def tied(finished):
         nearly_tied(2, 6, thinking=(0, 2)),
         nearly_tied(3, 3, thinking=(0, 3)),
     ]
-    outcomes = [
-        Answered(
-            number=number,
-            trace=own,
-            fact=np.zeros(len(own.answer_ids), dtype=bool),
-            quality=0.0,
-            quality_reason="",
-            uncertainties=(Uncertainty(0),) * len(METHODS),
-        )
-        for number, own in enumerate(made)
-    ]
-    write_shard(finished, 0, outcomes, stored=open_run(finished).stored_layers)
+    write_first_shard(finished, made, [np.zeros(len(own.answer_ids), dtype=bool) for own in made])
     return finished, made
 
 
