@@ -11,7 +11,7 @@ KEPT, MISSED = Bound(text="ratio 1.01, at most 1.03", met=True), Bound(text="rat
 def make_record(name="scoring", **changes):
     """A record of one row, with what is changed."""
     fields = {
-        **{"title": "Scoring", "about": "Answers scored at once.", "command": "python -m benchmarks.scoring --record"},
+        **{"title": "Scoring", "about": "Answers scored at once.", "command": "python -m benchmarks scoring --record"},
         **{"made": date(2026, 1, 2), "machine": "a processor", "versions": (("Python", "3.11"),)},
         **{"columns": ("answers", "seconds"), "rows": ((2_000, 0.25),), "bounds": (KEPT,), "finding": "It is fast."},
     }

@@ -1,4 +1,4 @@
-"""Hostile text in every place that shows any: `python -m tests.robustness --only safety` prints the same."""
+"""Hostile text in every place that shows any: `python -m benchmarks safety` prints the same."""
 
 import pytest
 

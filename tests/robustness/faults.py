@@ -7,10 +7,9 @@ from tests.robustness.faults_of_jobs import full_disks, kills, vanished_models
 from tests.robustness.faults_of_the_server import ended_servers
 
 SEED = 0
-COMMAND = "python -m tests.robustness --only faults"
 
 
-def record() -> Record:
+def measure() -> Record:
     """Every fault in full."""
     survived = (
         kills(count=20, seed=SEED),
@@ -26,7 +25,6 @@ def record() -> Record:
         title="Fault injection",
         about="A run of a tiny model is disturbed in each listed way and compared with an undisturbed one: saved "
         "answers must be there, and the resumed run must be identical byte for byte.",
-        command=COMMAND,
         columns=("fault", "times", "lost or wrong", "outcome"),
         rows=[(each.fault, each.times, len(each.losses), each.outcome) for each in survived],
         bounds=[Bound(text=f"{len(losses)} losses in {times:,} faults, at most 0", met=not losses)],

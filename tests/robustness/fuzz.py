@@ -34,7 +34,7 @@ def fuzz(make: Callable[[Path], Surface], *, count: int, seed: int = SEED) -> Fu
         return fuzz_surface(make(Path(folder)), count=count, seed=seed)
 
 
-def record(count: int = COUNT) -> Record:
+def measure(count: int = COUNT) -> Record:
     """All surfaces, one a core; what should not have come out goes to stderr, with the input's number."""
     cores = len(os.sched_getaffinity(0))
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
@@ -50,7 +50,6 @@ def record(count: int = COUNT) -> Record:
             "a file left half-written, an input that takes more than 10 s. Pages, and whole reports, take long: they "
             "get fewer inputs, of the same kinds as the texts and the links above them."
         ),
-        command="python -m tests.robustness --only fuzz --record",
         columns=("surface", "inputs", "accepted", "refused", "faults", "seconds", "slowest, s"),
         rows=[
             (one.surface, one.inputs, one.accepted, one.refused, len(one.faults), one.seconds, one.slowest)

@@ -1,6 +1,6 @@
 """Hostile text wherever text is shown: drawn as text, no element made of it, no request sent, no title changed.
 
-`python -m tests.robustness --only safety` visits every place with Chromium. Each text holds every payload of
+`python -m benchmarks safety` visits every place with Chromium. Each text holds every payload of
 `tests/hostile.py`.
 """
 
@@ -238,7 +238,7 @@ PLACES = (
 )
 
 
-def record():
+def measure():
     """Every place visited once."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -251,7 +251,6 @@ def record():
         "safety",
         title="Hostile text",
         about=f"{len(PAYLOADS)} payloads ({', '.join(PAYLOADS)}) in every text of a place, looked at in Chromium.",
-        command="python -m tests.robustness --only safety",
         columns=("place", "elements made", "requests sent", "scripts run", "texts turned"),
         rows=[
             (harm.place, *(len(each) for each in (harm.elements, harm.requests, harm.scripts, harm.turned)))

@@ -32,8 +32,8 @@ def test_a_record_of_other_columns_is_refused():
 def test_the_measurements_make_records_that_can_be_drawn():
     tools = [(length, tool, clock) for length in (32, 512) for tool in times.TOOLS for clock in times.CLOCKS]
     turns = times.Turns(plain=(1.0, 1.0), tool=(2.0, 2.0))
-    assert [curve.values for curve in time_curves(times.times_record(dict.fromkeys(tools, turns)))] == [(2.0, 2.0)] * 2
+    assert [curve.values for curve in time_curves(times._record(dict.fromkeys(tools, turns)))] == [(2.0, 2.0)] * 2
     peaks = dict.fromkeys([(length, way) for length in (32, 512) for way in memory.WAYS], (1.0, 2.0, 3.0))
-    record = memory.memory_record(peaks)
+    record = memory._record(peaks)
     assert [curve.values for curve in memory_curves(record)] == [(2.0, 2.0)] * 3
     assert [curve.lengths for curve in computed_memory(record)] == [(memory.COMPUTED_ONLY,)]
