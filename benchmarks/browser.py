@@ -9,7 +9,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks.server import PATIENCE
 from rauq.errors import InvalidInput
 
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+_FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
 
 
 @contextmanager
