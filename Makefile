@@ -8,7 +8,6 @@ PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
-BENCHMARKS := capture overhead memory growth scoring ablations sampling throughput runs page tab_memory dependencies
 
 # pip must not report newer versions of itself, nor stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -35,7 +34,7 @@ test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text, faults, load
-	OMP_NUM_THREADS=1 $(RUN) tests.robustness --record; broken=$$?; $(RUN) benchmarks.readme; exit $$broken
+	$(RUN) benchmarks properties fuzz safety faults load --record
 
 check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .
@@ -48,15 +47,10 @@ format: setup ## Format, and fix what lint can fix
 	$(RUN) ruff check --fix .
 
 bench: setup chromium ## Run all measurements and keep the results
-	@missed=0; \
-	for module in $(BENCHMARKS:%=benchmarks.%) tests.exactness tests.agreement; do \
-		echo "make: python -m $$module"; \
-		OMP_NUM_THREADS=1 $(RUN) $$module --record || missed=1; \
-	done; \
-	$(RUN) benchmarks.readme; exit $$missed
+	$(RUN) benchmarks --record
 
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment
-	$(RUN) benchmarks.peers --record; missed=$$?; $(RUN) benchmarks.readme; exit $$missed
+	$(RUN) benchmarks peers_agreement peers_time peers_memory payload --record
 
 atlas: $(STAMPS)/training ## Rebuild the embedded model: corpus, tokenizer, weights, evaluation
 	$(RUN) training all

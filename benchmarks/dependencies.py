@@ -1,15 +1,12 @@
-"""What this project stands on: every pinned package, whether this is what is installed, and under which licence.
+"""Every pinned package, whether this version is installed, and under which licence.
 
-    python -m benchmarks.dependencies [--record]
-
-Known vulnerabilities are told by `pip-audit -r requirements.txt`, where the network reaches a service that lists them.
+Known vulnerabilities are listed by `pip-audit -r requirements.txt`, where the network reaches a service that has them.
 """
 
-import sys
 from importlib.metadata import PackageNotFoundError, metadata, version
 
-from analysis.evidence.record import Bound
-from benchmarks.recording import finish, measured, parser
+from analysis.evidence.record import Bound, Record
+from benchmarks.recording import measured
 from benchmarks.server import ROOT
 
 FILES = ("requirements.txt", "requirements-extra.txt", "requirements-dev.txt")
@@ -24,17 +21,15 @@ _AUDIT = (
 )
 
 
-def main() -> int:
+def measure() -> Record:
     """Read the pins, and compare them with what is installed."""
-    options = parser(__doc__).parse_args()
-    pins = [(file, *line.partition("==")[::2]) for file in FILES for line in pinned(file)]
-    rows = [(name, pin, installed(name), licence(name), file) for file, name, pin in pins]
+    pins = [(file, *line.partition("==")[::2]) for file in FILES for line in _pinned(file)]
+    rows = [(name, pin, _installed(name), _licence(name), file) for file, name, pin in pins]
     as_pinned = sum(row[1] == row[2] for row in rows)
-    record = measured(
+    return measured(
         "dependencies",
         title="Dependencies",
         about="Every required package, in the version used for all numbers on this page.",
-        command="python -m benchmarks.dependencies",
         columns=("package", "pinned", "installed", "licence", "asked for by"),
         rows=rows,
         bounds=[
@@ -45,16 +40,15 @@ def main() -> int:
         finding=f"{as_pinned} of {len(rows)} packages are installed in the pinned version.",
         packages=(),
     )
-    return finish(record, keep=options.record)
 
 
-def pinned(file: str) -> list[str]:
+def _pinned(file: str) -> list[str]:
     """The packages that a file of requirements asks for, a line each; what it includes is not among them."""
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith(("#", "-"))]
 
 
-def installed(name: str) -> str:
+def _installed(name: str) -> str:
     """The version that is installed, without what it was built for; empty where there is none."""
     try:
         return version(name).partition("+")[0]
@@ -62,7 +56,7 @@ def installed(name: str) -> str:
         return ""
 
 
-def licence(name: str) -> str:
+def _licence(name: str) -> str:
     """The licence that a package states, in short; empty where it states none."""
     try:
         stated = metadata(name)
@@ -71,7 +65,3 @@ def licence(name: str) -> str:
     classified = [line.rpartition(" :: ")[2] for line in stated.get_all("Classifier", []) if line.startswith("License")]
     named = [*stated.get_all("License-Expression", []), ", ".join(classified), *stated.get_all("License", [])]
     return next(filter(None, named), "").partition("\n")[0][:_LONGEST_LICENCE]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,50 +2,33 @@
 
 Random weights in bfloat16, batch 1, 256 new tokens: the 8B model, and 4 layers of the 70B one. Timed between events of
 the GPU: recorder, statistics, band and score, over the decoding steps; whole generations, ours and those of
-`transformers` alone in turn; peak memory above the loaded model. Fails where a bound is missed for sure:
-
-- on the 8B model, what is added: at most 0.3 % of decoding.
-
-Without a GPU it says so, and ends with 2.
-
-    python -m benchmarks.gpu [--lengths 512 4096] [--rounds 7] [--record]
+`transformers` alone in turn; peak memory above the loaded model. Bound, on the 8B model: what is added is at most 0.3 %
+of decoding.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedModel
 
 from analysis.evidence.record import Cell, Record
-from benchmarks.capture import ours, plain, wrapped
 from benchmarks.paired import Ratio, ratio
 from benchmarks.parts import Parts, parts, recorder, timed
-from benchmarks.recording import at_most, finish, interval, measured, parser, tell
+from benchmarks.random_model import Shape, build, ours, plain, prompt_of, wrapped
+from benchmarks.recording import at_most, interval, measured, tell
 from rauq import LanguageModel
+from rauq.errors import InvalidInput
 
-NEW_TOKENS, STEP_PAIRS = 256, 200
+LENGTHS = (512, 4096)
+NEW_TOKENS, ROUNDS, STEP_PAIRS = 256, 7, 200
 MOST_PERCENT = 0.3
-
-
-class Shape(NamedTuple):
-    """A model of Llama's kind, with 8 key heads."""
-
-    name: str
-    hidden: int
-    inner: int
-    layers: int
-    heads: int
-    vocabulary: int = 128_256
-
-
-SHAPES = (
-    Shape("8B", hidden=4096, inner=14_336, layers=32, heads=32),
-    Shape("70B, 4 of 80 layers", hidden=8192, inner=28_672, layers=4, heads=64),
-)
+WHOLE = "8B"
+SHAPES = {
+    WHOLE: Shape(hidden=4096, inner=14_336, layers=32, heads=32, key_heads=8, vocabulary=128_256),
+    "70B, 4 of 80 layers": Shape(hidden=8192, inner=28_672, layers=4, heads=64, key_heads=8, vocabulary=128_256),
+}
 
 
 class Share(NamedTuple):
@@ -68,50 +51,44 @@ class Share(NamedTuple):
         )
 
 
-def build(shape: Shape, device: str) -> PreTrainedModel:
-    """Random weights in bfloat16, made on the device."""
-    config = LlamaConfig(
-        hidden_size=shape.hidden,
-        intermediate_size=shape.inner,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=8,
-        vocab_size=shape.vocabulary,
-        max_position_embeddings=16_384,
-        eos_token_id=None,
-    )
-    torch.manual_seed(0)
-    with torch.device(device):
-        model: PreTrainedModel = AutoModelForCausalLM.from_config(
-            config, attn_implementation="sdpa", dtype=torch.bfloat16
-        )
-    model.train(mode=False)
-    return model
+def measure() -> Record:
+    """Every shape at every prompt length.
+
+    Raises:
+        InvalidInput: there is no GPU.
+    """
+    if not torch.cuda.is_available():
+        message = "There is no GPU here, so nothing was measured; run this on a machine with CUDA."
+        raise InvalidInput(message)
+    shares = []
+    for name, shape in SHAPES.items():
+        lm = wrapped(build(shape, device="cuda", dtype=torch.bfloat16))
+        for length in LENGTHS:
+            tell(f"{name}, prompt of {length:,} tokens")
+            shares.append(_share(lm, name, length))
+    return _record(shares, torch.cuda.get_device_name())
 
 
-def share(
-    lm: LanguageModel, name: str, length: int, *, new_tokens: int, rounds: int, step_pairs: int = STEP_PAIRS
-) -> Share:
-    """Everything about one shape at one length."""
-    prompt: list[int] = np.random.default_rng(length).integers(lm.vocab_size, size=length).tolist()
-    runs = [partial(way, lm, prompt, new_tokens=new_tokens) for way in (plain, ours)]
-    peaks = [peak_mib(run, device=lm.device) for run in runs]  # these warm up, too
-    found = [parts(lm, prompt, new_tokens=new_tokens) for _ in range(rounds)]
-    whole = [[timed(run, device=lm.device)[1] for run in runs] for _ in range(rounds)]
+def _share(lm: LanguageModel, name: str, length: int) -> Share:
+    prompt = prompt_of(length, vocabulary=lm.vocab_size)
+    runs = [partial(way, lm, prompt, new_tokens=NEW_TOKENS) for way in (plain, ours)]
+    peaks = [_peak_mib(run, device=lm.device) for run in runs]  # these warm up, too
+    found = [parts(lm, prompt, new_tokens=NEW_TOKENS) for _ in range(ROUNDS)]
+    whole = [[timed(run, device=lm.device)[1] for run in runs] for _ in range(ROUNDS)]
     base, own = np.array(whole).T
-    added = percent(recorder(lm, prompt, pairs=step_pairs), found)
+    added = _percent(recorder(lm, prompt, pairs=STEP_PAIRS), found)
     steps = float(np.median([made.steps for made in found]))
     return Share(name, length, steps, added, ratio(own, base), *peaks)
 
 
-def percent(recorded: Ratio, found: Sequence[Parts]) -> Ratio:
+def _percent(recorded: Ratio, found: Sequence[Parts]) -> Ratio:
     """What recorder and parts add to the steps, in percent of them."""
     rest = ratio([made.added for made in found], [made.steps for made in found])
     median, low, high = 100 * (np.array(interval(recorded)) - 1 + interval(rest))
     return Ratio(float(median), float(low), float(high), rest.pairs)
 
 
-def peak_mib(run: Callable[[], object], *, device: torch.device) -> float:
+def _peak_mib(run: Callable[[], object], *, device: torch.device) -> float:
     """Peak memory of the GPU above what was taken before; nan without one."""
     if device.type != "cuda":
         run()
@@ -122,8 +99,7 @@ def peak_mib(run: Callable[[], object], *, device: torch.device) -> float:
     return (torch.cuda.max_memory_allocated(device) - before) / 2**20
 
 
-def recorded(shares: Sequence[Share], gpu: str) -> Record:
-    """The table of all shapes and lengths."""
+def _record(shares: Sequence[Share], gpu: str) -> Record:
     most = max(found.added.median for found in shares)
     return measured(
         "gpu",
@@ -131,7 +107,6 @@ def recorded(shares: Sequence[Share], gpu: str) -> Record:
         about="Batch 1, 256 new tokens, random weights in bfloat16. Added: recorder, statistics of the logits, band of "
         "attention, and trace with score, in percent of the decoding steps; whole: generated and scored, beside "
         "transformers alone, in turn. Memory is the peak above the loaded model.",
-        command="python -m benchmarks.gpu",
         columns=(
             *("shape of Llama-3.1", "prompt tokens", "decoding steps s", "added %", "low", "high"),
             *("whole ratio", "whole low", "whole high", "plain peak MiB", "ours peak MiB"),
@@ -140,30 +115,8 @@ def recorded(shares: Sequence[Share], gpu: str) -> Record:
         bounds=[
             at_most(f"{found.length} tokens, added in percent of decoding", found.added, MOST_PERCENT)
             for found in shares
-            if found.shape == SHAPES[0].name
+            if found.shape == WHOLE
         ],
         notes=(f"Measured on one {gpu}.",),
         finding=f"On a GPU, capture and score add at most {most:.2f} % to decoding.",
     )
-
-
-def main() -> int:
-    """Print the table; 1 if a bound is missed for sure, 2 without a GPU."""
-    options = parser(__doc__)
-    options.add_argument("--lengths", type=int, nargs="+", default=[512, 4096])
-    options.add_argument("--rounds", type=int, default=7)
-    given = options.parse_args()
-    if not torch.cuda.is_available():
-        tell("There is no GPU here, so nothing was measured; run this on a machine with CUDA.")
-        return 2
-    shares = []
-    for shape in SHAPES:
-        lm = wrapped(build(shape, "cuda"))
-        for length in given.lengths:
-            tell(f"{shape.name}, prompt of {length} tokens")
-            shares.append(share(lm, shape.name, length, new_tokens=NEW_TOKENS, rounds=given.rounds))
-    return finish(recorded(shares, torch.cuda.get_device_name()), keep=given.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,26 +2,18 @@
 
 Plain: generation without capture, by the same loop. A method is charged with all that it needs, as if it were alone:
 with the capture of attention where it looks at attention, with its own samples, drawn without capture where it needs
-none of them, and with its own computation. CPU times of one thread; every way of an example takes its turn, each order
-first in every second example. The run keeps what was measured, and shows it beside its overhead in batches.
-
-    python -m benchmarks.overhead [--run FOLDER] [--pairs 120] [--record]
+none of them, and with its own computation. CPU times; all ways to answer a prompt run in turn. The run keeps what was
+measured, and shows it beside its overhead in batches. Bound: RAUQ takes less than any method that compares samples.
 """
 
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
-
-os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
-from transformers import logging as transformers_logging
 
 from analysis.datasets.example import Example
 from analysis.evidence.record import Bound, Cell, Record
@@ -30,8 +22,8 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
 from analysis.runs.timings import Timing, add_timings, costs
 from analysis.runs.work import Evaluation, evaluation_of
-from benchmarks.paired import Ratio, cpu_seconds, ratio
-from benchmarks.recording import at_most, finish, measured, parser, tell
+from benchmarks.paired import Ratio, cpu_seconds, one_turn, ratio
+from benchmarks.recording import at_most, measured, tell
 from rauq import LanguageModel
 from rauq.atlas.evaluation import facts_for_prompt
 from rauq.capture.extras import NOTHING, Kept
@@ -40,11 +32,23 @@ from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
 from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
+PAIRS = 120
 QUIET = 0.05  # of plain generation: a wider interval shows that other programs had the machine too
 
 Extras = tuple[Extra, ...]
 Way = tuple[str, Extras | None]
 """What is run, "answer" or "samples", and what is captured besides attention; None where nothing is captured."""
+
+
+def measure(*, keep: bool = False) -> Record:
+    """Prompts of the bundled run, one by one; the run keeps their times if asked."""
+    folder = bundled_folder()
+    run = open_run(folder)
+    tell(f"{PAIRS} prompts of {folder}")
+    taken = _in_turn(evaluation_of(run.manifest), _spread(run.examples, PAIRS))
+    if keep:
+        add_timings(folder, None, _timings(taken))
+    return _record(run, taken)
 
 
 class PlainFeed:
@@ -69,22 +73,22 @@ class PlainFeed:
         return torch.zeros(self.batch, 1, 1, self.rows, NUM_BANDS)
 
 
-def without_capture(lm: LanguageModel) -> LanguageModel:
+def _without_capture(lm: LanguageModel) -> LanguageModel:
     """The same model, whose answers have no attention."""
     return replace(lm, session_type=cast("Any", PlainFeed), layers=(0,), num_heads=1)
 
 
-def ways_of(method: str) -> tuple[Way, ...]:
+def _ways(method: str) -> tuple[Way, ...]:
     """What a method is charged with besides its own computation: an answer, and samples where it compares them."""
     row = METHODS[method]
     answer: Way = ("answer", row.extras if row.extras or row.settings else None)
     return (answer, ("samples", row.sample_extras or None)) if "samples" in row.needs else (answer,)
 
 
-def charged(method: str, samples: int) -> str:
+def _charged(method: str, samples: int) -> str:
     """The same in words."""
     words = []
-    for what, extras in ways_of(method):
+    for what, extras in _ways(method):
         captured = "" if extras is None else f" with {' and '.join(extras) or 'attention'} captured"
         if what == "samples":
             words.append(f"{samples} samples{captured}")
@@ -103,22 +107,23 @@ class Bench:
     def run(self, way: Way) -> tuple[Trace, ...]:
         """Generate the answer, or draw the samples."""
         (what, extras), request = way, self.evaluation.request
-        lm = self.evaluation.lm if extras is not None else without_capture(self.evaluation.lm)
+        lm = self.evaluation.lm if extras is not None else _without_capture(self.evaluation.lm)
         given: Any = {"max_new_tokens": request.max_new_tokens, "stop": request.stop, "chat": request.chat}
         given |= {"extras": extras or (), "idf": self.evaluation.judges.idf if "focus" in (extras or ()) else None}
         if what == "samples":
             return tuple(lm.sample(self.example.prompt, k=request.samples, seed=0, **given))
         return (lm.generate(self.example.prompt, **given),)
 
-    def seconds(self, *, backwards: bool) -> dict[str, float]:
+    def seconds(self, turn: int) -> dict[str, float]:
         """CPU seconds of each method with all that it is charged with, and of plain generation under ""."""
         methods = self.evaluation.request.methods
         plain: Way = ("answer", None)
-        ways = list(dict.fromkeys([plain, *(way for method in methods for way in ways_of(method))]))
-        taken = {way: cpu_seconds(partial(self.run, way)) for way in (reversed(ways) if backwards else ways)}
+        ways = list(dict.fromkeys([plain, *(way for method in methods for way in _ways(method))]))
+        every = one_turn(turn, *(partial(self.run, way) for way in ways))
+        taken = {way: each.cpu for way, each in zip(ways, every, strict=True)}
         own = self._own(methods)
         return {"": taken[plain]} | {
-            method: own[method] + sum(taken[way] for way in ways_of(method)) for method in methods
+            method: own[method] + sum(taken[way] for way in _ways(method)) for method in methods
         }
 
     def _own(self, methods: Sequence[str]) -> dict[str, float]:
@@ -134,16 +139,16 @@ class Bench:
         return {method: cpu_seconds(partial(evaluate, trace, (method,), **given)) for method in methods}
 
 
-def take_turns(evaluation: Evaluation, examples: Sequence[Example]) -> list[dict[str, float]]:
+def _in_turn(evaluation: Evaluation, examples: Sequence[Example]) -> list[dict[str, float]]:
     """The seconds of each example, after one that only warms up."""
-    Bench(evaluation=evaluation, example=examples[0]).seconds(backwards=False)
-    return [
-        Bench(evaluation=evaluation, example=example).seconds(backwards=bool(turn % 2))
-        for turn, example in enumerate(examples)
-    ]
+    _, *taken = (
+        Bench(evaluation=evaluation, example=example).seconds(turn)
+        for turn, example in enumerate([examples[0], *examples])
+    )
+    return taken
 
 
-def timings_of(taken: Sequence[Mapping[str, float]]) -> list[Timing]:
+def _timings(taken: Sequence[Mapping[str, float]]) -> list[Timing]:
     """What the run keeps: for each method its seconds, and beside those of plain generation, pair by pair."""
     return [
         Timing(
@@ -158,14 +163,13 @@ def timings_of(taken: Sequence[Mapping[str, float]]) -> list[Timing]:
     ]
 
 
-def spread(examples: Sequence[Example], pairs: int) -> list[Example]:
+def _spread(examples: Sequence[Example], pairs: int) -> list[Example]:
     """So many of the examples that the model answered itself, from all of the data set."""
     asked = [example for example in examples if example.answer is None]
     return [asked[place * len(asked) // pairs] for place in range(min(pairs, len(asked)))]
 
 
-def table(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
-    """The record of what was measured."""
+def _record(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
     base = [seconds[""] for seconds in taken]
     found = {method: ratio([seconds[method] for seconds in taken], base) for method in run.methods}
     batched = {cost.method: 100 * cost.overhead for cost in costs(run)}
@@ -177,10 +181,9 @@ def table(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
         f"{run.answerer.name}, each asked by itself, as in the paper's table of runtimes. Last column: the same run in "
         "batches, by wall time, where answers share their passes and include the capture, and samples are drawn one "
         "prompt at a time. That figure cannot be compared with the paper's.",
-        command="python -m benchmarks.overhead --record",
         columns=("method", "charged with", "overhead, one at a time, %", "low", "high", "pairs", "in batches, %"),
         rows=[
-            (name_of(method), charged(method, samples), *_percent(one), one.pairs, batched.get(method, float("nan")))
+            (name_of(method), _charged(method, samples), *_percent(one), one.pairs, batched.get(method, float("nan")))
             for method, one in found.items()
         ],
         bounds=_bounds(taken),
@@ -226,24 +229,3 @@ def _finding(found: Mapping[str, Ratio]) -> str:
         f"One prompt at a time, RAUQ with its capture takes {100 * (own.median - 1):.1f} % more time than plain "
         f"generation, and methods that compare samples {min(sampled):,.0f} to {max(sampled):,.0f} % more."
     )
-
-
-def main() -> int:
-    """Measure, keep it with the run if asked, and return 1 if a bound is missed for sure."""
-    options = parser(__doc__)
-    options.add_argument("--run", type=Path, default=bundled_folder(), help="the run whose methods are measured")
-    options.add_argument("--pairs", type=int, default=120)
-    given = options.parse_args()
-    torch.set_num_threads(1)
-    transformers_logging.set_verbosity_error()
-    run = open_run(given.run)
-    tell(f"{given.pairs} prompts of {given.run}")
-    taken = take_turns(evaluation_of(run.manifest), spread(run.examples, given.pairs))
-    record = table(run, taken)
-    if given.record:
-        add_timings(given.run, None, timings_of(taken))
-    return finish(record, keep=given.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

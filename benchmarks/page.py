@@ -7,38 +7,28 @@ First paints are measured against an empty Streamlit page, opened in turn with o
 - alpha changed: 0.3 s;
 - an answer of 20 tokens, from the click to the complete view: 1.5 s;
 - that large trace opened from a file: 2 s.
-
-A bound fails only if the interval of the median lies beyond it: machines are noisy. Needs Chromium: `make chromium`.
-
-    python -m benchmarks.page [--record]
 """
 
 import math
-import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
 from analysis.evidence.record import Record
+from benchmarks.browser import chromium, fresh_page, wait_until_idle
 from benchmarks.paired import Ratio, seconds
-from benchmarks.recording import at_most, finish, interval, measured, parser, tell
-from benchmarks.server import PATIENCE, serving
-from rauq.trace.trace import NUM_BANDS, Alternative, Trace
+from benchmarks.random_trace import HEADS, LAYERS, random_trace
+from benchmarks.recording import at_most, interval, measured, tell
+from benchmarks.server import serving
 
-ROUNDS = 10
-
-LAYERS, HEADS, TOKENS = 32, 32, 200
+ROUNDS, TOKENS = 10, 200
 PROMPT = "Text: A lottery in Japan was drawn. Maria Keller from Lyon won 2,500 on {day}.\nSummary:"
 DAYS = ("Friday", "Monday")
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 _EMPTY = "import streamlit as st\nst.text('empty')\n"
 
 # Both wait until what they changed is drawn: a label is renewed after a drawing, and a second frame follows the first.
@@ -92,47 +82,34 @@ class Row(NamedTuple):
         return seconds(self.rounds)
 
 
-def large_trace() -> Trace:
-    """Random numbers in the shape of an answer of 200 tokens by a model of 8 billion parameters."""
-    rng = np.random.default_rng(0)
-    words = [f" word{i % 97}" for i in range(TOKENS)]
-    ids = np.arange(TOKENS)
-    row = [Alternative(i, f" word{i}", -1.0 - i) for i in range(10)]
-    return Trace(
-        prompt="Where?", model="random", revision="0", kind="base", chat_applied=False, stop_reason="length",
-        layers=tuple(range(LAYERS)), num_layers=LAYERS, vocab_size=128_256, prompt_ids=np.arange(3), answer_ids=ids,
-        answer_tokens=tuple(words), pieces=tuple(word.encode() for word in words),
-        logprobs=np.log(rng.uniform(0.05, 1, TOKENS)), entropies=rng.uniform(0, 5, TOKENS),
-        alternatives=(tuple(row),) * TOKENS,
-        attention=rng.random((LAYERS, HEADS, TOKENS + 1, NUM_BANDS), dtype=np.float32),
-    )  # fmt: skip
+def measure() -> Record:
+    """What a reader does, in a browser beside the server."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name, chromium() as browser:
+        folder = Path(name)
+        (folder / "empty.py").write_text(_EMPTY, encoding="utf-8")
+        with serving(folder / "empty.py") as empty, serving() as app:
+            for row in chain(_first_paints(browser, empty, app), _interactions(browser, app, folder)):
+                rows.append(row)
+                tell(f"{row.name}: {row.found} s")
+    return _record(rows)
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """The machine's own Chromium.
-
-    Raises:
-        RuntimeError: there is none.
-    """
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        message = "No Chromium was found; `make chromium` installs it."
-        raise RuntimeError(message)
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path, args=_FLAGS) as browser:
-        yield browser
-
-
-@contextmanager
-def fresh_page(browser: Browser) -> Iterator[Page]:
-    """A page without cache or cookies."""
-    with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE * 1000)
-        yield page
+def upload(page: Page, path: Path) -> float:
+    """Seconds from a file chosen to its trace of 200 tokens drawn."""
+    _chart(page).wait_for()
+    wait_until_idle(page)
+    page.get_by_text("Open a saved trace").click()
+    start = time.perf_counter()
+    page.locator("input[type=file]").set_input_files(path)
+    page.locator(f".token[data-index='{TOKENS - 1}']").wait_for(state="attached")
+    _chart(page).wait_for()
+    seconds = time.perf_counter() - start
+    wait_until_idle(page)
+    return seconds
 
 
-def first_paints(browser: Browser, empty: str, app: str) -> Iterator[Row]:
+def _first_paints(browser: Browser, empty: str, app: str) -> Iterator[Row]:
     """Token strip and first chart, after what an empty page takes."""
     rounds = [(_paint(browser, empty, _empty), _paint(browser, app, _strip), _paint(browser, app, _chart))
               for _ in range(ROUNDS)]  # fmt: skip
@@ -161,18 +138,18 @@ def _chart(page: Page) -> Locator:
     return page.locator("canvas.confidence[aria-label]")
 
 
-def interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
+def _interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
     """What a reader does, on a recorded answer and on a large trace."""
     with fresh_page(browser) as page:
         page.goto(app)
         _chart(page).wait_for()
-        _rested(page)
+        wait_until_idle(page)
         yield from _selecting(page, "embedded model", 0.3)
         yield Row("alpha, embedded model", [_change_alpha(page) for _ in range(ROUNDS)], 0.3)
         answers = [_answer(page, DAYS[i % 2]) for i in range(ROUNDS + 1)]
         yield Row("answer of 20 tokens, from click to view", answers[1:], 1.5)
     path = folder / "large.safetensors"
-    large_trace().save(path)
+    random_trace(TOKENS).save(path)
     yield Row("large trace opened", [_open(browser, app, path) for _ in range(ROUNDS)], 2.0)
     with fresh_page(browser) as page:
         page.goto(app)
@@ -187,7 +164,7 @@ def _selecting(page: Page, what: str, most: float) -> Iterator[Row]:
     canvas = page.locator("canvas.layer-head")
     places = [[0.3, 0.2] if i % 2 else [0.6, 0.6] for i in range(ROUNDS)]
     yield Row(f"head, {what}", [canvas.evaluate(_CLICK_CELL, place) for place in places], most)
-    _rested(page)
+    wait_until_idle(page)
 
 
 def _change_alpha(page: Page) -> float:
@@ -196,7 +173,7 @@ def _change_alpha(page: Page) -> float:
     page.locator(".views > .detail").evaluate(_WATCH)
     slider.press("ArrowRight")
     seconds: float = page.evaluate("window.repainted")
-    _rested(page)
+    wait_until_idle(page)
     return seconds
 
 
@@ -205,13 +182,13 @@ def _answer(page: Page, day: str) -> float:
     page.get_by_label("Prompt").fill(PROMPT.format(day=day))
     page.get_by_label("Max new tokens").fill("20")
     page.get_by_label("Max new tokens").press("Enter")
-    _rested(page)
+    wait_until_idle(page)
     start = time.perf_counter()
     page.get_by_role("button", name="Generate").click()
     page.locator(".views:not(.live) .source", has_text=day).wait_for()
     page.locator(".views:not(.live) .token.collapse").wait_for()
     seconds = time.perf_counter() - start
-    _rested(page)
+    wait_until_idle(page)
     return seconds
 
 
@@ -221,34 +198,13 @@ def _open(browser: Browser, app: str, path: Path) -> float:
         return upload(page, path)
 
 
-def upload(page: Page, path: Path) -> float:
-    """Seconds from a file chosen to the large trace drawn."""
-    _chart(page).wait_for()
-    _rested(page)
-    page.get_by_text("Open a saved trace").click()
-    start = time.perf_counter()
-    page.locator("input[type=file]").set_input_files(path)
-    page.locator(f".token[data-index='{TOKENS - 1}']").wait_for(state="attached")
-    page.locator("canvas.confidence[aria-label]").wait_for()
-    seconds = time.perf_counter() - start
-    _rested(page)
-    return seconds
-
-
-def _rested(page: Page) -> None:
-    page.wait_for_timeout(200)  # a change is told to the server after a short rest
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-
-
-def table(rows: Sequence[Row]) -> Record:
-    """The record of what was measured."""
+def _record(rows: Sequence[Row]) -> Record:
     strip = next(row for row in rows if row.name.startswith("token strip"))
     return measured(
         "page",
         title="Response times of the page Inspect",
         about="Seconds in Chromium from a click, a key or an address to the picture, with the embedded model and with "
         f"a trace of {LAYERS} layers x {HEADS} heads x {TOKENS} tokens; first paints beside an empty Streamlit page.",
-        command="python -m benchmarks.page --record",
         columns=("what is done", "s", "low", "high", "at most, s"),
         rows=[(row.name, *interval(row.found), row.most) for row in rows],
         bounds=[at_most(f"{row.name}, s", row.found, row.most) for row in rows if row.most > 0],
@@ -256,21 +212,3 @@ def table(rows: Sequence[Row]) -> Record:
         finding=f"The token strip appears {strip.found.median:.1f} s after an empty page does.",
         packages=("streamlit", "playwright"),
     )
-
-
-def main() -> int:
-    """Measure, and return 1 where a bound is missed for sure."""
-    options = parser(__doc__).parse_args()
-    rows = []
-    with tempfile.TemporaryDirectory() as name, chromium() as browser:
-        folder = Path(name)
-        (folder / "empty.py").write_text(_EMPTY, encoding="utf-8")
-        with serving(folder / "empty.py") as empty, serving() as app:
-            for row in chain(first_paints(browser, empty, app), interactions(browser, app, folder)):
-                rows.append(row)
-                tell(f"{row.name}: {row.found} s")
-    return finish(table(rows), keep=options.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

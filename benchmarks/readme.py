@@ -6,20 +6,20 @@ python -m benchmarks.readme
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from analysis.evidence.record import SUBJECTS, Bound, Cell, Record, of_subjects, records, shown
 from analysis.evidence.sentences import origin
+from benchmarks.server import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 HEADLINES = ("capture", "overhead", "memory", "peers_time", "peers_memory", "scoring", "fuzz")
 INTRODUCTION = """\
 # What was measured
 
 Every number on this page comes from the command given with it, on the date and machine named below its table.
-`make bench` measures the project itself, `make bench-peers` compares it with other tools, and `make robustness` tests
-it with malformed inputs, load and faults. The tables are kept in `analysis/evidence/records`, which the page Evidence
-shows; `python -m benchmarks.readme` makes this page from them, and a test checks that nothing was edited by hand.
+`make bench` measures the project itself, `make bench-peers` compares it with other tools in an environment that it sets
+up, and `make robustness` tests it with malformed inputs, load and faults. The tables are kept in
+`analysis/evidence/records`, which the page Evidence shows; `python -m benchmarks.readme` makes this page from them, and
+a test checks that nothing was edited by hand.
 
 Times are CPU times of one thread unless a column says otherwise. Compared runs are interleaved in one process; a ratio
 is the median over the pairs, `low` and `high` are its 95 % interval, and a bound is missed if the whole interval lies

@@ -1,6 +1,5 @@
-"""How every benchmark ends: its table on the terminal, its bounds met or missed, and, if asked, its record kept."""
+"""What every measurement ends with: its bounds, and its record with date, machine and versions."""
 
-import argparse
 import os
 import platform
 import sys
@@ -13,27 +12,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis.evidence.record import Bound, Cell, Record, save, shown
+from analysis.evidence.record import Bound, Cell, Record, command_of, shown
 from benchmarks.paired import Ratio
 
 _GIB = 2**30
 
 
-def parser(about: str | None) -> argparse.ArgumentParser:
-    """Options of a benchmark, with `--record` among them."""
-    made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--record", action="store_true", help="keep the table for the page Evidence")
-    return made
-
-
 def tell(text: str) -> None:
-    """Say how far a long measurement is, where it does not mix with its table."""
+    """Say on stderr how far a long measurement is."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
-def finish(record: Record, *, keep: bool) -> int:
-    """Print a record, keep it if asked, and return the exit code: 1 where a bound was missed."""
+def show(record: Record) -> None:
+    """Print a record: its table, its finding, its bounds and its notes."""
     console = Console(width=160)
     table = Table(title=Text(record.title), title_justify="left")
     for column in record.columns:
@@ -47,9 +39,6 @@ def finish(record: Record, *, keep: bool) -> int:
         console.print(f"{bound.verdict:14}{bound.text}", markup=False)
     for note in record.notes:
         console.print(note, markup=False)
-    if keep:
-        save(record)
-    return 0 if record.met else 1
 
 
 def measured(
@@ -57,7 +46,6 @@ def measured(
     *,
     title: str,
     about: str,
-    command: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[Cell]],
     bounds: Sequence[Bound] = (),
@@ -70,7 +58,7 @@ def measured(
         id=name,
         title=title,
         about=about,
-        command=command,
+        command=command_of(name),
         made=datetime.now(UTC).date(),
         machine=machine(),
         versions=(("Python", platform.python_version()), *((package, version(package)) for package in packages)),
@@ -82,16 +70,23 @@ def measured(
     )
 
 
-def at_most(what: str, found: Ratio, most: float) -> Bound:
+def at_most(what: str, found: Ratio | float, most: float) -> Bound:
     """A bound from above: missed where the whole interval lies beyond it, inconclusive where only the median does."""
-    met = None if found.low <= most < found.median else found.median <= most
-    return Bound(text=f"{what}: {found}, at most {most}", met=met)
+    value, least = (found.median, found.low) if isinstance(found, Ratio) else (found, found)
+    met = None if least <= most < value else value <= most
+    return Bound(text=f"{what}: {_figure(found)}, at most {most}", met=met)
 
 
-def at_least(what: str, found: Ratio, least: float) -> Bound:
+def at_least(what: str, found: Ratio | float, least: float) -> Bound:
     """A bound from below: missed where the whole interval lies beyond it, inconclusive where only the median does."""
-    met = None if found.median < least <= found.high else found.median >= least
-    return Bound(text=f"{what}: {found}, at least {least}", met=met)
+    value, most = (found.median, found.high) if isinstance(found, Ratio) else (found, found)
+    met = None if value < least <= most else value >= least
+    return Bound(text=f"{what}: {_figure(found)}, at least {least}", met=met)
+
+
+def interval(found: Ratio) -> tuple[float, float, float]:
+    """Median, low and high, as three cells."""
+    return found.median, found.low, found.high
 
 
 def machine() -> str:
@@ -100,9 +95,8 @@ def machine() -> str:
     return f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, {platform.system()}"
 
 
-def interval(found: Ratio) -> tuple[float, float, float]:
-    """Median, low and high, as three cells."""
-    return found.median, found.low, found.high
+def _figure(found: Ratio | float) -> str:
+    return str(found) if isinstance(found, Ratio) else shown(found)
 
 
 def _processor() -> str:

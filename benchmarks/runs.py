@@ -1,44 +1,38 @@
 """A run of 2,000 answers of 60 tokens by a model of 32 layers and 32 heads: its size, and how fast it is looked at.
 
-The run is made up and written as `python -m analysis score` writes it. Times are CPU times of one thread, the median
-of 15 rounds. Fails where one is missed:
+The run is made up and written as `python -m analysis score` writes it. Times are CPU times, the median of 15 rounds.
+Bounds:
 
 - opened, to the numbers of the first figure (means of all layers and heads, the best and the worst answers): 3 s;
 - scored again under new settings, once its weights are in memory: 1 s, head means included;
 - memory of a process that does all of it: at most 1.5 GB;
 - scored again where one answer of the 2,000 has 1,024 tokens: 1 s, and at most 100 MiB more than without it.
-
-    python -m benchmarks.runs [--record]
 """
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before numpy is imported
-
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.datasets.example import DataSet, Example
-from analysis.evidence.record import Bound, Record
+from analysis.evidence.record import Record
 from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import Answerer, write_manifest
-from analysis.runs.opened import Run, batch, layers_to_store, means, open_run
+from analysis.runs.opened import batch, layers_to_store, means, open_run
 from analysis.runs.shard import Answered, write_shard
-from benchmarks.memory import memory_mib
 from benchmarks.paired import Ratio, cpu_seconds, seconds
-from benchmarks.recording import finish, interval, measured, parser, tell
-from rauq import Alternative, Settings, Trace, score_many
+from benchmarks.processes import apart, forget_peak, memory_mib
+from benchmarks.random_trace import HEADS, LAYERS, VOCABULARY, random_trace
+from benchmarks.recording import at_most, interval, measured, tell
+from rauq import Settings, Trace, score_many
 from rauq.methods.method import Uncertainty
 from rauq.trace.batch import Blocks
 
-ANSWERS, LAYERS, HEADS, TOKENS, LONG, VOCABULARY = 2_000, 32, 32, 60, 1_024, 128_256
+ANSWERS, TOKENS, LONG = 2_000, 60, 1_024
 ROUNDS = 15
 MOST_OPEN, MOST_SCORE, MOST_MEMORY_MIB, MOST_EXTRA_MIB = 3.0, 1.0, 1_500, 100
 NEW_SETTINGS = (
@@ -47,78 +41,6 @@ NEW_SETTINGS = (
     ("the mean of all heads", Settings(heads="mean")),
     ("two layers", Settings(layers=(12, 13))),
 )
-
-
-def made_trace(seed: int, num_tokens: int = TOKENS) -> Trace:
-    """An answer of random numbers, whose text is as long as that of a real one."""
-    rng = np.random.default_rng(seed)
-    words = [f" word{rng.integers(1000)}" for _ in range(num_tokens)]
-    ids = rng.integers(VOCABULARY, size=(num_tokens, 10))
-    return Trace(
-        prompt="",
-        model="made-up",
-        revision="0",
-        kind="base",
-        chat_applied=False,
-        stop_reason="length",
-        layers=tuple(range(LAYERS)),
-        num_layers=LAYERS,
-        vocab_size=VOCABULARY,
-        prompt_ids=rng.integers(VOCABULARY, size=100),
-        answer_ids=ids[:, 0],
-        answer_tokens=tuple(words),
-        pieces=tuple(word.encode() for word in words),
-        logprobs=np.log(rng.uniform(0.05, 1, num_tokens)),
-        entropies=rng.uniform(0, 5, num_tokens),
-        alternatives=tuple(tuple(Alternative(int(id_), f" w{id_}", -rng.uniform(0, 9)) for id_ in row) for row in ids),
-        attention=rng.random((LAYERS, HEADS, num_tokens + 1, 8), dtype=np.float32),
-    )
-
-
-def outcomes(numbers: range, traces: list[Trace]) -> Iterator[Answered]:
-    """The same answers in every shard, of other numbers and quality."""
-    rng = np.random.default_rng(numbers.start)
-    for number, trace in zip(numbers, traces, strict=False):
-        quality, *uncertainties = (float(value) for value in rng.random(5))
-        yield Answered(
-            number=number,
-            trace=trace,
-            fact=np.arange(len(trace.answer_ids)) % 20 == 7,
-            quality=round(quality),
-            quality_reason="",
-            uncertainties=tuple(map(Uncertainty, uncertainties)),
-        )
-
-
-def write_run(folder: Path, *, first: int = TOKENS) -> None:
-    """Write the whole run; its first answer has `first` tokens."""
-    data = DataSet(
-        name="made-up", examples=tuple(Example(id=str(number), prompt="Where? " * 40) for number in range(ANSWERS))
-    )
-    manifest = prepare(folder, data, request_for(data, model="made-up"))
-    answerer = Answerer(
-        name="made-up",
-        revision="0",
-        kind="base",
-        dtype="float32",
-        layers=tuple(range(LAYERS)),
-        num_layers=LAYERS,
-        num_heads=HEADS,
-        vocab_size=VOCABULARY,
-    )
-    write_manifest(folder, replace(manifest, answerer=answerer))
-    traces = [made_trace(seed) for seed in range(manifest.request.shard_size)]
-    for shard in range(manifest.num_shards):
-        kept = list(outcomes(manifest.numbers(shard), traces if shard else [made_trace(0, first), *traces[1:]]))
-        write_shard(folder, shard, kept, stored=layers_to_store(manifest, answerer))
-
-
-def first_figure(folder: Path) -> Run:
-    """Open a run, and compute what figure 2 shows of a layer."""
-    run = open_run(folder)
-    attention = means(run)[:, LAYERS // 2]
-    best_and_worst(attention, run.answers["quality"].to_numpy(), attention.argmax(axis=-1))
-    return run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,58 +59,103 @@ class Looked:
     long_extra: float
 
 
-def look() -> Looked:
-    """Write the run, open it and score it, then the one with a long answer, all in this process."""
+def measure() -> Record:
+    """Write the run, open it and score it, then the one with a long answer, in this process."""
     with tempfile.TemporaryDirectory() as name:
         folder, with_long = Path(name) / "run", Path(name) / "long"
         tell("writing the runs")
-        writing = cpu_seconds(lambda: write_run(folder))
-        write_run(with_long, first=LONG)
+        writing = cpu_seconds(partial(_write_run, folder))
+        _write_run(with_long, first=LONG)
         tell("opening it, and scoring it again")
-        Path("/proc/self/clear_refs").write_text("5")  # forget the peak of writing
-        opening = repeated(lambda: first_figure(folder))
-        scoring, memory = scored_anew(folder), memory_mib("VmHWM")
+        forget_peak()
+        opening = _repeated(partial(_first_figure, folder))
+        scoring, memory = _scored_again(folder), memory_mib("VmHWM")
         tell("scoring the one with a long answer")
-        long_scoring = max(scored_anew(with_long), key=lambda each: each.median)
-        long_extra = peak_of_scoring(with_long) - peak_of_scoring(folder)
-        num_bytes = sum(path.stat().st_size for path in folder.iterdir())
-    return Looked(
-        num_bytes=num_bytes,
-        writing=writing / ANSWERS,
-        opening=opening,
-        scoring=scoring,
-        memory=memory,
-        long_scoring=long_scoring,
-        long_extra=long_extra,
+        return _record(
+            Looked(
+                num_bytes=sum(path.stat().st_size for path in folder.iterdir()),
+                writing=writing / ANSWERS,
+                opening=opening,
+                scoring=scoring,
+                memory=memory,
+                long_scoring=_slowest(_scored_again(with_long)),
+                long_extra=apart(_peak_of_scoring, with_long) - apart(_peak_of_scoring, folder),
+            )
+        )
+
+
+def _outcomes(numbers: range, traces: list[Trace]) -> Iterator[Answered]:
+    """The same answers in every shard, of other numbers and quality."""
+    rng = np.random.default_rng(numbers.start)
+    for number, trace in zip(numbers, traces, strict=False):
+        quality, *uncertainties = (float(value) for value in rng.random(5))
+        yield Answered(
+            number=number,
+            trace=trace,
+            fact=np.arange(len(trace.answer_ids)) % 20 == 7,
+            quality=round(quality),
+            quality_reason="",
+            uncertainties=tuple(map(Uncertainty, uncertainties)),
+        )
+
+
+def _write_run(folder: Path, *, first: int = TOKENS) -> None:
+    """Write the whole run; its first answer has `first` tokens."""
+    data = DataSet(
+        name="made-up", examples=tuple(Example(id=str(number), prompt="Where? " * 40) for number in range(ANSWERS))
     )
+    manifest = prepare(folder, data, request_for(data, model="made-up"))
+    answerer = Answerer(
+        name="made-up",
+        revision="0",
+        kind="base",
+        dtype="float32",
+        layers=tuple(range(LAYERS)),
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        vocab_size=VOCABULARY,
+    )
+    write_manifest(folder, replace(manifest, answerer=answerer))
+    traces = [random_trace(TOKENS, seed=seed) for seed in range(manifest.request.shard_size)]
+    for shard in range(manifest.num_shards):
+        kept = list(_outcomes(manifest.numbers(shard), traces if shard else [random_trace(first), *traces[1:]]))
+        write_shard(folder, shard, kept, stored=layers_to_store(manifest, answerer))
 
 
-def peak_of_scoring(folder: Path) -> float:
+def _first_figure(folder: Path) -> None:
+    """Open a run, and compute what figure 2 shows of a layer."""
+    run = open_run(folder)
+    attention = means(run)[:, LAYERS // 2]
+    best_and_worst(attention, run.answers["quality"].to_numpy(), attention.argmax(axis=-1))
+
+
+def _peak_of_scoring(folder: Path) -> float:
     """Peak MiB of a process that does nothing but score a run under each of the settings."""
-    command = [sys.executable, "-m", "benchmarks.runs", "--peak-of", str(folder)]
-    root = Path(__file__).resolve().parents[1]
-    return float(subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout)
+    _scored_again(folder)
+    return memory_mib("VmHWM")
 
 
-def scored_anew(folder: Path) -> tuple[Ratio, ...]:
-    """Read the weights of a run, and score it under each of the settings."""
+def _scored_again(folder: Path) -> tuple[Ratio, ...]:
+    """Read the weights of a run, and score it under each of the settings; head means are computed anew."""
     loaded = batch(open_run(folder))
-    return tuple(repeated(partial(scored_again, loaded, settings)) for _, settings in NEW_SETTINGS)
+    return tuple(_repeated(partial(_score, loaded, settings)) for _, settings in NEW_SETTINGS)
 
 
-def scored_again(loaded: Blocks, settings: Settings) -> None:
-    """Under new settings, in batches that have yet to compute their head means."""
+def _score(loaded: Blocks, settings: Settings) -> None:
     score_many(replace(loaded, batches=tuple(map(replace, loaded.batches))), settings)
 
 
-def repeated(run: Callable[[], object]) -> Ratio:
+def _repeated(run: Callable[[], object]) -> Ratio:
     """CPU seconds of one call."""
     return seconds([cpu_seconds(run) for _ in range(ROUNDS)])
 
 
-def table(found: Looked) -> Record:
-    """The record of what was measured."""
-    slowest = max(found.scoring, key=lambda each: each.median)
+def _slowest(found: tuple[Ratio, ...]) -> Ratio:
+    return max(found, key=lambda each: each.median)
+
+
+def _record(found: Looked) -> Record:
+    slowest = _slowest(found.scoring)
     kept = (
         ("opened, to the first figure, CPU s", found.opening.median, MOST_OPEN),
         ("scored again, slowest setting, CPU s", slowest.median, MOST_SCORE),
@@ -202,14 +169,13 @@ def table(found: Looked) -> Record:
         title="A run of 2,000 answers, opened and scored again",
         about=f"A made-up run of {ANSWERS:,} answers of {LAYERS} x {HEADS} heads, {TOKENS} tokens, with the attention "
         "of its middle layers on disk: how fast it is opened, and how fast it is scored under new settings.",
-        command="python -m benchmarks.runs --record",
         columns=("what", "CPU s", "low", "high"),
         rows=[
             ("opened, to the first figure", *interval(found.opening)),
             *((f"scored again: {name}", *interval(each)) for name, each in scored),
             (f"scored again: one answer of {LONG:,} tokens, slowest setting", *interval(found.long_scoring)),
         ],
-        bounds=[Bound(text=f"{what}: {figure:.3g}, at most {most}", met=figure <= most) for what, figure, most in kept],
+        bounds=[at_most(*one) for one in kept],
         notes=(
             f"Medians of {ROUNDS} rounds, one thread; head means are computed in each.",
             f"{found.num_bytes / 1e6:.0f} MB on disk, written in {found.writing * 1e3:.1f} ms of CPU time an answer.",
@@ -218,19 +184,3 @@ def table(found: Looked) -> Record:
         f"and is scored again in {slowest.median:.2f} s.",
         packages=("numpy", "pandas", "pyarrow"),
     )
-
-
-def main() -> int:
-    """Print the table; 1 if a bound is missed."""
-    options = parser(__doc__)
-    options.add_argument("--peak-of", type=Path, help="only score the run in this folder, and print the peak in MiB")
-    given = options.parse_args()
-    if given.peak_of:
-        scored_anew(given.peak_of)
-        print(memory_mib("VmHWM"))
-        return 0
-    return finish(table(look()), keep=given.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

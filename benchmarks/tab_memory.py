@@ -7,26 +7,21 @@ Garbage is collected before each look, so what is counted is what is kept. Bound
 - growth of the memory of Chromium's renderer over 200 interactions, after 60 others in which every page was opened
   once: at most 100 MiB;
 - processor time of the server with one page open and no interaction: at most 5 % of a core.
-
-Linux only: it reads /proc. Needs Chromium: `make chromium`.
-
-    python -m benchmarks.tab_memory [--interactions 200] [--record]
 """
 
-import sys
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 from playwright.sync_api import Browser, CDPSession, Page
 
-from analysis.evidence.record import Bound, Record
-from benchmarks.page import chromium, fresh_page
-from benchmarks.recording import finish, measured, parser, tell
+from analysis.evidence.record import Record
+from benchmarks.browser import chromium, fresh_page, wait_until_idle
+from benchmarks.processes import memory_mib
+from benchmarks.recording import at_most, measured, tell
 from benchmarks.server import Server, processor_seconds, started
 
 INTERACTIONS, WARM_UP, EVERY = 200, 60, 20
-MOST_MIB, MOST_PERCENT = 100.0, 5.0
+MOST_MIB, MOST_PERCENT = 100, 5
 REST, COLLECTIONS = 30.0, 3  # seconds of rest that are measured; garbage collections before a look
 OTHER_PAGES = ("Compare", "Answer sets", "Methods", "Runs", "Lesson", "Evidence")
 
@@ -41,7 +36,13 @@ class Look(NamedTuple):
     listeners: int
 
 
-def interact(page: Page, number: int) -> None:
+def measure() -> Record:
+    """All interactions in one tab, then a rest."""
+    with started() as server, chromium() as browser:
+        return _record(*_looks(browser, server))
+
+
+def _interact(page: Page, number: int) -> None:
     """One interaction of ten that take turns."""
     turn = number % 10
     if turn == 8:
@@ -52,7 +53,7 @@ def interact(page: Page, number: int) -> None:
         page.locator(".st-key-settings_alpha input[type=range]").wait_for()
     else:
         (_token, _cell, _alpha, _alignment, _token, _cell, _example, _answer)[turn](page, number)
-    _rested(page)
+    wait_until_idle(page)
 
 
 def _token(page: Page, number: int) -> None:
@@ -90,12 +91,7 @@ def _follow(page: Page, title: str) -> None:
         page.locator("canvas.confidence").wait_for(state="detached")
 
 
-def _rested(page: Page) -> None:
-    page.wait_for_timeout(250)  # a change is told to the server after a short rest
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-
-
-def looks(browser: Browser, server: Server, interactions: int) -> tuple[list[Look], float]:
+def _looks(browser: Browser, server: Server) -> tuple[list[Look], float]:
     """What the tab held after each 20 interactions, and the share of a core, in percent, of the server at rest."""
     found = []
     with fresh_page(browser) as page:
@@ -104,14 +100,14 @@ def looks(browser: Browser, server: Server, interactions: int) -> tuple[list[Loo
         whole = browser.new_browser_cdp_session()
         page.goto(server.address)
         page.locator("canvas.confidence[aria-label]").wait_for()
-        _rested(page)
-        for number in range(WARM_UP + interactions):
-            interact(page, number)
+        wait_until_idle(page)
+        for number in range(WARM_UP + INTERACTIONS):
+            _interact(page, number)
             done = number + 1 - WARM_UP
             if done >= 0 and done % EVERY == 0:
                 found.append(_look(done, page, session, whole))
                 tell(f"{found[-1]}")
-        return found, at_rest(server)
+        return found, _percent_at_rest(server)
 
 
 def _look(interactions: int, page: Page, session: CDPSession, whole: CDPSession) -> Look:
@@ -120,26 +116,21 @@ def _look(interactions: int, page: Page, session: CDPSession, whole: CDPSession)
         page.wait_for_timeout(300)
     values = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
     processes = whole.send("SystemInfo.getProcessInfo")["processInfo"]
-    memory = sum(_proportional(each["id"]) for each in processes if each["type"] == "renderer")
+    memory = sum(
+        memory_mib("Pss", process=each["id"], file="smaps_rollup") for each in processes if each["type"] == "renderer"
+    )
     heap, nodes, listeners = (values[name] for name in ("JSHeapUsedSize", "Nodes", "JSEventListeners"))
     return Look(interactions, memory, heap / 2**20, int(nodes), int(listeners))
 
 
-def _proportional(process: int) -> float:
-    """Memory of a process in MiB, with its share of what several processes map."""
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
-
-
-def at_rest(server: Server) -> float:
+def _percent_at_rest(server: Server) -> float:
     """Processor time of a server without requests, in percent of a core."""
     begun, before = time.monotonic(), processor_seconds(server)
     time.sleep(REST)
     return 100 * (processor_seconds(server) - before) / (time.monotonic() - begun)
 
 
-def table(found: list[Look], resting: float) -> Record:
-    """The record of what was measured."""
+def _record(found: list[Look], resting: float) -> Record:
     first, last = found[0], found[-1]
     growth = last.memory - first.memory
     return measured(
@@ -149,30 +140,13 @@ def table(found: list[Look], resting: float) -> Record:
         "tokens, cells, alpha, alignment, recorded examples, answers of the embedded model, and the other pages and "
         f"back. Counted from {WARM_UP} interactions on, when every page was open once. The server is started as make "
         "app starts it.",
-        command="python -m benchmarks.tab_memory --record",
         columns=("interactions", "renderer MiB", "JavaScript heap MiB", "nodes", "listeners"),
         rows=[tuple(look) for look in found],
         bounds=[
-            Bound(text=f"growth over {last.interactions} interactions: {growth:+.0f} MiB, at most {MOST_MIB:.0f}",
-                  met=growth <= MOST_MIB),
-            Bound(text=f"server at rest with one page open: {resting:.1f} % of a core, at most {MOST_PERCENT:.0f} %",
-                  met=resting <= MOST_PERCENT),
+            at_most(f"growth over {last.interactions} interactions, MiB", growth, MOST_MIB),
+            at_most("server at rest with one page open, % of a core", resting, MOST_PERCENT),
         ],
         finding=f"Over {last.interactions} interactions the tab's memory changes by {growth:+.0f} MiB; the server at "
         f"rest takes {resting:.1f} % of a core.",
         packages=("streamlit", "playwright"),
-    )  # fmt: skip
-
-
-def main() -> int:
-    """Measure, and return 1 where a bound is missed."""
-    options = parser(__doc__)
-    options.add_argument("--interactions", type=int, default=INTERACTIONS)
-    given = options.parse_args()
-    with started() as server, chromium() as browser:
-        found, resting = looks(browser, server, given.interactions)
-    return finish(table(found, resting), keep=given.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    )

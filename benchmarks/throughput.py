@@ -1,17 +1,12 @@
-"""How fast answers are scored into a run: in batches and one by one, beside plain batched generation.
+"""How fast answers are scored into a run: in batches and one by one, relative to plain batched generation.
 
 Scored: generated with capture and the last row, judged, scored and saved, as `python -m analysis score` does it.
-Plain: `transformers` alone, in the same batches, with as many steps. CPU times of one thread, the ways in turn. Fails
-where a bound is missed for sure:
+Plain: `transformers` alone, in the same batches, with as many steps. CPU times, in turn. Bounds:
 
 - on the embedded model: batches of 8 at least 2 times as fast as one by one, and at least 0.8 of plain generation;
-- on a random model of Llama's shape (`benchmarks.capture`): at least 0.95 of plain generation.
-
-    python -m benchmarks.throughput [--pairs 15] [--record]
+- on the random model: at least 0.95 of plain generation.
 """
 
-import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,12 +15,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, cast
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
-
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
-from transformers import logging as transformers_logging
 
 import rauq
 from analysis.datasets.example import DataSet, Example
@@ -36,34 +26,58 @@ from analysis.runs.create import request_for
 from analysis.runs.manifest import Request
 from analysis.runs.shard import Answered, write_shard
 from analysis.runs.work import Evaluation, answer_shard, batches_of
-from benchmarks.capture import build, prompt_of
-from benchmarks.paired import Ratio, cpu_seconds, ratio
-from benchmarks.recording import at_least, finish, interval, measured, parser, tell
+from benchmarks.paired import Ratio, cpu_seconds, one_turn, ratio
+from benchmarks.random_model import NEW_TOKENS, build, prompt_of, text_of, wrapped
+from benchmarks.recording import at_least, interval, measured, tell
 from rauq import Judges, LanguageModel
-from rauq.model.loading import wrap
 
-SHARD = 32
-NEW_TOKENS, PROMPT_TOKENS = 64, 256
+PAIRS, SHARD, PROMPT_TOKENS = 15, 32, 256
 LEAST_TIMES, LEAST_ON_ATLAS, LEAST_ON_SHAPE = 2, 0.8, 0.95
 
 
-def random_model() -> LanguageModel:
-    """The benchmark shape, with a tokenizer that splits text at spaces."""
-    words = Tokenizer(models.WordLevel({f"w{token}": token for token in range(32_000)}, "w0"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return wrap(build(), PreTrainedTokenizerFast(tokenizer_object=words), name="random-llama")
+def measure() -> Record:
+    """The embedded model, then the random one."""
+    tell("embedded model")
+    atlas = _on_atlas()
+    tell("benchmark shape")
+    return _record(atlas, _on_shape())
 
 
-def random_set() -> DataSet:
-    """A batch of random prompts, whose answers are as long as they may be."""
-    prompts = [
-        " ".join(f"w{token}" for token in prompt_of(PROMPT_TOKENS + place)[:PROMPT_TOKENS]) for place in range(8)
-    ]
-    examples = tuple(Example(id=str(place), prompt=prompt) for place, prompt in enumerate(prompts))
-    return DataSet(name="random", examples=examples, max_new_tokens=NEW_TOKENS, stop=())
+def _on_atlas() -> tuple[Ratio, Ratio]:
+    """The embedded model on its own evaluation set."""
+    examples = embedded_set("atlas", limit=SHARD * PAIRS).examples
+    data = DataSet(name="atlas", examples=examples, quality="exact_truth", max_new_tokens=64)
+    shards = [examples[turn::PAIRS] for turn in range(PAIRS)]  # every family in each
+    return _speeds(rauq.load_model("atlas"), shards, request_for(data, model="atlas"))
 
 
-def scored(lm: LanguageModel, examples: Sequence[Example], request: Request, folder: Path) -> list[Answered]:
+def _on_shape() -> tuple[Ratio, Ratio]:
+    """The random model on a batch of random prompts, whose answers are as long as they may be."""
+    examples = tuple(
+        Example(id=str(place), prompt=text_of(prompt_of(PROMPT_TOKENS + place)[:PROMPT_TOKENS])) for place in range(8)
+    )
+    data = DataSet(name="random", examples=examples, max_new_tokens=NEW_TOKENS, stop=())
+    return _speeds(wrapped(build()), [examples] * PAIRS, request_for(data, model="random"))
+
+
+def _speeds(lm: LanguageModel, shards: Sequence[Sequence[Example]], request: Request) -> tuple[Ratio, Ratio]:
+    """Speed relative to plain generation, which is told how long answers get; every third turn also to one by one."""
+    pairs, single = [], []
+    with tempfile.TemporaryDirectory() as name:
+        score = partial(_scored, lm, folder=Path(name))
+        for turn, examples in enumerate(shards):
+            if not turn or examples is not shards[turn - 1]:
+                lengths = [len(outcome.trace.answer_ids) for outcome in score(examples, request)]
+            ours = partial(score, examples, request)
+            plain = partial(_plain, lm, examples, lengths, request.batch_size)
+            pairs.append([each.cpu for each in one_turn(turn, plain, ours)])
+            if turn % 3 == 0:
+                alone = cpu_seconds(partial(score, examples, replace(request, batch_size=1)))
+                single.append((alone, pairs[-1][1]))
+    return ratio(*zip(*pairs, strict=True)), ratio(*zip(*single, strict=True))
+
+
+def _scored(lm: LanguageModel, examples: Sequence[Example], request: Request, *, folder: Path) -> list[Answered]:
     """Answer, judge, score and save a shard."""
     outcomes = answer_shard(
         Evaluation(lm=lm, request=request, judges=Judges()),
@@ -78,7 +92,7 @@ def scored(lm: LanguageModel, examples: Sequence[Example], request: Request, fol
     return [row for row in rows if isinstance(row, Answered)]
 
 
-def plain(lm: LanguageModel, examples: Sequence[Example], lengths: Sequence[int], size: int) -> None:
+def _plain(lm: LanguageModel, examples: Sequence[Example], lengths: Sequence[int], size: int) -> None:
     """Answer the same batches with `transformers` alone; each goes on as long as its longest answer."""
     for places in batches_of(examples, size):
         prompts = [list(lm.encode(examples[place].prompt).ids) for place in places]
@@ -91,43 +105,7 @@ def plain(lm: LanguageModel, examples: Sequence[Example], lengths: Sequence[int]
         )
 
 
-def beside(lm: LanguageModel, shards: Sequence[Sequence[Example]], request: Request) -> tuple[Ratio, Ratio]:
-    """Speed beside plain generation, which is told how long answers get; in every third turn also beside one by one."""
-    ours, theirs, single, both = [], [], [], []
-    one_by_one = replace(request, batch_size=1)
-    with tempfile.TemporaryDirectory() as folder:
-        for turn, examples in enumerate(shards):
-            if not turn or examples is not shards[turn - 1]:
-                answered = scored(lm, examples, request, Path(folder))
-                lengths = [len(outcome.trace.answer_ids) for outcome in answered]
-            run = partial(scored, lm, examples, request, Path(folder))
-            base = partial(plain, lm, examples, lengths, request.batch_size)
-            first, second = (run, base) if turn % 2 else (base, run)
-            times = cpu_seconds(first), cpu_seconds(second)
-            ours.append(times[0] if turn % 2 else times[1])
-            theirs.append(times[1] if turn % 2 else times[0])
-            if turn % 3 == 0:
-                single.append(cpu_seconds(partial(scored, lm, examples, one_by_one, Path(folder))))
-                both.append(ours[-1])
-    return ratio(theirs, ours), ratio(single, both)
-
-
-def on_atlas(pairs: int) -> tuple[Ratio, Ratio]:
-    """The embedded model on its own evaluation set."""
-    examples = embedded_set("atlas", limit=SHARD * pairs).examples
-    data = DataSet(name="atlas", examples=examples, quality="exact_truth", max_new_tokens=64)
-    shards = [examples[turn::pairs] for turn in range(pairs)]  # every family in each
-    return beside(rauq.load_model("atlas"), shards, request_for(data, model="atlas"))
-
-
-def on_shape(pairs: int) -> tuple[Ratio, Ratio]:
-    """The benchmark shape on random prompts."""
-    data = random_set()
-    return beside(random_model(), [data.examples] * pairs, request_for(data, model="random"))
-
-
-def table(atlas: tuple[Ratio, Ratio], shape: tuple[Ratio, Ratio]) -> Record:
-    """The record of what was measured."""
+def _record(atlas: tuple[Ratio, Ratio], shape: tuple[Ratio, Ratio]) -> Record:
     found = (
         ("embedded model", "plain generation", atlas[0]),
         ("embedded model", "one by one", atlas[1]),
@@ -139,7 +117,6 @@ def table(atlas: tuple[Ratio, Ratio], shape: tuple[Ratio, Ratio]) -> Record:
         title="Speed of scoring a run, relative to plain generation",
         about="How fast answers are generated in batches of 8 with their attention, judged, scored and saved: beside "
         "transformers alone in the same batches with as many steps, and beside the same one by one.",
-        command="python -m benchmarks.throughput --record",
         columns=("model", "beside", "speed in batches, times", "low", "high", "pairs"),
         rows=[(model, other, *interval(speed), speed.pairs) for model, other, speed in found],
         bounds=(
@@ -151,20 +128,3 @@ def table(atlas: tuple[Ratio, Ratio], shape: tuple[Ratio, Ratio]) -> Record:
         finding=f"Scoring a run reaches {shape[0].median:.2f} of the speed of plain generation on the benchmark "
         f"shape, and {atlas[0].median:.2f} on the embedded model.",
     )
-
-
-def main() -> int:
-    """Measure, and return 1 if a bound is missed for sure."""
-    options = parser(__doc__)
-    options.add_argument("--pairs", type=int, default=15)
-    given = options.parse_args()
-    torch.set_num_threads(1)
-    transformers_logging.set_verbosity_error()
-    tell("embedded model")
-    atlas = on_atlas(given.pairs)
-    tell("benchmark shape")
-    return finish(table(atlas, on_shape(given.pairs)), keep=given.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,11 +1,8 @@
 """Our numbers compared with those of the reference implementation, lm-polygraph 0.7.0 and the authors' own code.
 
 They gave the golden numbers of `tests/golden` for synthetic answers; here ours are computed from the same arrays.
-
-    python -m tests.agreement [--record]
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +10,7 @@ import numpy as np
 
 import rauq
 from analysis.evidence.record import Bound, Cell, Record
-from benchmarks.recording import finish, measured, parser
+from benchmarks.recording import measured
 from tests import golden_rauq
 from tests.golden_methods import (
     DIFFERENT,
@@ -48,6 +45,11 @@ NOTES = (
     "On purpose: PRR averages ties over their orders, and is undefined for constant quality. The reference says 0.5.",
     "On purpose: Focus counts every keyword. The reference sees one at most with transformers 5.",
 )
+
+
+def measure() -> Record:
+    """Every number that the reference gave."""
+    return record(agreements())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,7 +131,6 @@ def record(found: Sequence[Agreement]) -> Record:
             "Scores of synthetic answers beside those that lm-polygraph 0.7.0 and the authors' code gave for the same "
             "arrays. RAUQ is compared in float64; methods over samples in the float32 that the reference computes in."
         ),
-        command="python -m tests.agreement --record",
         columns=COLUMNS,
         rows=[row(one) for one in found],
         bounds=[Bound(text=f"Methods off by more than their tolerance: {', '.join(off) or 'none'}", met=not off)],
@@ -137,13 +138,3 @@ def record(found: Sequence[Agreement]) -> Record:
         finding=f"{reach}." if not off else f"Off the reference: {', '.join(off)}.",
         packages=("numpy",),
     )
-
-
-def main() -> int:
-    """Compare everything; 1 if a method is out of tolerance."""
-    options = parser(__doc__).parse_args()
-    return finish(record(agreements()), keep=options.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

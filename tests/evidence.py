@@ -12,7 +12,7 @@ INCONCLUSIVE = Bound(text="ratio 1.04 [0.99, 1.09], at most 1.03", met=None)
 def make_record(name="scoring", **changes):
     """A record of one row, with what is changed."""
     fields = {
-        **{"title": "Scoring", "about": "Answers scored at once.", "command": "python -m benchmarks.scoring --record"},
+        **{"title": "Scoring", "about": "Answers scored at once.", "command": "python -m benchmarks scoring --record"},
         **{"made": date(2026, 1, 2), "machine": "a processor", "versions": (("Python", "3.11"),)},
         **{"columns": ("answers", "seconds"), "rows": ((2_000, 0.25),), "bounds": (KEPT,), "finding": "It is fast."},
     }

@@ -3,19 +3,16 @@
 Each is a tiny random model with what makes the attention of its family special. Its band is taken while it generates,
 while it reads the same answer in one pass, and in left-padded batches of both, and compared with what one eager pass
 over the same tokens returns.
-
-    python -m tests.exactness [--record]
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
 import torch
 
-from analysis.evidence.record import Bound, Cell, Record
-from benchmarks.recording import finish, measured, parser
+from analysis.evidence.record import Cell, Record
+from benchmarks.recording import at_most, measured
 from rauq.capture.check import EXACT
 from rauq.capture.recompute import band_of_matrix, eager
 from rauq.capture.session import CachedModel, StepwiseSession
@@ -29,6 +26,11 @@ ORDINARY_SCORE = 50.0
 LENGTHS = (30, 17, 25)
 WAYS = ("generated", "read", "padded, generated", "padded, read")
 COLUMNS = ("architecture", "captured", *WAYS, "tolerance", "of the paper's models")
+
+
+def measure() -> Record:
+    """Every architecture of the table."""
+    return record([row(architecture) for architecture in ARCHITECTURES])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,15 +145,9 @@ def record(rows: Sequence[tuple[Cell, ...]]) -> Record:
             "Largest absolute difference of any captured attention weight to the model's own eager attention, on tiny "
             "random models. The same comparison runs on every model that is loaded."
         ),
-        command="python -m tests.exactness --record",
         columns=COLUMNS,
         rows=rows,
-        bounds=[
-            Bound(
-                text=f"Largest difference, as a share of what is tolerated: {max(ratios):.2f}, at most 1",
-                met=bool(max(ratios) <= 1),
-            )
-        ],
+        bounds=[at_most("Largest difference, as a share of what is tolerated", float(np.max(ratios)), 1)],
         notes=[
             "From queries and keys: recomputed from what its attention was called with, beside the fast kernel.",
             "Step by step: the weights that the model itself returns, where they cannot be recomputed.",
@@ -160,13 +156,3 @@ def record(rows: Sequence[tuple[Cell, ...]]) -> Record:
         ],
         finding=f"{reach}; in proportion more where scores of 100 to 500 leave float32 fewer digits.",
     )
-
-
-def main() -> int:
-    """Measure every architecture; 1 if one is out of bound."""
-    options = parser(__doc__).parse_args()
-    return finish(record([row(architecture) for architecture in ARCHITECTURES]), keep=options.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -118,42 +118,51 @@ def _read(path: Path) -> Record:
         raise InvalidInput(message) from error
 
 
-@dataclass(frozen=True, kw_only=True)
+def command_of(subject: str) -> str:
+    """The command that measures a subject by its id, and keeps its record."""
+    return f"python -m benchmarks {subject} --record"
+
+
+@dataclass(frozen=True)
 class Subject:
     """A record by its id, measured or not yet: its name on the page, and the command that measures it."""
 
     id: str
     name: str
-    command: str
+
+    @property
+    def command(self) -> str:
+        """The command that measures it."""
+        return command_of(self.id)
 
 
-MODELS = (Subject(id="models", name="Models", command="python -m tests.exactness --record"),)
-REFERENCE = (Subject(id="reference", name="Reference", command="python -m tests.agreement --record"),)
+MODELS = (Subject("models", "Models"),)
+REFERENCE = (Subject("reference", "Reference"),)
 SPEED = (
-    Subject(id="capture", name="Overhead", command="python -m benchmarks.capture --record"),
-    Subject(id="overhead", name="Overhead by method", command="python -m benchmarks.overhead --record"),
-    Subject(id="memory", name="Memory", command="python -m benchmarks.memory --record"),
-    Subject(id="growth", name="Growth with the prompt", command="python -m benchmarks.growth --record"),
-    Subject(id="peers_time", name="Other tools: time", command="make bench-peers"),
-    Subject(id="peers_memory", name="Other tools: memory", command="make bench-peers"),
-    Subject(id="peers_agreement", name="Other tools: agreement", command="make bench-peers"),
-    Subject(id="payload", name="Page size", command="make bench-peers"),
-    Subject(id="scoring", name="Scoring", command="python -m benchmarks.scoring --record"),
-    Subject(id="ablations", name="Ablations", command="python -m benchmarks.ablations --record"),
-    Subject(id="sampling", name="Sampling", command="python -m benchmarks.sampling --record"),
-    Subject(id="throughput", name="Throughput", command="python -m benchmarks.throughput --record"),
-    Subject(id="runs", name="Runs on disk", command="python -m benchmarks.runs --record"),
-    Subject(id="page", name="Response times", command="python -m benchmarks.page --record"),
-    Subject(id="tab_memory", name="Browser memory", command="python -m benchmarks.tab_memory --record"),
-    Subject(id="gpu", name="GPU", command="python -m benchmarks.gpu --record"),
+    Subject("capture", "Overhead"),
+    Subject("overhead", "Overhead by method"),
+    Subject("memory", "Memory"),
+    Subject("growth", "Growth with the prompt"),
+    Subject("peers_time", "Other tools: time"),
+    Subject("peers_memory", "Other tools: memory"),
+    Subject("peers_agreement", "Other tools: agreement"),
+    Subject("payload", "Page size"),
+    Subject("scoring", "Scoring"),
+    Subject("ablations", "Ablations"),
+    Subject("sampling", "Sampling"),
+    Subject("throughput", "Throughput"),
+    Subject("runs", "Runs on disk"),
+    Subject("page", "Response times"),
+    Subject("tab_memory", "Browser memory"),
+    Subject("gpu", "GPU"),
 )
 ROBUSTNESS = (
-    Subject(id="fuzz", name="Fuzzing", command="python -m tests.robustness --only fuzz --record"),
-    Subject(id="properties", name="Properties", command="python -m tests.robustness --only properties --record"),
-    Subject(id="load", name="Load", command="python -m tests.robustness --only load --record"),
-    Subject(id="faults", name="Faults", command="python -m tests.robustness --only faults --record"),
-    Subject(id="safety", name="Hostile text", command="python -m tests.robustness --only safety --record"),
-    Subject(id="dependencies", name="Dependencies", command="python -m benchmarks.dependencies --record"),
+    Subject("fuzz", "Fuzzing"),
+    Subject("properties", "Properties"),
+    Subject("load", "Load"),
+    Subject("faults", "Faults"),
+    Subject("safety", "Hostile text"),
+    Subject("dependencies", "Dependencies"),
 )
 SUBJECTS = (*MODELS, *REFERENCE, *SPEED, *ROBUSTNESS)
 

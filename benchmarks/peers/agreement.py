@@ -1,6 +1,7 @@
 """Whether this project and lm-polygraph say the same of the same prompts, in the run that times them."""
 
 import math
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
-from benchmarks.peers.asking import COMMAND, NEW_TOKENS, OURS, PEER, ask
-from benchmarks.peers.material import atlas_folder, atlas_prompts, random_prompt
+from benchmarks.peers.asking import OURS, PEER, RAUQ_PEERS, ask, with_versions
+from benchmarks.peers.material import atlas_folder, atlas_prompts, random_folder, random_prompt
 from benchmarks.peers.worker import ALPHA, Answer, Request, ToolName
-from benchmarks.recording import measured
+from benchmarks.random_model import NEW_TOKENS
+from benchmarks.recording import at_most, measured
 from rauq import Settings, score_arrays
 
 CONSTANT = 1.0  # the peer's score is 1 minus the mean logarithm, ours is minus the mean logarithm
@@ -36,21 +38,21 @@ class Compared:
     end_to_end: float
 
 
-def measure_agreement(random: Path, scratch: Path) -> Record:
+def measure() -> Record:
     """The random model, and the embedded one without and with its end token."""
-    prompts = tuple(map(random_prompt, (32, 128, 512)))
-    without = atlas_folder(scratch / "without", end=False)
-    whole = atlas_folder(scratch / "whole", end=True)
-    return agreement_record(
-        [
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        random, prompts = random_folder(folder / "random"), tuple(map(random_prompt, (32, 128, 512)))
+        without, whole = atlas_folder(folder / "without", end=False), atlas_folder(folder / "whole", end=True)
+        models = [
             _compare("random, no end token", random, prompts, ends=False),
             _compare("embedded, end token removed", without, atlas_prompts(16), ends=False),
             _compare("embedded", whole, atlas_prompts(16), ends=True),
         ]
-    )
+    return with_versions(_record(models), RAUQ_PEERS)
 
 
-def compared(
+def _compared(
     model: str, ours: Sequence[Answer], theirs: Sequence[Answer], wide: Sequence[Answer], *, ends: bool
 ) -> Compared:
     """Differences between answers of both sides; `wide` are the peer's, scored in float64."""
@@ -71,8 +73,7 @@ def compared(
     )
 
 
-def agreement_record(models: Sequence[Compared]) -> Record:
-    """The record of what was compared."""
+def _record(models: Sequence[Compared]) -> Record:
     bare = [found for found in models if not found.ends]
     arrays, whole = max(found.in_float64 for found in models), max(found.end_to_end for found in bare)
     same, answers = sum(found.same for found in bare), sum(found.answers for found in bare)
@@ -81,16 +82,12 @@ def agreement_record(models: Sequence[Compared]) -> Record:
         title="Agreement with lm-polygraph",
         about=f"RAUQ on probabilities, alpha {ALPHA} on both sides, {NEW_TOKENS} new tokens; the peer's constant of 1 "
         "is taken off. Once our score is given the peer's arrays, once each side starts from the prompt.",
-        command=COMMAND,
         columns=("model", "compared", "answers", "same ids", "largest difference", "at most"),
         rows=[row for found in models for row in _rows(found)],
         bounds=[
-            Bound(text=f"Score of the peer's arrays: {arrays:.1e}, at most {MOST_ARRAYS}", met=arrays <= MOST_ARRAYS),
+            at_most("Score of the peer's arrays", arrays, MOST_ARRAYS),
             Bound(text=f"Without an end token, the same ids in {same} of {answers} answers", met=same == answers),
-            Bound(
-                text=f"Without an end token, from the prompt: {whole:.1e}, at most {MOST_END_TO_END}",
-                met=whole <= MOST_END_TO_END,
-            ),
+            at_most("Without an end token, from the prompt", whole, MOST_END_TO_END),
         ],
         notes=(
             "The peer takes probabilities in float32; for the first bound its log-likelihoods are widened beforehand.",
@@ -103,7 +100,7 @@ def agreement_record(models: Sequence[Compared]) -> Record:
 
 def _compare(model: str, folder: Path, prompts: tuple[str, ...], *, ends: bool) -> Compared:
     ours, theirs = _answers(OURS, folder, prompts), _answers(PEER, folder, prompts)
-    return compared(model, ours, theirs, _answers(PEER, folder, prompts, wide=True), ends=ends)
+    return _compared(model, ours, theirs, _answers(PEER, folder, prompts, wide=True), ends=ends)
 
 
 def _answers(tool: ToolName, folder: Path, prompts: tuple[str, ...], *, wide: bool = False) -> Sequence[Answer]:

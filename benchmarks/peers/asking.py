@@ -1,24 +1,24 @@
-"""The other side of `worker.py`: each tool is asked in its own environment, with the same folder and prompts."""
+"""Asks `worker.py`: each tool in its own environment, with the same folder and prompts."""
 
 import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.evidence.record import Record
 from benchmarks.peers.worker import Request
+from benchmarks.server import ROOT
 from rauq.errors import InvalidInput
 
-ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / ".venv-peers"
-COMMAND = "make bench-peers"
 PLAIN: Final = "plain"
 OURS: Final = "rauq"
 PEER: Final = "lm-polygraph"
-LAYERS, HEADS, NEW_TOKENS = 8, 8, 64  # of benchmarks.capture.build
+RAUQ_PEERS = (PEER, "torch", "transformers", "numpy")
 
 
 def ask(request: Request) -> Any:  # noqa: ANN401 - JSON, whose shape the caller knows
@@ -54,13 +54,15 @@ def peers_python() -> Path:
     """
     python = ENVIRONMENT / "bin" / "python"
     if not python.exists():
-        message = f"The peers have an environment of their own, and there is none at {ENVIRONMENT}. Run `{COMMAND}`."
+        message = (
+            f"The peers have an environment of their own, and there is none at {ENVIRONMENT}. Run `make bench-peers`."
+        )
         raise InvalidInput(message)
     return python
 
 
-def peers_versions(packages: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Packages and their versions in the environment of the peers."""
+def with_versions(record: Record, packages: Sequence[str]) -> Record:
+    """The record, with the versions of packages in the environment of the peers."""
     [place] = ENVIRONMENT.glob("lib/python*/site-packages")
     found = {package: next(iter(distributions(name=package, path=[str(place)]))).version for package in packages}
-    return tuple((f"{package} of the peers", version) for package, version in found.items())
+    return replace(record, versions=(*record.versions, *((f"{name} of the peers", found[name]) for name in found)))

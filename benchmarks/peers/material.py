@@ -4,11 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
-
 from analysis.datasets.names import embedded_set
-from benchmarks.capture import build, prompt_of
+from benchmarks.random_model import build, prompt_of, text_of, tokenizer_of
 from rauq import atlas
 
 ATLAS = Path(atlas.__file__).parent
@@ -16,12 +13,10 @@ _OF_END = ("config.json", "generation_config.json", "tokenizer_config.json")
 
 
 def random_folder(folder: Path) -> Path:
-    """The benchmarks' random model of Llama's shape, which has no end token, with a tokenizer that splits at spaces."""
+    """The random model, which has no end token, with its tokenizer."""
     model = build()
-    words = Tokenizer(models.WordLevel({f"w{token}": token for token in range(model.config.vocab_size)}, "w0"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     model.save_pretrained(folder)
-    PreTrainedTokenizerFast(tokenizer_object=words, pad_token="w0").save_pretrained(folder)
+    tokenizer_of(model, pad_token="w0").save_pretrained(folder)
     return folder
 
 
@@ -40,7 +35,7 @@ def atlas_folder(folder: Path, *, end: bool) -> Path:
 
 def random_prompt(length: int) -> str:
     """A seeded prompt of so many tokens of the random model."""
-    return " ".join(f"w{token}" for token in prompt_of(length))
+    return text_of(prompt_of(length))
 
 
 def atlas_prompts(count: int) -> tuple[str, ...]:

@@ -6,8 +6,10 @@ from pathlib import Path
 from playwright.sync_api import WebSocket
 
 from analysis.evidence.record import Record
-from benchmarks.page import HEADS, LAYERS, TOKENS, chromium, fresh_page, large_trace, upload
-from benchmarks.peers.asking import COMMAND, peers_python, said
+from benchmarks.browser import chromium, fresh_page
+from benchmarks.page import TOKENS, upload
+from benchmarks.peers.asking import peers_python, said, with_versions
+from benchmarks.random_trace import HEADS, LAYERS, random_trace
 from benchmarks.recording import measured
 from benchmarks.server import serving
 
@@ -15,17 +17,18 @@ PROMPT = 32
 _MIB = 2**20
 
 
-def measure_payload() -> Record:
+def measure() -> Record:
     """Both for a random answer in the shape of a model of 8 billion parameters."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.safetensors"
-        large_trace().save(path)
-        ours = received(path)
+        random_trace(TOKENS).save(path)
+        ours = _received(path)
     shape = (str(size) for size in (LAYERS, HEADS, PROMPT + TOKENS))
-    return payload_record(ours, int(said(peers_python(), "benchmarks.peers.head_view", *shape)))
+    theirs = int(said(peers_python(), "benchmarks.peers.head_view", *shape))
+    return with_versions(_record(ours, theirs), ("bertviz", "torch"))
 
 
-def received(path: Path) -> int:
+def _received(path: Path) -> int:
     """Bytes over the websockets of a new browser until the trace is drawn, with the page and the answer it opens on."""
     sizes = []
 
@@ -39,8 +42,7 @@ def received(path: Path) -> int:
     return sum(sizes)
 
 
-def payload_record(ours: int, theirs: int) -> Record:
-    """The record of bytes that were sent."""
+def _record(ours: int, theirs: int) -> Record:
     times = theirs / ours
     return measured(
         "payload",
@@ -48,7 +50,6 @@ def payload_record(ours: int, theirs: int) -> Record:
         about=f"A random answer of {TOKENS} tokens to a prompt of {PROMPT}, by a model of {LAYERS} layers x {HEADS} "
         "heads. BertViz: the HTML of its head view. Ours: all messages of a new session on the page Inspect until "
         "the answer is drawn, so with the page itself and the recorded answer that it opens on.",
-        command=COMMAND,
         columns=("tool", "MiB", "times ours"),
         rows=[("rauq, page Inspect", ours / _MIB, 1.0), ("BertViz, head view", theirs / _MIB, times)],
         notes=(

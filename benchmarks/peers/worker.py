@@ -1,24 +1,23 @@
 """One tool's side of the comparison, run in the tool's own environment: a request on stdin, figures as JSON on stdout.
 
-Imports nothing of the project but the library where that is the tool. Batch 1, greedy, float32, one thread, no stop;
+Imports nothing of the project but the clock, and the library where that is the tool. Batch 1, greedy, float32, no stop;
 a tool answers a prompt and scores the answer with RAUQ on probabilities, alpha 0.2. "plain" is transformers alone.
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from time import perf_counter, process_time
+from functools import partial
 from typing import Any, Literal
-
-os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from benchmarks.paired import Spent, one_turn
+from benchmarks.processes import extra_peak
 
 ToolName = Literal["plain", "rauq", "lm-polygraph"]
 What = Literal["times", "memory", "answers"]
@@ -121,29 +120,22 @@ TOOLS: dict[ToolName, Callable[[Request], Run]] = {
 }
 
 
-def times(request: Request) -> list[dict[str, list[tuple[float, float]]]]:
-    """CPU and wall seconds of plain generation and of the tool, for each prompt, taking turns."""
-    runs = {"plain": plain(request), "tool": TOOLS[request.tool](request)}
-    found = []
-    for run in runs.values():
+def times(request: Request) -> list[list[list[Spent]]]:
+    """CPU and wall seconds of plain generation and of the tool, for each prompt, pair by pair."""
+    runs = plain(request), TOOLS[request.tool](request)
+    for run in runs:
         run(_short(request))
-    for prompt, pairs in zip(request.prompts, request.pairs, strict=True):
-        turns: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
-        for turn in range(pairs):
-            for name in sorted(runs, reverse=bool(turn % 2)):
-                turns[name].append(_seconds(runs[name], prompt))
-        found.append(turns)
-    return found
+    return [
+        [one_turn(turn, *(partial(run, prompt) for run in runs)) for turn in range(pairs)]
+        for prompt, pairs in zip(request.prompts, request.pairs, strict=True)
+    ]
 
 
 def memory(request: Request) -> float:
     """Peak MiB of this process for the first prompt, above what the loaded model takes."""
     run = TOOLS[request.tool](request)
     run(_short(request))  # what every first call allocates
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of loading the model
-    loaded = _mib("VmRSS")
-    run(request.prompts[0])
-    return _mib("VmHWM") - loaded
+    return extra_peak(partial(run, request.prompts[0]))
 
 
 def answers(request: Request) -> list[object]:
@@ -175,20 +167,8 @@ def _short(request: Request) -> str:
     return " ".join(request.prompts[0].split()[:WARM_WORDS])
 
 
-def _seconds(run: Run, prompt: str) -> tuple[float, float]:
-    cpu, wall = process_time(), perf_counter()
-    run(prompt)
-    return process_time() - cpu, perf_counter() - wall
-
-
-def _mib(name: str) -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
-
-
 def main() -> None:
     """Answer one request; whatever a tool prints goes to stderr."""
-    torch.set_num_threads(1)
     request = Request(**json.load(sys.stdin))
     with redirect_stdout(sys.stderr):
         found = MEASURES[request.what](request)

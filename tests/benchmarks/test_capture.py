@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-from benchmarks import capture, gpu, growth, memory, parts
+from benchmarks import capture, gpu, growth, memory, parts, random_model
 from benchmarks.paired import Ratio
+from rauq.errors import InvalidInput
 from tests.architectures import named, seeded_prompts, tiny_language_model
 
 SURE, MISSED = Ratio(1.01, 1.0, 1.02, 15), Ratio(1.05, 1.04, 1.06, 15)
-TINY = gpu.Shape("tiny", hidden=64, inner=64, layers=2, heads=8, vocabulary=64)
+TINY = random_model.Shape(hidden=64, inner=64, layers=2, heads=8, key_heads=8, vocabulary=64)
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +36,13 @@ def test_the_timed_parts_generate_the_same_answer(llama, monkeypatch):
 def test_the_exponent_of_a_cost_is_found_and_a_square_is_no_line(power):
     lengths, random = [512, 1024, 2048, 4096, 8192], np.random.default_rng(0)
     seconds = np.array(lengths)[:, None] ** power * random.uniform(0.9, 1.1, size=(5, 7))
-    found = growth.exponent(lengths, seconds)
+    found = growth._exponent(lengths, seconds)
     assert found.low <= power + 0.01
     assert found.high >= power - 0.01
     assert found.median == pytest.approx(power, abs=0.05)
-    record = growth.recorded(lengths, np.ones((5, 4)), band=found, added=SURE)
+    parts_ = np.ones((7, 5, 4))
+    parts_[:, :, 2] = seconds.T / seconds.max()
+    record = growth._record(lengths, parts_)
     assert [bound.met for bound in record.bounds] == [power == 1, True]
 
 
@@ -47,7 +51,7 @@ def test_the_exponent_of_a_cost_is_found_and_a_square_is_no_line(power):
     [(SURE, SURE, [True, True]), (MISSED, SURE, [False, True]), (SURE, MISSED, [True, False])],
 )
 def test_every_length_has_its_bounds(cpu, recorder, met):
-    record = capture.recorded([capture.Cost(512, 1.5, cpu, SURE, recorder)])
+    record = capture._record([capture.Cost(512, 1.5, cpu, SURE, recorder)])
     assert [bound.met for bound in record.bounds] == met
     assert f"{cpu.median:.3f} times" in record.finding
 
@@ -55,7 +59,7 @@ def test_every_length_has_its_bounds(cpu, recorder, met):
 @pytest.mark.parametrize(("extra", "met"), [(48.0, True), (48.5, False)])
 def test_memory_is_held_to_its_bound_at_every_length(extra, met):
     plain = (90.0, 100.0, 300.0)
-    record = memory.recorded(
+    record = memory._record(
         [memory.Peaks(32, plain, (101.0, 95.0, 99.0)), memory.Peaks(512, plain, (50.0, 100.0 + extra, 900.0))]
     )
     assert [bound.met for bound in record.bounds] == [True, met]
@@ -63,32 +67,39 @@ def test_memory_is_held_to_its_bound_at_every_length(extra, met):
 
 
 def test_a_process_reports_its_peak():
-    assert 0 <= memory.own_peak("ours", 8) < 100
+    assert 0 <= memory._peak(random_model.ours, 8) < 100
 
 
-def test_what_does_more_than_the_base_has_a_ratio_above_1():
-    seconds, cpu, wall = capture.in_turn(lambda: sum(range(300_000)), lambda: sum(range(900_000)), seconds=0)
-    assert seconds > 0
-    assert cpu.pairs == wall.pairs == capture.LEAST_PAIRS
-    assert cpu.median > 1.5
+def test_capture_is_measured_in_pairs_at_every_length(llama, monkeypatch):
+    for name, size in {"LENGTHS": (8, 16), "SECONDS": 0, "STEP_PAIRS": 2}.items():
+        monkeypatch.setattr(capture, name, size)
+    monkeypatch.setattr(capture, "wrapped", lambda _model: llama)
+    monkeypatch.setattr(capture, "prompt_of", lambda length: seeded_prompts(length)[0])
+    monkeypatch.setattr(capture, "build", lambda: None)
+    record = capture.measure()
+    columns = dict(zip(record.columns, zip(*record.rows, strict=True), strict=True))
+    assert columns["prompt tokens"] == (8, 16)
+    assert columns["pairs"] == (capture.LEAST_PAIRS,) * 2
+    assert min(*columns["plain CPU s"], *columns["CPU ratio"], *columns["wall ratio"]) > 0
 
 
-def test_the_gpu_benchmark_runs_on_a_cpu_but_for_its_memory():
-    lm = capture.wrapped(gpu.build(TINY, "cpu"))
-    found = gpu.share(lm, TINY.name, 16, new_tokens=4, rounds=2, step_pairs=3)
+def test_the_gpu_benchmark_runs_on_a_cpu_but_for_its_memory(monkeypatch):
+    for name, size in {"NEW_TOKENS": 4, "ROUNDS": 2, "STEP_PAIRS": 3}.items():
+        monkeypatch.setattr(gpu, name, size)
+    lm = random_model.wrapped(random_model.build(TINY, dtype=torch.bfloat16))
+    found = gpu._share(lm, "tiny", 16)
     assert lm.dtype == "bfloat16"
     assert found.added.median > 0
     assert math.isnan(found.ours_mib)
-    assert gpu.recorded([found], "none").bounds == ()
+    assert gpu._record([found], "none").bounds == ()
 
 
 def test_percent_adds_recorder_and_parts():
-    found = gpu.percent(Ratio(1.001, 1.0, 1.002, 9), [parts.Parts(10.0, 0.01, 0.005, 0.005)])
+    found = gpu._percent(Ratio(1.001, 1.0, 1.002, 9), [parts.Parts(10.0, 0.01, 0.005, 0.005)])
     assert found == Ratio(pytest.approx(0.3), pytest.approx(0.2), pytest.approx(0.4), 1)
 
 
-def test_without_a_gpu_it_says_so(monkeypatch, capsys):
+def test_without_a_gpu_it_says_so(monkeypatch):
     monkeypatch.setattr(gpu.torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr("sys.argv", ["gpu"])
-    assert gpu.main() == 2
-    assert "no GPU" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="no GPU"):
+        gpu.measure()

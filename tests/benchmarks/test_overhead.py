@@ -11,7 +11,7 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.timings import add_timings, read_timings
 from analysis.runs.work import Evaluation
-from benchmarks import overhead
+from benchmarks import overhead, paired
 from rauq.methods.pair_scorers.judges import Judges
 from tests.architectures import named, tiny_language_model
 
@@ -43,9 +43,9 @@ def clock(monkeypatch):
     def seconds(run):
         assert run() is not None
         ran.append(run.args[0])
-        return SECONDS.get(run.args[0], OWN) if run.func.__name__ == "run" else OWN
+        return paired.Spent(SECONDS.get(run.args[0], OWN) if run.func.__name__ == "run" else OWN, 0.0)
 
-    monkeypatch.setattr(overhead, "cpu_seconds", seconds)
+    monkeypatch.setattr(paired, "spent", seconds)
     return ran
 
 
@@ -60,9 +60,9 @@ def test_plain_generation_gives_the_same_tokens_and_captures_nothing(evaluation)
             assert np.nan_to_num(there.attention).any()
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-def test_each_method_is_charged_with_what_it_needs_as_if_it_were_alone(evaluation, clock, backwards):
-    found = bench(evaluation).seconds(backwards=backwards)
+@pytest.mark.parametrize("turn", [0, 1])
+def test_each_method_is_charged_with_what_it_needs_as_if_it_were_alone(evaluation, clock, turn):
+    found = bench(evaluation).seconds(turn)
     assert found == {
         "": 2.0,
         "rauq": 2.5 + OWN,
@@ -72,16 +72,16 @@ def test_each_method_is_charged_with_what_it_needs_as_if_it_were_alone(evaluatio
         "eigen_score": 2.0 + 9.0 + OWN,
     }
     ways = [way for way in clock if isinstance(way, tuple) and way in SECONDS]
-    assert ways == (list(SECONDS) if not backwards else list(SECONDS)[::-1])
+    assert ways == (list(SECONDS)[::-1] if turn else list(SECONDS))
 
 
 @pytest.mark.usefixtures("clock")
 def test_the_record_says_what_is_charged_and_the_run_keeps_it(evaluation, tmp_path):
     examples = [Example(id=str(place), prompt="abcdefg"[place:]) for place in range(3)]
-    taken = overhead.take_turns(evaluation, examples)
+    taken = overhead._in_turn(evaluation, examples)
     run = open_run(bundled_folder())
     here = replace(run, manifest=replace(run.manifest, request=evaluation.request))
-    record = overhead.table(here, taken)
+    record = overhead._record(here, taken)
     rows = {row[0]: row[1:] for row in record.rows}
     assert rows["RAUQ"][:5] == ("the answer with attention captured, its own computation", 50.0, 50.0, 50.0, 3)
     assert rows["MSP"][:2] == ("its own computation", 25.0)
@@ -90,7 +90,7 @@ def test_the_record_says_what_is_charged_and_the_run_keeps_it(evaluation, tmp_pa
     assert "425 %" not in record.finding
     assert all(bound.met for bound in record.bounds)
     assert not any("shared with other programs" in note for note in record.notes)
-    add_timings(tmp_path, None, overhead.timings_of(taken))
+    add_timings(tmp_path, None, overhead._timings(taken))
     kept = {timing.method: timing for timing in read_timings(tmp_path)}
     assert {timing.stage for timing in kept.values()} == {"alone"}
     assert (kept["rauq"].examples, kept["rauq"].seconds, kept["rauq"].ratios) == (3, 9.0, (1.5, 1.5, 1.5))

@@ -5,24 +5,21 @@ import json
 import math
 import sys
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig
 
 import rauq
 from benchmarks.paired import Ratio
-from benchmarks.peers import asking, worker
-from benchmarks.peers.agreement import agreement_record, compared
+from benchmarks.peers import agreement, asking, memory, payload, times, worker
 from benchmarks.peers.material import atlas_folder, atlas_prompts
-from benchmarks.peers.memory import memory_record, weights_bytes
-from benchmarks.peers.payload import payload_record
-from benchmarks.peers.times import Turns, over, times_record
+from benchmarks.peers.times import Turns
 from benchmarks.peers.worker import ALPHA, Answer, Request
+from benchmarks.random_model import Shape, build
 from rauq.errors import InvalidInput
 from tests.architectures import save_tiny
+from tests.evidence import make_record
 
 PROMPT, NEW_TOKENS = "Where is it?", 6
 
@@ -39,16 +36,8 @@ def request_of(folder, what, tool="rauq", **options):
 
 def test_both_take_as_many_turns_as_were_asked_for(folder):
     found = worker.times(request_of(folder, "times", pairs=(3, 1)))
-    assert [[len(turns[name]) for name in ("plain", "tool")] for turns in found] == [[3, 3], [1, 1]]
-    assert all(seconds > 0 for turns in found for pair in (*turns["plain"], *turns["tool"]) for seconds in pair)
-
-
-def test_each_side_begins_every_other_turn(folder, monkeypatch):
-    order = count()
-    monkeypatch.setattr(worker, "_seconds", lambda _run, _prompt: (next(order), 0.0))
-    turns, _ = worker.times(request_of(folder, "times", pairs=(3, 1)))
-    assert [place for place, _ in turns["plain"]] == [0, 3, 4]
-    assert [place for place, _ in turns["tool"]] == [1, 2, 5]
+    assert list(map(len, found)) == [3, 1]
+    assert all(seconds > 0 for turns in found for plain, tool in turns for seconds in (*plain, *tool))
 
 
 def test_our_answers_are_those_of_plain_generation(folder):
@@ -65,18 +54,16 @@ def test_memory_is_what_an_answer_takes_more_than_the_model(folder, tool):
 
 
 def test_bytes_of_weights_are_those_that_transformers_returns():
-    config = LlamaConfig(
-        hidden_size=16, intermediate_size=16, vocab_size=50, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, eos_token_id=None,
-    )  # fmt: skip
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    shape = Shape(hidden=16, inner=16, layers=2, heads=4, key_heads=2, vocabulary=50)
+    model = build(shape)
+    model.set_attn_implementation("eager")
     ids = torch.arange(1, 12)[None]
     found = model.generate(
         ids, attention_mask=torch.ones_like(ids), max_new_tokens=5, do_sample=False, pad_token_id=0,
         output_attentions=True, return_dict_in_generate=True,
     )  # fmt: skip
     held = sum(layer.nbytes for step in found.attentions for layer in step)
-    assert weights_bytes(11, new_tokens=5, layers=2, heads=4) == held
+    assert memory._weights_bytes(11, shape=shape, new_tokens=5) == held
 
 
 def turns(plain, tool, pairs=5):
@@ -91,20 +78,20 @@ def test_time_is_held_against_plain_generation_of_each_environment(theirs, met):
         for clock in ("CPU", "wall")
         for tool, plain, ratio in (("rauq", 2.0, 1.0), ("lm-polygraph", 4.0, theirs if length > 32 else 9.0))
     }
-    record = times_record(found)
+    record = times._record(found)
     assert [row[:3] for row in record.rows] == sorted(found)
     assert record.rows[0][3:] == (4.0, 36.0, 9.0, 9.0, 9.0, 5)
     assert record.met is met
 
 
 def test_a_ratio_of_ratios_is_as_uncertain_as_both():
-    assert over(Ratio(6, 5, 8, 9), Ratio(2, 1, 4, 7)) == Ratio(3, 1.25, 8, 7)
+    assert times._over(Ratio(6, 5, 8, 9), Ratio(2, 1, 4, 7)) == Ratio(3, 1.25, 8, 7)
 
 
 @pytest.mark.parametrize(("theirs", "met"), [(1500, True), (1490, False)])
 def test_memory_of_the_longest_prompt_is_held_to_its_bound(theirs, met):
     peaks = {"plain": [90.0, 80.0, 99.0], "rauq": [100.0, 70.0, 170.0], "lm-polygraph": [theirs, 1.0, 9_000.0]}
-    record = memory_record({(length, way): found for length in (512, 4096) for way, found in peaks.items()})
+    record = memory._record({(length, way): found for length in (512, 4096) for way, found in peaks.items()})
     assert record.rows[1][:5] == (512, "rauq", 100.0, 70.0, 170.0)
     *_, computed = record.rows
     assert computed[:2] == (8192, "lm-polygraph")
@@ -136,7 +123,7 @@ def answers_of_a_peer(*, nudge=0.0):
 
 
 def agreeing(ours, theirs, *, ends=False):
-    return agreement_record([compared("tiny", ours, theirs, theirs, ends=ends)])
+    return agreement._record([agreement._compared("tiny", ours, theirs, theirs, ends=ends)])
 
 
 def test_agreement_takes_off_the_constant():
@@ -169,7 +156,7 @@ def test_the_embedded_model_without_its_end_token_never_stops(tmp_path):
 
 
 def test_payload_is_counted_in_times_of_ours():
-    record = payload_record(2 * 2**20, 500 * 2**20)
+    record = payload._record(2 * 2**20, 500 * 2**20)
     assert [row[1:] for row in record.rows] == [(2.0, 1.0), (500.0, 250.0)]
     assert "250 times" in record.finding
 
@@ -209,14 +196,13 @@ def test_versions_are_those_of_the_peers(tmp_path, monkeypatch):
     meta.mkdir(parents=True)
     (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: lm-polygraph\nVersion: 0.7.0\n")
     monkeypatch.setattr(asking, "ENVIRONMENT", tmp_path)
-    assert asking.peers_versions(["lm-polygraph"]) == (("lm-polygraph of the peers", "0.7.0"),)
+    found = asking.with_versions(make_record(versions=(("Python", "3.11"),)), ["lm-polygraph"])
+    assert found.versions == (("Python", "3.11"), ("lm-polygraph of the peers", "0.7.0"))
 
 
 def test_the_worker_prints_only_json(folder, capsys, monkeypatch):
     request = {**vars(request_of(folder, "answers")), "prompts": [PROMPT]}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(request)))
-    before = torch.get_num_threads()
     worker.main()
-    torch.set_num_threads(before)
     [answer] = json.loads(capsys.readouterr().out)
     assert np.array(answer["weights"]).ndim == 3

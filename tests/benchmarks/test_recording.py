@@ -1,10 +1,12 @@
-"""How a benchmark ends: bounds missed only by a whole interval, a table, an exit code, and a record that reads back."""
+"""How a measurement ends: bounds missed only by a whole interval, a table, and a record that reads back."""
+
+import math
 
 import pytest
 
 from analysis.evidence import record as records
 from benchmarks.paired import Ratio, ratio, seconds
-from benchmarks.recording import at_least, at_most, finish, measured, shown
+from benchmarks.recording import at_least, at_most, measured, show, shown
 
 NOISY = Ratio(1.2, 0.9, 1.5, 15)
 
@@ -20,7 +22,6 @@ def made(*bounds):
         "capture",
         title="What it costs",
         about="Beside plain generation.",
-        command="python -m benchmarks.capture",
         columns=("way", "tokens", "CPU s"),
         rows=[("[red]plain", 4096, 0.125)],
         bounds=bounds,
@@ -48,21 +49,35 @@ def test_a_bound_is_met_by_the_median_and_missed_only_by_a_whole_interval(bound,
     assert "1.200 [0.900, 1.500]" in bound.text
 
 
+@pytest.mark.parametrize(
+    ("bound", "met"),
+    [
+        (at_most("MiB", 48.0, 48), True),
+        (at_most("MiB", 48.5, 48), False),
+        (at_least("times", 15.0, 15), True),
+        (at_least("times", 14.9, 15), False),
+        (at_most("MiB", math.nan, 48), False),
+        (at_least("times", math.nan, 15), False),
+    ],
+)
+def test_a_single_number_meets_its_bound_or_misses_it_and_an_undefined_one_misses_it(bound, met):
+    assert bound.met is met
+
+
 def test_seconds_have_the_interval_of_a_ratio():
     samples = [1.0, 2.0, 4.0]
     assert seconds(samples) == ratio([2 * each for each in samples], [2.0] * 3)
     assert (seconds(samples).median, seconds(samples).low, seconds(samples).high) == (2, 1, 4)
 
 
-def test_the_end_says_everything_and_how_it_went(capsys):
+def test_everything_of_a_record_is_printed(capsys):
     missed = made(at_most("ratio", NOISY, 0.5), at_most("ratio", NOISY, 2))
-    assert finish(missed, keep=False) == 1
+    show(missed)
     printed = capsys.readouterr().out
     assert all(
         text in printed for text in ("What it costs", "4,096", "missed  ", "met  ", "One thread.", missed.finding)
     )
     assert "[red]plain" in printed
-    assert finish(made(), keep=False) == 0
 
 
 def test_a_record_reads_back(kept):

@@ -1,16 +1,17 @@
-"""Each benchmark ends in a record of its own name, here from a few small rounds; what it times is not the point."""
+"""Each measurement returns a record of its own name, here from a few small rounds; its times do not matter."""
 
-import argparse
 import math
-from importlib import import_module
+from functools import partial
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig
 
 from benchmarks import ablations, page, runs, sampling, scoring, throughput
+from benchmarks.random_model import Shape, build
+from benchmarks.random_trace import random_trace
 
 SMALL = {"ANSWERS": 30, "HEADS": 4, "TOKENS": 6, "ROUNDS": 2}
+TINY = Shape(hidden=16, inner=16, layers=3, heads=4, key_heads=2)
 
 
 @pytest.fixture(autouse=True)
@@ -32,15 +33,13 @@ def small(monkeypatch):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """The benchmark shape, but small; its tokenizer keeps its 32,000 words."""
-    heads = {"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
-    config = LlamaConfig(hidden_size=16, intermediate_size=16, vocab_size=32_000, eos_token_id=None, **heads)
-    monkeypatch.setattr(throughput, "build", lambda: AutoModelForCausalLM.from_config(config).eval())
+    """The random model, but small; its tokenizer keeps its 32,000 words."""
+    for module in (sampling, throughput):
+        monkeypatch.setattr(module, "build", lambda: build(TINY))
 
 
 def is_whole(record, name, *, bounds):
-    assert (record.id, record.command) == (name, f"python -m benchmarks.{name} --record")
-    assert f"    python -m benchmarks.{name}" in import_module(f"benchmarks.{name}").__doc__
+    assert (record.id, record.command) == (name, f"python -m benchmarks {name} --record")
     assert record.rows
     assert record.finding
     assert len(record.bounds) == bounds
@@ -56,8 +55,8 @@ def test_scoring(small):
 
 def test_other_numbers_are_found_by_scoring(small, monkeypatch):
     small(scoring, **SMALL)
-    honest = scoring.at_once
-    monkeypatch.setattr(scoring, "at_once", lambda answers, alphas: honest(answers, alphas) + 1e-9)
+    honest = scoring._at_once
+    monkeypatch.setattr(scoring, "_at_once", lambda answers, alphas: honest(answers, alphas) + 1e-9)
     assert not scoring.measure().bounds[-1].met
 
 
@@ -70,28 +69,30 @@ def test_ablations(small):
     assert record.bounds[-1].met
 
 
-def test_runs(small):
+def test_runs(small, monkeypatch):
     small(runs, **SMALL)
-    is_whole(runs.table(runs.look()), "runs", bounds=5)
+    monkeypatch.setattr(runs, "random_trace", partial(random_trace, num_heads=runs.HEADS))
+    monkeypatch.setattr(runs, "apart", lambda run, folder: run(folder))
+    is_whole(runs.measure(), "runs", bounds=5)
 
 
 @pytest.mark.usefixtures("tiny")
-def test_sampling():
-    options = argparse.Namespace(lengths=[8, 16], samples=2, new_tokens=2, pairs=1)
-    record = sampling.measure(throughput.random_model(), options)
+def test_sampling(small):
+    small(sampling, LENGTHS=(8, 16), SAMPLES=2, NEW_TOKENS=2, PAIRS=1)
+    record = sampling.measure()
     is_whole(record, "sampling", bounds=2)
     assert [row[1] for row in record.rows] == [8, 16, 8, 16]
 
 
 @pytest.mark.usefixtures("tiny")
 def test_throughput(small):
-    small(throughput, NEW_TOKENS=2, PROMPT_TOKENS=4)
-    is_whole(throughput.table(throughput.on_shape(1), throughput.on_shape(1)), "throughput", bounds=3)
+    small(throughput, NEW_TOKENS=2, PROMPT_TOKENS=4, PAIRS=1)
+    is_whole(throughput._record(throughput._on_shape(), throughput._on_shape()), "throughput", bounds=3)
 
 
 def test_page():
     rows = [page.Row("empty page", [0.5], math.nan), page.Row("token strip, after it", [1.2, 1.4], 1.0)]
-    record = page.table(rows)
+    record = page._record(rows)
     is_whole(record, "page", bounds=1)
     assert not record.met
     assert "1.3 s" in record.finding

@@ -1,31 +1,18 @@
 """Chromium, and what a page in it is watched for."""
 
-import shutil
 from contextlib import contextmanager
 
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+from benchmarks.browser import chromium
 from benchmarks.server import PATIENCE
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
 
 
 @contextmanager
 def launched():
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    assert path, "Browser tests need Chromium: `make chromium` installs it."
     expect.set_options(timeout=PATIENCE * 1000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @contextmanager

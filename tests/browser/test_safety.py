@@ -1,4 +1,4 @@
-"""Hostile text in every place that shows text, as `python -m tests.robustness --only safety` prints it."""
+"""Hostile text in every place that shows text, as `python -m benchmarks safety` prints it."""
 
 import pytest
 

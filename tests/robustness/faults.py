@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from analysis.evidence.record import Bound, Record
-from analysis.runs.arrays import batch, means
 from analysis.runs.library import FOLDER_VARIABLE
-from analysis.runs.opened import Run, open_run
+from analysis.runs.opened import Run, batch, means, open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path, traces_path
 from benchmarks.recording import measured
 from benchmarks.server import Server, started
@@ -170,7 +169,7 @@ def ended_servers(runs: Runs, *, count: int, seed: int) -> Injected:
     )
 
 
-def record() -> Record:
+def measure() -> Record:
     """Every fault in full."""
     with tiny_runs() as runs:
         injected = (
@@ -187,7 +186,6 @@ def record() -> Record:
         title="Fault injection",
         about="A run of a tiny model is disturbed in each listed way and compared with an undisturbed one: saved "
         "answers must be there, and the resumed run must be identical byte for byte.",
-        command="python -m tests.robustness --only faults",
         columns=("fault", "times", "lost or wrong", "outcome"),
         rows=[(each.fault, each.times, len(each.losses), each.outcome) for each in injected],
         bounds=[Bound(text=f"{len(losses)} losses in {times:,} faults, at most 0", met=not losses)],

@@ -91,7 +91,7 @@ def _outcome(surface: Surface, given: Any) -> str:
     return "accepted"
 
 
-def record(count: int = COUNT) -> Record:
+def measure(count: int = COUNT) -> Record:
     """All surfaces, one per core; faults go to stderr."""
     found = []
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
@@ -109,7 +109,6 @@ def record(count: int = COUNT) -> Record:
             "a file left half-written, an input that takes more than 10 s. Pages, and whole reports, take long: they "
             "get fewer inputs, of the same kinds as the texts and the links above them."
         ),
-        command="python -m tests.robustness --only fuzz --record",
         columns=("surface", "inputs", "accepted", "refused", "faults", "seconds", "slowest, s"),
         rows=[
             (one.surface, one.inputs, one.accepted, one.refused, len(one.faults), one.seconds, one.slowest)

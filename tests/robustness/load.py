@@ -215,7 +215,7 @@ class Loaded:
         return float(self.rounds[1].seconds(of="stop").max())
 
 
-def record() -> Record:
+def measure() -> Record:
     """The load in full."""
     found = load(seconds=SECONDS, sessions=SESSIONS, seed=SEED)
     first, second = found.rounds
@@ -229,7 +229,6 @@ def record() -> Record:
         "Each writes a word of its own into its prompts, which is looked for in what the others are shown. The "
         f"server is started as make app starts it, but forgets a session {_TTL} s after its browser left (make app: "
         "after 120 s), and its log names every model that is loaded.",
-        command="python -m tests.robustness --only load",
         columns=("action", "times", "median s", "95 % s", "slowest s"),
         rows=[_row(name, found) for name in ("", *sorted({done.action for done in first.done}))],
         bounds=[

@@ -230,7 +230,7 @@ def counterexample(law: Law, *, count: int) -> str:
     return ""
 
 
-def record(count: int = COUNT) -> Record:
+def measure(count: int = COUNT) -> Record:
     """All laws; counterexamples go to stderr."""
     rows = []
     for law in LAWS:
@@ -247,7 +247,6 @@ def record(count: int = COUNT) -> Record:
             "Each law is tried on traces and settings that hypothesis draws: 1 to 9 tokens, any window, heads, update "
             "rule and aggregation, probabilities of 0, attention of 0 and 1, numbers that are missing."
         ),
-        command="python -m tests.robustness --only properties --record",
         columns=("law", "examples", "outcome", "seconds"),
         rows=rows,
         bounds=[Bound(text=f"{held} of {len(LAWS)} laws hold on {count:,} examples each", met=held == len(LAWS))],

@@ -237,7 +237,7 @@ PLACES = (
 )
 
 
-def record():
+def measure():
     """Every place, once."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -250,7 +250,6 @@ def record():
         "safety",
         title="Hostile text",
         about=f"{len(PAYLOADS)} payloads ({', '.join(PAYLOADS)}) in every text of a place, looked at in Chromium.",
-        command="python -m tests.robustness --only safety",
         columns=("place", "elements made", "requests sent", "scripts run", "texts turned"),
         rows=[
             (harm.place, *(len(each) for each in (harm.elements, harm.requests, harm.scripts, harm.reversed_text)))

@@ -75,7 +75,7 @@ def test_a_missed_bound_is_in_the_headline_and_in_the_choice(folder):
     assert headlines == ["1 of 3 bounds is missed (Scoring), 2 met", "1 bound missed. It is fast"]
     assert f"Missed: {MISSED.text}" in texts(page)
     assert f"Met: {KEPT.text}" in texts(page)
-    assert page.code[0].value == "python -m benchmarks.scoring --record"
+    assert page.code[0].value == "python -m benchmarks scoring --record"
     assert "Measured 2026-01-02, on a processor; Python 3.11." in texts(page)
     (picker,) = (group for group in page.get("button_group") if group.key == "answers_table")
     assert [option.content for option in picker.proto.options] == ["Scoring (missed)", "Runs on disk"]

@@ -1,0 +1,97 @@
+"""`python -m benchmarks [NAME ...] [--record]`: measure, print each table with its bounds, and keep it if asked.
+
+Several measurements run in the order of the table below, each in a process of its own; without a name, all that need
+neither a GPU nor the tools of `make bench-peers`, nor test robustness. The exit status is 1 if a bound was missed, and
+2 if something could not be measured here.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before numpy and torch are imported: times are those of one thread
+
+from analysis.evidence.record import Record, save
+from benchmarks import readme
+from benchmarks.recording import show, tell
+from rauq.errors import InvalidInput
+
+# A module's `measure()` returns the record of that name. Those among the tests measure with the models and the inputs
+# of the tests; no module of this package imports them.
+BY_DEFAULT = {
+    "models": "tests.exactness",
+    "reference": "tests.agreement",
+    "capture": "benchmarks.capture",
+    "overhead": "benchmarks.overhead",
+    "memory": "benchmarks.memory",
+    "growth": "benchmarks.growth",
+    "scoring": "benchmarks.scoring",
+    "ablations": "benchmarks.ablations",
+    "sampling": "benchmarks.sampling",
+    "throughput": "benchmarks.throughput",
+    "runs": "benchmarks.runs",
+    "page": "benchmarks.page",
+    "tab_memory": "benchmarks.tab_memory",
+    "dependencies": "benchmarks.dependencies",
+}
+ON_REQUEST = {
+    "gpu": "benchmarks.gpu",
+    "peers_agreement": "benchmarks.peers.agreement",
+    "peers_time": "benchmarks.peers.times",
+    "peers_memory": "benchmarks.peers.memory",
+    "payload": "benchmarks.peers.payload",
+    "properties": "tests.robustness.properties",
+    "fuzz": "tests.robustness.fuzz",
+    "safety": "tests.robustness.safety",
+    "faults": "tests.robustness.faults",
+    "load": "tests.robustness.load",
+}
+MEASUREMENTS = BY_DEFAULT | ON_REQUEST
+
+
+def main() -> int:
+    """Measure what is named, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASUREMENTS))
+    parser.add_argument("--record", action="store_true", help="keep the tables for the page Evidence and the READMEs")
+    given = parser.parse_args()
+    if unknown := [name for name in given.names if name not in MEASUREMENTS]:
+        parser.error(f"There is no measurement {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}.")
+    if len(given.names) == 1:
+        return run(given.names[0], keep=given.record)
+    chosen = [name for name in MEASUREMENTS if name in (given.names or BY_DEFAULT)]
+    return max(run_apart(name, keep=given.record) for name in chosen)
+
+
+def run_apart(name: str, *, keep: bool) -> int:
+    """Run one measurement in a process of its own: its exit status."""
+    tell(f"\n{name}")
+    options = ["--record"] if keep else []
+    return abs(subprocess.run([sys.executable, "-m", "benchmarks", name, *options], check=False).returncode)
+
+
+def run(name: str, *, keep: bool) -> int:
+    """Run one measurement in this process: 1 if it missed a bound, 2 if it cannot be made here."""
+    try:
+        record = _measure(name, keep=keep)
+    except InvalidInput as error:
+        tell(str(error))
+        return 2
+    show(record)
+    if keep:
+        save(record)
+        readme.main()
+    return 0 if record.met else 1
+
+
+def _measure(name: str, *, keep: bool) -> Record:
+    module = import_module(MEASUREMENTS[name])
+    # the run that this measures keeps its times, too
+    record: Record = module.measure(keep=keep) if name == "overhead" else module.measure()
+    return record
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Chromium, and a page of the app in it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.server import PATIENCE
+from rauq.errors import InvalidInput
+
+_FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The machine's own Chromium.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        message = "No Chromium was found; `make chromium` installs it."
+        raise InvalidInput(message)
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path, args=_FLAGS) as browser:
+        yield browser
+
+
+@contextmanager
+def fresh_page(browser: Browser) -> Iterator[Page]:
+    """A page without cache or cookies."""
+    with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
+        yield page
+
+
+def wait_until_idle(page: Page) -> None:
+    """Wait until the script of the app does not run, and no change is on its way to it."""
+    page.wait_for_timeout(250)  # a change is sent to the server after a short rest
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()

@@ -1,0 +1,21 @@
+"""Memory is that of one call, and of one process."""
+
+import os
+
+import numpy as np
+import pytest
+
+from benchmarks.processes import apart, extra_peak, memory_mib
+
+_MIB = 2**20
+
+
+def test_the_extra_peak_is_what_a_call_held_for_a_while_whatever_was_held_before():
+    np.ones(600 * _MIB, dtype=np.int8).sum()
+    assert extra_peak(lambda: np.ones(200 * _MIB, dtype=np.int8).sum()) == pytest.approx(200, abs=20)
+
+
+def test_a_process_of_its_own_holds_nothing_of_this_one():
+    held = np.ones(300 * _MIB, dtype=np.int8)
+    assert apart(os.getpid) != os.getpid()
+    assert apart(memory_mib, "VmHWM") < memory_mib("VmRSS") - held.nbytes / _MIB / 2
