@@ -8,7 +8,7 @@ PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
-BENCHMARKS := capture overhead memory growth scoring ablations sampling throughput runs page tab_memory dependencies
+BENCHMARKS := capture overhead memory growth scoring ablations sampling shared_prefix throughput runs page tab_memory dependencies
 
 # pip must not report newer versions of itself, nor stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -46,7 +46,7 @@ format: setup ## Format, and fix what lint can fix
 	$(RUN) ruff format .
 	$(RUN) ruff check --fix .
 
-bench: setup chromium ## Run all measurements and keep the results
+bench: setup chromium $(STAMPS)/smollm2 ## Run all measurements and keep the results
 	@missed=0; \
 	for module in $(BENCHMARKS:%=benchmarks.%) tests.exactness tests.agreement; do \
 		echo "make: python -m $$module"; \

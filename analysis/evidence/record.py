@@ -140,6 +140,7 @@ SPEED = (
     Subject(id="scoring", name="Scoring", command="python -m benchmarks.scoring --record"),
     Subject(id="ablations", name="Ablations", command="python -m benchmarks.ablations --record"),
     Subject(id="sampling", name="Sampling", command="python -m benchmarks.sampling --record"),
+    Subject(id="shared_prefix", name="Shared prompts", command="python -m benchmarks.shared_prefix --record"),
     Subject(id="throughput", name="Throughput", command="python -m benchmarks.throughput --record"),
     Subject(id="runs", name="Runs on disk", command="python -m benchmarks.runs --record"),
     Subject(id="page", name="Response times", command="python -m benchmarks.page --record"),

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig
 
-from benchmarks import ablations, page, runs, sampling, scoring, throughput
+from benchmarks import ablations, page, runs, sampling, scoring, shared_prefix, throughput
 
 SMALL = {"ANSWERS": 30, "HEADS": 4, "TOKENS": 6, "ROUNDS": 2}
 
@@ -81,6 +81,17 @@ def test_sampling():
     record = sampling.measure(throughput.random_model(), options)
     is_whole(record, "sampling", bounds=2)
     assert [row[1] for row in record.rows] == [8, 16, 8, 16]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_prompts_that_share_a_beginning(small, monkeypatch):
+    small(shared_prefix, PAIRS=1, NEW_TOKENS=2)
+    monkeypatch.setattr(shared_prefix, "capitals", shared_prefix.random_prompts)
+    monkeypatch.setattr(shared_prefix, "build", throughput.build)
+    monkeypatch.setattr(shared_prefix.rauq, "load_model", lambda _path: throughput.random_model())
+    record = shared_prefix.measure()
+    is_whole(record, "shared_prefix", bounds=2)
+    assert [row[2] for row in record.rows] == ["256 of 272 to 272"] * 4
 
 
 @pytest.mark.usefixtures("tiny")
