@@ -8,7 +8,7 @@ from transformers import PreTrainedModel
 from rauq.capture.prefix import NO_PREFIX, Prefix, can_share, common_length, prefix_of
 from rauq.capture.session import CachedModel
 
-_FEWEST = 16  # shared tokens that are worth a pass of their own
+_LEAST_SPARED = 32  # tokens of all sequences that are worth a pass: with fewer, two sequences take longer than before
 
 
 class PrefixCache:
@@ -28,13 +28,15 @@ class PrefixCache:
         compared = sequences if len(sequences) > 1 else [*sequences, self.last]
         self.last = sequences[-1]
         length = min(common_length(compared), max(map(len, sequences)) - tail)
-        return self._of(sequences[0][:length]) if self.can_share else NO_PREFIX
+        return self._of(sequences[0][:length], len(compared)) if self.can_share else NO_PREFIX
 
-    def _of(self, ids: tuple[int, ...]) -> Prefix:
-        """The prefix of these ids; without those that are too few for a pass, and without any that give NaN."""
-        known = self.kept.cut(common_length([self.kept.ids, ids]))
+    def _of(self, ids: tuple[int, ...], times: int) -> Prefix:
+        """The prefix of these ids for so many sequences; shorter where the rest is not worth a pass, or gives NaN."""
+        least = _LEAST_SPARED / (times - 1)
+        num_known = common_length([self.kept.ids, ids])
+        known = self.kept.cut(num_known) if num_known >= least else NO_PREFIX
         rest = ids[len(known.ids) :]
-        if len(rest) < _FEWEST:
+        if len(rest) < least:
             return known
         cached = CachedModel(self.model, [0], known, keep_all=True)
         logits = cached.forward(torch.tensor([rest], device=self.model.device), tail=1).logits[:, -1]

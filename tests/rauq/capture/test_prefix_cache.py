@@ -14,8 +14,8 @@ from rauq.trace.trace import Trace
 from tests.architectures import ARCHITECTURES, VOCABULARY, named, seeded_prompts, tiny_language_model
 from tests.exactness import EXACT, bound, difference
 
-BEGINNING, *RESTS = seeded_prompts(24, 9, 1, 17, 26)
-PROMPTS = [*(BEGINNING + rest for rest in RESTS), BEGINNING, BEGINNING]  # of 33, 25, 41, 50, 24 and 24 tokens
+BEGINNING, *RESTS = seeded_prompts(32, 9, 1, 14, 33)
+PROMPTS = [*(BEGINNING + rest for rest in RESTS), BEGINNING, BEGINNING]  # of 41, 33, 46, 65, 32 and 32 tokens
 OPTIONS = {"max_new_tokens": 14, "stop": (), "last_row": True}
 
 
@@ -98,8 +98,8 @@ def test_sampled_after_a_shared_beginning_is_sampled_alone(lm, architecture):
 def test_the_beginning_is_fed_once_where_only_keys_and_values_are_kept(lm, architecture):
     fed = prefills(lm, PROMPTS)
     shares = "hybrid" not in architecture.name
-    assert (fed[0] == (1, 24)) == shares
-    assert sum(batch * tokens for batch, tokens in fed) == (24 + 6 * 26 if shares else 6 * 50)
+    assert (fed[0] == (1, 32)) == shares
+    assert sum(batch * tokens for batch, tokens in fed) == (32 + 6 * 33 if shares else 6 * 65)
 
 
 def test_every_extra_is_that_of_a_single_call(lm, architecture):
@@ -117,29 +117,39 @@ def test_every_extra_is_that_of_a_single_call(lm, architecture):
 
 
 def test_what_is_not_shared_is_fed_as_ever(llama):
-    assert prefills(llama, RESTS) == [(4, 26)]
-    assert prefills(llama, [PROMPTS[0]]) == [(1, 33)]
-    few = [BEGINNING[:15] + rest for rest in RESTS[:2]]
-    assert prefills(llama, few) == [(2, 24)]
+    assert prefills(llama, RESTS) == [(4, 33)]
+    assert prefills(llama, [PROMPTS[0]]) == [(1, 41)]
+    few = [BEGINNING[:31] + rest for rest in RESTS[:2]]
+    assert prefills(llama, few) == [(2, 40)]
     for extra in ("diagonal", "hidden"):
-        assert prefills(llama, PROMPTS[:2], extras=[extra])[0] == (2, 33)
+        assert prefills(llama, PROMPTS[:2], extras=[extra])[0] == (2, 41)
 
 
 def test_a_prompt_that_is_the_beginning_keeps_a_token_to_feed(llama):
-    assert prefills(llama, [BEGINNING, BEGINNING]) == [(1, 23), (2, 1)]
-    assert prefills(llama, [BEGINNING, PROMPTS[0]]) == [(1, 24), (2, 9)]
+    assert prefills(llama, [BEGINNING, BEGINNING]) == [(2, 32)]
+    assert prefills(llama, [BEGINNING] * 3) == [(1, 31), (3, 1)]
+    assert prefills(llama, [BEGINNING, PROMPTS[0]]) == [(1, 32), (2, 9)]
 
 
 def test_the_next_batches_go_on_from_what_is_kept(llama):
-    first, [other, one] = [(1, 24), (2, 9)], RESTS[2:0:-1]
-    assert prefills(llama, PROMPTS[:4], batch_size=2) == [*first, (2, 26)]
-    assert prefills(llama, PROMPTS[:4], batch_size=1) == [(1, 33), (1, 24), (1, 1), (1, 17), (1, 26)]
+    first, other = [(1, 32), (2, 9)], RESTS[3]
+    assert prefills(llama, PROMPTS[:4], batch_size=2) == [*first, (2, 33)]
+    assert prefills(llama, PROMPTS[:4], batch_size=1) == [(1, 41), (1, 32), (1, 1), (1, 14), (1, 33)]
     longer = [BEGINNING + other + rest for rest in RESTS[:2]]
-    assert prefills(llama, [*PROMPTS[:2], *longer], batch_size=2) == [*first, (1, 17), (2, 9)]
-    little_longer = [BEGINNING + other[:15] + rest for rest in RESTS[:2]]  # too few for a pass of their own
-    assert prefills(llama, [*PROMPTS[:2], *little_longer], batch_size=2) == [*first, (2, 24)]
-    elsewhere = [other + rest for rest in (one, RESTS[0])]
-    assert prefills(llama, [*PROMPTS[:2], *elsewhere], batch_size=2) == [*first, (1, 17), (2, 9)]
+    assert prefills(llama, [*PROMPTS[:2], *longer], batch_size=2) == [*first, (1, 33), (2, 9)]
+    little_longer = [BEGINNING + other[:31] + rest for rest in RESTS[:2]]  # not worth a pass
+    assert prefills(llama, [*PROMPTS[:2], *little_longer], batch_size=2) == [*first, (2, 40)]
+    for few in ([], BEGINNING[:3]):
+        elsewhere = [few + other + rest for rest in RESTS[:2]]
+        assert prefills(llama, [*PROMPTS[:2], *elsewhere], batch_size=2) == [*first, (1, len(few) + 33), (2, 9)]
+
+
+def test_more_sequences_are_worth_a_pass_over_fewer_tokens(llama):
+    def fed(number):
+        return prefills(llama, [BEGINNING[:8] + [4 + place] + RESTS[0] for place in range(number)])
+
+    assert fed(4) == [(4, 18)]
+    assert fed(5) == [(1, 8), (5, 10)]
 
 
 def test_calls_share_only_if_they_were_asked_to(llama):
@@ -151,20 +161,20 @@ def test_calls_share_only_if_they_were_asked_to(llama):
             lm.read(PROMPTS[1], RESTS[0])
         return shapes
 
-    assert fed(llama) == [(1, 33), (1, 24), (2, 17), (1, 50), (1, 34)]
-    assert fed(llama.with_prefix_cache()) == [(1, 33), (1, 24), (2, 17), (1, 26), (1, 10)]
+    assert fed(llama) == [(1, 41), (1, 32), (2, 14), (1, 65), (1, 42)]
+    assert fed(llama.with_prefix_cache()) == [(1, 41), (1, 32), (2, 14), (1, 33), (1, 10)]
     keeping = llama.with_prefix_cache()
     for prompt in PROMPTS[:2]:
         keeping.generate(prompt, max_new_tokens=1, stop=())
     with passes(llama) as shapes:
         keeping.with_kind("instruct").generate(PROMPTS[2], max_new_tokens=1, stop=())
-    assert shapes == [(1, 17)]
+    assert shapes == [(1, 14)]
 
 
 # What happens on the way.
 
 
-@pytest.mark.parametrize("window", [2, 23, 24, 25, 40])
+@pytest.mark.parametrize("window", [2, 31, 32, 33, 50])
 @pytest.mark.parametrize("name", ["mistral-window", "gemma2-softcap-window", "gpt-oss-sinks-window"])
 def test_windows_shorter_and_longer_than_the_beginning(name, window):
     lm = tiny_language_model(named(name), sliding_window=window)
@@ -179,8 +189,8 @@ def test_reading_in_several_passes_changes_nothing(llama, monkeypatch):
     monkeypatch.setattr("rauq.model.generation._READ_LOGITS_BYTES", 6 * 5 * 4 * VOCABULARY)
     with passes(llama) as shapes:
         assert_same(list(llama.read_batch(pairs)), whole)
-    assert shapes[0] == (1, 24)
-    assert len(shapes) == 7
+    assert shapes[0] == (1, 32)
+    assert len(shapes) > 2
 
 
 def test_a_batch_that_does_not_fit_is_run_one_by_one(llama, monkeypatch):
@@ -243,7 +253,7 @@ def _window_only(patch):
 @pytest.mark.parametrize("break_it", [_not_moved, _too_long, _window_only])
 def test_a_wrong_prefix_is_detected(break_it, monkeypatch):
     lm = tiny_language_model(named("mistral-window"))
-    prompts = [*PROMPTS[:2], [*BEGINNING[:20], *RESTS[3]]]
+    prompts = [*PROMPTS[:2], [*BEGINNING[:31], *RESTS[3]]]
     assert difference(lm, list(lm.generate_batch(prompts, **OPTIONS))) <= EXACT
     break_it(monkeypatch)
     with pytest.raises((AssertionError, RuntimeError)):
