@@ -1,6 +1,7 @@
 """Feed what sequences share at their beginning once, and keep it for the next ones."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 from transformers import PreTrainedModel
@@ -16,9 +17,13 @@ class PrefixCache:
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
-        self.can_share = can_share(model)
         self.kept = NO_PREFIX
         self.last: tuple[int, ...] = ()
+
+    @cached_property
+    def can_share(self) -> bool:
+        """Whether the model can go on from a prefix at all; asked only once something is worth it."""
+        return can_share(self.model)
 
     def prefix(self, sequences: Sequence[tuple[int, ...]], *, tail: int) -> Prefix:
         """What the sequences of a batch share, already fed, or what a single one shares with the one before.
@@ -28,7 +33,7 @@ class PrefixCache:
         compared = sequences if len(sequences) > 1 else [*sequences, self.last]
         self.last = sequences[-1]
         length = min(common_length(compared), max(map(len, sequences)) - tail)
-        return self._of(sequences[0][:length], len(compared)) if self.can_share else NO_PREFIX
+        return self._of(sequences[0][:length], len(compared))
 
     def _of(self, ids: tuple[int, ...], times: int) -> Prefix:
         """The prefix of these ids for so many sequences; shorter where the rest is not worth a pass, or gives NaN."""
@@ -36,7 +41,7 @@ class PrefixCache:
         num_known = common_length([self.kept.ids, ids])
         known = self.kept.cut(num_known) if num_known >= least else NO_PREFIX
         rest = ids[len(known.ids) :]
-        if len(rest) < least:
+        if len(rest) < least or not self.can_share:
             return known
         cached = CachedModel(self.model, [0], known, keep_all=True)
         logits = cached.forward(torch.tensor([rest], device=self.model.device), tail=1).logits[:, -1]

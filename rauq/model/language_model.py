@@ -303,7 +303,7 @@ class LanguageModel(ModelDescription):
             return check_capture(
                 self.model,
                 None if prompt is None else self.encode(prompt).ids,
-                generate=self.generate,
+                generate=replace(self, prefixes=None).generate,  # every call of attention is compared
                 vocab_size=self.vocab_size,
                 tapped=self.session_type is TappedSession,
             )

@@ -171,6 +171,14 @@ def test_calls_share_only_if_they_were_asked_to(llama):
     assert shapes == [(1, 14)]
 
 
+def test_a_check_feeds_its_prompt_whole(llama):
+    keeping, prompt = llama.with_prefix_cache(), "A prompt that is long enough to be shared."
+    keeping.generate(prompt, max_new_tokens=1)
+    with passes(llama) as shapes:
+        assert keeping.check(prompt).exact
+    assert shapes.count((1, len(prompt))) == 2
+
+
 # What happens on the way.
 
 
