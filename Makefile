@@ -46,7 +46,7 @@ format: setup ## Format, and fix what lint can fix
 	$(RUN) ruff format .
 	$(RUN) ruff check --fix .
 
-bench: setup chromium ## Run all measurements and keep the results
+bench: setup chromium smollm2 ## Run all measurements and keep the results
 	$(RUN) benchmarks --record
 
 bench-peers: setup chromium $(PEERS)/stamp ## Compare with lm-polygraph, plain transformers and BertViz, in a separate environment

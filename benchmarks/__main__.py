@@ -30,6 +30,7 @@ BY_DEFAULT = {
     "scoring": "benchmarks.scoring",
     "ablations": "benchmarks.ablations",
     "sampling": "benchmarks.sampling",
+    "shared_prefix": "benchmarks.shared_prefix",
     "throughput": "benchmarks.throughput",
     "runs": "benchmarks.runs",
     "page": "benchmarks.page",

@@ -27,6 +27,7 @@ from benchmarks.recording import at_most, measured, tell
 from rauq import LanguageModel
 from rauq.atlas.evaluation import facts_for_prompt
 from rauq.capture.extras import NOTHING, Kept
+from rauq.capture.prefix import NO_PREFIX, Prefix
 from rauq.capture.session import CachedModel
 from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
@@ -54,8 +55,10 @@ def measure(*, keep: bool = False) -> Record:
 class PlainFeed:
     """Feeds tokens and captures nothing: what is left of generation without this project's capture."""
 
-    def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
-        self.cached, self.kept, self.rows, self.batch = CachedModel(model, padding), kept, 0, len(padding)
+    def __init__(
+        self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING, prefix: Prefix = NO_PREFIX
+    ) -> None:
+        self.cached, self.kept, self.rows, self.batch = CachedModel(model, padding, prefix), kept, 0, len(padding)
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""

@@ -150,6 +150,7 @@ SPEED = (
     Subject("scoring", "Scoring"),
     Subject("ablations", "Ablations"),
     Subject("sampling", "Sampling"),
+    Subject("shared_prefix", "Shared prompts"),
     Subject("throughput", "Throughput"),
     Subject("runs", "Runs on disk"),
     Subject("page", "Response times"),

@@ -294,6 +294,7 @@ def answer_shard(
 ) -> Outcomes | None:
     """Answer the examples of these numbers, or read the answers they have, one outcome each; None once cancelled."""
     chosen = examples[numbers.start : numbers.stop]
+    evaluation = replace(evaluation, lm=evaluation.lm.with_prefix_cache())
     results: dict[int, Evaluated | Failure] = {}
     timings: list[Timing] = []
     for places in batches_of(chosen, evaluation.request.batch_size):

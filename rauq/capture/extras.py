@@ -11,6 +11,9 @@ from torch.nn.functional import pad
 
 from rauq.trace.trace import Extra
 
+OF_PROMPT: frozenset[Extra] = frozenset({"diagonal", "hidden"})
+"""The extras that need the queries or hidden states of all tokens of the prompt, and so every one of them fed."""
+
 
 @dataclass(frozen=True)
 class Layout:

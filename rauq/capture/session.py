@@ -17,6 +17,7 @@ from transformers import DynamicCache, PreTrainedModel
 
 from rauq.capture import tap
 from rauq.capture.extras import NOTHING, Diagonal, Kept
+from rauq.capture.prefix import NO_PREFIX, Prefix
 from rauq.capture.tap import Keys, LayerRecord, Pending, Rows, Step
 from rauq.errors import UnsupportedModel
 from rauq.trace.trace import NUM_BANDS
@@ -44,15 +45,23 @@ class CaptureSession(Protocol):
 
 
 class CachedModel:
-    """A model, its cache and its padding: the plain forward pass of generation."""
+    """A model, its cache and its padding: the plain forward pass of generation.
 
-    def __init__(self, model: PreTrainedModel, padding: Sequence[int]) -> None:
+    It goes on after a prefix that was fed before; `keep_all` keeps keys and values that no window reaches any more.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, padding: Sequence[int], prefix: Prefix = NO_PREFIX, *, keep_all: bool = False
+    ) -> None:
         self.model = model
         self.cache = DynamicCache(config=model.config)
+        if keep_all:
+            self.cache.activate_past_recording()
+        prefix.fill(self.cache, padding)
         self.parameters = inspect.signature(model.forward).parameters
         self.batch = len(padding)
         self.padding = torch.tensor(padding, device=model.device) if any(padding) else None
-        self.seen = 0
+        self.seen = len(prefix.ids)
 
     def forward(self, ids: Tensor, *, tail: int, **options: Any) -> Any:
         """One forward pass over ids (B, n), after those before; `tail` positions get logits."""
@@ -96,10 +105,12 @@ class CachedModel:
 class TappedSession:
     """Records queries and keys of the attention interface; the band is computed in blocks."""
 
-    def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
-        self.cached = CachedModel(model, padding)
+    def __init__(
+        self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING, prefix: Prefix = NO_PREFIX
+    ) -> None:
+        self.cached = CachedModel(model, padding, prefix)
         self.kept = kept
-        self.step = Step()
+        self.step = Step(end=len(prefix.ids))
         modules = tap.attention_modules(model)
         self.records = {layer: LayerRecord(self.step) for layer in sorted(modules)}
         self.recorders: dict[nn.Module, tap.Recorder | tap.StatesRecorder] = {
@@ -191,8 +202,10 @@ def _with_prompt(record: LayerRecord, diagonal: Diagonal) -> tap.Recorder:
 class StepwiseSession:
     """One query at a time with `output_attentions`, after a plain prefill: (B, H, 1, T) is the largest tensor."""
 
-    def __init__(self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING) -> None:
-        self.cached = CachedModel(model, padding)
+    def __init__(
+        self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING, prefix: Prefix = NO_PREFIX
+    ) -> None:
+        self.cached = CachedModel(model, padding, prefix)
         self.kept = kept
         self.recorders = self.cached.states_recorder(kept)
         self.rows: list[Tensor] = []

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from rauq.capture.extras import Layout
+from rauq.capture.extras import OF_PROMPT, Layout
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
+from rauq.capture.prefix import NO_PREFIX, Prefix
+from rauq.capture.prefix_cache import PrefixCache
 from rauq.capture.session import CaptureSession
 from rauq.errors import NonFiniteLogits
 from rauq.model.context import Limits, ModelDescription, Prompt
@@ -136,13 +138,14 @@ _READ_LOGITS_BYTES = 256 << 20
 class Decoder:
     """What it takes to generate with a model: its description, what it computes in and where, and how to run it.
 
-    `new_session` gives a fresh cache and recorder for one batch.
+    `new_session` gives a cache and a recorder for one batch, and `prefixes` what its sequences share, fed already.
     """
 
     described: ModelDescription
     dtype: str
     device: torch.device
-    new_session: Callable[[Layout, Collection[Extra]], CaptureSession]
+    new_session: Callable[[Layout, Collection[Extra], Prefix], CaptureSession]
+    prefixes: PrefixCache
 
 
 @dataclass(eq=False)
@@ -169,9 +172,9 @@ def generate(
 
     Returns, in order, a trace, or the error that concerns this prompt alone.
     """
-    ids, padding = _left_padded([(*prompt.ids, *prefix) for prompt in prompts], decoder.device)
-    session = decoder.new_session(_layout(padding, prompts), wanted.names)
-    logits = session.feed(ids, tail=len(prefix) + 1)
+    tail = len(prefix) + 1
+    session, ids = _begun(decoder, prompts, [(*prompt.ids, *prefix) for prompt in prompts], tail=tail, wanted=wanted)
+    logits = session.feed(ids, tail=tail)
     return _decoded(
         decoder,
         session,
@@ -189,8 +192,8 @@ def sample(
     decoder: Decoder, prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
 ) -> list[Trace | NonFiniteLogits]:
     """Draw k answers to one prompt, whose prefill is run once; each draws from a stream of its own."""
-    session = decoder.new_session(_layout([0], [prompt]), wanted.names)
-    logits = session.feed(torch.tensor([prompt.ids], device=decoder.device), tail=1)
+    session, ids = _begun(decoder, [prompt], [prompt.ids], tail=1, wanted=wanted)
+    logits = session.feed(ids, tail=1)
     session.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
     return _decoded(decoder, session, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
@@ -201,9 +204,9 @@ def read(
 ) -> list[Trace | NonFiniteLogits]:
     """Score answers that are already there, in one forward pass, or in several where the logits would not fit."""
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
-    ids, padding = _left_padded(sequences, decoder.device)
-    session = decoder.new_session(_layout(padding, prompts), wanted.names)
-    statistics = _read_statistics(decoder, session, ids, max(map(len, answers)), idf=_idf(decoder, wanted))
+    longest = max(map(len, answers))
+    session, ids = _begun(decoder, prompts, sequences, tail=longest + 1, wanted=wanted)
+    statistics = _read_statistics(decoder, session, ids, longest, idf=_idf(decoder, wanted))
     attention = session.band().numpy()
     return [
         build_trace(
@@ -331,6 +334,21 @@ def _reason_to_stop(model: ModelDescription, answer: _Answer, limits: Limits, nu
         if any(stop.encode() in answer.ending for stop in limits.stop):
             return "stop"
     return "length" if num_chosen >= limits.max_new_tokens else None
+
+
+def _begun(
+    decoder: Decoder,
+    prompts: Sequence[Prompt],
+    sequences: Sequence[tuple[int, ...]],
+    *,
+    tail: int,
+    wanted: Wanted,
+) -> tuple[CaptureSession, Tensor]:
+    """A session that has what the sequences share, and the ids (B, n) that it still has to be fed, n >= tail."""
+    ids, padding = _left_padded(sequences, decoder.device)
+    prefix = NO_PREFIX if wanted.names & OF_PROMPT else decoder.prefixes.prefix(sequences, tail=tail)
+    session = decoder.new_session(_layout(padding, prompts), wanted.names, prefix)
+    return session, ids[:, len(prefix.ids) :]
 
 
 def _left_padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, list[int]]:

@@ -13,6 +13,8 @@ from transformers import PreTrainedModel
 from rauq.arguments import Cancel, is_whole
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout
+from rauq.capture.prefix import Prefix
+from rauq.capture.prefix_cache import PrefixCache
 from rauq.capture.session import CaptureSession, StepwiseSession, TappedSession
 from rauq.capture.tap import middle_block
 from rauq.checkpoints.kinds import check_kind
@@ -40,11 +42,15 @@ from rauq.trace.trace import Extra, Kind, Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LanguageModel(ModelDescription):
-    """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it."""
+    """A causal language model with its tokenizer; one generation at a time, whatever thread asks for it.
+
+    What the prompts of a call share at their beginning is fed once; `prefixes` keeps it from one call to the next.
+    """
 
     model: PreTrainedModel
     session_type: type[TappedSession | StepwiseSession]
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    prefixes: PrefixCache | None = field(default=None, repr=False)
 
     @property
     def device(self) -> torch.device:
@@ -78,6 +84,10 @@ class LanguageModel(ModelDescription):
         """
         check_kind(kind)
         return self if kind in (None, self.kind) else replace(self, kind=kind)
+
+    def with_prefix_cache(self) -> "LanguageModel":
+        """The same weights and the same lock; what a prompt shares with the one of the call before is not fed again."""
+        return replace(self, prefixes=PrefixCache(self.model))
 
     def encode(
         self, prompt: PromptLike, *, chat: bool | None = None, template_options: TemplateOptions | None = None
@@ -193,17 +203,20 @@ class LanguageModel(ModelDescription):
     ) -> Iterator[Trace | Failure]:
         """Answer prompts greedily, with left padding: a trace or a failure each, in order.
 
+        What prompts of a batch share at their beginning is fed once, unless the model keeps more than keys and values
+        of it, or `extras` has "diagonal" or "hidden", which need all tokens of the prompt.
         Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
         """
         request = self._wanted(extras, idf)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
+        decoder = self._decoder
 
         def run(batch: Sequence[Prompt]) -> list[Trace | NonFiniteLogits]:
             shortened = within_context(self, limits, max(len(prompt.ids) for prompt in batch))
             if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten the other answers of the batch
                 return [run([prompt])[0] for prompt in batch]
             with self._running("generating a batch"):
-                return generation.generate(self._decoder, batch, limits=shortened, wanted=request)
+                return generation.generate(decoder, batch, limits=shortened, wanted=request)
 
         encode = partial(self.encode, chat=chat, template_options=template_options)
         return in_batches(prompts, encode=encode, run=run, size=batch_size, cancel=cancel)
@@ -221,14 +234,15 @@ class LanguageModel(ModelDescription):
     ) -> Iterator[Trace | Failure]:
         """Score pairs of prompt and answer, with left padding: a trace or a failure each, in order.
 
-        `end` is that of `read`.
+        `end` is that of `read`; what pairs share at their beginning is fed once, as in `generate_batch`.
         """
         request = self._wanted(extras, idf)
+        decoder = self._decoder
 
         def run(batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[Trace | NonFiniteLogits]:
             prompts, answers = zip(*batch, strict=True)
             with self._running("reading a batch"):
-                return generation.read(self._decoder, prompts, answers, wanted=request)
+                return generation.read(decoder, prompts, answers, wanted=request)
 
         encode = partial(encode_pair, self, chat=chat, template_options=template_options, end=end)
         return in_batches(pairs, encode=encode, run=run, size=batch_size)
@@ -289,7 +303,7 @@ class LanguageModel(ModelDescription):
             return check_capture(
                 self.model,
                 None if prompt is None else self.encode(prompt).ids,
-                generate=self.generate,
+                generate=replace(self, prefixes=None).generate,  # every call of attention is compared
                 vocab_size=self.vocab_size,
                 tapped=self.session_type is TappedSession,
             )
@@ -301,10 +315,16 @@ class LanguageModel(ModelDescription):
 
     @property
     def _decoder(self) -> generation.Decoder:
-        return generation.Decoder(described=self, dtype=self.dtype, device=self.device, new_session=self._new_feed)
+        return generation.Decoder(
+            described=self,
+            dtype=self.dtype,
+            device=self.device,
+            new_session=self._new_feed,
+            prefixes=self.prefixes or PrefixCache(self.model),
+        )
 
-    def _new_feed(self, layout: Layout, extras: Collection[Extra]) -> CaptureSession:
-        return self.session_type(self.model, layout.begins, Kept(extras, layout))
+    def _new_feed(self, layout: Layout, extras: Collection[Extra], prefix: Prefix) -> CaptureSession:
+        return self.session_type(self.model, layout.begins, Kept(extras, layout), prefix)
 
     @contextmanager
     def _running(self, doing: str) -> Iterator[None]:

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks import ablations, page, runs, sampling, scoring, throughput
-from benchmarks.random_model import Shape, build
+from benchmarks import ablations, page, runs, sampling, scoring, shared_prefix, throughput
+from benchmarks.random_model import Shape, build, wrapped
 from benchmarks.random_trace import random_trace
 
 SMALL = {"ANSWERS": 30, "HEADS": 4, "TOKENS": 6, "ROUNDS": 2}
@@ -82,6 +82,17 @@ def test_sampling(small):
     record = sampling.measure()
     is_whole(record, "sampling", bounds=2)
     assert [row[1] for row in record.rows] == [8, 16, 8, 16]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_prompts_that_share_a_beginning(small, monkeypatch):
+    small(shared_prefix, PAIRS=1, NEW_TOKENS=2)
+    monkeypatch.setattr(shared_prefix, "capitals", shared_prefix.random_prompts)
+    monkeypatch.setattr(shared_prefix, "build", throughput.build)
+    monkeypatch.setattr(shared_prefix.rauq, "load_model", lambda _name: wrapped(throughput.build()))
+    record = shared_prefix.measure()
+    is_whole(record, "shared_prefix", bounds=2)
+    assert [row[2] for row in record.rows] == ["256 of 272 to 272"] * 4
 
 
 @pytest.mark.usefixtures("tiny")

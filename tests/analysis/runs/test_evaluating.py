@@ -190,3 +190,20 @@ def test_a_line_that_is_no_time_is_left_out(line, finished):
     with (finished / TIMINGS).open("a") as file:
         file.write(f"{line}\n")
     assert read_timings(finished) == before != ()
+
+
+def test_what_the_prompts_of_a_shard_share_is_fed_once(data, model, request_tiny, tmp_path, monkeypatch):
+    shots = "Where is Rome? In Italy.\nWhere is Lima? In Peru.\n"  # a character is a token
+    asked = tuple(replace(data.examples[0], id=str(place), prompt=f"{shots}Where is {place}?") for place in range(4))
+    given = replace(data, examples=asked)
+    lm, passes = LOAD_ONCE(request_tiny), []
+    monkeypatch.setattr("analysis.runs.work.load_for", lambda _request: lm)
+    hook = lm.model.register_forward_pre_hook(
+        lambda _module, _args, fed: passes.append(tuple(fed["input_ids"].shape)), with_kwargs=True
+    )
+    run = scored(tmp_path / "run", given, model=model, methods=("msp", "degmat_jaccard"), samples=2, batch_size=2)
+    hook.remove()
+    beginning, own = len(f"{shots}Where is "), 2
+    prefills = [shape for shape in passes if shape[1] > 1]
+    assert prefills == [(1, beginning), (2, own), (1, own), (1, own), (2, own), (1, own), (1, own)]
+    assert run.answers["msp"].notna().all()
