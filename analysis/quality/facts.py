@@ -6,6 +6,7 @@ place the longest counts: Papua New Guinea does not name Guinea. These are not n
 - what the question names: an answer may repeat it;
 - what is denied: the words before are "not", "unlike", "rather than", or the like;
 - a name within a phrase that means something else: Gulf of Mexico;
+- another country after "borders" or "neighbours" in a sentence, and a year of birth, unless the question is about it;
 - a single word that is written with a capital, such as Male, where the answer has capitals and does not give it one;
 - a symbol, or an abbreviation such as US, in other case, or where it is the first word of a sentence: In, As;
 - a surname next to a first name of somebody else.
@@ -52,6 +53,7 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)+|(?:[^\W_]|[\u0300-\u036f\u00ad])+|&")
 _SAME: Mapping[str, str] = MappingProxyType({"st": "saint", "mt": "mount", "&": "and"})
 _BY_CASE = re.compile(r"[A-Z][a-z]?|[A-Z]{2,4}")  # Au, US
 _DENIED = re.compile(r"\b(?:not|nor|never|unlike|rather than|instead of|opposed to|isn t|wasn t) $")
+_ASIDE = re.compile(r"\b(border|neighbour|neighbor)\w*[^.!?\n]*|\b(born)\b\D*(?:\d{1,2}\D+)?\d{4}", re.IGNORECASE)
 _NO_NAMES = frozenset("sir lord lady mr mrs ms dr count by it is was while although as when and author".split())
 _INITIALS = re.compile(r"[A-Z]{1,3}")
 
@@ -74,9 +76,27 @@ def judge_fact(example: Example, answer: str) -> Judgement:
     right = {ACCEPTED, *(others[words].owner for words in accepted if words in others)}
     asked = {mention.owner for mention in mentions(example.question, others, people=KINDS[kind].people)} - right
     named = mentions(answer, {**others, **accepted}, people=KINDS[kind].people)
-    stated = [mention for mention in named if mention.owner not in {NOTHING, *asked}]
+    asides = _asides(answer, example.question)
+    stated = [
+        mention
+        for mention in named
+        if mention.owner in right or not (mention.owner in {NOTHING, *asked} or _inside(mention, asides))
+    ]
     correct = bool(stated) and all(mention.owner in right for mention in stated)
     return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))
+
+
+def _asides(answer: str, question: str) -> list[tuple[int, int]]:
+    """Characters (start, end) in which names and years are not the answer."""
+    return [
+        match.span()
+        for match in _ASIDE.finditer(answer)
+        if (match[1] or match[2]).casefold() not in question.casefold()
+    ]
+
+
+def _inside(mention: Mention, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(start <= mention.start < end for start, end in spans)
 
 
 @lru_cache(maxsize=len(KINDS))

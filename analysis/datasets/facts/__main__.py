@@ -109,11 +109,14 @@ _CURRENCIES_ALSO: Mapping[str, Texts] = MappingProxyType(
         "ILS": ("shekel", "new shekel"),
         "INR": ("Indian rupees",),
         "KGS": ("Kyrgystani som",),
+        "LBP": ("Lebanese lira",),
         "RUB": ("Russian rouble",),
+        "SYP": ("Syrian lira",),
         "USD": ("United States dollar", "American dollar"),
         "VES": ("bolívar soberano",),
     }
 )
+_ALSO_SHARED: Mapping[str, Texts] = MappingProxyType(dict.fromkeys(("XAF", "XOF"), ("CFA franc", "CFA")))
 _REGIONS = {"ENG": "England", "SCT": "Scotland", "WLS": "Wales", "NIR": "Northern Ireland"}
 
 _CITIES, _PER_COUNTRY = 300, 15
@@ -134,7 +137,7 @@ def _untold(rows: Iterable[Row], names: Mapping[str, Texts]) -> list[Row]:
         for subject, answers, also in rows
         if not any(
             _within(text, subject)
-            for answer in (*answers.split(SEPARATOR), also)
+            for answer in (*answers.split(SEPARATOR), *also.split(SEPARATOR))
             for text in names.get(answer, (answer,))
         )
     ]
@@ -182,7 +185,7 @@ def _with_article(code: str) -> str:
 def country_names() -> list[Row]:
     """Names of countries and territories, with what else they are called."""
     english = Locale("en").territories
-    rows = []
+    rows: list[Row] = []
     for code in sorted(_countries(), key=_name):
         cldr = english[code].replace("\u2019", "'").replace("&", "and")
         others = [name for name in (cldr, *_ALSO_CALLED.get(code, ())) if re.fullmatch(r"[^()]+", name)]
@@ -226,7 +229,8 @@ def cities() -> list[Row]:
         by_name.setdefault(row["name"], []).append(row)
     found = [city for rows in by_name.values() if (city := _city(rows)) is not None]
     found.sort(key=lambda city: (-city["population"], city["geonameid"]))
-    kept, taken = [], Counter[str]()
+    kept: list[Row] = []
+    taken = Counter[str]()
     for city in found:
         code = city["countrycode"]
         if taken[code] < _PER_COUNTRY:
@@ -298,29 +302,28 @@ def _unit(code: str) -> str:
 
 
 def currency_names() -> list[Row]:
-    """Names of currencies, with their codes, and the unit alone where no other has it."""
+    """Names of currencies, and the unit alone where no other has it; without codes, since models often mix them up."""
     codes = _codes_of_currencies()
     units = Counter(plain_words(_unit(code)) for code in codes)
-    rows = []
+    rows: list[Row] = []
     for code in codes:
         unit = (_unit(code),) if units[plain_words(_unit(code))] == 1 else ()
-        rows.append(
-            (_currency(code), _joined(_unlike((*unit, code, *_CURRENCIES_ALSO.get(code, ())), _currency(code))))
-        )
+        rows.append((_currency(code), _joined(_unlike((*unit, *_CURRENCIES_ALSO.get(code, ())), _currency(code)))))
     return rows
 
 
 def currencies() -> list[Row]:
     """The currency of each country; a unit that other countries have too is accepted by itself."""
     names = {_currency(code): row for code, row in zip(_codes_of_currencies(), currency_names(), strict=True)}
-    ranked = []
+    ranked: list[Row] = []
     for code in _asked():
         first = _countries()[code]["currencycode"]
         if code in _CHANGED_CURRENCIES or first not in _codes_of_currencies():
             continue
         answers = [_currency(each) for each in (first, _SECOND_CURRENCY.get(code)) if each]
-        shared = _unit(first) if _unit(first) not in _names_in(names[answers[0]]) else ""
-        ranked.append((_with_article(code), _joined(answers), shared))
+        unit = _unit(first)
+        shared = () if unit in _names_in(names[answers[0]]) else (unit, *_ALSO_SHARED.get(first, ()))
+        ranked.append((_with_article(code), _joined(answers), _joined(shared)))
     return _in_strata(_untold(ranked, _by_name(currency_names())))
 
 

@@ -7,7 +7,7 @@ Several texts in one cell are separated by " | ".
 """
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,9 @@ STRATA = ("common", "middle", "rare")
 NAME_COLUMNS = ("name", "aliases")
 PHRASE_COLUMNS = ("kind", "phrase")
 QUESTION_COLUMNS = ("subject", "answers", "also", "stratum")
+
+
+Texts = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Fact:
     @property
     def id(self) -> str:
         """The family and the subject, as in capitals-france."""
-        return "-".join((self.family.id, *plain_words(self.subject)))
+        return "-".join((self.family.id, *_words(self.subject)))
 
     @property
     def question(self) -> str:
@@ -69,7 +72,7 @@ class _Row(NamedTuple):
         """
         cell = self.cells[column]
         texts = tuple(cell.split(SEPARATOR)) if cell else ()
-        if any(not plain_words(text) or text != text.strip() for text in texts):
+        if any(not _words(text) or text != text.strip() for text in texts):
             message = f"{column!r} is {cell!r}; give texts separated by {SEPARATOR!r}, without empty ones."
             raise self.fault(message)
         return texts
@@ -99,7 +102,7 @@ def names(kind: str, folder: Path = TABLES) -> tuple[Name, ...]:
 
 def _new(row: _Row, text: str, seen: dict[tuple[str, ...], str]) -> None:
     """See that a text names one thing only: as an answer it would be right for two."""
-    words = plain_words(text)
+    words = _words(text)
     if words in seen:
         message = f"{text!r} is also in {seen[words]}; a name or alias belongs to one row. Remove it from one of them."
         raise row.fault(message)
@@ -156,9 +159,10 @@ def facts(folder: Path = TABLES) -> tuple[Fact, ...]:
 
 def _of_family(family: Family, folder: Path) -> Iterator[Fact]:
     texts = {name.texts[0]: name.texts for name in names(family.kind, folder)}
+    known = {_words(text) for own in texts.values() for text in own}
     asked: dict[str, _Row] = {}
     for row in _rows(folder / "questions" / f"{family.id}.csv", QUESTION_COLUMNS):
-        fact = _fact(family, row, texts)
+        fact = _fact(family, row, texts, known)
         if fact.id in asked:
             message = (
                 f"{fact.subject!r} is also in {asked[fact.id].place}, so that the question has two answers. "
@@ -174,9 +178,9 @@ def _of_family(family: Family, folder: Path) -> Iterator[Fact]:
         raise InvalidInput(message)
 
 
-def _fact(family: Family, row: _Row, texts: dict[str, tuple[str, ...]]) -> Fact:
+def _fact(family: Family, row: _Row, texts: Mapping[str, Texts], known: Collection[Texts]) -> Fact:
     subject, answers, stratum = row.cells["subject"], row.texts("answers"), row.cells["stratum"]
-    if not plain_words(subject) or not answers:
+    if not _words(subject) or not answers:
         message = "'subject' or 'answers' is empty; give both."
         raise row.fault(message)
     if stratum not in STRATA:
@@ -187,16 +191,24 @@ def _fact(family: Family, row: _Row, texts: dict[str, tuple[str, ...]]) -> Fact:
         allowed = f"a number from {numbers[0]} to {numbers[-1]}" if numbers else f"a name of names/{family.kind}.csv"
         message = f"the answer {unknown[0]!r} is unknown; it is {allowed}."
         raise row.fault(message)
+    if others := [text for text in row.texts("also") if _words(text) in known]:
+        message = (
+            f"'also' is {others[0]!r}, which names/{family.kind}.csv has already. Put every name that is right under "
+            "'answers'."
+        )
+        raise row.fault(message)
     accepted = (*(text for answer in answers for text in texts[answer]), *row.texts("also"))
     fact = Fact(family=family, subject=subject, accepted=tuple(dict.fromkeys(accepted)), stratum=stratum)
-    if given := [text for text in fact.accepted if _within(plain_words(text), plain_words(fact.question))]:
+    asked = f" {' '.join(plain_words(fact.question))} "
+    if given := [text for text in fact.accepted if f" {' '.join(_words(text))} " in asked]:
         message = f"the question {fact.question!r} contains its answer {given[0]!r}. Remove the row."
         raise row.fault(message)
     return fact
 
 
-def _within(words: tuple[str, ...], text: tuple[str, ...]) -> bool:
-    return f" {' '.join(words)} " in f" {' '.join(text)} "
+@cache
+def _words(text: str) -> Texts:
+    return plain_words(text)
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
