@@ -105,21 +105,36 @@ _CURRENCY_NAMES = {"GBP": "British pound", "KGS": "Kyrgyzstani som", "GYD": "Guy
 _CURRENCIES_ALSO: Mapping[str, Texts] = MappingProxyType(
     {
         "CNY": ("renminbi",),
+        "DKK": ("Danish kroner",),
         "GBP": ("pound sterling", "sterling"),
         "ILS": ("shekel", "new shekel"),
-        "INR": ("Indian rupees",),
         "KGS": ("Kyrgystani som",),
         "LBP": ("Lebanese lira",),
+        "NOK": ("Norwegian kroner",),
         "RUB": ("Russian rouble",),
+        "SEK": ("Swedish kronor",),
         "SYP": ("Syrian lira",),
         "USD": ("United States dollar", "American dollar"),
         "VES": ("bolívar soberano",),
     }
 )
-_ALSO_SHARED: Mapping[str, Texts] = MappingProxyType(dict.fromkeys(("XAF", "XOF"), ("CFA franc", "CFA")))
+_ALSO_SHARED: Mapping[str, Texts] = MappingProxyType(
+    {
+        "XAF": ("CFA franc", "CFA"),
+        "XOF": ("CFA franc", "CFA"),
+        "DKK": ("kroner",),
+        "NOK": ("kroner",),
+        "RUB": ("rouble",),
+    }
+)
 _REGIONS = {"ENG": "England", "SCT": "Scotland", "WLS": "Wales", "NIR": "Northern Ireland"}
 
 _CITIES, _PER_COUNTRY = 300, 15
+# Parts of cities, and places whose population in GeoNames is that of a larger area.
+_NO_CITIES = set("Abobo Brooklyn Budta Camayenne Iztapalapa Kakamega Malingao Manhattan Queens".split()) | {
+    "Sadr City",
+    "The Bronx",
+}
 _PLAIN_NAME = re.compile(r"[A-Za-zÀ-ÿ' -]{3,20}")
 _LANGUAGES = "de fr es it pt nl sv pl cs hu fi tr".split()
 _EXONYMS = 240
@@ -244,9 +259,9 @@ def _city(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     first, *others = sorted(rows, key=lambda row: -row["population"])
     code = first["countrycode"]
     abroad = [row for row in others if row["countrycode"] != code]
-    if code not in _asked() or first["timezone"] in _DISPUTED_ZONES or not _PLAIN_NAME.fullmatch(first["name"]):
+    if code not in _asked() or first["timezone"] in _DISPUTED_ZONES or first["name"] in _NO_CITIES:
         return None
-    if any(10 * row["population"] > first["population"] for row in abroad):
+    if any(10 * row["population"] > first["population"] for row in abroad) or not _PLAIN_NAME.fullmatch(first["name"]):
         return None
     return first
 
