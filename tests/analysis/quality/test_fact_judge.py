@@ -37,6 +37,7 @@ RIGHT = [
     ("cities-los-angeles", "It is in the US, north of the Gulf of Mexico."),
     ("cities-london", "It is in England."),
     ("cities-kinshasa", "the Democratic Republic of the Congo"),
+    ("cities-kinshasa", "Democratic Republic of Congo"),
     ("country_names-tyskland-in-swedish", "Tyskland is Swedish for Germany."),
     ("currencies-japan", "the yen"),
     ("currencies-norway", "The currency of Norway is the krone."),
@@ -79,6 +80,7 @@ WRONG = [
     ("cities-medan", "Papua New Guinea"),
     ("cities-los-angeles", "Tell us more."),
     ("cities-kinshasa", "the Republic of the Congo"),
+    ("cities-kinshasa", "Republic of Congo"),
     ("currencies-canada", "the US dollar"),
     ("currencies-canada", "the Canadian dollar or the US dollar"),
     ("currencies-canada", "US dollars"),
@@ -130,6 +132,14 @@ def test_an_answer_that_names_another_or_none_is_incorrect(fact, answer):
 )
 def test_the_facts_are_every_name_in_the_answer(fact, answer, carry):
     assert [answer[start:end] for start, end in judge_fact(asked(fact), answer).facts] == carry
+
+
+def test_other_names_of_an_answer_are_not_other_answers():
+    example = Example(
+        id="", prompt="", references=("Kyiv",), question="What is the capital of Ukraine?", group="capitals"
+    )
+    assert judge_fact(example, "Kyiv, or Kiev").quality == 1
+    assert judge_fact(example, "Kyiv, or Minsk").quality == 0
 
 
 def test_a_name_in_the_question_is_neither_right_nor_wrong():
