@@ -4,22 +4,18 @@ from collections.abc import Sequence
 
 from analysis.datasets.example import DataSet, Example
 from analysis.datasets.facts.tables import Fact, facts
-from analysis.datasets.paper.paper_set import Form, prompt_of
 from rauq.trace.trace import Kind
 
 FACT_SETS = (PLAIN, FEW_SHOT) = ("facts", "facts_few_shot")
 
-_FORM = Form(
-    base="Questions with short answers.", instruct="Answer the last question in a few words, as in the examples."
-)
 _SENTENCE, _WORD = 40, 16  # tokens
 
 
 def fact_set(name: str, *, kind: Kind) -> DataSet:
-    """Every question but the worked examples, in the form that the name says, worded for a kind of model.
+    """Every question but the worked examples, in the form that the name says, plain ones worded for a kind of model.
 
     The group is the family, the stratum how widely the fact is known. Both forms ask the same questions, under the
-    same ids.
+    same ids. Few-shot prompts are plain text for chat models too, since a chat template invites a whole sentence.
     """
     few_shot = name == FEW_SHOT
     solved: dict[str, list[Fact]] = {}
@@ -34,14 +30,16 @@ def fact_set(name: str, *, kind: Kind) -> DataSet:
         quality="facts",
         max_new_tokens=_WORD if few_shot else _SENTENCE,
         stop=("\n",) if few_shot else None,
+        chat=False if few_shot else None,
     )
 
 
 def _example(fact: Fact, kind: Kind, solved: Sequence[Fact]) -> Example:
     if solved:
-        prompt = prompt_of(_FORM, kind, fact.question, [(shot.question, shot.accepted[0]) for shot in solved])
+        shots = [f"{_open(shot.question)} {shot.accepted[0]}" for shot in solved]
+        prompt = "\n\n".join([*shots, _open(fact.question)])
     else:
-        prompt = fact.question if kind == "instruct" else f"{_FORM.given}: {fact.question}\n{_FORM.wanted}:"
+        prompt = fact.question if kind == "instruct" else _open(fact.question)
     return Example(
         id=fact.id,
         prompt=prompt,
@@ -50,3 +48,8 @@ def _example(fact: Fact, kind: Kind, solved: Sequence[Fact]) -> Example:
         group=fact.family.id,
         stratum=fact.stratum,
     )
+
+
+def _open(question: str) -> str:
+    """The question as a text that goes on with its answer."""
+    return f"Question: {question}\nAnswer:"

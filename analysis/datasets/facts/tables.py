@@ -24,7 +24,6 @@ NAME_COLUMNS = ("name", "aliases")
 PHRASE_COLUMNS = ("kind", "phrase")
 QUESTION_COLUMNS = ("subject", "answers", "also", "stratum")
 
-
 Texts = tuple[str, ...]
 
 
@@ -32,7 +31,7 @@ Texts = tuple[str, ...]
 class Name:
     """A thing of a kind, under all its names; the first is the usual one."""
 
-    texts: tuple[str, ...]
+    texts: Texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +40,7 @@ class Fact:
 
     family: Family
     subject: str
-    accepted: tuple[str, ...]
+    accepted: Texts
     stratum: str
 
     @property
@@ -64,7 +63,7 @@ class _Row(NamedTuple):
     def fault(self, message: str) -> InvalidInput:
         return InvalidInput(f"{self.place}: {message}")
 
-    def texts(self, column: str) -> tuple[str, ...]:
+    def texts(self, column: str) -> Texts:
         """The texts of a cell.
 
         Raises:
@@ -88,7 +87,7 @@ def names(kind: str, folder: Path = TABLES) -> tuple[Name, ...]:
     numbers = KINDS[kind].numbers
     if numbers:
         return tuple(Name((str(number), *_in_words(number))) for number in numbers)
-    found, seen = [], dict[tuple[str, ...], str]()
+    found, seen = [], dict[Texts, str]()
     for row in _rows(folder / "names" / f"{kind}.csv", NAME_COLUMNS):
         texts = (*row.texts("name"), *row.texts("aliases"))
         if len(row.texts("name")) != 1:
@@ -100,7 +99,7 @@ def names(kind: str, folder: Path = TABLES) -> tuple[Name, ...]:
     return tuple(found)
 
 
-def _new(row: _Row, text: str, seen: dict[tuple[str, ...], str]) -> None:
+def _new(row: _Row, text: str, seen: dict[Texts, str]) -> None:
     """See that a text names one thing only: as an answer it would be right for two."""
     words = _words(text)
     if words in seen:
@@ -116,23 +115,20 @@ _ONES = (
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
-def _in_words(number: int) -> tuple[str, ...]:
-    """A small number in words; one is no number where it stands alone, as in one of the elements."""
+def _in_words(number: int) -> Texts:
+    """A number below 100 in words; one is no number where it stands alone, as in one of the elements."""
     if number == 1:
         return ("number one", "number is one", "number of one")
     if number < len(_ONES):
         return (_ONES[number],)
+    ten, one = divmod(number, 10)
     if number < 100:
-        ten, one = divmod(number, 10)
         return (f"{_TENS[ten - 2]}-{_ONES[one]}" if one else _TENS[ten - 2],)
-    if number < 200:
-        rest = f" {_in_words(number - 100)[0]}" if number > 101 else " one" if number == 101 else ""
-        return (f"one hundred{rest}", f"one hundred and{rest}") if rest else ("one hundred", "a hundred")
     return ()
 
 
 @cache
-def phrases(kind: str, folder: Path = TABLES) -> tuple[str, ...]:
+def phrases(kind: str, folder: Path = TABLES) -> Texts:
     """Phrases that contain a name of this kind and mean something else.
 
     Raises:
@@ -171,23 +167,34 @@ def _of_family(family: Family, folder: Path) -> Iterator[Fact]:
             raise row.fault(message)
         asked[fact.id] = row
         yield fact
-    if lacking := [
-        subject for subject in family.solved if subject not in {row.cells["subject"] for row in asked.values()}
-    ]:
+    subjects = {row.cells["subject"] for row in asked.values()}
+    if lacking := [subject for subject in family.solved if subject not in subjects]:
         message = f"{family.id}.csv has no row for {lacking[0]!r}, a worked example of the family."
         raise InvalidInput(message)
 
 
 def _fact(family: Family, row: _Row, texts: Mapping[str, Texts], known: Collection[Texts]) -> Fact:
-    subject, answers, stratum = row.cells["subject"], row.texts("answers"), row.cells["stratum"]
-    if not _words(subject) or not answers:
+    subject, answers, also = row.cells["subject"], row.texts("answers"), row.texts("also")
+    _check(family, row, texts, known)
+    accepted = dict.fromkeys((*(text for answer in answers for text in texts[answer]), *also))
+    fact = Fact(family=family, subject=subject, accepted=tuple(accepted), stratum=row.cells["stratum"])
+    asked = f" {' '.join(plain_words(fact.question))} "
+    if given := [text for text in fact.accepted if f" {' '.join(_words(text))} " in asked]:
+        message = f"the question {fact.question!r} contains its answer {given[0]!r}. Remove the row."
+        raise row.fault(message)
+    return fact
+
+
+def _check(family: Family, row: _Row, texts: Collection[str], known: Collection[Texts]) -> None:
+    """See that the cells of a question can be used; `texts` are the names of its kind, `known` all their words."""
+    numbers, stratum = KINDS[family.kind].numbers, row.cells["stratum"]
+    if not _words(row.cells["subject"]) or not row.texts("answers"):
         message = "'subject' or 'answers' is empty; give both."
         raise row.fault(message)
     if stratum not in STRATA:
         message = f"'stratum' is {stratum!r}; it is one of {', '.join(STRATA)}."
         raise row.fault(message)
-    if unknown := [answer for answer in answers if answer not in texts]:
-        numbers = KINDS[family.kind].numbers
+    if unknown := [answer for answer in row.texts("answers") if answer not in texts]:
         allowed = f"a number from {numbers[0]} to {numbers[-1]}" if numbers else f"a name of names/{family.kind}.csv"
         message = f"the answer {unknown[0]!r} is unknown; it is {allowed}."
         raise row.fault(message)
@@ -197,13 +204,6 @@ def _fact(family: Family, row: _Row, texts: Mapping[str, Texts], known: Collecti
             "'answers'."
         )
         raise row.fault(message)
-    accepted = (*(text for answer in answers for text in texts[answer]), *row.texts("also"))
-    fact = Fact(family=family, subject=subject, accepted=tuple(dict.fromkeys(accepted)), stratum=stratum)
-    asked = f" {' '.join(plain_words(fact.question))} "
-    if given := [text for text in fact.accepted if f" {' '.join(_words(text))} " in asked]:
-        message = f"the question {fact.question!r} contains its answer {given[0]!r}. Remove the row."
-        raise row.fault(message)
-    return fact
 
 
 @cache

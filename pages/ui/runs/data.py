@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
-from analysis.datasets.facts.questions import FACT_SETS, fact_set
+from analysis.datasets.facts.questions import FACT_SETS, PLAIN, fact_set
 from analysis.datasets.names import EMBEDDED_SETS, embedded_set, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns
 from analysis.datasets.paper.twelve import PAPER_SETS
@@ -341,7 +341,8 @@ def _facts() -> DataSet:
         persist_state="session",
     )
     kind = _kind()
-    st.caption(f"Questions about plain facts, each with its accepted answers. Prompts for models of kind {kind}.")
+    wording = f"Prompts for models of kind {kind}." if name == PLAIN else "No chat template is applied."
+    st.caption(f"Questions about plain facts, each with its accepted answers. {wording}")
     return fact_set(name, kind=kind)
 
 

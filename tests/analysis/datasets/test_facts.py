@@ -111,15 +111,14 @@ def test_both_forms_ask_the_same_and_give_no_answer_away(name, kind):
 
 
 def test_a_few_shot_prompt_has_four_worked_examples_of_its_family():
-    example = next(
-        example for example in fact_set("facts_few_shot", kind="base").examples if example.group == "symbols"
-    )
-    assert example.prompt.startswith(
-        "Questions with short answers.\n\nQuestion: What is the chemical symbol of sulfur?\nAnswer: S\n\n"
-    )
+    few_shot, plain = (fact_set(name, kind="instruct") for name in ("facts_few_shot", "facts"))
+    example = next(example for example in few_shot.examples if example.group == "symbols")
+    assert example.prompt.startswith("Question: What is the chemical symbol of sulfur?\nAnswer: S\n\nQuestion: ")
     assert example.prompt.count("Question: What is the chemical symbol of ") == 5
-    assert fact_set("facts_few_shot", kind="base").stop == ("\n",)
-    assert fact_set("facts", kind="instruct").examples[0].prompt == "What is the capital of China?"
+    assert few_shot == fact_set("facts_few_shot", kind="base")
+    assert (few_shot.stop, few_shot.chat) == (("\n",), False)
+    assert (plain.stop, plain.chat) == (None, None)
+    assert plain.examples[0].prompt == "What is the capital of China?"
 
 
 def test_the_tables_are_written_as_the_build_command_writes_them():

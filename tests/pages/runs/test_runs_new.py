@@ -144,8 +144,10 @@ def test_few_shot_facts_can_be_chosen(monkeypatch):
     page = choose(open_form(), "new_run_source", "Facts")
     page = page.selectbox(key="new_run_facts").select("facts_few_shot").run()
     assert not page.exception
+    assert "No chat template is applied." in told(page)
     start(page)
-    assert read_manifest(begun[0]).request.data == "facts_few_shot"
+    request = read_manifest(begun[0]).request
+    assert (request.data, request.chat) == ("facts_few_shot", False)
     assert read_examples(begun[0])[0].prompt.count("Question: ") == 5
 
 
