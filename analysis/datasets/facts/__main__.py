@@ -217,18 +217,18 @@ def _capitals_of(code: str) -> Texts:
     return _CAPITALS.get(code, (_countries()[code]["capital"].strip(),))
 
 
-def capital_names() -> list[Row]:
-    """Names of capitals of countries and territories, without places that share their name with a country."""
+def city_names() -> list[Row]:
+    """Names of capitals, and of the cities that are asked about, without those that share their name with a country."""
     countries = {plain_words(name) for row in country_names() for name in _names_in(row)}
-    found = {
-        name for code in _countries() for name in _capitals_of(code) if name and plain_words(name) not in countries
-    }
-    return [(name, _joined(_CAPITALS_ALSO.get(name, ()))) for name in sorted(found)]
+    of_capitals = {name for code in _countries() for name in _capitals_of(code) if name}
+    rows = [(name, _joined(_CAPITALS_ALSO.get(name, ()))) for name in of_capitals if plain_words(name) not in countries]
+    known = countries | {plain_words(name) for row in rows for name in _names_in(row)}
+    return sorted([*rows, *((row[0], "") for row in cities() if plain_words(row[0]) not in known)])
 
 
 def capitals() -> list[Row]:
     """The capital of each country, unless the country's name gives it away."""
-    names = _by_name(capital_names())
+    names = _by_name(city_names())
     ranked = [
         (_with_article(code), _joined(_capitals_of(code)), "")
         for code in _asked()
@@ -392,7 +392,7 @@ def atomic_numbers() -> list[Row]:
 BUILT: Mapping[str, Callable[[], list[Row]]] = MappingProxyType(
     {
         "names/country.csv": country_names,
-        "names/capital.csv": capital_names,
+        "names/city.csv": city_names,
         "names/currency.csv": currency_names,
         "names/element.csv": element_names,
         "names/symbol.csv": symbol_names,

@@ -3,19 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
-
-KindId = Literal[
-    "country", "capital", "currency", "element", "symbol", "atomic_number", "author", "painter", "composer", "year"
-]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Of which kind answers are: what compares them.
+    """Of which kind answers are: their names are in `names/KIND.csv`, unless they are `numbers`.
 
-    `numbers`: all that there are, where they are numbers. `people`: a surname alone, after another first name, is
-    somebody else.
+    `people`: a surname alone, next to another first name, is somebody else.
     """
 
     numbers: range = range(0)
@@ -25,7 +19,7 @@ class Kind:
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "country": Kind(),
-        "capital": Kind(),
+        "city": Kind(),
         "currency": Kind(),
         "element": Kind(),
         "symbol": Kind(),
@@ -51,7 +45,7 @@ class Family:
 _TABLE = (
     Family(
         id="capitals",
-        kind="capital",
+        kind="city",
         question="What is the capital of {}?",
         solved=("Portugal", "Kenya", "Peru", "Thailand"),
     ),

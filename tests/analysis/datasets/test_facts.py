@@ -147,7 +147,7 @@ def test_the_tables_are_written_as_the_build_command_writes_them():
             "questions/capitals.csv",
             "Australia,Canberra,,common",
             "Australia,Canbera,,common",
-            r"row \d+: the answer 'Canbera' is unknown; it is a name of names/capital\.csv",
+            r"row \d+: the answer 'Canbera' is unknown; it is a name of names/city\.csv",
         ),
         (
             "questions/capitals.csv",
@@ -173,7 +173,7 @@ def test_the_tables_are_written_as_the_build_command_writes_them():
             "questions/capitals.csv",
             "Australia,Canberra,,common\n",
             "Australia,Canberra,Vienna,common\n",
-            r"row \d+: 'also' is 'Vienna', which names/capital\.csv has already",
+            r"row \d+: 'also' is 'Vienna', which names/city\.csv has already",
         ),
         (
             "questions/capitals.csv",
@@ -195,13 +195,13 @@ def test_the_tables_are_written_as_the_build_command_writes_them():
             r"questions/capitals\.csv has the columns subject, answers, stratum, also; it needs subject, answers, also",
         ),
         (
-            "names/capital.csv",
+            "names/city.csv",
             "Vienna,",
             "Vienna,Canberra",
-            r"names/capital\.csv, row \d+: 'Canberra' is also in names/",
+            r"names/city\.csv, row \d+: 'Canberra' is also in names/",
         ),
-        ("names/capital.csv", "Vienna,", ",Wien", r"names/capital\.csv, row \d+: 'name' is ''; give one name"),
-        ("names/capital.csv", "Vienna,", '"Vienna,', r"names/capital\.csv cannot be read \("),
+        ("names/city.csv", "Vienna,", ",Wien", r"names/city\.csv, row \d+: 'name' is ''; give one name"),
+        ("names/city.csv", "Vienna,", '"Vienna,', r"names/city\.csv cannot be read \("),
         ("phrases.csv", "country,Panama Canal", "land,Panama Canal", r"phrases\.csv, row \d+: 'kind' is 'land'; it is"),
     ],
 )

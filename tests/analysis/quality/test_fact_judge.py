@@ -72,6 +72,7 @@ WRONG = [
     ("capitals-australia", "I am sorry, but I cannot answer that."),
     ("capitals-australia", "Sydney"),
     ("capitals-australia", "Canberra or Wellington"),
+    ("capitals-australia", "It is Sydney, though some say Canberra."),
     ("capitals-australia", "It is not Canberra."),
     ("capitals-australia", "Canberran"),
     ("capitals-the-maldives", "a male person, I think"),
