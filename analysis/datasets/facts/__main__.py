@@ -131,10 +131,9 @@ _REGIONS = {"ENG": "England", "SCT": "Scotland", "WLS": "Wales", "NIR": "Norther
 
 _CITIES, _PER_COUNTRY = 300, 15
 # Parts of cities, and places whose population in GeoNames is that of a larger area.
-_NO_CITIES = set("Abobo Brooklyn Budta Camayenne Iztapalapa Kakamega Malingao Manhattan Queens".split()) | {
-    "Sadr City",
-    "The Bronx",
-}
+_NO_CITIES = {"Sadr City", "The Bronx"}.union(
+    "Abobo Brooklyn Budta Camayenne Iztapalapa Kakamega Malingao Manhattan Queens".split()
+)
 _PLAIN_NAME = re.compile(r"[A-Za-zÀ-ÿ' -]{3,20}")
 _LANGUAGES = "de fr es it pt nl sv pl cs hu fi tr".split()
 _EXONYMS = 240
