@@ -6,7 +6,7 @@ and of several names at one place the longest counts: Papua New Guinea does not 
 - what the question names: an answer may repeat it;
 - what is denied: the words before are "not", "unlike", "rather than", or the like;
 - a name within a phrase that means something else: Gulf of Mexico;
-- another country after "borders" or "neighbours" in a sentence, and a year of birth, unless the question is about it;
+- what follows "borders" or "neighbours" in a sentence, and a year of birth, unless the question is about it;
 - a single word that is written with a capital, such as Male, where the answer has capitals and does not give it one;
 - a symbol, or an abbreviation such as US, in other case, or where it is the first word of a sentence: In, As;
 - a surname next to a first name of somebody else.
@@ -40,9 +40,7 @@ def judge_fact(example: Example, answer: str) -> Judgement:
     named = _mentions(answer, Lexicon({**others, **accepted}, KINDS[kind].people))
     asides = _asides(answer, example.question)
     stated = [
-        mention
-        for mention in named
-        if mention.owner in right or not (mention.owner in {NOTHING, *asked} or _inside(mention, asides))
+        mention for mention in named if mention.owner not in {NOTHING, *asked} - right and not _inside(mention, asides)
     ]
     correct = bool(stated) and all(mention.owner in right for mention in stated)
     return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))

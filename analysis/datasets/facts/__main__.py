@@ -327,7 +327,7 @@ def currency_names() -> list[Row]:
 
 
 def currencies() -> list[Row]:
-    """The currency of each country; a unit that other countries have too is accepted by itself."""
+    """The currency of each country; a unit that other countries have too is accepted by itself where it is its own."""
     names = {_currency(code): row for code, row in zip(_codes_of_currencies(), currency_names(), strict=True)}
     ranked: list[Row] = []
     for code in _asked():
@@ -336,8 +336,9 @@ def currencies() -> list[Row]:
             continue
         answers = [_currency(each) for each in (first, _SECOND_CURRENCY.get(code)) if each]
         unit = _unit(first)
-        shared = () if unit in _names_in(names[answers[0]]) else (unit, *_ALSO_SHARED.get(first, ()))
-        ranked.append((_with_article(code), _joined(answers), _joined(shared)))
+        is_own = first.startswith(code)  # codes begin with the country's: a dollar of Tuvalu is not the Australian one
+        shared = (unit,) if is_own and unit not in _names_in(names[answers[0]]) else ()
+        ranked.append((_with_article(code), _joined(answers), _joined((*shared, *_ALSO_SHARED.get(first, ())))))
     return _in_strata(_untold(ranked, _by_name(currency_names())))
 
 
