@@ -190,7 +190,7 @@ def rows_read():
 
 @pytest.mark.parametrize("part", ["development", "check"])
 def test_the_rule_agrees_with_judgements_by_reading(part):
-    """Answers of SmolLM2-135M-Instruct (Q4_1), read one by one; the rule was not changed after those of "check"."""
+    """Answers of SmolLM2-135M-Instruct (Q4_1), read one by one; no rule was changed because of one of "check"."""
     rows = [row for row in rows_read() if row["part"] == part]
     assert len(rows) >= 60
     agree = [judge_fact(asked(row["id"]), row["answer"]).quality == float(row["correct"]) for row in rows]
