@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.cli import main as analysis_cli
+from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.names import EMBEDDED_SETS
 from analysis.datasets.paper.twelve import PAPER_SETS
 from rauq import score
@@ -92,7 +93,7 @@ def test_named_options_and_data_sets_of_the_analysis_exist(capsys):
     section = text_of("README.md").partition("## Data sets on the command line")[2].partition("\n## ")[0]
     assert set(re.findall(r"--[a-z][a-z-]*", section)) <= offered
     rows = "".join(re.findall(r"^\| (`.*) \|", section, re.MULTILINE))
-    assert set(re.findall(r"`([a-z0-9_]+)`", rows)) == {*EMBEDDED_SETS, *PAPER_SETS}
+    assert set(re.findall(r"`([a-z0-9_]+)`", rows)) == {*EMBEDDED_SETS, *FACT_SETS, *PAPER_SETS}
 
 
 def test_keys_of_the_json_object_are_described():

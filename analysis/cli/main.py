@@ -49,8 +49,8 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--data",
         metavar="D",
-        help="a CSV, JSONL or Parquet file; atlas, or one of its families; one of the paper's sets, such as sciq, "
-        "or sciq=FOLDER for a local copy",
+        help="a CSV, JSONL or Parquet file; atlas, or one of its families; facts, or facts_few_shot; one of the "
+        "paper's sets, such as sciq, or sciq=FOLDER for a local copy",
     )
     asked.add_argument("--correct", type=Path, metavar="FILE", help="instead of --data: a file of correct answers")
     asked.add_argument("--incorrect", type=Path, metavar="FILE", help="with --correct: a file of incorrect answers")
@@ -60,7 +60,9 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         help="which columns of a file to use, for example prompt=question,references=answer; default: guessed",
     )
     asked.add_argument("--limit", type=int, metavar="N", help="maximum number of examples")
-    asked.add_argument("--per-group", type=int, metavar="N", help="maximum number of examples per family (atlas)")
+    asked.add_argument(
+        "--per-group", type=int, metavar="N", help="maximum number of examples per family (atlas, facts)"
+    )
     asked.add_argument(
         "--seed", type=int, default=0, metavar="N", help="random seed of the limit and of sampling; default 0"
     )

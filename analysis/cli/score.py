@@ -18,6 +18,7 @@ from rich.text import Text
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import ranking_table, strata_table, summary_table
 from analysis.datasets.example import DataSet
+from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.names import PER_GROUP, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
 from analysis.datasets.paper.twelve import PAPER_SETS
@@ -278,9 +279,9 @@ def _with_answer(guessed: Columns) -> Columns:
 
 
 def _kind(options: argparse.Namespace, model: str) -> Kind:
-    """The kind of the model, which only the prompts of the paper's sets depend on."""
+    """The kind of the model, which only the prompts of facts and of the paper's sets depend on."""
     chosen: Kind | None = model_options(options)["kind"]
-    if chosen or options.data.partition("=")[0] not in PAPER_SETS:
+    if chosen or options.data.partition("=")[0] not in {*FACT_SETS, *PAPER_SETS}:
         return chosen or "base"
 
     from rauq.checkpoints.model_info import inspect_model

@@ -49,7 +49,7 @@ class DataSet:
 
     `notes`: sentences on how the rows were read, such as how many were left out. `quality` is the id of a measure of
     `analysis.quality`, and `quality_reason` says why it was chosen. `stop=None`: a newline for a base model, none for
-    instruct.
+    instruct. `chat`: whether the model's chat template is applied; None: where it has one.
     """
 
     name: str
@@ -60,6 +60,7 @@ class DataSet:
     quality_reason: str = ""
     max_new_tokens: int = 128
     stop: tuple[str, ...] | None = None
+    chat: bool | None = None
 
     @property
     def fingerprint(self) -> str:

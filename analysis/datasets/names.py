@@ -1,4 +1,4 @@
-"""Every name under which a data set can be loaded: embedded sets, the paper's sets, copies and files."""
+"""Every name under which a data set can be loaded: embedded sets, facts, the paper's sets, copies and files."""
 
 import os
 from dataclasses import replace
@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from analysis.datasets.example import DataSet, Example
+from analysis.datasets.facts.questions import FACT_SETS, fact_set
 from analysis.datasets.own_files import Columns, examples_from, guess_columns, read_file
 from analysis.datasets.paper.loading import load_paper_set
 from analysis.datasets.paper.twelve import PAPER_SETS
@@ -30,13 +31,17 @@ def embedded_set(name: str, *, limit: int | None = None, per_group: int | None =
     Raises:
         InvalidInput: a limit below 1.
     """
-    examples = [
-        example
-        for family in EMBEDDED_SETS[name]
-        for example in spread([_example(row) for row in evaluation.load_examples(family)], per_group, seed=seed)
-    ]
-    chosen = spread(examples, limit, seed=seed)
-    return DataSet(name=name, examples=chosen, quality="exact_truth", max_new_tokens=_MOST_TOKENS)
+    examples = tuple(_example(row) for family in EMBEDDED_SETS[name] for row in evaluation.load_examples(family))
+    data = DataSet(name=name, examples=examples, quality="exact_truth", max_new_tokens=_MOST_TOKENS)
+    return _fewer(data, limit=limit, per_group=per_group, seed=seed)
+
+
+def _fewer(data: DataSet, *, limit: int | None, per_group: int | None, seed: int) -> DataSet:
+    groups: dict[str, list[Example]] = {}
+    for example in data.examples:
+        groups.setdefault(example.group, []).append(example)
+    kept = [example for group in groups.values() for example in spread(group, per_group, seed=seed)]
+    return replace(data, examples=spread(kept, limit, seed=seed))
 
 
 def _example(row: evaluation.Example) -> Example:
@@ -54,7 +59,7 @@ def _example(row: evaluation.Example) -> Example:
     )
 
 
-PER_GROUP = f"A limit per group works for {', '.join(EMBEDDED_SETS)} only. Give a limit instead."
+PER_GROUP = f"A limit per group works for {', '.join((*EMBEDDED_SETS, *FACT_SETS))} only. Give a limit instead."
 
 
 def load(
@@ -66,10 +71,10 @@ def load(
     columns: Columns | None = None,
     seed: int = 0,
 ) -> DataSet:
-    """The data set of a name: "atlas" or a family, "sciq", "sciq=FOLDER" for a copy, or the path of a file.
+    """The data set of a name: "atlas" or a family, "facts", "sciq", "sciq=FOLDER" for a copy, or the path of a file.
 
-    `kind` words the prompts of the paper's sets. `limit` examples are chosen by the seed; `per_group` holds for
-    embedded sets. `columns` are those of a file; without them they are guessed from their names.
+    `kind` words the prompts of facts and of the paper's sets. `limit` examples are chosen by the seed; `per_group`
+    holds for embedded sets and facts. `columns` are those of a file; without them they are guessed from their names.
 
     Raises:
         DataSetNotFound: no such name or file, or no network.
@@ -78,6 +83,8 @@ def load(
     """
     if name in EMBEDDED_SETS:
         return embedded_set(name, limit=limit, per_group=per_group, seed=seed)
+    if name in FACT_SETS:
+        return _fewer(fact_set(name, kind=kind), limit=limit, per_group=per_group, seed=seed)
     if per_group is not None:
         raise InvalidInput(PER_GROUP)
     paper_name, _, folder = name.partition("=")
@@ -92,7 +99,7 @@ def _own_file(name: str, columns: Columns | None) -> DataSet:
     if not os.path.isfile(name):  # noqa: PTH113 - a Path raises where the text is no possible path
         message = (
             f"{name!r} is neither a file nor a known data set. Give the path of a CSV, JSONL or Parquet file, one of "
-            f"{', '.join(EMBEDDED_SETS)}, or one of the paper's: {', '.join(PAPER_SETS)}."
+            f"{', '.join((*EMBEDDED_SETS, *FACT_SETS))}, or one of the paper's: {', '.join(PAPER_SETS)}."
         )
         raise DataSetNotFound(message)
     table = read_file(Path(name))

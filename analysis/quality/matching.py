@@ -91,13 +91,15 @@ def _has_symbol(text: str, symbol: str) -> bool:
     """Whether a symbol of one or two letters occurs in the text by itself, with points between letters or not."""
     letters = r"\.?".join(symbol)
     pattern = re.compile(rf"(?<![\w']){letters}(?!\w|'(?!s\b))")
-    return any(not (symbol in _ALSO_WORDS and _is_word(text, found, symbol)) for found in pattern.finditer(text))
+    return any(not is_english_word(text, *found.span()) for found in pattern.finditer(text))
 
 
-def _is_word(text: str, found: re.Match[str], symbol: str) -> bool:
+def is_english_word(text: str, start: int, end: int) -> bool:
     """Whether what looks like a symbol is the English word: another one follows, and a sentence begins."""
-    followed = re.match(r"'|\s+\w", text[found.end() : found.end() + 20]) is not None
-    return followed and (symbol == "I" or _BEGINS.search(text[max(0, found.start() - 20) : found.start()]) is not None)
+    symbol = text[start:end]
+    if symbol not in _ALSO_WORDS or re.match(r"'|\s+\w", text[end : end + 20]) is None:
+        return False
+    return symbol == "I" or _BEGINS.search(text[max(0, start - 20) : start]) is not None
 
 
 _CHOICE = re.compile(r"\W*([A-Ja-j])\W*")

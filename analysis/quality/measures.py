@@ -12,7 +12,7 @@ from analysis.quality.judgement import Judgement, Thresholds, fact_spans, undefi
 from analysis.quality.matching import accuracy, exact_match, load_rouge_l, names_reference, token_f1
 from rauq.errors import InvalidInput
 
-Need = Literal["references", "source", "quality", "weights"]
+Need = Literal["references", "source", "quality", "group", "weights"]
 _THRESHOLDS = Thresholds()
 Judge = Callable[[Sequence[Example], Sequence[str]], list[Judgement]]
 
@@ -75,6 +75,8 @@ def _lacking(chosen: Measure, example: Example) -> str:
         return f"{chosen.name} needs the source, but the example has none"
     if "quality" in chosen.needs and (example.quality is None or not math.isfinite(example.quality)):
         return "the data set gives this answer no quality"
+    if "group" in chosen.needs and not example.group:
+        return f"{chosen.name} needs the family of the fact as a group, but the example has none"
     return ""
 
 
@@ -99,6 +101,12 @@ def _exact_truth(_weights: Path | None) -> Judge:
 
     truth = load_truth()
     return lambda examples, answers: [truth(*pair) for pair in zip(examples, answers, strict=True)]
+
+
+def _facts(_weights: Path | None) -> Judge:
+    from analysis.quality.facts import judge_fact
+
+    return lambda examples, answers: [judge_fact(*pair) for pair in zip(examples, answers, strict=True)]
 
 
 def _best_of(score: Callable[[str, str], float]) -> Judge:
@@ -173,6 +181,13 @@ _TABLE = (
     Measure("none", "No quality", (), "uncertainty only", _none),
     Measure("given", "Quality of the data set", ("quality",), "a column of the data set", _given),
     Measure("exact_truth", "Exact truth", (), "the embedded model's prompts", _exact_truth),
+    Measure(
+        "facts",
+        "Names the fact",
+        ("references", "group"),
+        "the tables of facts: an accepted answer is named, and no other of the same kind",
+        _facts,
+    ),
     Measure(
         "accuracy",
         "Accuracy",

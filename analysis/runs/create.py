@@ -243,6 +243,7 @@ def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noq
         quality=data.quality,
         max_new_tokens=data.max_new_tokens,
         stop=data.stop,
+        chat=data.chat,
     )
     request = replace(meant, **{name: value for name, value in changes.items() if value is not None})
     _check(request)

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
+from analysis.datasets.facts.questions import FACT_SETS, PLAIN, fact_set
 from analysis.datasets.names import EMBEDDED_SETS, embedded_set, load
 from analysis.datasets.own_files import (
     ENDINGS,
@@ -25,9 +26,11 @@ from analysis.datasets.table import Table
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.shared.errors import printable, show_error
-from pages.ui.shared.model_form import chosen_model
+from pages.ui.shared.model_form import checked, chosen_model
+from pages.ui.shared.state import ATLAS
 from rauq.errors import RauqError
 from rauq.labels import lines, running
+from rauq.trace.trace import Kind
 
 _FIRST = 100  # examples in the preview
 _LONGEST = 2_000  # characters of a cell
@@ -286,8 +289,9 @@ def _load(asked: _Asked) -> DataSet | RauqError:
         return error
 
 
-FILE, TWO_FILES, EMBEDDED, PAPER = "A file", "Two files", "Embedded", "The paper's"
-SOURCE, EMBEDDED_NAME = "new_run_source", "new_run_embedded"
+FILE, TWO_FILES, EMBEDDED, FACTS, PAPER = "A file", "Two files", "Embedded", "Facts", "The paper's"
+SOURCE, EMBEDDED_NAME, FACTS_NAME = "new_run_source", "new_run_embedded", "new_run_facts"
+_FORMS = dict(zip(FACT_SETS, ("Plain questions, answered in a sentence", "Few-shot, answered in a word"), strict=True))
 ANSWERS, CORRECT, INCORRECT = "answers", "correct", "incorrect"
 _UPLOAD, _READ = "new_run_upload_", "_new_run_read_"
 _ONE = "CSV, JSONL or Parquet: one row for each prompt, with answers to score, or without."
@@ -333,8 +337,33 @@ def _embedded() -> DataSet:
     return embedded_set(st.session_state[EMBEDDED_NAME])
 
 
+def _facts() -> DataSet:
+    st.session_state.setdefault(FACTS_NAME, FACT_SETS[0])
+    name = st.selectbox(
+        "Form",
+        FACT_SETS,
+        key=FACTS_NAME,
+        format_func=lambda name: _FORMS[name],
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    kind = _kind()
+    wording = f"Prompts for models of kind {kind}." if name == PLAIN else "No chat template is applied."
+    st.caption(f"Questions about plain facts, each with its accepted answers. {wording}")
+    return fact_set(name, kind=kind)
+
+
+def _kind() -> Kind:
+    """What prompts are worded for: the model's kind, or instruct as long as the model is neither checked nor atlas."""
+    choice = chosen_model()
+    if choice.kind:
+        return choice.kind
+    found = checked(choice)
+    return found.kind if found else "base" if choice.name == ATLAS else "instruct"
+
+
 _FIELDS: Mapping[str, Callable[[], DataSet | None]] = MappingProxyType(
-    {FILE: _file, TWO_FILES: _two_files, EMBEDDED: _embedded, PAPER: data_set_of_paper}
+    {FILE: _file, TWO_FILES: _two_files, EMBEDDED: _embedded, FACTS: _facts, PAPER: data_set_of_paper}
 )
 
 

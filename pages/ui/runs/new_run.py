@@ -133,6 +133,7 @@ _HAS: Mapping[str, Callable[[Example], bool]] = MappingProxyType(
         "references": lambda example: bool(example.references),
         "source": lambda example: bool(example.source.strip()),
         "quality": lambda example: example.quality is not None,
+        "group": lambda example: bool(example.group),
     }
 )
 

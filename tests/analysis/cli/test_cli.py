@@ -62,6 +62,19 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     assert main.main(asked) == 0
 
 
+def test_facts_are_asked_in_the_wording_of_the_models_kind(model, tmp_path, capsys):
+    asked = ["score", "--model", model, "--data", "facts", "--limit", "3", "--max-new-tokens", "3"]
+    assert main.main([*asked, "--out", str(tmp_path / "run")]) == 0
+    assert "By stratum" in capsys.readouterr().out
+    run = open_run(tmp_path / "run")
+    assert run.manifest.request.quality == "facts"
+    assert set(run.answers["quality"]) <= {0, 1}
+    assert {example.prompt.endswith("\nAnswer:") for example in run.examples} == {True}
+    assert main.main([*asked, "--kind", "instruct", "--out", str(tmp_path / "instruct")]) == 0
+    plain = {example.prompt == example.question for example in open_run(tmp_path / "instruct").examples}
+    assert plain == {True}
+
+
 def test_two_files_of_correct_and_incorrect_answers(model, tmp_path):
     for name in ("right", "wrong"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"prompt": "Where?", "answer": name}))

@@ -2,6 +2,8 @@
 
 import pytest
 
+from analysis.datasets.facts.families import FAMILIES
+from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.names import EMBEDDED_SETS, load
 from analysis.datasets.own_files import Columns
 from analysis.datasets.paper.twelve import PAPER_SETS
@@ -17,6 +19,15 @@ def test_embedded_sets_by_name(name):
 
 def test_atlas_per_group():
     assert len(load("atlas", kind="base", per_group=4).examples) == 12
+
+
+@pytest.mark.parametrize("name", FACT_SETS)
+def test_facts_by_name_in_every_family_and_per_group(name):
+    data = load(name, kind="instruct", limit=100)
+    assert (data.name, len(data.examples)) == (name, 100)
+    assert {example.group for example in data.examples} == set(FAMILIES)
+    assert len(load(name, kind="base", per_group=3).examples) == 3 * len(FAMILIES)
+    assert len(load(name, kind="base", per_group=3, limit=5).examples) == 5
 
 
 @pytest.mark.parametrize("name", PAPER_SETS)
@@ -42,7 +53,7 @@ def test_a_file_by_path_with_guessed_or_given_columns(tmp_path):
 def test_an_unknown_name_lists_the_known_ones(name):
     with pytest.raises(DataSetNotFound) as caught:
         load(name, kind="base")
-    assert all(known in str(caught.value) for known in (*EMBEDDED_SETS, *PAPER_SETS))
+    assert all(known in str(caught.value) for known in (*EMBEDDED_SETS, *FACT_SETS, *PAPER_SETS))
 
 
 def test_a_file_of_which_no_row_can_be_used_is_an_error(tmp_path):

@@ -19,7 +19,13 @@ EVERY = pytest.mark.parametrize("name", MEASURES)
 PLAIN = [name for name in MEASURES if name not in {"none", "exact_truth"}]
 PARIS = load_examples("places")[0]
 FULL = Example(
-    id=PARIS.id, prompt=PARIS.prompt, references=("no", PARIS.reference), source="Quelle", answer="x", quality=0.25
+    id=PARIS.id,
+    prompt=PARIS.prompt,
+    references=("no", PARIS.reference),
+    source="Quelle",
+    answer="x",
+    quality=0.25,
+    group="capitals",
 )
 BARE = Example(id="bare", prompt="Why?", references=(" ",))
 
@@ -60,6 +66,7 @@ def test_what_a_measure_does_not_need_does_not_matter(name, weights):
         references=FULL.references if "references" in needs else (),
         source=FULL.source if "source" in needs else "",
         quality=FULL.quality if "quality" in needs else None,
+        group=FULL.group if "group" in needs else "",
     )
     given = {"weights": weights.get(name)}
     less, full = (judge_answers(name, [row], [PARIS.reference], **given)[0] for row in (example, FULL))
@@ -69,7 +76,7 @@ def test_what_a_measure_does_not_need_does_not_matter(name, weights):
 @pytest.mark.parametrize("name", [name for name in PLAIN if "references" in MEASURES[name].needs])
 def test_the_best_reference_counts_and_blank_ones_do_not(name, weights):
     def of(*references):
-        example = Example(id="", prompt="", references=references, source="s")
+        example = Example(id="", prompt="", references=references, source="s", group="capitals")
         return judge_answers(name, [example], ["It is blue.\n"], weights=weights.get(name))[0].quality
 
     assert of("It is red.", "", "It is blue.") == pytest.approx(max(of("It is red."), of("It is blue.")), abs=1e-6)

@@ -30,6 +30,8 @@ def test_a_request_follows_the_data_set_unless_it_is_told_otherwise(data):
     assert (plain.quality, plain.max_new_tokens, plain.batch_size, plain.count) == ("given", 4, 8, 13)
     told = request_for(data, model="atlas", quality="none", max_new_tokens=3, batch_size=20)
     assert (told.quality, told.max_new_tokens) == ("none", 3)
+    raw = request_for(replace(data, stop=("\n",), chat=False), model="atlas")
+    assert ((raw.stop, raw.chat), (plain.stop, plain.chat)) == ((("\n",), False), ((), None))
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 8, 20, 33, 100])

@@ -112,6 +112,38 @@ def test_the_request_has_the_chosen_options(monkeypatch):
     assert request.stored_layers == "all"
 
 
+@pytest.mark.parametrize(
+    ("model", "kind", "wording"),
+    [("atlas", "auto", "base"), ("another", "auto", "instruct"), ("another", "base", "base")],
+)
+def test_facts_are_worded_for_the_kind_of_the_model(model, kind, wording, monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = choose(open_form(), state.MODEL, model)
+    if model == "another":
+        page = written(page, **{state.OTHER_MODEL: "org/name"}).run()
+        page = choose(page, state.KIND, kind)
+    page = choose(page, "new_run_source", "Facts")
+    assert f"Prompts for models of kind {wording}." in captions(page)
+    page.number_input(key="new_run_limit").set_value(5)
+    page = start(page.run())
+    assert not page.error
+    request, examples = read_manifest(begun[0]).request, read_examples(begun[0])
+    assert (request.data, request.count, request.quality) == ("facts", 5, "facts")
+    assert {example.prompt == example.question for example in examples} == {wording == "instruct"}
+
+
+def test_few_shot_facts_can_be_chosen(monkeypatch):
+    begun = without_a_job(monkeypatch)
+    page = choose(open_form(), "new_run_source", "Facts")
+    page = page.selectbox(key="new_run_facts").select("facts_few_shot").run()
+    assert not page.exception
+    assert "No chat template is applied." in captions(page)
+    start(page)
+    request = read_manifest(begun[0]).request
+    assert (request.data, request.chat) == ("facts_few_shot", False)
+    assert read_examples(begun[0])[0].prompt.count("Question: ") == 5
+
+
 def test_two_files_are_correct_and_incorrect(monkeypatch):
     begun = without_a_job(monkeypatch)
     page = choose(open_form(), "new_run_source", "Two files")

@@ -38,11 +38,11 @@ def test_speed_and_time_left_are_shown_only_for_a_running_job():
 
 
 def test_a_measure_says_which_examples_lack_what_it_needs():
-    whole = Example(id="0", prompt="?", references=("a",), source="b", quality=1.0)
+    whole = Example(id="0", prompt="?", references=("a",), source="b", quality=1.0, group="c")
     bare = Example(id="1", prompt="?")
     for measure in MEASURES.values():
         assert "undefined" not in about_measure(measure, DataSet(name="", examples=(whole,)))
-        lacks = bool({"references", "source", "quality"} & set(measure.needs))
+        lacks = bool({"references", "source", "quality", "group"} & set(measure.needs))
         assert ("undefined" in about_measure(measure, DataSet(name="", examples=(whole, bare)))) is lacks
     both = about_measure(MEASURES["comet"], DataSet(name="", examples=(whole, bare)))
     assert "1 of 2 have no references and 1 of 2 have no source: the quality of their answers is undefined." in both

@@ -1,0 +1,211 @@
+"""The judge of facts: an answer is correct if it names an accepted answer, and no other of the same kind.
+
+Names are compared word by word. Case, accents, punctuation, the article and the plural of a common noun do not matter,
+and of several names at one place the longest counts: Papua New Guinea does not name Guinea. These are not named:
+
+- what the question names: an answer may repeat it;
+- what is denied: the words before are "not", "unlike", "rather than", or the like;
+- a name within a phrase that means something else: Gulf of Mexico;
+- what follows "borders" or "neighbours" in a sentence, and a year of birth, unless the question is about it;
+- a single word that is written with a capital, such as Male, where the answer has capitals and does not give it one;
+- a symbol, or an abbreviation such as US, in other case, or where it is the first word of a sentence: In, As;
+- a surname next to a first name of somebody else.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise, takewhile
+from types import MappingProxyType
+
+from analysis.datasets.example import Example
+from analysis.datasets.facts.families import FAMILIES, KINDS
+from analysis.datasets.facts.tables import names, phrases
+from analysis.normalisation import plain_text
+from analysis.quality.judgement import Judgement, undefined
+from analysis.quality.matching import is_english_word
+
+_ASIDE = re.compile(r"\b(border|neighbour|neighbor)\w*[^.!?\n]*|\b(born)\b\D*(?:\d{1,2}\D+)?\d{4}", re.IGNORECASE)
+
+
+def judge_fact(example: Example, answer: str) -> Judgement:
+    """Quality is 1 where the answer names an accepted answer and no other, else 0; the facts are all that it names."""
+    if example.group not in FAMILIES:
+        return undefined(f"{example.group!r} is not a family of facts; choose {', '.join(FAMILIES)}")
+    kind = FAMILIES[example.group].kind
+    others, accepted = _names_of(kind), _entries(example.references, ACCEPTED)
+    right = {ACCEPTED, *(others[words].owner for words in accepted if words in others)}
+    asked = {mention.owner for mention in _mentions(example.question, Lexicon(others, KINDS[kind].people))}
+    named = _mentions(answer, Lexicon({**others, **accepted}, KINDS[kind].people))
+    asides = _asides(answer, example.question)
+    stated = [
+        mention for mention in named if mention.owner not in {NOTHING, *asked} - right and not _inside(mention, asides)
+    ]
+    correct = bool(stated) and all(mention.owner in right for mention in stated)
+    return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))
+
+
+def _asides(answer: str, question: str) -> list[tuple[int, int]]:
+    """Characters (start, end) in which names and years are not the answer."""
+    return [
+        match.span()
+        for match in _ASIDE.finditer(answer)
+        if (match[1] or match[2]).casefold() not in question.casefold()
+    ]
+
+
+def _inside(mention: "Mention", spans: Iterable[tuple[int, int]]) -> bool:
+    return any(start <= mention.start < end for start, end in spans)
+
+
+_WORD = re.compile(r"\d+(?:[.,]\d+)+|(?:[^\W_]|[\u0300-\u036f\u00ad])+|&")
+_SAME: Mapping[str, str] = MappingProxyType({"st": "saint", "mt": "mount", "&": "and"})
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a text: as it is compared, as it is written, and its characters (start, end)."""
+
+    plain: str
+    written: str
+    start: int
+    end: int
+
+    @property
+    def is_capitalised(self) -> bool:
+        """Whether it begins with a capital."""
+        return self.written[0].isupper()
+
+
+def _words(text: str) -> list[Word]:
+    """The words of a text in order, without the article."""
+    found = [Word(_plain(match[0]), match[0], *match.span()) for match in _WORD.finditer(text)]
+    return [word for word in found if word.plain != "the"]
+
+
+def _plain(word: str) -> str:
+    folded = plain_text(word).casefold()
+    return _SAME.get(folded, folded)
+
+
+ACCEPTED, NOTHING = -1, -2  # of owners: the answer asked for, and what phrases name
+_BY_CASE = re.compile(r"[A-Z][a-z]?|[A-Z]{2,4}")  # Au, US
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One text that names a thing: the text, the number of the thing, and every word of all its names."""
+
+    text: str
+    owner: int
+    own_words: frozenset[str]
+
+
+Entries = Mapping[tuple[str, ...], Entry]
+
+
+@lru_cache(maxsize=len(KINDS))
+def _names_of(kind: str) -> Entries:
+    """Every name of a kind by its words, and the phrases that name nothing of it."""
+    found = dict(_entries(phrases(kind), NOTHING))
+    for owner, name in enumerate(names(kind)):
+        found |= _entries(name.texts, owner)
+    return found
+
+
+def _entries(texts: Iterable[str], owner: int) -> Entries:
+    """The texts by their words; an abbreviation also by its letters."""
+    pairs = [(text, tuple(word.plain for word in _words(text))) for text in texts]
+    own = frozenset(word for _, words in pairs for word in words)
+    spelled = [(text, tuple(text.casefold())) for text, _ in pairs if _BY_CASE.fullmatch(text)]
+    return {words: Entry(text, owner, own) for text, words in (*pairs, *spelled) if words}
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """What names what; `people`: a surname next to another first name is somebody else."""
+
+    entries: Entries
+    people: bool
+
+    def find(self, plain: tuple[str, ...]) -> Entry | None:
+        """The entry of these words; one that ends in a common noun is there in the plural too: dollars."""
+        found = self.entries.get(plain)
+        if found or not plain[-1].endswith("s"):
+            return found
+        single = self.entries.get((*plain[:-1], plain[-1].removesuffix("s")))
+        return single if single and single.text.split()[-1].islower() else None
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A name in an answer: which thing it names, and its characters (start, end)."""
+
+    owner: int
+    start: int
+    end: int
+
+
+_DENIED = re.compile(r"\b(?:not|nor|never|unlike|rather than|instead of|opposed to|isn t|wasn t) $")
+
+
+def _mentions(text: str, lexicon: Lexicon) -> list[Mention]:
+    """The names in a text, in order: at each place the longest."""
+    words, place = _words(text), 0
+    longest = max(map(len, lexicon.entries), default=0)
+    found = []
+    while place < len(words):
+        sizes = range(min(longest, len(words) - place), 0, -1)
+        entry, size = next(
+            ((entry, size) for size in sizes if (entry := _named(text, words, place, size, lexicon))), (None, 1)
+        )
+        before = "".join(f"{word.plain} " for word in words[max(0, place - 2) : place])
+        if entry and not _DENIED.search(before):
+            found.append(Mention(entry.owner, words[place].start, words[place + size - 1].end))
+        place += size
+    return found
+
+
+def _named(text: str, words: Sequence[Word], place: int, size: int, lexicon: Lexicon) -> Entry | None:
+    """What the words from `place` on name, if they name anything."""
+    here = words[place : place + size]
+    entry = lexicon.find(tuple(word.plain for word in here))
+    if not entry or not _as_written(entry.text, here, text):
+        return None
+    return None if lexicon.people and size == 1 and _somebody_else(entry, place, words, text) else entry
+
+
+def _as_written(name: str, here: Sequence[Word], text: str) -> bool:
+    """Whether the letters' case fits a name; see the head of this file."""
+    if _BY_CASE.fullmatch(name):
+        start, end = here[0].start, here[-1].end
+        return "".join(word.written for word in here) == name and not is_english_word(text, start, end)
+    return len(here) > 1 or not name[0].isupper() or here[0].is_capitalised or text.islower()
+
+
+_NO_NAMES = frozenset("sir lord lady mr mrs ms dr count by it is was while although as when and author".split())
+_INITIALS = re.compile(r"[A-Z]{1,3}")
+
+
+def _somebody_else(entry: Entry, place: int, words: Sequence[Word], text: str) -> bool:
+    """Whether a name of one word stands next to a first name or surname that is not of the same person."""
+    before = _capitalised(reversed(words[max(0, place - 3) : place + 1]), text)
+    if any(word.plain in entry.own_words for word in before):
+        return False
+    near = [*before, *_capitalised(words[place : place + 2], text)]
+    return any(word.plain not in _NO_NAMES | entry.own_words and not _INITIALS.fullmatch(word.written) for word in near)
+
+
+def _capitalised(words: Iterable[Word], text: str) -> list[Word]:
+    """The capitalised words next to the first one, in either direction."""
+    return list(takewhile(lambda word: word.is_capitalised, _adjacent(words, text)))
+
+
+def _adjacent(words: Iterable[Word], text: str) -> Iterator[Word]:
+    """The words after the first one, as long as only spaces part them, or the full stop of an initial."""
+    for one, other in pairwise(words):
+        first, last = sorted((one, other), key=lambda word: word.start)
+        if not re.fullmatch(r"\s+" if len(first.written) > 1 else r"\.?\s*", text[first.end : last.start]):
+            return
+        yield other
