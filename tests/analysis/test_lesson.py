@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from rauq.atlas.recorded import find_recorded, held_out, load_game
 
 import rauq
 from analysis.lesson import BY_HAND, lesson, look, puzzle, words
-from rauq.atlas.recorded import find_recorded, held_out, load_game
 from tests.answers import random_trace
 from tests.traces import make_trace
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from rauq.atlas.recorded import find_recorded, load_game
 
 import rauq
 from analysis.lesson import BY_HAND, puzzle
 from pages.ui.lesson.content import WRONG, content, steps
-from rauq.atlas.recorded import find_recorded, load_game
 from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)

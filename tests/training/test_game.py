@@ -4,11 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from rauq.atlas.recorded import GAME, find_recorded, held_out, load_game
 
 import rauq
 from rauq.atlas import recorded
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
-from rauq.atlas.recorded import GAME, find_recorded, held_out, load_game
 from rauq.model.loading import ATLAS, sha256
 from training import game
 from training.game import COUNTS, LENGTHS, MOST_LINES, game_answer_of, record_game, subjects

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from rauq.atlas.recorded import load_recorded
 
 from rauq.atlas.evaluation import load_examples
-from rauq.atlas.recorded import load_recorded
 from training import recorded
 
 

@@ -5,10 +5,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from rauq.atlas.recorded import FOLDER, load_recorded
 
 import rauq
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
-from rauq.atlas.recorded import FOLDER, load_recorded
 from rauq.model.loading import ATLAS, sha256
 
 RECORDED = load_recorded()

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from analysis.datasets.reading import read_table
 
 from analysis.datasets.example import DataSet
 from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns
-from analysis.datasets.reading import read_table
 from analysis.datasets.table import Table
 from analysis.runs.create import check_examples, prepare, read_examples, request_for
 from rauq.atlas import recorded

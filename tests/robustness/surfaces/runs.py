@@ -9,11 +9,11 @@ from types import MappingProxyType
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
+from analysis.runs.arrays import batch, means
 
 from analysis.datasets.example import DataSet, Example
 from analysis.runs import library
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.arrays import batch, means
 from analysis.runs.create import prepare, request_for
 from analysis.runs.files import goes_along
 from analysis.runs.opened import Run, open_run
