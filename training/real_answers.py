@@ -49,7 +49,7 @@ CHOSEN = (
     ),
     Chosen(
         "first-nobel", "The first woman to win a Nobel Prize", "Who was the first woman to win a Nobel Prize?",
-        "incorrect", "Marie Curie, 1903", "A long invention, with a score far above those of the short correct answers.",
+        "incorrect", "Marie Curie, 1903", "A long invention, far more uncertain than the short correct answers.",
         ("Serena Elena Elenkova", "tennis player", "2013"),
     ),
     Chosen(
@@ -118,7 +118,7 @@ CHOSEN = (
     ),
     Chosen(
         "french", "A translation into French", "Translate into French: The cat sleeps on the chair.", "incorrect",
-        "Le chat dort sur la chaise.", "Fluent sounds without the meaning, and one of the highest scores of these answers.",
+        "Le chat dort sur la chaise.", "Fluent sounds without the meaning: one of the highest scores here.",
         ("L'amour est toujeur, le ciel est toujeur",),
     ),
     Chosen(

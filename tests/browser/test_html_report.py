@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
-from rauq.atlas.recorded import load_recorded
 
 import rauq
 from analysis.exports.html_report import html_report
+from rauq.recorded.answers import load_recorded
 from rauq.scoring.report import selected_heads
 from rauq.trace.trace import Alternative
 from tests.traces import make_trace

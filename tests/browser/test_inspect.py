@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 from playwright.sync_api import expect
-from rauq.atlas.recorded import load_recorded
 
 import rauq
 from analysis.figures import attention_scale
+from rauq.recorded.answers import load_recorded
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from rauq.atlas.recorded import find_recorded, load_game
 
 import rauq
 from analysis.lesson import BY_HAND, puzzle
 from pages.ui.lesson.content import WRONG, content, steps
+from rauq.atlas.game import load_game
+from rauq.recorded.answers import find_recorded
 from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)

@@ -36,11 +36,11 @@ def test_differences_are_the_fractions_before_the_tolerance():
 def test_the_measurements_make_records_that_can_be_drawn():
     tools = [(length, tool, clock) for length in (32, 512) for tool in times.TOOLS for clock in times.CLOCKS]
     turns = times.Turns(plain=(1.0, 1.0), tool=(2.0, 2.0))
-    timed = times.times_record(dict.fromkeys(tools, turns))
+    timed = times._record(dict.fromkeys(tools, turns))
     assert drawing(timed).draw == time_by_length
     assert [curve.values for curve in time_costs(timed).curves] == [(2.0, 2.0)] * 2
     peaks = dict.fromkeys([(length, way) for length in (32, 512) for way in memory.WAYS], (1.0, 2.0, 3.0))
-    record = memory.memory_record(peaks)
+    record = memory._record(peaks)
     assert drawing(record).draw == memory_by_length
     assert [curve.values for curve in memory_costs(record).curves] == [(2.0, 2.0)] * 3
     assert [curve.lengths for curve in memory_costs(record).computed] == [(memory.COMPUTED_ONLY,)]

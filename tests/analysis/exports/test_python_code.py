@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rauq.atlas.recorded import load_recorded
 
 import rauq
 from analysis.exports.python_code import python_code
+from rauq.recorded.answers import load_recorded
 from rauq.scoring.settings import Settings
 from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Alternative

@@ -116,7 +116,7 @@ def test_a_damaged_manifest_says_what_was_got_and_what_is_allowed(there, instead
     text = (prepared / MANIFEST).read_text()
     assert there in text
     (prepared / MANIFEST).write_text(text.replace(there, instead))
-    with pytest.raises(RunError, match=f"{said}.* Take it from a copy of the run"):
+    with pytest.raises(RunError, match=f"{said}.* Restore it from a copy of the run"):
         read_manifest(prepared)
 
 

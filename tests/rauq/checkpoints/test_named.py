@@ -213,7 +213,7 @@ def test_a_short_name_loads_these_bytes_and_no_others(offer, tmp_path):
     content = bytearray(model.path.read_bytes())
     content[-1] ^= 1
     model.path.write_bytes(content)
-    with pytest.raises(ModelNotFound, match="another file than the one asked for"):
+    with pytest.raises(ModelNotFound, match="is not the requested file"):
         rauq.load_model("tiny")
 
 

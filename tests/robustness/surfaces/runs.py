@@ -9,14 +9,13 @@ from types import MappingProxyType
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
-from analysis.runs.arrays import batch, means
 
 from analysis.datasets.example import DataSet, Example
 from analysis.runs import library
 from analysis.runs.archive import export_zip, import_zip
 from analysis.runs.create import prepare, request_for
-from analysis.runs.files import goes_along
-from analysis.runs.opened import Run, open_run
+from analysis.runs.files import is_exported
+from analysis.runs.opened import Run, batch, means, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import work
@@ -160,7 +159,7 @@ _WAYS = MappingProxyType(
 
 def _packed(files: Files, rng: Random) -> bytes:
     """An archive of what is exported; rarely, of a file that is not, which has to be refused."""
-    exported = {name: content for name, content in files.items() if goes_along(name) or rng.random() < 0.02}
+    exported = {name: content for name, content in files.items() if is_exported(name) or rng.random() < 0.02}
     match rng.randrange(3):
         case 0:
             return mutated_bytes(_zipped(exported, rng), rng)
