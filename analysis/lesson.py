@@ -10,7 +10,7 @@ import numpy as np
 import rauq
 from rauq import Score, Trace
 from rauq.atlas.evaluation import judge
-from rauq.atlas.recorded import GameAnswer, held_out, invented_tokens
+from rauq.atlas.game import GameAnswer, held_out, invented_tokens
 from rauq.labels import SPACE, label
 from rauq.scoring.settings import signal_and_alpha
 

@@ -68,13 +68,16 @@ def make_idf(_seed: int) -> None:
 
 
 def make_recordings(_seed: int) -> None:
-    """Record the generations that the app opens on, and the answers of the game."""
+    """Record the answers that the app opens on, of real models and of the embedded one, and those of the game."""
     import rauq
+    from training import real_answers
     from training.game import record_game
-    from training.recorded import record
+    from training.recorded import record, write_index
 
     model = rauq.load_model("atlas")
-    _say(f"record: {len(record(model))} generations, {len(record_game(model))} answers of the game")
+    recorded = (*real_answers.record(), *record(model))
+    write_index(recorded)
+    _say(f"record: {len(recorded)} answers, {len(record_game(model))} answers of the game")
 
 
 def make_run(_seed: int) -> None:

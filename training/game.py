@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from rauq import Trace
 from rauq.atlas.evaluation import Example, Family, judge, load_examples
-from rauq.atlas.recorded import GAME, GAME_INDEX, GameAnswer, invented_tokens
+from rauq.atlas.game import GAME, GAME_INDEX, GameAnswer, invented_tokens
 from rauq.model.language_model import LanguageModel
 
 COUNTS: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 3, "summaries": 3})

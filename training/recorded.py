@@ -5,13 +5,16 @@ common mistake, for its smallest. So the description of each example still holds
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 
 import rauq
 from rauq import Trace
 from rauq.atlas.evaluation import Example, Family, judge, load_examples
-from rauq.atlas.recorded import FOLDER, INDEX, Recorded, invented_tokens
+from rauq.atlas.game import invented_tokens
 from rauq.model.language_model import LanguageModel
+from rauq.recorded.answers import INDEX, Recorded
 from rauq.scoring.report import SMALLEST_COLLAPSE
 from training.exposures import OFTEN
 
@@ -76,29 +79,37 @@ WANTED = (
 
 
 def record(model: LanguageModel) -> tuple[Recorded, ...]:
-    """Write a trace for each of WANTED, and their index.
+    """Write a trace for each of WANTED.
 
     Raises:
         RuntimeError: no answer of the model shows what is wanted.
     """
-    FOLDER.mkdir(exist_ok=True)
-    found = tuple(_one(model, wanted) for wanted in WANTED)
-    rows = [asdict(recorded) for recorded in found]
+    return tuple(_one(model, wanted) for wanted in WANTED)
+
+
+def write_index(recorded: Sequence[Recorded]) -> None:
+    """Write the index of all recordings; the app opens on the first."""
+    rows = [asdict(one) for one in recorded]
     INDEX.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return found
 
 
 def _one(model: LanguageModel, wanted: Wanted) -> Recorded:
     candidates = [
-        (height, number, trace)
+        (height, number, example, trace)
         for number, (example, trace) in enumerate(_answers(model, wanted))
         if (height := _height(example, trace, wanted)) is not None
     ]
     if not candidates:
         message = f"No answer of the model shows {wanted.id!r}: {wanted.what_to_see}"
         raise RuntimeError(message)
-    _, _, trace = max(candidates)
-    recorded = Recorded(wanted.id, wanted.name, wanted.what_to_see, wanted.correct)
+    _, _, example, trace = max(candidates, key=itemgetter(0, 1))
+    recorded = Recorded(
+        id=wanted.id,
+        name=wanted.name,
+        verdict="correct" if wanted.correct else "incorrect",
+        correct_answer=example.reference,
+        what_to_see=wanted.what_to_see,
+    )
     trace.save(recorded.path)
     return recorded
 

@@ -5,7 +5,8 @@ import pytest
 
 import rauq
 from analysis.lesson import BY_HAND, lesson, look, puzzle, words
-from rauq.atlas.recorded import find_recorded, held_out, load_game
+from rauq.atlas.game import held_out, load_game
+from rauq.recorded.answers import find_recorded
 from tests.answers import random_trace
 from tests.traces import make_trace
 

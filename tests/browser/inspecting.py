@@ -9,7 +9,7 @@ ENDLESS = "Once upon a time"  # which the embedded model goes on from for more t
 
 
 def ask(page, address, prompt=PROMPT):
-    page.goto(address)
+    page.goto(f"{address}/?example=unknown-place")
     rested(page)
     page.get_by_label("Prompt").fill(prompt)
     page.get_by_role("button", name="Generate").click()

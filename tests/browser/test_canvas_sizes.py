@@ -25,7 +25,7 @@ def own_page(chromium):
 
 
 def test_generate_without_a_prompt_leaves_the_page_working(own_page, server):
-    own_page.goto(server)
+    own_page.goto(f"{server}/?example=unknown-place")
     rested(own_page)
     for _ in range(3):  # the views are hidden and shown again: not every time alike
         own_page.get_by_label("Prompt").fill("")
@@ -36,7 +36,7 @@ def test_generate_without_a_prompt_leaves_the_page_working(own_page, server):
 
 
 def test_canvases_of_any_size_are_drawn(own_page, server):
-    own_page.goto(server)
+    own_page.goto(f"{server}/?example=unknown-place")
     rested(own_page)
     views, token = own_page.locator(".views"), own_page.locator(".token").nth(2)
     sizes = [("0px", "352px"), ("352px", "0px"), ("0px", "0px"), ("1px", "1px"), ("96px", "352px"), ("97px", "352px")]

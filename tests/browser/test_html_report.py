@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 import rauq
 from analysis.exports.html_report import html_report
-from rauq.atlas.recorded import load_recorded
+from rauq.recorded.answers import find_recorded
 from rauq.scoring.report import selected_heads
 from rauq.trace.trace import Alternative
 from tests.traces import make_trace
@@ -52,7 +52,7 @@ def opened(chromium, tmp_path_factory):
 
 
 def recorded():
-    return load_recorded()[0].trace()
+    return find_recorded("unknown-place").trace()
 
 
 def expect_drawn(page):

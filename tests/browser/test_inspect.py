@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 import rauq
 from analysis.figures import attention_scale
-from rauq.atlas.recorded import load_recorded
+from rauq.recorded.answers import find_recorded
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
 
 
@@ -47,7 +47,7 @@ def test_journey_from_a_prompt_to_a_head(page, server):
 
 
 def test_every_view_selects_and_all_follow(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     click_cell(page, 0, 3)
     expect_selected(page, 0, 3)
@@ -66,7 +66,7 @@ def test_every_view_selects_and_all_follow(page, server):
 
 
 def test_the_strip_works_with_the_keyboard(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.locator(".token[tabindex='0']").focus()
     page.keyboard.press("Home")
@@ -87,7 +87,7 @@ def test_the_strip_works_with_the_keyboard(page, server):
 
 
 def test_a_selection_runs_nothing_and_draws_no_other_view_again(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.locator(".views").evaluate("(views) => { views.querySelector('.strip').firstChild.dataset.kept = 'yes'; }")
     page.locator(".token").nth(3).click()
@@ -99,7 +99,7 @@ def test_a_selection_runs_nothing_and_draws_no_other_view_again(page, server):
 
 
 def test_the_colour_of_the_tokens_can_be_another(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     numbers = page.locator(".token .number").all_inner_texts()
     page.get_by_label("Colour of the tokens").select_option("probability")
@@ -114,7 +114,7 @@ def test_the_colour_of_the_tokens_can_be_another(page, server):
 
 def test_the_maps_suit_a_dark_page(page, server):
     page.emulate_media(color_scheme="dark")
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     darkest = page.locator("canvas.layer-head").evaluate(
         """(canvas) => {
@@ -127,9 +127,9 @@ def test_the_maps_suit_a_dark_page(page, server):
 
 
 def test_the_browser_shows_the_numbers_that_python_computed(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
-    trace = load_recorded()[0].trace()
+    trace = find_recorded("unknown-place").trace()
     score = rauq.score(trace)
     row, token = score.layers.index(score.layer), 4
     page.locator(".token").nth(token).hover()

@@ -20,7 +20,7 @@ def test_reload_and_a_second_browser_show_the_same(page, server):
     with page.context.browser.new_context() as context:
         other = context.new_page()
         page.reload()
-        other.goto(address)
+        other.goto(f"{address}/?example=unknown-place")
         for who in (page, other):
             rested(who)
             expect(who.locator(".headline")).to_have_text(headline)
@@ -58,7 +58,7 @@ def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
 
 
 def test_a_trace_is_downloaded_with_its_marks_and_opened_again(page, server, tmp_path):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.locator(".token").nth(4).click()
     page.get_by_role("button", name="Mark token as incorrect").click()

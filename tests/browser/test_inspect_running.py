@@ -8,7 +8,7 @@ from tests.browser.inspecting import ENDLESS, PROMPT, go_to, rested
 
 
 def begin_long(page, address):
-    page.goto(address)
+    page.goto(f"{address}/?example=unknown-place")
     rested(page)
     page.get_by_label("Prompt").fill(ENDLESS)
     page.get_by_label("Max new tokens").fill("1000")
@@ -26,7 +26,7 @@ def test_stop_keeps_the_partial_answer(page, server):
 
 
 def test_stop_works_while_the_model_loads(page, cold_server):
-    page.goto(cold_server)
+    page.goto(f"{cold_server}/?example=unknown-place")
     rested(page)
     page.get_by_label("Prompt").fill(PROMPT)
     page.get_by_role("button", name="Generate").click()
@@ -46,7 +46,7 @@ def test_a_job_survives_a_switch_of_pages(page, server):
 
 
 def test_control_and_enter_send_what_was_typed(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.get_by_label("Prompt").fill(PROMPT)
     page.get_by_label("Prompt").press("Control+Enter")
@@ -54,7 +54,7 @@ def test_control_and_enter_send_what_was_typed(page, server):
 
 
 def test_rapid_clicks_are_one_generation_and_the_last_selection(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.get_by_label("Prompt").fill(PROMPT)
     page.get_by_role("button", name="Generate").click(click_count=5)
@@ -68,7 +68,7 @@ def test_rapid_clicks_are_one_generation_and_the_last_selection(page, server):
 
 
 def test_back_leads_from_a_new_answer_to_the_one_before(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     before = page.url
     page.get_by_label("Prompt").fill(PROMPT)

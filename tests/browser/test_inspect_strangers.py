@@ -12,7 +12,7 @@ HOSTILE = (
 
 
 def test_hostile_input_is_drawn_as_text(page, server):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.get_by_text("paste", exact=True).click()
     page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
@@ -28,7 +28,7 @@ def test_hostile_input_is_drawn_as_text(page, server):
 def test_a_hostile_trace_is_drawn_as_text(page, server, tmp_path):
     file = tmp_path / "<img src=x onerror=alert(1)> ![](http:evil).safetensors"
     file.write_bytes(hostile_trace().to_bytes())
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(file)
@@ -49,7 +49,7 @@ def test_a_hostile_trace_is_drawn_as_text(page, server, tmp_path):
 
 
 def test_a_file_that_is_no_trace_is_refused_and_the_answer_stays(page, server, tmp_path):
-    page.goto(server)
+    page.goto(f"{server}/?example=unknown-place")
     rested(page)
     headline = page.locator(".headline").inner_text()
     file = tmp_path / "broken.safetensors"
@@ -70,7 +70,7 @@ def test_two_people_at_once_do_not_mix(page, server):
     with page.context.browser.new_context() as context:
         other = context.new_page()
         for who, country in ((page, "Peru"), (other, "Japan")):
-            who.goto(server)
+            who.goto(f"{server}/?example=unknown-place")
             rested(who)
             who.get_by_label("Prompt").fill(f"Q: What is the capital of {country}?\nA:")
         for who in (page, other):

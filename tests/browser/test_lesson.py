@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 import rauq
 from analysis.lesson import BY_HAND, puzzle
 from pages.ui.lesson.content import WRONG, content, steps
-from rauq.atlas.recorded import find_recorded, load_game
+from rauq.atlas.game import load_game
+from rauq.recorded.answers import find_recorded
 from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)

@@ -4,7 +4,7 @@ import json
 
 from pages.ui.host import cache
 from pages.ui.shared import answers
-from rauq.atlas.recorded import load_recorded
+from rauq.recorded.answers import load_recorded
 from tests.pages.reading import open_page
 
 FIRST, BESIDE = "example:unknown-place", "example:known-place"

@@ -10,7 +10,7 @@ import rauq
 from analysis.runs import library
 from pages.ui.host import cache, hosting
 from pages.ui.shared import url_state
-from rauq.atlas import recorded
+from rauq.recorded import answers as recorded
 from tests.pages.reading import APP
 
 NAME = "made-up"  # of the answer that a page is opened with

@@ -1,5 +1,6 @@
 """Failures of memory, folders and files are reported, the page stays usable, and typed text is kept."""
 
+import json
 import shutil
 import threading
 
@@ -11,7 +12,7 @@ from pages.ui.host.hosting import ModelChoice
 from pages.ui.inspect import form
 from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state
-from rauq.atlas import recorded
+from rauq.recorded import answers as recorded
 from tests.architectures import save_tiny
 from tests.pages.reading import choose, finished, interpreted, shown_trace, views, written
 from tests.traces import make_trace
@@ -160,8 +161,8 @@ def test_another_schema_is_reported_with_both_numbers(open_app):
 def test_a_recorded_file_that_is_damaged_leaves_the_others(open_app):
     for number in (0, 1):
         make_trace(prompt=f"Number {number}?", model="atlas").save(recorded.FOLDER / f"{number}.safetensors")
-    rows = ",".join(f'{{"id": "{n}", "name": "N {n}", "what_to_see": "", "correct": true}}' for n in (0, 1))
-    recorded.INDEX.write_text(f"[{rows}]")
+    stated = {"what_to_see": "", "verdict": "correct", "correct_answer": ""}
+    recorded.INDEX.write_text(json.dumps([{"id": str(n), "name": f"N {n}"} | stated for n in (0, 1)]))
     first = recorded.FOLDER / "0.safetensors"
     first.write_bytes(first.read_bytes()[:-5])
     page = written(open_app(), prompt=PROMPT).run()

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import rauq
-from rauq.atlas import recorded
+from rauq.atlas import game as atlas_game
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
-from rauq.atlas.recorded import GAME, find_recorded, held_out, load_game
+from rauq.atlas.game import GAME, held_out, load_game
 from rauq.model.loading import ATLAS, sha256
+from rauq.recorded.answers import find_recorded
 from training import game
 from training.game import COUNTS, LENGTHS, MOST_LINES, game_answer_of, record_game, subjects
 
@@ -65,8 +66,8 @@ def test_a_correct_answer_is_not_used():
 
 def test_the_rule_chooses_the_same_again(monkeypatch, tmp_path):
     monkeypatch.setattr(game, "GAME", tmp_path)
-    monkeypatch.setattr(recorded, "GAME", tmp_path)
+    monkeypatch.setattr(atlas_game, "GAME", tmp_path)
     monkeypatch.setattr(game, "GAME_INDEX", tmp_path / "index.json")
     assert record_game(rauq.load_model("atlas")) == GAME_ANSWERS
-    assert (tmp_path / "index.json").read_text() == recorded.GAME_INDEX.read_text()
+    assert (tmp_path / "index.json").read_text() == atlas_game.GAME_INDEX.read_text()
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in GAME.iterdir()}

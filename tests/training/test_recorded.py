@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rauq.atlas.evaluation import load_examples
-from rauq.atlas.recorded import load_recorded
+from rauq.recorded.answers import load_recorded
 from training import recorded
 
 
@@ -16,8 +16,7 @@ def test_a_collapse_is_recorded_where_one_is_wanted_and_only_there(name, monkeyp
     trace = found.trace()
     (example,) = (example for example in load_examples(wanted.family) if example.prompt == trace.prompt)
     monkeypatch.setattr(recorded, "_answers", lambda _model, _wanted: [(example, trace)])
-    monkeypatch.setattr(recorded, "INDEX", tmp_path / "index.json")
-    monkeypatch.setattr("rauq.atlas.recorded.FOLDER", tmp_path)
+    monkeypatch.setattr("rauq.recorded.answers.FOLDER", tmp_path)
     monkeypatch.setattr(recorded, "WANTED", (wanted,))
     assert recorded.record(None) == (found,)
     monkeypatch.setattr(recorded, "WANTED", (replace(wanted, collapses=not wanted.collapses),))

@@ -19,7 +19,6 @@ A, B, TOKEN, BRANCH = "a", "b", "token", "branch"
 PICKER = "answer_"  # plus the side: the key of its list
 _EXAMPLE, _KEPT = "example:", "kept:"
 _WRONG = "_wrong"  # behind the side
-_VERDICT = {True: "correct", False: "incorrect"}
 _LONGEST_ANSWER, _LONGEST_PROMPT = 36, 30
 
 
@@ -60,7 +59,7 @@ def restore_page_url() -> None:
 
 def available_answers() -> Mapping[str, str]:
     """Return the answers to choose from, by reference: the recorded ones, then this session's, the latest first."""
-    recorded = {_EXAMPLE + one.id: f"{one.name} ({_VERDICT[one.correct]})" for one in recordings()}
+    recorded = {_EXAMPLE + one.id: f"{one.name} ({one.verdict})" for one in recordings()}
     mine = answers.mine()
     numbered = zip(range(len(mine), 0, -1), mine.items(), strict=True)
     return recorded | {_KEPT + name: f"{number}. {in_short(trace)}" for number, (name, trace) in numbered}
@@ -141,8 +140,7 @@ def _marked(side: str, answer: Answer) -> Answer:
 def _found(ref: str) -> Answer | None:
     for one in recordings():
         if ref == _EXAMPLE + one.id:
-            note = f"Recorded; the answer is {_VERDICT[one.correct]}. {one.what_to_see}"
-            return Answer(ref=ref, trace=one.trace(), note=note)
+            return Answer(ref=ref, trace=one.trace(), note=one.note)
     if (of_run := answers.find_by_ref(ref)) is not None:
         return Answer(ref=ref, trace=of_run.trace, note=of_run.note)
     kept = answers.find(ref.removeprefix(_KEPT)) if ref.startswith(_KEPT) else None

@@ -14,10 +14,10 @@ from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_form
 from pages.ui.shared.state import ATLAS, GENERATE, READ, recordings
 from pages.ui.shared.url_state import DEFAULT_TOKENS, Asked
-from rauq.atlas.recorded import Recorded
 from rauq.checkpoints.named import find_named
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import lines, running
+from rauq.recorded.answers import Recorded
 from rauq.trace.file import LARGEST_UPLOAD
 from rauq.trace.messages import Message, conversation_text, option_text, option_value
 from rauq.trace.trace import Kind, Trace
@@ -413,5 +413,5 @@ def _add_space() -> None:
 
 def _name(example: Example | Recorded) -> str:
     if isinstance(example, Recorded):
-        return f"{example.name} (recorded, {state.VERDICT[example.correct]})"
+        return f"{example.name} (recorded, {example.verdict})"
     return example.name

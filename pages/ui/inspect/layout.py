@@ -142,8 +142,7 @@ def _recorded() -> Shown | None:
         return None
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
     url_state.update_url({EXAMPLE: recorded.id})
-    verdict_in_words = state.VERDICT[recorded.correct]
-    note = f"Recorded; the answer is {verdict_in_words}. {recorded.what_to_see} New to RAUQ? Start with Lesson."
+    note = f"{recorded.note} New to RAUQ? Start with Lesson."
     return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note))
 
 

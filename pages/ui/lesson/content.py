@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.lesson import Lesson, Picked, Puzzle, lesson, puzzle
-from rauq.atlas import recorded
+from rauq.atlas import game
 from rauq.errors import TraceFileError
+from rauq.recorded import answers as recorded
 from rauq.trace.trace import Trace
 
 LONGEST = 60  # words of a step: it must be readable from the last row
@@ -137,10 +138,10 @@ def content() -> Content | None:
     Raises:
         RauqError: a recording is damaged, or one is missing.
     """
-    if not (recorded.INDEX.exists() and recorded.GAME_INDEX.exists()):
+    if not (recorded.INDEX.exists() and game.GAME_INDEX.exists()):
         return None
     drawn = lesson(wrong=_trace(WRONG), right=_trace(RIGHT), myth=_trace(MYTH))
-    return Content(drawn, steps(drawn), tuple(map(puzzle, recorded.load_game())))
+    return Content(drawn, steps(drawn), tuple(map(puzzle, game.load_game())))
 
 
 def _trace(name: str) -> Trace:

@@ -4,15 +4,15 @@ import streamlit as st
 
 from pages.ui.shared import answers, url_state
 from pages.ui.shared.url_state import ASKS, EXAMPLE, KEPT, OF_RUN, SELECTED, SETTINGS, WRONG
-from rauq.atlas import recorded as atla_recorded
-from rauq.atlas.recorded import Recorded
+from rauq.recorded import answers as recorded_answers
+from rauq.recorded.answers import Recorded
 from rauq.scoring.settings import Settings
 from rauq.trace.trace import Kind, Trace
 
 
 def recordings() -> tuple[Recorded, ...]:
     """Return the recorded generations that ship with the embedded model; the page opens on the first."""
-    return atla_recorded.load_recorded() if atla_recorded.INDEX.exists() else ()
+    return recorded_answers.load_recorded() if recorded_answers.INDEX.exists() else ()
 
 
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
@@ -23,7 +23,6 @@ GENERATE, READ = "generate", "paste"
 DEVICE, DTYPE, KIND, AUTO = "device", "dtype", "kind", "auto"
 ATLAS, OTHER = "atlas", "another"
 _NOTICES = "_notices"
-VERDICT = {True: "correct", False: "incorrect"}
 
 
 def show(trace: Trace) -> str:

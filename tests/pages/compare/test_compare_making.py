@@ -10,8 +10,8 @@ import rauq
 from pages.ui.host import cache, jobs
 from pages.ui.shared import state, url_state
 from pages.ui.shared.model_form import model_of
-from rauq.atlas import recorded
 from rauq.errors import InvalidInput
+from rauq.recorded import answers as recorded
 from rauq.trace.trace import Alternative
 from tests.pages.comparing import (
     BESIDE,

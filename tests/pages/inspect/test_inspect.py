@@ -8,7 +8,7 @@ import pytest
 import rauq
 from pages.ui.inspect.form import EXAMPLES
 from pages.ui.shared import state
-from rauq.atlas import recorded
+from rauq.recorded import answers as recorded
 from tests.answers import random_trace
 from tests.imports import MODELS, imported_after
 from tests.pages.reading import charts, choose, interpreted, settings_of, views
@@ -74,7 +74,8 @@ def record(*traces):
     rows = []
     for number, trace in enumerate(traces):
         trace.save(recorded.FOLDER / f"{number}.safetensors")
-        rows.append({"id": str(number), "name": f"Number {number}", "what_to_see": f"Sight {number}", "correct": True})
+        row = {"id": str(number), "name": f"Number {number}", "what_to_see": f"Sight {number}"}
+        rows.append(row | {"verdict": "correct", "correct_answer": "Peru"})
     recorded.INDEX.write_text(json.dumps(rows))
 
 

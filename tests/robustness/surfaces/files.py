@@ -19,8 +19,8 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns, read_table
 from analysis.datasets.table import Table
 from analysis.runs.create import check_examples, prepare, read_examples, request_for
-from rauq.atlas import recorded
 from rauq.errors import RauqError
+from rauq.recorded import answers as recorded
 from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
 from tests.robustness.malformed import (
