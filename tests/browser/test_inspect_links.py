@@ -20,7 +20,7 @@ def test_reload_and_a_second_browser_show_the_same(page, server):
     with page.context.browser.new_context() as context:
         other = context.new_page()
         page.reload()
-        other.goto(f"{address}/?example=unknown-place")
+        other.goto(address)
         for who in (page, other):
             rested(who)
             expect(who.locator(".headline")).to_have_text(headline)
