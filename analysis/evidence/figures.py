@@ -188,7 +188,7 @@ def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawing:
+class RecordFigure:
     """How records with these columns are drawn, and how to read the figure."""
 
     columns: frozenset[str]
@@ -197,12 +197,12 @@ class Drawing:
 
 
 _DRAWINGS = (
-    Drawing(columns=series.DIFFERENCES, draw=differences, caption=sentences.DIFFERENCES),
-    Drawing(columns=series.TIMES, draw=time_by_length, caption=sentences.TIMES),
-    Drawing(columns=series.MEMORY, draw=memory_by_length, caption=sentences.MEMORY),
+    RecordFigure(columns=series.DIFFERENCES, draw=differences, caption=sentences.DIFFERENCES),
+    RecordFigure(columns=series.TIMES, draw=time_by_length, caption=sentences.TIMES),
+    RecordFigure(columns=series.MEMORY, draw=memory_by_length, caption=sentences.MEMORY),
 )
 
 
-def drawing(record: Record) -> Drawing | None:
+def drawing(record: Record) -> RecordFigure | None:
     """How a record is drawn; None if it is a table only."""
     return next((one for one in _DRAWINGS if record.rows and one.columns <= set(record.columns)), None)

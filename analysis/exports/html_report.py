@@ -1,7 +1,7 @@
 """One scored answer as a single HTML file that opens offline: the answer, the figures, the numbers and the code."""
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,18 +14,6 @@ from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, is_paper_setting, resolve
 from rauq.trace.messages import conversation_text
 from rauq.trace.trace import Trace
-
-_NAMES = (
-    ("signal", "signal"),
-    ("alpha", "alpha"),
-    ("layers", "layers"),
-    ("alignment", "alignment"),
-    ("heads", "heads"),
-    ("update", "update rule"),
-    ("token_aggregation", "over tokens"),
-    ("layer_aggregation", "over layers"),
-    ("part", "part of the answer"),
-)
 
 
 class SettingRow(NamedTuple):
@@ -40,8 +28,11 @@ class SettingRow(NamedTuple):
 def settings_table(trace: Trace, score: Score) -> tuple[SettingRow, ...]:
     """Every setting of a score; the paper has a number for alpha with either signal."""
     paper = resolve(Settings(signal=score.settings.signal), trace.kind)
-    rows = ((words, getattr(score.settings, name), getattr(paper, name)) for name, words in _NAMES)
-    return tuple(SettingRow(words, _in_words(used), _in_words(papers), used != papers) for words, used, papers in rows)
+    rows = ((one.name, getattr(score.settings, one.name), getattr(paper, one.name)) for one in fields(Settings))
+    return tuple(
+        SettingRow(name.replace("_", " "), _in_words(used), _in_words(papers), used != papers)
+        for name, used, papers in rows
+    )
 
 
 def _in_words(value: object) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise, takewhile, zip_longest
 
 import numpy as np
@@ -19,6 +19,8 @@ Columns = tuple[tuple[int | None, int | None], ...]
 """A common grid: for each column the token of A and that of B, None where an answer has none there."""
 
 _MOST_PAIRS = 2**21  # of tokens, to look for equal ones among: some hundredths of a second
+
+SAID_FIRST = frozenset({"signal", "alpha", "alignment"})  # settings that a sentence names one by one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -192,11 +194,5 @@ def _longest_common(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> lis
 
 
 def _the_rest(settings: Settings) -> tuple[object, ...]:
-    return (
-        settings.layers,
-        settings.heads,
-        settings.update,
-        settings.token_aggregation,
-        settings.layer_aggregation,
-        settings.part,
-    )
+    """All settings but those that `scales` names one by one."""
+    return tuple(getattr(settings, field.name) for field in fields(settings) if field.name not in SAID_FIRST)

@@ -1,9 +1,10 @@
 """Captions of the figures that compare two answers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from types import MappingProxyType
 
-from analysis.two_answers.comparison import same_confidence
+from analysis.two_answers.comparison import SAID_FIRST, same_confidence
 from rauq.scoring import report
 from rauq.scoring.report import shown_layer
 from rauq.scoring.score import Score
@@ -55,7 +56,7 @@ def about_heads(scores: Scores) -> str:
 def settings_in_words(settings: Settings) -> str:
     """Signal, alpha and alignment, and every other setting that differs from its default."""
     usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
-    names = ("layers", "heads", "update", "token_aggregation", "layer_aggregation", "part")
+    names = [field.name for field in fields(Settings) if field.name not in SAID_FIRST]
     others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
     return ", ".join([f"{settings.signal}, alpha {settings.alpha:g}, {settings.alignment}", *others])
 

@@ -25,6 +25,7 @@ from pages.ui.shared.model_form import chosen_model, model_of
 from pages.ui.shared.url_state import ASKS, DEFAULT_TOKENS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, RUN, Asked
 from pages.ui.shared.verdicts import verdict
 from rauq.checkpoints.kinds import find_preset
+from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
 from rauq.labels import running
 from rauq.scoring.report import Words, words
@@ -201,8 +202,8 @@ _NAMES: dict[Kind, str] = {"base": "base model", "instruct": "chat model"}
 
 
 def offer_other_kind(trace: Trace) -> None:
-    """Offer to treat the model as the other kind, if the form names it and the paper's list does not."""
-    listed = trace.model == state.ATLAS or find_preset(trace.model) is not None
+    """Offer to treat the model as the other kind, if its kind is not settled by the paper's list or a short name."""
+    listed = trace.model == state.ATLAS or bool(find_preset(trace.model) or find_named(trace.model))
     if listed or hosting.is_hosted() or chosen_model().name != trace.model:
         return
     other = _OTHER[trace.kind]
