@@ -16,6 +16,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import ClientConnection, connect
 
 PATIENCE = 120.0  # seconds that a page may take
+OF_ATLAS = "example=unknown-place"  # opens Inspect on an answer of the embedded model, which the form then names
 LONG_PROMPT = "{}. Once upon a time "  # the answer has more than a hundred tokens
 _WAIT = 0.05  # seconds for a message, until it is checked again which fragments are due
 

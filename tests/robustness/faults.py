@@ -16,7 +16,7 @@ from benchmarks.recording import measured
 from benchmarks.server import Server, started
 from rauq.scoring.score import score_many
 from tests.jobs import ended
-from tests.robustness.client import LONG_PROMPT, connected
+from tests.robustness.client import LONG_PROMPT, OF_ATLAS, connected
 from tests.robustness.scoring_job import (
     EXAMPLES,
     SHARD,
@@ -245,8 +245,11 @@ def _start_job_and_answer(server: Server, run: str) -> None:
     with connected(server.address) as client, connected(server.address, received.append) as other:
         client.open("runs")
         client.click(f"resume_{run}")
-        other.open("inspect")
+        other.open("inspect", OF_ATLAS)
         client.wait_for_page()
         while not begun():  # an answer may end before its first tokens are shown
             other.click("run", other.chosen("task", "generate"), other.typed("prompt", LONG_PROMPT.format("Oslo")))
             other.wait_until(lambda: begun() or other.settled)
+            if other.refusals and not begun():
+                message = f"No answer begins: {other.refusals[-1]}"
+                raise RuntimeError(message)

@@ -21,7 +21,7 @@ import numpy as np
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.recording import measured
 from benchmarks.server import Server, processor_seconds, started
-from tests.robustness.client import LONG_PROMPT, Client, connected
+from tests.robustness.client import LONG_PROMPT, OF_ATLAS, Client, connected
 from tests.robustness.instrumented_server import LOADED
 
 SECONDS, SESSIONS, SEED = 300.0, 20, 0
@@ -147,13 +147,13 @@ def _open_a_page(client: Client, user: User) -> float:
 
 
 def _generate(client: Client, user: User) -> float:
-    client.open("inspect")
+    client.open("inspect", OF_ATLAS)
     client.click("run", client.chosen("task", "generate"), client.typed("prompt", user.prompt()))
     return _seconds(client.settle)
 
 
 def _score_a_pasted_answer(client: Client, user: User) -> float:
-    client.open("inspect")
+    client.open("inspect", OF_ATLAS)
     client.change(client.chosen("task", "paste"))
     client.settle()
     client.click("run", client.typed("prompt", user.prompt()), client.typed("answer", PASTED))
@@ -161,13 +161,13 @@ def _score_a_pasted_answer(client: Client, user: User) -> float:
 
 
 def _change_alpha(client: Client, user: User) -> float:
-    client.open("inspect")
+    client.open("inspect", OF_ATLAS)
     client.change(client.chosen("settings_alpha", f"{user.random.integers(20) / 20:g}"))
     return _seconds(client.settle)
 
 
 def _stop(client: Client, user: User) -> float:
-    client.open("inspect")
+    client.open("inspect", OF_ATLAS)
     client.click("run", client.chosen("task", "generate"), client.typed("prompt", LONG_PROMPT.format(user.word)))
     client.wait_for_page()
     if client.polls:  # else the answer is complete
