@@ -15,7 +15,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before numpy and torch are imported: time
 
 from analysis.evidence.record import Record, save
 from benchmarks import readme
-from benchmarks.recording import show, tell
+from benchmarks.support.recording import show, tell
 from rauq.errors import InvalidInput
 
 # A module's `measure()` returns the record of that name. Those among the tests measure with the models and the inputs

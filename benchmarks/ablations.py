@@ -18,9 +18,9 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from analysis.evidence.record import Record
-from benchmarks.paired import one_turn, ratio, seconds, spent
-from benchmarks.recording import at_least, at_most, interval, measured, tell
 from benchmarks.scoring import ALPHAS, ANSWERS, answers_of_full_length, no_difference, without_means
+from benchmarks.support.paired import one_turn, ratio, seconds, spent
+from benchmarks.support.recording import at_least, at_most, interval, measured, tell
 from rauq import Batch, Settings, score_many
 from rauq.scoring.algorithm import score_grid
 from rauq.scoring.settings import LayerAggregation, Signal, TokenAggregation, Update

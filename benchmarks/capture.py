@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
-from benchmarks.paired import Ratio, Spent, one_turn, ratio
 from benchmarks.parts import recorder
-from benchmarks.random_model import build, ours, plain, prompt_of, wrapped
-from benchmarks.recording import at_most, interval, measured, tell
+from benchmarks.support.paired import Ratio, Spent, one_turn, ratio
+from benchmarks.support.random_model import build, ours, plain, prompt_of, wrapped
+from benchmarks.support.recording import at_most, interval, measured, tell
 from rauq import LanguageModel
 
 LENGTHS = (32, 512, 2048, 4096, 8192)

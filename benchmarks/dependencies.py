@@ -6,8 +6,8 @@ Known vulnerabilities are listed by `pip-audit -r requirements.txt`, where the n
 from importlib.metadata import PackageNotFoundError, metadata, version
 
 from analysis.evidence.record import Bound, Record
-from benchmarks.recording import measured
-from benchmarks.server import ROOT
+from benchmarks.support.recording import measured
+from benchmarks.support.server import ROOT
 
 FILES = ("requirements.txt", "requirements-extra.txt", "requirements-dev.txt")
 _LONGEST_LICENCE = 40

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from analysis.evidence.record import Cell, Record
-from benchmarks.paired import Ratio, ratio
 from benchmarks.parts import Parts, parts, recorder, timed
-from benchmarks.random_model import Shape, build, ours, plain, prompt_of, wrapped
-from benchmarks.recording import at_most, interval, measured, tell
+from benchmarks.support.paired import Ratio, ratio
+from benchmarks.support.random_model import Shape, build, ours, plain, prompt_of, wrapped
+from benchmarks.support.recording import at_most, interval, measured, tell
 from rauq import LanguageModel
 from rauq.errors import InvalidInput
 

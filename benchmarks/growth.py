@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.evidence.record import Record
-from benchmarks.paired import Ratio
 from benchmarks.parts import Parts, parts
-from benchmarks.random_model import NEW_TOKENS, build, prompt_of, wrapped
-from benchmarks.recording import at_most, measured, tell
+from benchmarks.support.paired import Ratio
+from benchmarks.support.random_model import NEW_TOKENS, build, prompt_of, wrapped
+from benchmarks.support.recording import at_most, measured, tell
 
 LENGTHS = (512, 1024, 2048, 4096, 8192)
 ROUNDS = 7

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
-from benchmarks.processes import apart, extra_peak
-from benchmarks.random_model import build, ours, plain, prompt_of, wrapped
-from benchmarks.recording import at_most, measured, tell
+from benchmarks.support.processes import apart, extra_peak
+from benchmarks.support.random_model import build, ours, plain, prompt_of, wrapped
+from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel
 
 LENGTHS = (32, 512, 2048, 4096, 8192)

@@ -22,8 +22,8 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
 from analysis.runs.timings import Timing, add_timings, costs
 from analysis.runs.work import Evaluation, evaluation_of
-from benchmarks.paired import Ratio, cpu_seconds, one_turn, ratio
-from benchmarks.recording import at_most, measured, tell
+from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
+from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel
 from rauq.atlas.evaluation import facts_for_prompt
 from rauq.capture.extras import NOTHING, Kept

@@ -20,11 +20,11 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, Locator, Page
 
 from analysis.evidence.record import Record
-from benchmarks.browser import chromium, fresh_page, wait_until_idle
-from benchmarks.paired import Ratio, seconds
-from benchmarks.random_trace import HEADS, LAYERS, random_trace
-from benchmarks.recording import at_most, interval, measured, tell
-from benchmarks.server import serving
+from benchmarks.support.browser import chromium, fresh_page, wait_until_idle
+from benchmarks.support.paired import Ratio, seconds
+from benchmarks.support.random_trace import HEADS, LAYERS, random_trace
+from benchmarks.support.recording import at_most, interval, measured, tell
+from benchmarks.support.server import serving
 
 ROUNDS, TOKENS = 10, 200
 PROMPT = "Text: A lottery in Japan was drawn. Maria Keller from Lyon won 2,500 on {day}.\nSummary:"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.paired import Ratio, ratio
+from benchmarks.support.paired import Ratio, ratio
 from rauq import LanguageModel, Trace, score
 from rauq.capture.logits import LogitsBuffer, TokenStatistics
 from rauq.capture.session import TappedSession

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.evidence.record import SUBJECTS, Bound, Cell, Record, of_subjects, records, shown
 from analysis.evidence.sentences import origin
-from benchmarks.server import ROOT
+from benchmarks.support.server import ROOT
 
 HEADLINES = ("capture", "overhead", "memory", "peers_time", "peers_memory", "scoring", "fuzz")
 INTRODUCTION = """\

@@ -24,10 +24,10 @@ from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import Answerer, write_manifest
 from analysis.runs.opened import batch, layers_to_store, means, open_run
 from analysis.runs.shard import Answered, write_shard
-from benchmarks.paired import Ratio, cpu_seconds, seconds
-from benchmarks.processes import apart, forget_peak, memory_mib
-from benchmarks.random_trace import HEADS, LAYERS, VOCABULARY, random_trace
-from benchmarks.recording import at_most, interval, measured, tell
+from benchmarks.support.paired import Ratio, cpu_seconds, seconds
+from benchmarks.support.processes import apart, forget_peak, memory_mib
+from benchmarks.support.random_trace import HEADS, LAYERS, VOCABULARY, random_trace
+from benchmarks.support.recording import at_most, interval, measured, tell
 from rauq import Settings, Trace, score_many
 from rauq.methods.method import Uncertainty
 from rauq.trace.batch import Blocks

@@ -8,9 +8,9 @@ separate generations.
 import numpy as np
 
 from analysis.evidence.record import Record
-from benchmarks.paired import Ratio, in_turn, ratio
-from benchmarks.random_model import build, prompt_of, wrapped
-from benchmarks.recording import at_most, interval, measured, tell
+from benchmarks.support.paired import Ratio, in_turn, ratio
+from benchmarks.support.random_model import build, prompt_of, wrapped
+from benchmarks.support.recording import at_most, interval, measured, tell
 from rauq import LanguageModel
 
 LENGTHS = (32, 128, 512)

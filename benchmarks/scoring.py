@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 
 from analysis.evidence.record import Bound, Record
-from benchmarks.paired import cpu_seconds, one_turn, ratio, seconds
-from benchmarks.recording import at_least, at_most, interval, measured
+from benchmarks.support.paired import cpu_seconds, one_turn, ratio, seconds
+from benchmarks.support.recording import at_least, at_most, interval, measured
 from rauq import Batch, Settings, score_many
 
 ANSWERS, LAYERS, HEADS, TOKENS = 2_000, 32, 32, 60

@@ -15,9 +15,9 @@ import torch
 
 import rauq
 from analysis.evidence.record import Cell, Record
-from benchmarks.paired import Ratio, cpu_seconds, ratio
-from benchmarks.random_model import build, prompt_of, wrapped
-from benchmarks.recording import at_most, interval, measured, tell
+from benchmarks.support.paired import Ratio, cpu_seconds, ratio
+from benchmarks.support.random_model import build, prompt_of, wrapped
+from benchmarks.support.recording import at_most, interval, measured, tell
 from rauq import LanguageModel
 from rauq.capture.prefix import NO_PREFIX, Prefix, common_length
 from rauq.capture.prefix_cache import PrefixCache

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, CDPSession, Page
 
 from analysis.evidence.record import Record
-from benchmarks.browser import chromium, fresh_page, wait_until_idle
-from benchmarks.processes import memory_mib
-from benchmarks.recording import at_most, measured, tell
-from benchmarks.server import Server, processor_seconds, started
+from benchmarks.support.browser import chromium, fresh_page, wait_until_idle
+from benchmarks.support.processes import memory_mib
+from benchmarks.support.recording import at_most, measured, tell
+from benchmarks.support.server import Server, processor_seconds, started
 
 INTERACTIONS, WARM_UP, EVERY = 200, 60, 20
 MOST_MIB, MOST_PERCENT = 100, 5

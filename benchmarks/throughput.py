@@ -26,9 +26,9 @@ from analysis.runs.create import request_for
 from analysis.runs.manifest import Request
 from analysis.runs.shard import Answered, write_shard
 from analysis.runs.work import Evaluation, answer_shard, batches_of
-from benchmarks.paired import Ratio, cpu_seconds, one_turn, ratio
-from benchmarks.random_model import NEW_TOKENS, build, prompt_of, text_of, wrapped
-from benchmarks.recording import at_least, interval, measured, tell
+from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
+from benchmarks.support.random_model import NEW_TOKENS, build, prompt_of, text_of, wrapped
+from benchmarks.support.recording import at_least, interval, measured, tell
 from rauq import Judges, LanguageModel
 
 PAIRS, SHARD, PROMPT_TOKENS = 15, 32, 256

@@ -10,7 +10,7 @@ import numpy as np
 
 import rauq
 from analysis.evidence.record import Bound, Cell, Record
-from benchmarks.recording import measured
+from benchmarks.support.recording import measured
 from tests import golden_rauq
 from tests.golden_methods import (
     DIFFERENT,

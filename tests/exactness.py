@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from analysis.evidence.record import Cell, Record
-from benchmarks.recording import at_most, measured
+from benchmarks.support.recording import at_most, measured
 from rauq.capture.check import EXACT
 from rauq.capture.recompute import band_of_matrix, eager
 from rauq.capture.session import CachedModel, StepwiseSession

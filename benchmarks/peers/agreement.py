@@ -12,8 +12,8 @@ from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.peers.asking import OURS, PEER, RAUQ_PEERS, ask, with_versions
 from benchmarks.peers.material import atlas_folder, atlas_prompts, random_folder, random_prompt
 from benchmarks.peers.worker import ALPHA, Answer, Request, ToolName
-from benchmarks.random_model import NEW_TOKENS
-from benchmarks.recording import at_most, measured
+from benchmarks.support.random_model import NEW_TOKENS
+from benchmarks.support.recording import at_most, measured
 from rauq import Settings, score_arrays
 
 CONSTANT = 1.0  # the peer's score is 1 minus the mean logarithm, ours is minus the mean logarithm

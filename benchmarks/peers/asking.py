@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from analysis.evidence.record import Record
 from benchmarks.peers.worker import Request
-from benchmarks.server import ROOT
+from benchmarks.support.server import ROOT
 from rauq.errors import InvalidInput
 
 ENVIRONMENT = ROOT / ".venv-peers"

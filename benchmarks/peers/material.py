@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from analysis.datasets.names import embedded_set
-from benchmarks.random_model import build, prompt_of, text_of, tokenizer_of
+from benchmarks.support.random_model import build, prompt_of, text_of, tokenizer_of
 from rauq import atlas
 
 ATLAS = Path(atlas.__file__).parent

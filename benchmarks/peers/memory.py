@@ -11,8 +11,8 @@ from analysis.evidence.record import Cell, Record
 from benchmarks.peers.asking import OURS, PEER, PLAIN, RAUQ_PEERS, ask, with_versions
 from benchmarks.peers.material import random_folder, random_prompt
 from benchmarks.peers.worker import Request, ToolName
-from benchmarks.random_model import NEW_TOKENS, SMALL, Shape
-from benchmarks.recording import at_least, measured
+from benchmarks.support.random_model import NEW_TOKENS, SMALL, Shape
+from benchmarks.support.recording import at_least, measured
 
 LENGTHS = (32, 512, 2048, 4096)
 LEAST = 15

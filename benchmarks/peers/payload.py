@@ -6,12 +6,12 @@ from pathlib import Path
 from playwright.sync_api import WebSocket
 
 from analysis.evidence.record import Record
-from benchmarks.browser import chromium, fresh_page
 from benchmarks.page import TOKENS, upload
 from benchmarks.peers.asking import peers_python, said, with_versions
-from benchmarks.random_trace import HEADS, LAYERS, random_trace
-from benchmarks.recording import measured
-from benchmarks.server import serving
+from benchmarks.support.browser import chromium, fresh_page
+from benchmarks.support.random_trace import HEADS, LAYERS, random_trace
+from benchmarks.support.recording import measured
+from benchmarks.support.server import serving
 
 PROMPT = 32
 _MIB = 2**20

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from analysis.evidence.record import Record
-from benchmarks.paired import Ratio, ratio, seconds
 from benchmarks.peers.asking import OURS, PEER, RAUQ_PEERS, ask, with_versions
 from benchmarks.peers.material import random_folder, random_prompt
 from benchmarks.peers.worker import Request, ToolName
-from benchmarks.random_model import NEW_TOKENS, SMALL
-from benchmarks.recording import at_least, interval, measured
+from benchmarks.support.paired import Ratio, ratio, seconds
+from benchmarks.support.random_model import NEW_TOKENS, SMALL
+from benchmarks.support.recording import at_least, interval, measured
 
 PAIRS = {32: 9, 512: 9, 2048: 4, 4096: 4}  # by prompt length: fewer where a pair takes long
 LEAST = 3

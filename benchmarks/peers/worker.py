@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from benchmarks.paired import Spent, one_turn
-from benchmarks.processes import extra_peak
+from benchmarks.support.paired import Spent, one_turn
+from benchmarks.support.processes import extra_peak
 
 ToolName = Literal["plain", "rauq", "lm-polygraph"]
 What = Literal["times", "memory", "answers"]

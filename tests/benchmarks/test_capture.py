@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import capture, gpu, growth, memory, parts, random_model
-from benchmarks.paired import Ratio
+from benchmarks import capture, gpu, growth, memory, parts
+from benchmarks.support import random_model
+from benchmarks.support.paired import Ratio
 from rauq.errors import InvalidInput
 from tests.architectures import named, seeded_prompts, tiny_language_model
 

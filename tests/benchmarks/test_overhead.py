@@ -11,7 +11,8 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.timings import add_timings, read_timings
 from analysis.runs.work import Evaluation
-from benchmarks import overhead, paired
+from benchmarks import overhead
+from benchmarks.support import paired
 from rauq.methods.pair_scorers.judges import Judges
 from tests.architectures import named, tiny_language_model
 

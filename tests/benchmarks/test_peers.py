@@ -11,12 +11,12 @@ import pytest
 import torch
 
 import rauq
-from benchmarks.paired import Ratio
 from benchmarks.peers import agreement, asking, memory, payload, times, worker
 from benchmarks.peers.material import atlas_folder, atlas_prompts
 from benchmarks.peers.times import Turns
 from benchmarks.peers.worker import ALPHA, Answer, Request
-from benchmarks.random_model import Shape, build
+from benchmarks.support.paired import Ratio
+from benchmarks.support.random_model import Shape, build
 from rauq.errors import InvalidInput
 from tests.architectures import save_tiny
 from tests.evidence import make_record

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from benchmarks import ablations, page, runs, sampling, scoring, shared_prefix, throughput
-from benchmarks.random_model import Shape, build, wrapped
-from benchmarks.random_trace import random_trace
+from benchmarks.support.random_model import Shape, build, wrapped
+from benchmarks.support.random_trace import random_trace
 
 SMALL = {"ANSWERS": 30, "HEADS": 4, "TOKENS": 6, "ROUNDS": 2}
 TINY = Shape(hidden=16, inner=16, layers=3, heads=4, key_heads=2)

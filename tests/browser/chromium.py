@@ -4,8 +4,8 @@ from contextlib import contextmanager
 
 from playwright.sync_api import expect
 
-from benchmarks.browser import chromium
-from benchmarks.server import PATIENCE
+from benchmarks.support.browser import chromium
+from benchmarks.support.server import PATIENCE
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.server import PATIENCE, serving
+from benchmarks.support.server import PATIENCE, serving
 from tests.browser.chromium import is_foreign, launched, listening
 
 DESKTOP = {"width": 1440, "height": 900}

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.server import PATIENCE
+from benchmarks.support.server import PATIENCE
 from tests.browser.conftest import DESKTOP
 from tests.browser.inspecting import rested
 

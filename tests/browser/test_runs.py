@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from analysis.runs.library import FOLDER_VARIABLE
-from benchmarks.server import serving
+from benchmarks.support.server import serving
 
 PLACES = ("Kyoto", "Porto", "Turin", "Cusco", "Izmir", "Gliwice")
 ROWS = "".join(f"{place},Q: In which country is {place}? A:,{place} is in Japan.,yes\n" for place in PLACES)

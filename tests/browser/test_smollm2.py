@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.server import serving
+from benchmarks.support.server import serving
 from rauq.checkpoints.store import PLACE_VARIABLE
 
 

@@ -12,8 +12,8 @@ from analysis.evidence.record import Bound, Record
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.opened import Run, batch, means, open_run
 from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path, traces_path
-from benchmarks.recording import measured
-from benchmarks.server import Server, started
+from benchmarks.support.recording import measured
+from benchmarks.support.server import Server, started
 from rauq.scoring.score import score_many
 from tests.jobs import ended
 from tests.robustness.client import LONG_PROMPT, OF_ATLAS, connected

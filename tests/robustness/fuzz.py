@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.evidence.record import Bound, Record
-from benchmarks.recording import measured
+from benchmarks.support.recording import measured
 from rauq.errors import RauqError
 from tests.robustness.malformed import Surface, input_of
 from tests.robustness.surfaces.files import csv_uploads, json_uploads, parquet_uploads, trace_files

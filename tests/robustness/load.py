@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
-from benchmarks.recording import measured
-from benchmarks.server import Server, processor_seconds, started
+from benchmarks.support.recording import measured
+from benchmarks.support.server import Server, processor_seconds, started
 from tests.robustness.client import LONG_PROMPT, OF_ATLAS, Client, connected
 from tests.robustness.instrumented_server import LOADED
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
 from analysis.evidence.record import Bound, Record
-from benchmarks.recording import measured
+from benchmarks.support.recording import measured
 from rauq import METHODS, Settings, Trace, batch, evaluate, score, score_arrays, score_many
 from rauq.errors import RauqError
 from rauq.scoring.score import Score

@@ -24,8 +24,8 @@ from analysis.report.tables import method_tables, report_tables
 from analysis.report.writing import report_page
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.opened import open_run
-from benchmarks.recording import measured
-from benchmarks.server import PATIENCE, started
+from benchmarks.support.recording import measured
+from benchmarks.support.server import PATIENCE, started
 from tests.browser.chromium import is_foreign, launched, listening
 from tests.hostile import ATTACK, PAYLOADS
 from tests.robustness.hostile_run import UNDEFINED, broken_run, hostile_run

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from analysis.quality.measures import measure
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
-from benchmarks.server import ROOT
+from benchmarks.support.server import ROOT
 from pages.ui.answer_sets import choices as of_sets
 from pages.ui.host import hosting
 from pages.ui.methods import choices as of_methods

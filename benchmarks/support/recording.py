@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.evidence.record import Bound, Cell, Record, command_of, shown
-from benchmarks.paired import Ratio
+from benchmarks.support.paired import Ratio
 
 _GIB = 2**30
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.paired import in_turn, one_turn, ratio, spent
+from benchmarks.support.paired import in_turn, one_turn, ratio, spent
 
 
 def test_each_runs_first_in_every_second_turn():
@@ -21,6 +21,6 @@ def test_what_does_more_takes_more_whatever_the_order():
 
 def test_waiting_takes_no_time_of_the_processor(monkeypatch):
     wall = iter([1.0, 3.0])
-    monkeypatch.setattr("benchmarks.paired.perf_counter", lambda: next(wall))
-    monkeypatch.setattr("benchmarks.paired.process_time", lambda: 5.0)
+    monkeypatch.setattr("benchmarks.support.paired.perf_counter", lambda: next(wall))
+    monkeypatch.setattr("benchmarks.support.paired.process_time", lambda: 5.0)
     assert spent(lambda: None) == pytest.approx((0.0, 2.0))

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from analysis.evidence import record as records
-from benchmarks.paired import Ratio, ratio, seconds
-from benchmarks.recording import at_least, at_most, measured, show, shown
+from benchmarks.support.paired import Ratio, ratio, seconds
+from benchmarks.support.recording import at_least, at_most, measured, show, shown
 
 NOISY = Ratio(1.2, 0.9, 1.5, 15)
 

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from benchmarks.processes import apart, extra_peak, memory_mib
+from benchmarks.support.processes import apart, extra_peak, memory_mib
 
 _MIB = 2**20
 

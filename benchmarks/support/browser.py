@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks.server import PATIENCE
+from benchmarks.support.server import PATIENCE
 from rauq.errors import InvalidInput
 
 _FLAGS = (

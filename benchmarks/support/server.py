@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PATIENCE = 240  # seconds: a machine under load imports torch in half a minute, and answers in two
 # What `make app` runs with the interpreter of the virtual environment, without any option.
 APP, STREAMLIT = "app.py", "streamlit"

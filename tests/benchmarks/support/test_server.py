@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.server import APP, ENVIRONMENT, ROOT, STREAMLIT, started
+from benchmarks.support.server import APP, ENVIRONMENT, ROOT, STREAMLIT, started
 
 
 def test_the_server_of_a_measurement_is_that_of_make_app(tmp_path, monkeypatch):

@@ -1,0 +1,1 @@
+"""What several measurements use: models, servers, browsers, clocks, and how a record is made."""
