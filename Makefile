@@ -30,7 +30,8 @@ app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE $(RUN) streamlit run app.py
 
 # Bytecode is kept even if the environment disables it: every worker, server and job would compile everything again.
-test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache) # nothing of the user's is needed or changed
+# The real model is kept here too, so that no test depends on the user's files.
+test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
 test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
