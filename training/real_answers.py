@@ -60,7 +60,7 @@ CHOSEN = (
     ),
     Chosen(
         "moon", "The first person on the Moon", "Who was the first person to walk on the Moon?", "correct",
-        "Neil Armstrong, 20 July 1969", "Correct, with a dip at the name although it is the right one.",
+        "Neil Armstrong, 20 July 1969", "Correct, although confidence dips at the name.",
     ),
     Chosen(
         "tungsten", "The symbol for tungsten", "What is the chemical symbol for tungsten?", "incorrect", "W",
@@ -85,7 +85,7 @@ CHOSEN = (
     ),
     Chosen(
         "tolstoy", "Crime and Punishment", "Who wrote Crime and Punishment?", "incorrect", "Fyodor Dostoevsky",
-        "An invented count: confidence collapses within his name.",
+        "An invented author: confidence collapses within his name.",
         ("Count Alfred Count von Söld", "German-born", "1860"),
     ),
     Chosen(
@@ -104,7 +104,7 @@ CHOSEN = (
     ),
     Chosen(
         "titanic", "The date of the Titanic", "On what date did the Titanic sink?", "incorrect", "15 April 1912",
-        "A long answer that loses itself in numbers: repeated text has high confidence.", ("April 1, 1996",),
+        "A long answer that drifts into numbers.", ("April 1, 1996",),
         max_new_tokens=120,
     ),
     Chosen(
@@ -118,7 +118,7 @@ CHOSEN = (
     ),
     Chosen(
         "french", "A translation into French", "Translate into French: The cat sleeps on the chair.", "incorrect",
-        "Le chat dort sur la chaise.", "Fluent sounds without the meaning: one of the highest scores here.",
+        "Le chat dort sur la chaise.", "Fluent but not a translation, with one of the highest scores here.",
         ("L'amour est toujeur, le ciel est toujeur",),
     ),
     Chosen(

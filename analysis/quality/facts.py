@@ -173,7 +173,7 @@ def _named(text: str, words: Sequence[Word], place: int, size: int, lexicon: Lex
     entry = lexicon.find(tuple(word.plain for word in here))
     if not entry or not _as_written(entry.text, here, text):
         return None
-    return None if lexicon.people and size == 1 and _somebody_else(entry, place, words, text) else entry
+    return None if lexicon.people and size == 1 and _is_another_person(entry, place, words, text) else entry
 
 
 def _as_written(name: str, here: Sequence[Word], text: str) -> bool:
@@ -188,7 +188,7 @@ _NO_NAMES = frozenset("sir lord lady mr mrs ms dr count by it is was while altho
 _INITIALS = re.compile(r"[A-Z]{1,3}")
 
 
-def _somebody_else(entry: Entry, place: int, words: Sequence[Word], text: str) -> bool:
+def _is_another_person(entry: Entry, place: int, words: Sequence[Word], text: str) -> bool:
     """Whether a name of one word stands next to a first name or surname that is not of the same person."""
     before = _capitalised(reversed(words[max(0, place - 3) : place + 1]), text)
     if any(word.plain in entry.own_words for word in before):

@@ -48,7 +48,7 @@ def load_game() -> tuple[GameAnswer, ...]:
         rows = json.loads(GAME_INDEX.read_text(encoding="utf-8"))
         return tuple(GameAnswer(row["id"], tuple(row["invented"]), row["reference"]) for row in rows)
     except (ValueError, TypeError, KeyError) as error:
-        message = f"{GAME_INDEX} is damaged ({error}). `python -m training game` writes it again."
+        message = f"{GAME_INDEX} is damaged ({error}). `python -m training record` writes it again."
         raise TraceFileError(message) from error
 
 

@@ -49,7 +49,7 @@ def prefix_of(ids: Sequence[int], cache: DynamicCache) -> Prefix:
 
 def common_length(sequences: Sequence[tuple[int, ...]]) -> int:
     """How many tokens at the beginning are the same in all sequences."""
-    first, last = min(sequences), max(sequences)  # in alphabetical order, all others lie between these two
+    first, last = min(sequences), max(sequences)  # in lexicographic order, all others lie between these two
     same = (one == other for one, other in zip(first, last, strict=False))
     return next((place for place, equal in enumerate(same) if not equal), min(len(first), len(last)))
 

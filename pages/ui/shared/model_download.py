@@ -12,8 +12,8 @@ from rauq.errors import RauqError
 from rauq.labels import size
 
 _DOWNLOAD = "_download"
-_OFTEN = 0.5  # seconds between looks at the progress
-_LAST = 5.0  # seconds that an exiting process waits for a download to stop
+_POLL_SECONDS = 0.5  # between checks of the progress
+_EXIT_SECONDS = 5.0  # that an exiting process waits for a download to stop
 
 
 @dataclass(eq=False)
@@ -31,6 +31,8 @@ class Download:
             get_model(self.model.name, accept_terms=True, cancel=self.cancel)
         except RauqError as error:
             self.error = error
+        except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would show nothing
+            self.error = RauqError(f"The download failed unexpectedly ({type(error).__name__}: {error}).")
         finally:
             atexit.unregister(self.stop)
             self.done.set()
@@ -38,7 +40,7 @@ class Download:
     def stop(self) -> None:
         """Stop because the process exits."""
         self.cancel.set()
-        self.done.wait(_LAST)
+        self.done.wait(_EXIT_SECONDS)
 
 
 def offer(model: NamedModel) -> None:
@@ -48,7 +50,7 @@ def offer(model: NamedModel) -> None:
         return
     download: Download | None = st.session_state.get(_DOWNLOAD)
     if download is not None and download.model == model and not download.done.is_set():
-        st.fragment(_follow, run_every=_OFTEN)(download)
+        st.fragment(_follow, run_every=_POLL_SECONDS)(download)
         return
     if download is not None and download.model == model and download.error is not None:
         show_error(download.error)

