@@ -348,7 +348,7 @@ def _facts() -> DataSet:
         persist_state="session",
     )
     kind = _kind()
-    wording = f"Prompts for models of kind {kind}." if name == PLAIN else "No chat template is applied."
+    wording = f"Worded for {kind} models." if name == PLAIN else "No chat template is applied."
     st.caption(f"Questions about plain facts, each with its accepted answers. {wording}")
     return fact_set(name, kind=kind)
 

@@ -123,7 +123,7 @@ def test_facts_are_worded_for_the_kind_of_the_model(model, kind, wording, monkey
         page = written(page, **{state.OTHER_MODEL: "org/name"}).run()
         page = choose(page, state.KIND, kind)
     page = choose(page, "new_run_source", "Facts")
-    assert f"Prompts for models of kind {wording}." in captions(page)
+    assert f"Worded for {wording} models." in captions(page)
     page.number_input(key="new_run_limit").set_value(5)
     page = start(page.run())
     assert not page.error
