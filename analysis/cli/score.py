@@ -139,8 +139,9 @@ def _ranking(found: pd.DataFrame) -> Table:
         cells = (_estimate(row, name) for name in ("prr", "roc_auc"))
         table.add_row(_text(row["group"]), _text(row["method"]), *cells)
     excluded = f" Left out because undefined: {found['excluded'].max()}." if found["excluded"].any() else ""
-    reasons = dict.fromkeys(f" {reason}" for reason in found["undefined"] if reason)
-    table.caption = _text("".join(("Brackets: 95 % bootstrap interval.", excluded, *reasons)))
+    reasons = "; ".join(dict.fromkeys(filter(None, found["undefined"])))
+    undefined = f" Undefined (–): {reasons}." if reasons else ""
+    table.caption = _text(f"Brackets: 95 % bootstrap interval.{excluded}{undefined}")
     return table
 
 

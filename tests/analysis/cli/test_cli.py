@@ -65,7 +65,9 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
 def test_facts_are_asked_in_the_wording_of_the_models_kind(model, tmp_path, capsys):
     asked = ["score", "--model", model, "--data", "facts", "--limit", "3", "--max-new-tokens", "3"]
     assert main.main([*asked, "--out", str(tmp_path / "run")]) == 0
-    assert "By stratum" in capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "By stratum" in printed
+    assert "Brackets: 95 % bootstrap interval. Undefined (–): " in printed
     run = open_run(tmp_path / "run")
     assert run.manifest.request.quality == "facts"
     assert set(run.answers["quality"]) <= {0, 1}
