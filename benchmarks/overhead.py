@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 from analysis.datasets.example import Example
 from analysis.evidence.record import Bound, Cell, Record
 from analysis.methods.comparison import name_of
+from analysis.quality.facts import known_facts
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import Run, open_run
 from analysis.runs.timings import Timing, add_timings, costs
@@ -25,7 +26,6 @@ from analysis.runs.work import Evaluation, evaluation_of
 from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
 from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel
-from rauq.atlas.evaluation import facts_for_prompt
 from rauq.capture.extras import NOTHING, Kept
 from rauq.capture.prefix import NO_PREFIX, Prefix
 from rauq.capture.session import CachedModel
@@ -136,7 +136,7 @@ class Bench:
         samples = self.run(("samples", evaluation.sample_extras)) if evaluation.draws_samples else ()
         given: Any = {
             "samples": samples,
-            "judges": replace(evaluation.judges, facts=facts_for_prompt(self.example.prompt)),
+            "judges": replace(evaluation.judges, facts=known_facts(self.example)),
             "question": self.example.question,
         }
         return {method: cpu_seconds(partial(evaluate, trace, (method,), **given)) for method in methods}

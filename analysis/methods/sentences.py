@@ -106,7 +106,7 @@ def judges_note(methods: Sequence[str]) -> str:
         return ""
     return (
         "Same facts: instead of the paper's NLI model, two answers are equivalent if their facts agree; this works for "
-        "the embedded model only. With such a binary judge DegMat and LUQ give the same ranking."
+        "prompts with known facts only. With such a binary judge DegMat and LUQ give the same ranking."
     )
 
 

@@ -14,17 +14,19 @@ and of several names at one place the longest counts: Papua New Guinea does not 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import pairwise, takewhile
 from types import MappingProxyType
 
 from analysis.datasets.example import Example
 from analysis.datasets.facts.families import FAMILIES, KINDS
-from analysis.datasets.facts.tables import names, phrases
+from analysis.datasets.facts.tables import facts, names, phrases
 from analysis.normalisation import plain_text
 from analysis.quality.judgement import Judgement, undefined
 from analysis.quality.matching import is_english_word
+from rauq.atlas.evaluation import facts_for_prompt
+from rauq.methods.pair_scorers.judges import Facts
 
 _ASIDE = re.compile(r"\b(border|neighbour|neighbor)\w*[^.!?\n]*|\b(born)\b\D*(?:\d{1,2}\D+)?\d{4}", re.IGNORECASE)
 
@@ -33,17 +35,48 @@ def judge_fact(example: Example, answer: str) -> Judgement:
     """Quality is 1 where the answer names an accepted answer and no other, else 0; the facts are all that it names."""
     if example.group not in FAMILIES:
         return undefined(f"{example.group!r} is not a family of facts; choose {', '.join(FAMILIES)}")
+    stated = _stated(example, answer)
+    correct = bool(stated) and all(mention.owner == ACCEPTED for mention in stated)
+    return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))
+
+
+def known_facts(example: Example) -> Facts | None:
+    """The judge of answers to this example: of an embedded prompt or of a question of facts; None for any other."""
+    if (example.id, example.group, example.references) in _questions():
+        return _facts_of(example)
+    return facts_for_prompt(example.prompt)
+
+
+@lru_cache(maxsize=1)
+def _questions() -> frozenset[tuple[str, str, tuple[str, ...]]]:
+    """The id, family and accepted answers of every question of facts: a file of the user's may have one of the ids."""
+    return frozenset((fact.id, fact.family.id, fact.accepted) for fact in facts())
+
+
+def _facts_of(example: Example) -> Facts:
+    """Two answers are the same if they name the same things; one that names none is the same as an equal text only."""
+    stated = lru_cache(_MOST_KEPT)(partial(_stated, example))
+
+    def same(first: str, second: str) -> bool:
+        named, others = ({mention.owner for mention in stated(answer)} for answer in (first, second))
+        return first == second or (bool(named) and named == others)
+
+    return Facts(same=same, keywords=lambda answer: [(mention.start, mention.end) for mention in stated(answer)])
+
+
+def _stated(example: Example, answer: str) -> list["Mention"]:
+    """What an answer names in reply to the question, in order; accepted answers have the owner ACCEPTED."""
     kind = FAMILIES[example.group].kind
     others, accepted = _names_of(kind), _entries(example.references, ACCEPTED)
     right = {ACCEPTED, *(others[words].owner for words in accepted if words in others)}
     asked = {mention.owner for mention in _mentions(example.question, Lexicon(others, KINDS[kind].people))}
     named = _mentions(answer, Lexicon({**others, **accepted}, KINDS[kind].people))
     asides = _asides(answer, example.question)
-    stated = [
-        mention for mention in named if mention.owner not in {NOTHING, *asked} - right and not _inside(mention, asides)
+    return [
+        replace(mention, owner=ACCEPTED) if mention.owner in right else mention
+        for mention in named
+        if mention.owner not in {NOTHING, *asked} - right and not _inside(mention, asides)
     ]
-    correct = bool(stated) and all(mention.owner in right for mention in stated)
-    return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))
 
 
 def _asides(answer: str, question: str) -> list[tuple[int, int]]:
@@ -88,6 +121,8 @@ def _plain(word: str) -> str:
     folded = plain_text(word).casefold()
     return _SAME.get(folded, folded)
 
+
+_MOST_KEPT = 256  # answers in memory: each answer to a question is compared with all the others
 
 ACCEPTED, NOTHING = -1, -2  # of owners: the answer asked for, and what phrases name
 _BY_CASE = re.compile(r"[A-Z][a-z]?|[A-Z]{2,4}")  # Au, US

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.datasets.example import DataSet, Example
+from analysis.quality.facts import known_facts
 from analysis.quality.measures import measure
 from analysis.runs.job import LOCK, only_job
 from analysis.runs.manifest import (
@@ -28,7 +29,6 @@ from analysis.runs.manifest import (
 )
 from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS
 from analysis.typed_json import parsed
-from rauq.atlas.evaluation import facts_for_prompt
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
@@ -144,7 +144,7 @@ def without_download(model: str, data: DataSet) -> tuple[str, ...]:
 
 def available_needs(model: str, data: DataSet) -> frozenset[Need]:
     """The needs of methods that are met: in any run, with the embedded model, or for prompts with known facts."""
-    known = any(facts_for_prompt(example.prompt) is not None for example in data.examples)
+    known = any(known_facts(example) is not None for example in data.examples)
     there: dict[Need, bool] = {"samples": True, "facts": known, "idf": model == EMBEDDED}
     return frozenset(need for need, is_there in there.items() if is_there)
 

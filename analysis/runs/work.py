@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.datasets.example import Example
+from analysis.quality.facts import known_facts
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
@@ -21,7 +22,6 @@ from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, 
 from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.shard import Answered, Failed, answers_path, write_shard
 from analysis.runs.timings import Timing, add_timings
-from rauq.atlas.evaluation import facts_for_prompt
 from rauq.errors import ModelNotFound, RauqError, RunError
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Uncertainty
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("numpy", "torch", "transformers")
 _DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
+_ROWS = 64  # samples that are drawn at once, of however many prompts
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -173,49 +174,52 @@ class Evaluation:
         return tuple(extra for extra in there if extra in asked)
 
 
-def evaluated(evaluation: Evaluation, number: int, example: Example, trace: Trace, *, cancel: "Cancel") -> Evaluated:
-    """Draw the samples of an example, if a method compares any, and apply every method.
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The samples of one example, and why there are none although they were asked for."""
 
-    Once `cancel` is set the samples are cut short, and what is returned is worth nothing.
-    """
-    samples, timings, failure = _drawn(evaluation, number, example, cancel)
-    judges = _for_prompt(evaluation.judges, example.prompt)
-    found = [
-        _timed(method, trace, samples, judges, question=example.question, failure=failure)
-        for method in evaluation.request.methods
-        if not cancel.is_set()
-    ]
+    samples: tuple[Trace, ...] = ()
+    failure: str = ""
+
+
+def evaluated(evaluation: Evaluation, example: Example, trace: Trace, drawn: Drawn) -> Evaluated:
+    """Apply every method to an answer and its samples."""
+    judges = _for_example(evaluation.judges, example)
+    found = [_timed(method, trace, drawn, judges, question=example.question) for method in evaluation.request.methods]
     return Evaluated(
         trace=replace(trace, extras={}),
         uncertainties=tuple(uncertainty for uncertainty, _ in found),
-        timings=(*timings, *(timing for _, timing in found)),
-        tokens=sum(len(each.answer_ids) for each in (trace, *samples)),
+        timings=tuple(timing for _, timing in found),
+        tokens=sum(len(each.answer_ids) for each in (trace, *drawn.samples)),
     )
 
 
-def _drawn(
-    evaluation: Evaluation, number: int, example: Example, cancel: "Cancel"
-) -> tuple[tuple[Trace, ...], tuple[Timing, ...], str]:
-    """Samples, how long they took, and why there are none although they were asked for."""
-    if not evaluation.draws_samples:
-        return (), (), ""
+def drawn_for(
+    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
+) -> tuple[list[Drawn], list[Timing]]:
+    """The samples of each example, with its number, if a method compares any, and how long they took.
+
+    Each example's seed depends on the run and its number alone. Once `cancel` is set, samples are missing or cut short.
+    """
+    if not (evaluation.draws_samples and batch):
+        return [Drawn() for _ in batch], []
     begun = time.perf_counter()
-    try:
-        samples, failure = _samples(evaluation, number, example, cancel), ""
-    except RauqError as error:
-        samples, failure = (), f"Its samples could not be drawn. {error}"[:LONGEST_REASON]
-    tokens, seconds = sum(len(sample.answer_ids) for sample in samples), time.perf_counter() - begun
-    return samples, (Timing(stage="sample", examples=1, seconds=seconds, tokens=tokens),), failure
+    found = [_drawn(result) for result in _samples(evaluation, batch, cancel)]
+    tokens = sum(len(sample.answer_ids) for each in found for sample in each.samples)
+    seconds = time.perf_counter() - begun
+    return found, [Timing(stage="sample", examples=len(found), seconds=seconds, tokens=tokens)]
 
 
-def _samples(evaluation: Evaluation, number: int, example: Example, cancel: "Cancel") -> tuple[Trace, ...]:
-    """The same samples in any batch and after any stop: the seed depends on the run and the example."""
+def _samples(
+    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
+) -> "Iterator[list[Trace] | Failure]":
     request = evaluation.request
-    seed = int(np.random.SeedSequence((request.seed, number)).generate_state(1)[0])
-    drawn = evaluation.lm.sample(
-        example.prompt,
+    seeds = [int(np.random.SeedSequence((request.seed, number)).generate_state(1)[0]) for number, _ in batch]
+    return evaluation.lm.sample_batch(
+        [example.prompt for _, example in batch],
+        seeds=seeds,
         k=request.samples,
-        seed=seed,
+        batch_size=max(1, _ROWS // request.samples),
         max_new_tokens=request.max_new_tokens,
         stop=request.stop,
         chat=request.chat,
@@ -223,24 +227,27 @@ def _samples(evaluation: Evaluation, number: int, example: Example, cancel: "Can
         idf=evaluation.judges.idf,
         cancel=cancel,
     )
-    return tuple(drawn)
 
 
-def _for_prompt(judges: Judges, prompt: str) -> Judges:
+def _drawn(result: "list[Trace] | Failure") -> Drawn:
+    if isinstance(result, list):
+        return Drawn(tuple(result))
+    return Drawn(failure=f"Its samples could not be drawn. {result.error}"[:LONGEST_REASON])
+
+
+def _for_example(judges: Judges, example: Example) -> Judges:
     """The judges for one answer: with the facts of its prompt, and each pair of texts judged once."""
     nli = None if judges.nli is None else CachedJudge(judges.nli)
-    return replace(judges, nli=nli, facts=facts_for_prompt(prompt))
+    return replace(judges, nli=nli, facts=known_facts(example))
 
 
-def _timed(
-    method: str, trace: Trace, samples: tuple[Trace, ...], judges: Judges, *, question: str, failure: str
-) -> tuple[Uncertainty, Timing]:
+def _timed(method: str, trace: Trace, drawn: Drawn, judges: Judges, *, question: str) -> tuple[Uncertainty, Timing]:
     spared = judges.nli.spared if isinstance(judges.nli, CachedJudge) else 0.0
     begun = time.perf_counter()
-    if failure and "samples" in METHODS[method].needs:
-        found = Uncertainty(math.nan, failure)
+    if drawn.failure and "samples" in METHODS[method].needs:
+        found = Uncertainty(math.nan, drawn.failure)
     else:
-        found = _evaluate(method, trace, samples, judges, question)
+        found = _evaluate(method, trace, drawn.samples, judges, question)
     seconds = time.perf_counter() - begun
     if isinstance(judges.nli, CachedJudge):
         seconds += judges.nli.spared - spared
@@ -298,32 +305,38 @@ def answer_shard(
     results: dict[int, Evaluated | Failure] = {}
     timings: list[Timing] = []
     for places in batches_of(chosen, evaluation.request.batch_size):
-        begun = time.perf_counter()
-        found = [] if cancel.is_set() else _run(evaluation, [chosen[place] for place in places], cancel)
+        found, taken = _batch(evaluation, [(numbers[place], chosen[place]) for place in places], cancel)
         if cancel.is_set():
             return None
-        timings.append(_generating(found, time.perf_counter() - begun))
-        batch = dict(zip(places, found, strict=True))
-        for part in _parts(places, evaluation):
-            own = {place: _evaluated(evaluation, numbers[place], chosen[place], batch[place], cancel) for place in part}
-            if cancel.is_set():
-                return None
-            results |= own
-            on_done(len(part), sum(each.tokens for each in own.values() if isinstance(each, Evaluated)))
+        results |= zip(places, found, strict=True)
+        timings += taken
+        on_done(len(places), sum(each.tokens for each in found if isinstance(each, Evaluated)))
     ordered = [results[place] for place in range(len(chosen))]
     timings += [timing for each in ordered if isinstance(each, Evaluated) for timing in each.timings]
     return Outcomes(rows=_rows(numbers, chosen, ordered, judge), timings=tuple(timings))
 
 
-def _parts(places: Sequence[int], evaluation: Evaluation) -> list[Sequence[int]]:
-    """The parts after which progress is reported: batches, or single examples where samples are drawn."""
-    return [[place] for place in places] if evaluation.draws_samples else [places]
+def _batch(
+    evaluation: Evaluation, batch: Sequence[tuple[int, Example]], cancel: "Cancel"
+) -> "tuple[list[Evaluated | Failure], list[Timing]]":
+    """The outcome of each example of a batch, with its number, and how long generation and sampling took.
 
-
-def _evaluated(
-    evaluation: Evaluation, number: int, example: Example, result: "Trace | Failure", cancel: "Cancel"
-) -> "Evaluated | Failure":
-    return evaluated(evaluation, number, example, result, cancel=cancel) if isinstance(result, Trace) else result
+    Once `cancel` is set, outcomes are missing or wrong.
+    """
+    if cancel.is_set():
+        return [], []
+    begun = time.perf_counter()
+    found = _run(evaluation, [example for _, example in batch], cancel)
+    generating = _generating(found, time.perf_counter() - begun)
+    answered = [pair for pair, result in zip(batch, found, strict=False) if isinstance(result, Trace)]
+    drawn, sampling = drawn_for(evaluation, answered, cancel)
+    several = dict(zip((number for number, _ in answered), drawn, strict=False))
+    outcomes = [
+        evaluated(evaluation, example, result, several[number]) if isinstance(result, Trace) else result
+        for (number, example), result in zip(batch, found, strict=False)
+        if not cancel.is_set()
+    ]
+    return outcomes, [generating, *sampling]
 
 
 def _generating(found: "Sequence[Trace | Failure]", seconds: float) -> Timing:

@@ -29,7 +29,7 @@ _MISSING: Mapping[Need, str] = MappingProxyType(
         ),
         "idf": "It needs document frequencies. Give them: load_judges(idf=FILE), made by python -m analysis idf.",
         "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
-        "facts": "Facts are known only for the held-out prompts of the embedded model. Use one of these.",
+        "facts": "Facts are known only for the embedded prompts and the data sets of facts. Use one of these.",
         "held_out": "Its heads are selected on other answers. See the ablations of a run.",
     }
 )

@@ -1,7 +1,7 @@
 """The table of all methods, by id: RAUQ and the baselines of one generation, those of samples, the ablations of RAUQ.
 
-RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` uses the known facts of the embedded
-model's prompts instead of a judge of meaning (`rauq.atlas.evaluation`).
+RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` uses the known facts of a prompt instead
+of a judge of meaning (`rauq.atlas.evaluation`, `analysis.quality.facts`).
 """
 
 from collections.abc import Mapping

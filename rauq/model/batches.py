@@ -6,21 +6,21 @@ from typing import TypeVar
 
 from rauq.arguments import Cancel, is_whole
 from rauq.errors import Failure, InvalidInput, OutOfMemory, RauqError
-from rauq.trace.trace import Trace
 
 Item = TypeVar("Item")
 Encoded = TypeVar("Encoded")
+Outcome = TypeVar("Outcome")
 
 
 def in_batches(
     items: Iterable[Item],
     *,
     encode: Callable[[Item], Encoded],
-    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
+    run: Callable[[Sequence[Encoded]], Sequence[Outcome | RauqError]],
     size: int,
     cancel: Cancel | None = None,
-) -> Iterator[Trace | Failure]:
-    """A trace or a failure for each item, in order; a batch that does not fit is run one by one.
+) -> Iterator[Outcome | Failure]:
+    """An outcome or a failure for each item, in order; a batch that does not fit is run one by one.
 
     Once `cancel` is set no further batch is run, and its items are not yielded.
 
@@ -43,10 +43,10 @@ def _refuse_one(items: object) -> None:
 def _outcomes(
     items: Iterator[Item],
     encode: Callable[[Item], Encoded],
-    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]],
+    run: Callable[[Sequence[Encoded]], Sequence[Outcome | RauqError]],
     size: int,
     cancel: Cancel | None,
-) -> Iterator[Trace | Failure]:
+) -> Iterator[Outcome | Failure]:
     index = 0
     while batch := list(islice(items, size)):
         encoded = [_or_error(encode, item) for item in batch]
@@ -61,8 +61,8 @@ def _outcomes(
 
 
 def _run(
-    run: Callable[[Sequence[Encoded]], Sequence[Trace | RauqError]], batch: Sequence[Encoded]
-) -> Sequence[Trace | RauqError]:
+    run: Callable[[Sequence[Encoded]], Sequence[Outcome | RauqError]], batch: Sequence[Encoded]
+) -> Sequence[Outcome | RauqError]:
     if not batch:
         return []
     try:

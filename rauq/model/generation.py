@@ -24,17 +24,22 @@ from rauq.trace.sampling import Sampling
 from rauq.trace.trace import NUM_BANDS, Alternative, Extra, StopReason, Trace
 
 
-def chooser(sampling: Sampling | None, batch: int, device: torch.device) -> Callable[[Tensor], Tensor]:
-    """Logits (B, V) to the next tokens (B,); row k draws from a stream seeded from (seed, k), whatever B is."""
-    if sampling is None:
+def chooser(sampling: Sequence[Sampling], each: int, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """Logits (B, V) to the next tokens (B,), greedily without `sampling`.
+
+    Each of `sampling`, alike but for the seed, is that of `each` rows: of these, row k draws from a stream seeded from
+    (seed, k), whatever B is.
+    """
+    if not sampling:
         return lambda logits: logits.argmax(dim=-1)
-    generators = [_generator(sampling.seed, row, device) for row in range(batch)]
-    temperature = max(float(sampling.temperature), torch.finfo(torch.float32).tiny)
+    generators = [_generator(one.seed, row, device) for one in sampling for row in range(each)]
+    first = sampling[0]
+    temperature = max(float(first.temperature), torch.finfo(torch.float32).tiny)
     warp = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
-    if sampling.top_k:
-        warp.append(TopKLogitsWarper(int(sampling.top_k)))
-    if sampling.top_p < 1:
-        warp.append(TopPLogitsWarper(float(sampling.top_p)))
+    if first.top_k:
+        warp.append(TopKLogitsWarper(int(first.top_k)))
+    if first.top_p < 1:
+        warp.append(TopPLogitsWarper(float(first.top_p)))
 
     no_ids: Any = None  # these three look at the scores alone
 
@@ -182,21 +187,29 @@ def generate(
         prompts,
         limits=limits,
         wanted=wanted,
-        sampling=sampling,
+        sampling=[] if sampling is None else [sampling],
         prefix=prefix,
         on_token=on_token,
     )
 
 
 def sample(
-    decoder: Decoder, prompt: Prompt, *, k: int, limits: Limits, wanted: Wanted, sampling: Sampling
-) -> list[Trace | NonFiniteLogits]:
-    """Draw k answers to one prompt, whose prefill is run once; each draws from a stream of its own."""
-    session, ids = _begun(decoder, [prompt], [prompt.ids], tail=1, wanted=wanted)
+    decoder: Decoder,
+    prompts: Sequence[Prompt],
+    *,
+    k: int,
+    limits: Limits,
+    wanted: Wanted,
+    sampling: Sequence[Sampling],
+) -> list[list[Trace | NonFiniteLogits]]:
+    """Draw k answers to each prompt of a batch, whose prefill is run once; each draws from a stream of its own."""
+    session, ids = _begun(decoder, prompts, [prompt.ids for prompt in prompts], tail=1, wanted=wanted)
     logits = session.feed(ids, tail=1)
     session.repeat(k)
     logits = logits.repeat_interleave(k, dim=0)
-    return _decoded(decoder, session, logits, [prompt] * k, limits=limits, wanted=wanted, sampling=sampling)
+    repeated = [prompt for prompt in prompts for _ in range(k)]
+    drawn = _decoded(decoder, session, logits, repeated, limits=limits, wanted=wanted, sampling=sampling)
+    return [drawn[start : start + k] for start in range(0, len(drawn), k)]
 
 
 def read(
@@ -234,6 +247,12 @@ def or_raise(result: Trace | NonFiniteLogits) -> Trace:
     return result
 
 
+def all_or_error(results: Sequence[Trace | NonFiniteLogits]) -> list[Trace] | NonFiniteLogits:
+    """All traces, or the first error in place of them."""
+    errors = [result for result in results if isinstance(result, NonFiniteLogits)]
+    return errors[0] if errors else [result for result in results if isinstance(result, Trace)]
+
+
 def _decoded(
     decoder: Decoder,
     session: CaptureSession,
@@ -242,11 +261,14 @@ def _decoded(
     *,
     limits: Limits,
     wanted: Wanted,
-    sampling: Sampling | None,
+    sampling: Sequence[Sampling],
     prefix: Sequence[int] = (),
     on_token: OnToken | None = None,
 ) -> list[Trace | NonFiniteLogits]:
-    """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended."""
+    """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended.
+
+    Each of `sampling` is that of equally many answers; none: greedy.
+    """
     answers = [_Answer(TextStream(decoder.described.tokens, decoder.described.end_ids)) for _ in prompts]
     extend = partial(_extend, decoder.described, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
     buffer = LogitsBuffer(_idf(decoder, wanted))
@@ -254,7 +276,8 @@ def _decoded(
         forced = torch.full((len(prompts),), token, device=logits.device)
         buffer.add(logits[:, place], forced)
         extend(forced)
-    choose = chooser(sampling, len(prompts), logits.device)
+    each = len(prompts) // max(1, len(sampling))
+    choose = chooser(sampling, each, logits.device)
     last_row = limits.last_row or "diagonal" in wanted.names
     while any(answer.stop_reason is None for answer in answers):
         chosen = choose(logits[:, -1])
@@ -262,9 +285,13 @@ def _decoded(
         extend(chosen)
         if last_row or any(answer.stop_reason is None for answer in answers):
             logits = session.feed(chosen[:, None], tail=1)
-    if sampling is not None and prefix:
-        sampling = replace(sampling, seed=None)  # the seed leads to other tokens without the prefix
-    return _traces(decoder, prompts, answers, buffer.statistics(), session, last_row=limits.last_row, sampling=sampling)
+    noted = [_noted(one, first=row == 0 and not prefix) for one in sampling for row in range(each)]
+    return _traces(decoder, prompts, answers, buffer.statistics(), session, last_row=limits.last_row, sampling=noted)
+
+
+def _noted(sampling: Sampling, *, first: bool) -> Sampling:
+    """How an answer was drawn, with the seed where it alone leads to it: of the first answer, without a prefix."""
+    return sampling if first else replace(sampling, seed=None)
 
 
 def _traces(
@@ -275,7 +302,7 @@ def _traces(
     session: CaptureSession,
     *,
     last_row: bool,
-    sampling: Sampling | None,
+    sampling: Sequence[Sampling],
 ) -> list[Trace | NonFiniteLogits]:
     attention, traces = session.band().numpy(), []
     for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
@@ -284,7 +311,6 @@ def _traces(
         # A longer answer in the batch may have run this answer's last token: drop that row unless it was asked for.
         rows = attention[item, :, :, : num_tokens + last_row]
         extras, reason = session.kept.cut(item, num_tokens), answer.stop_reason or "length"
-        drawn = sampling if item == 0 or sampling is None else replace(sampling, seed=None)
         traces.append(
             build_trace(
                 decoder.described,
@@ -295,7 +321,7 @@ def _traces(
                 attention=rows,
                 extras=extras,
                 stop_reason=reason,
-                sampling=drawn,
+                sampling=sampling[item] if sampling else None,
             )
         )
     return traces

@@ -273,18 +273,60 @@ class LanguageModel(ModelDescription):
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
         request = self._wanted(extras, idf)
-        if not (is_whole(k) and k >= 1):
-            message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
-            raise InvalidInput(message)
+        k = _number_of_samples(k)
         encoded = self.encode(prompt, chat=chat, template_options=template_options)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
         limits = within_context(self, limits, len(encoded.ids))
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         with self._running("sampling"):
             results = generation.sample(
-                self._decoder, encoded, k=int(k), limits=limits, wanted=request, sampling=sampling
+                self._decoder, [encoded], k=k, limits=limits, wanted=request, sampling=[sampling]
             )
-        return [generation.or_raise(result) for result in results]
+        return [generation.or_raise(result) for result in results[0]]
+
+    def sample_batch(
+        self,
+        prompts: Sequence[PromptLike],
+        *,
+        seeds: Sequence[int],
+        k: int = 5,
+        batch_size: int = 8,
+        max_new_tokens: int = 128,
+        stop: str | Sequence[str] | None = None,
+        chat: bool | None = None,
+        extras: Sequence[str] = (),
+        idf: ArrayLike | None = None,
+        cancel: Cancel | None = None,
+    ) -> Iterator[list[Trace] | Failure]:
+        """Draw k answers to each prompt, each with its own seed, as `sample` does: a list or a failure each, in order.
+
+        A batch has k times `batch_size` rows. Weights may differ in the last bits of float32 from those of `sample`.
+
+        Raises:
+            InvalidInput: `k` or `batch_size` is not a whole number of at least 1, or the numbers of seeds and prompts
+                differ.
+        """
+        request = self._wanted(extras, idf)
+        limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=False, cancel=cancel)
+        k, decoder = _number_of_samples(k), self._decoder
+        if len(seeds) != len(prompts):
+            message = f"Got {len(seeds)} seeds for {len(prompts)} prompts. Give one seed for each prompt."
+            raise InvalidInput(message)
+
+        def encode(drawn: tuple[PromptLike, int]) -> tuple[Prompt, Sampling]:
+            return self.encode(drawn[0], chat=chat), Sampling(seed=drawn[1])
+
+        def run(batch: Sequence[tuple[Prompt, Sampling]]) -> list[list[Trace] | NonFiniteLogits]:
+            prompts, sampling = zip(*batch, strict=True)
+            shortened = within_context(self, limits, max(len(prompt.ids) for prompt in prompts))
+            if len(batch) > 1 and shortened != limits:  # a long prompt must not shorten the other answers of the batch
+                return [run([drawn])[0] for drawn in batch]
+            with self._running("sampling a batch"):
+                found = generation.sample(decoder, prompts, k=k, limits=shortened, wanted=request, sampling=sampling)
+            return [generation.all_or_error(results) for results in found]
+
+        pairs = list(zip(prompts, seeds, strict=True))
+        return in_batches(pairs, encode=encode, run=run, size=batch_size, cancel=cancel)
 
     def check(self, prompt: PromptLike | None = None) -> Check:
         """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.
@@ -330,3 +372,10 @@ class LanguageModel(ModelDescription):
     def _running(self, doing: str) -> Iterator[None]:
         with self.lock, torch.inference_mode(), memory_errors(doing, takes_less=running_takes_less(self.model)):
             yield
+
+
+def _number_of_samples(k: object) -> int:
+    if isinstance(k, int) and is_whole(k) and k >= 1:
+        return int(k)
+    message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
+    raise InvalidInput(message)

@@ -133,7 +133,7 @@ def missing_methods(run: Run) -> None:
 
 def _what_to_do(method: Method) -> str:
     if "facts" in method.needs:
-        return "Facts are known only for the embedded model's held-out prompts: score --data atlas."
+        return "Facts are known only for embedded prompts and the sets of facts: score --data facts, or --data atlas."
     return f"Score again with --methods {method.id} {options_for(method.id)}".rstrip()
 
 

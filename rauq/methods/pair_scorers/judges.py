@@ -27,7 +27,7 @@ CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """A judge that is exact for one prompt, because the truth about it is known (`rauq.atlas.evaluation`).
+    """A judge that is exact for one prompt, because the truth about it is known.
 
     `same` tells whether two answers state the same facts, `keywords` where in an answer they stand.
     """

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from analysis.datasets.example import Example
 from analysis.datasets.facts.families import FAMILIES
+from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.facts.tables import facts, names
-from analysis.quality.facts import judge_fact
+from analysis.datasets.names import load
+from analysis.quality.facts import judge_fact, known_facts
 from analysis.quality.measures import load_judge
+from analysis.runs.create import without_download
 
 READ = Path(__file__).parents[2] / "golden" / "fact_judgements.csv"
 BY_ID = {fact.id: fact for fact in facts()}
@@ -202,3 +205,29 @@ def test_what_was_read_is_of_every_family_and_of_both_verdicts():
     assert len({row["id"] for row in rows}) == len(rows) >= 200
     assert {BY_ID[row["id"]].family.id for row in rows} == set(FAMILIES)
     assert sum(row["correct"] == "1" for row in rows) >= 50
+
+
+def test_two_answers_are_the_same_if_they_name_the_same_things():
+    judge = known_facts(asked("capitals-australia"))
+    same = [
+        ("It is Canberra.", "canberra, of course", True),
+        ("It is Canberra.", "It is Sydney.", False),
+        ("It is Sydney.", "Sydney!", True),
+        ("It is Canberra.", "Canberra or Sydney", False),
+        ("I do not know.", "Nobody knows.", False),
+        ("I do not know.", "I do not know.", True),
+    ]
+    for first, second, expected in same:
+        assert judge.same(first, second) == judge.same(second, first) == expected, (first, second)
+    assert [list(judge.keywords(answer)) for answer in ("It is Canberra.", "It is not.")] == [[(6, 14)], []]
+
+
+def test_facts_are_known_of_embedded_prompts_and_of_questions_of_facts_alone():
+    embedded = load("places", kind="base", limit=1).examples[0]
+    assert known_facts(embedded).same(embedded.references[0], embedded.references[0])
+    assert known_facts(Example(id="1", prompt="What is the capital of Australia?", group="capitals")) is None
+    assert known_facts(Example(id="capitals-australia", prompt="Which?", references=("x",), group="rivers")) is None
+    for name in FACT_SETS:
+        data = load(name, kind="instruct", limit=2)
+        assert all(known_facts(example) for example in data.examples)
+        assert "semantic_entropy_facts" in without_download("smollm2", data)

@@ -18,7 +18,7 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import batch, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_tokens, trace
-from analysis.runs.work import Evaluation, evaluated
+from analysis.runs.work import Evaluation, drawn_for, evaluated
 from rauq.atlas.evaluation import FAMILIES
 from rauq.methods.pair_scorers.loading import load_judges
 
@@ -103,7 +103,9 @@ def test_every_method_gives_its_stored_number_again(run, lm):
         stored = run.answers.iloc[row]
         trace = lm.generate(stored["prompt"], last_row=True, **told)
         number = int(stored["number"])
-        now = evaluated(evaluation, number, run.examples[number], trace, cancel=threading.Event())
+        example = run.examples[number]
+        [drawn], _ = drawn_for(evaluation, [(number, example)], threading.Event())
+        now = evaluated(evaluation, example, trace, drawn)
         np.testing.assert_allclose(now.uncertainties, stored[list(run.methods)].astype(float), rtol=1e-3, atol=1e-3)
 
 

@@ -15,7 +15,7 @@ from analysis.runs.work import Evaluation, load_for, work
 from rauq.errors import OutOfMemory
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
-from rauq.model.language_model import LanguageModel
+from rauq.model import generation
 
 NO_JUDGES = Judges()
 LOAD_ONCE = cache(load_for)
@@ -54,7 +54,8 @@ def test_samples_are_those_of_the_seed_and_the_example(short, model, tmp_path):
             "seed": {"batch_size": 3, "seed": 1},
         }.items()
     )
-    np.testing.assert_array_equal(of_one["eigen_score"], of_three["eigen_score"])
+    # The same tokens are drawn in any batch; hidden states of a padded batch are rounded differently.
+    np.testing.assert_allclose(of_one["eigen_score"], of_three["eigen_score"], rtol=1e-6)
     assert (of_one["eigen_score"] != of_another_seed["eigen_score"]).any()
     assert of_one["prompt"].iloc[0] == of_one["prompt"].iloc[3]
     assert of_one["eigen_score"].iloc[0] != of_one["eigen_score"].iloc[3]
@@ -78,7 +79,7 @@ def test_samples_that_cannot_be_drawn_cost_no_answer(short, model, tmp_path, mon
         message = "No room for samples."
         raise OutOfMemory(message)
 
-    monkeypatch.setattr(LanguageModel, "sample", fail)
+    monkeypatch.setattr(generation, "sample", fail)
     run = scored(tmp_path / "run", short, model=model, methods=("msp", "degmat_jaccard"))
     assert run.answers["msp"].notna().all()
     assert run.answers["degmat_jaccard"].isna().all()
@@ -88,7 +89,7 @@ def test_samples_that_cannot_be_drawn_cost_no_answer(short, model, tmp_path, mon
 def test_what_is_known_of_no_prompt_is_undefined_with_the_reason(short, model, tmp_path):
     run = scored(tmp_path / "run", short, model=model, methods=("degmat_facts",), samples=2)
     assert run.answers["degmat_facts"].isna().all()
-    assert run.reasons["degmat_facts"].str.contains("held-out prompts").all()
+    assert run.reasons["degmat_facts"].str.contains("the embedded prompts").all()
 
 
 def test_a_judge_is_asked_about_a_pair_once_and_its_time_is_kept():
@@ -205,5 +206,5 @@ def test_what_the_prompts_of_a_shard_share_is_fed_once(data, model, request_tiny
     hook.remove()
     beginning, own = len(f"{shots}Where is "), 2
     prefills = [shape for shape in passes if shape[1] > 1]
-    assert prefills == [(1, beginning), (2, own), (1, own), (1, own), (2, own), (1, own), (1, own)]
+    assert prefills == [(1, beginning), (2, own), (2, own), (2, own), (2, own)]  # answers, then samples, of two batches
     assert run.answers["msp"].notna().all()

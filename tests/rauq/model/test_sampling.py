@@ -1,10 +1,12 @@
 """Drawn answers repeat with their seed, follow the warped distribution, and report the raw one."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
 
-from rauq.errors import InvalidInput
+from rauq.errors import Failure, InvalidInput, NonFiniteLogits
 from tests.tiny import PROMPT, assert_close, chained, counted, raw_logprobs
 
 
@@ -105,3 +107,30 @@ def test_an_answer_that_ended_takes_no_numbers_from_the_others(lm):
     assert len({len(sample.answer_ids) for sample in cut}) > 1
     for short, long in zip(cut, whole, strict=True):
         assert short.answer_ids.tolist() == long.answer_ids.tolist()[: len(short.answer_ids)]
+
+
+def test_a_batch_of_samples_has_a_list_or_a_failure_for_each_prompt(lm):
+    options = {"k": 3, "max_new_tokens": 5, "stop": ()}
+    prompts = [PROMPT, "", PROMPT[:3]]
+    first, failure, last = lm.sample_batch(prompts, seeds=[1, 2, 3], **options)
+    assert isinstance(failure, Failure)
+    assert (failure.index, type(failure.error)) == (1, InvalidInput)
+    for samples, prompt, seed in ((first, PROMPT, 1), (last, PROMPT[:3], 3)):
+        alone = lm.sample(prompt, seed=seed, **options)
+        assert [sample.answer_ids.tolist() for sample in samples] == [one.answer_ids.tolist() for one in alone]
+        assert [sample.sampling.seed for sample in samples] == [seed, None, None]
+    cancel = threading.Event()
+    cancel.set()
+    stopped = list(lm.sample_batch([PROMPT] * 3, seeds=[1, 2, 3], batch_size=1, cancel=cancel, **options))
+    assert [[len(sample.answer_ids) for sample in samples] for samples in stopped] == [[1, 1, 1]]
+    for wrong in ({"seeds": [1, 2]}, {"seeds": [1, 2, 3], "k": 0}, {"seeds": [1, 2, 3], "batch_size": 0}):
+        with pytest.raises(InvalidInput):
+            lm.sample_batch(prompts, **options | wrong)
+
+
+def test_undefined_logits_fail_only_the_samples_of_their_prompt(fresh_lm):
+    head = fresh_lm.model.get_output_embeddings().weight
+    with torch.no_grad():
+        head[:] = torch.nan
+    [failure] = fresh_lm.sample_batch([PROMPT], seeds=[0], k=2, max_new_tokens=2)
+    assert isinstance(failure.error, NonFiniteLogits)
