@@ -16,7 +16,16 @@ from analysis.runs.corrections import Correction, fits, read_corrections
 from analysis.runs.create import read_examples
 from analysis.runs.files import check_bytes
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
-from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS, answers_path, read_columns, traces_path
+from analysis.runs.shard import (
+    ALIGNMENTS,
+    LIGHT,
+    NUM_BANDS,
+    OFFSETS,
+    answers_path,
+    read_columns,
+    traces_path,
+    with_fact,
+)
 from rauq.errors import InvalidInput, RunError
 from rauq.scoring.settings import Settings, window
 from rauq.trace.batch import Batch, Blocks
@@ -186,7 +195,7 @@ def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -
 
 
 def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], answerer: Answerer) -> None:  # noqa: ANN401 - safetensors has no type for it
-    """Only the header of the file is read here."""
+    """Only the header of the file is read here, and how many answers have tokens that carry a fact."""
     num_tokens, num_bands = int(lengths.sum()), NUM_BANDS * len(stored) * answerer.num_heads
     means = [len(ALIGNMENTS), len(OFFSETS), len(lengths), len(answerer.layers), answerer.num_heads]
     expected = {
@@ -195,14 +204,16 @@ def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], ans
         "entropies": ("F32", [num_tokens]),
         "means": ("F16", means),
         "picks": ("I16", [len(ALIGNMENTS), len(lengths), len(answerer.layers)]),
-        "fact_means": ("F16", means),
         "fact_counts": ("I32", [len(OFFSETS), len(lengths)]),
+        "fact_means": ("F16", means),
     }
     there = set(arrays.keys())
     needed = {"bands", "logprobs", "entropies", *(["means"] if len(lengths) else [])}
     for name, (dtype, shape) in expected.items():
         if name in there | needed:
             found = arrays.get_slice(name)
+            if name == "fact_means" and found.get_shape() != means:
+                shape = [*means[:2], with_fact(arrays.get_tensor("fact_counts")).size, *means[3:]]  # noqa: PLW2901
             if (found.get_dtype(), found.get_shape()) != (dtype, shape):
                 message = f"{name} is {found.get_dtype()} of shape {found.get_shape()}, not {dtype} of {shape}"
                 raise ValueError(message)
@@ -379,12 +390,14 @@ def _in_shard(run: Run, shard: Shard) -> Iterator[Arrays]:
 
 
 def _gathered(run: Run, name: str, place: tuple[int, int]) -> np.ndarray:
-    """One alignment and offset of the means of all answers: (A, L, H); nan for shards that have none."""
+    """One alignment and offset of the means of all answers: (A, L, H); nan for answers that have none."""
     gathered = np.full((len(run.answers), len(run.answerer.layers), run.answerer.num_heads), np.nan, np.float32)
     for shard in run.shards:
         found = _read(run, shard, name, place)
         if found.size:
-            gathered[shard.start : shard.start + shard.size] = found
+            every = len(found) == shard.size
+            rows = np.arange(shard.size) if every else with_fact(_read(run, shard, "fact_counts"))
+            gathered[shard.start + rows] = found
     return gathered
 
 

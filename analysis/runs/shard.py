@@ -9,7 +9,8 @@ is nan. `traces-00000.safetensors` has arrays over the n answered ones:
 - `means` (2, 6, n, L, H): by alignment and offset, the mean over the answer part, of all layers that have attention;
 - `picks` (2, n, L): by alignment, the head that scoring picks in each layer, from weights in full precision, -1 where
   an answer has no two tokens; runs written before these were stored have none;
-- `fact_means` (2, 6, n, L, H), `fact_counts` (6, n): the same over the tokens that carry the fact, and how many;
+- `fact_means` (2, 6, f, L, H), `fact_counts` (6, n): the same over the tokens that carry the fact, and how many; of
+  the f answers that have such a token after their first one, or, in runs written before, of all n;
 - `logprobs` and `entropies`, flat, float32, in nats.
 
 Both files are written under another name and renamed, the table last: a shard that has its table is whole. The
@@ -152,10 +153,16 @@ def _arrays(answered: Sequence[Answered], stored: tuple[int, ...]) -> dict[str, 
         arrays["picks"] = np.array(
             [[_picks(trace, alignment) for trace in traces] for alignment in ALIGNMENTS], np.int16
         )
-    if any(fact.any() for fact in facts):
-        arrays["fact_means"] = _means(traces, parts, facts)
-        arrays["fact_counts"] = np.array([[fact[offset:].sum() for fact in facts] for offset in OFFSETS], np.int32)
+    counts = np.array([[fact[offset:].sum() for fact in facts] for offset in OFFSETS], np.int32)
+    if (some := with_fact(counts)).size:
+        arrays["fact_means"] = _means(*([each[i] for i in some] for each in (traces, parts, facts)))
+        arrays["fact_counts"] = counts
     return arrays
+
+
+def with_fact(counts: np.ndarray) -> np.ndarray:
+    """Which answers have a mean over tokens that carry the fact (f,), from `fact_counts` (6, n)."""
+    return np.flatnonzero(counts[0])
 
 
 def _bands(trace: Trace, stored: tuple[int, ...]) -> np.ndarray:
