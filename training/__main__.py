@@ -80,11 +80,19 @@ def make_recordings(_seed: int) -> None:
     _say(f"record: {len(recorded)} answers, {len(record_game(model))} answers of the game")
 
 
-def make_run(_seed: int) -> None:
-    """Answer a part of the held-out prompts, for the pages about sets of answers to open on."""
+def make_atlas_run(_seed: int) -> None:
+    """Answer a part of the held-out prompts with the embedded model, as a run among the user's."""
+    from analysis.runs.library import runs_folder
     from training import run
 
-    _say(f"run: {run.make(BUILD / 'run', ATLAS / 'run')} files")
+    _say(f"run: {run.make_atlas(runs_folder() / 'atlas')}")
+
+
+def make_run(_seed: int) -> None:
+    """Answer plain questions about facts with a real model, for the pages about sets of answers to open on."""
+    from training import run
+
+    _say(f"run: {run.make_bundled(BUILD / 'run')}")
 
 
 def evaluate(_seed: int) -> None:
@@ -104,6 +112,7 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "train": make_model,
     "idf": make_idf,
     "record": make_recordings,
+    "atlas_run": make_atlas_run,
     "run": make_run,
     "evaluate": evaluate,
 }

@@ -1,29 +1,73 @@
-"""The run that comes with the app: the embedded model's answers to a part of its held-out prompts."""
+"""Runs over sets of answers: that of a real model, which comes with the app, and that of the embedded model.
+
+Of both, the uncertainties and verdicts are kept beside the recorded answers, so that an answer can be ranked among
+those of its model where the run itself is not at hand or not read yet.
+"""
 
 import shutil
 from pathlib import Path
 
-from analysis.datasets.names import embedded_set
+import numpy as np
+
+from analysis.datasets.example import DataSet
+from analysis.datasets.names import load
+from analysis.quality.measures import measure
 from analysis.runs.create import prepare, request_for, without_download
 from analysis.runs.files import is_exported
+from analysis.runs.library import BUNDLED, bundled_folder
+from analysis.runs.manifest import Request
+from analysis.runs.opened import Run, open_run
 from analysis.runs.work import work
+from rauq.recorded.scores import ReferenceScores, write_scores
 
-NAME = "atlas"
-PER_FAMILY = 300
+BUNDLED_PER_FAMILY, ATLAS_PER_FAMILY = 74, 300
+LONGEST = 32  # tokens of an answer of the bundled run, which has to stay small
 
 
-def make(build: Path, target: Path) -> int:
-    """Answer and score anew in the folder `build`, put the files of the run into `target`, and return how many."""
-    shutil.rmtree(build, ignore_errors=True)
-    data = embedded_set(NAME, per_group=PER_FAMILY)
-    # Few files open faster than many, and the attention of every layer is small here.
-    options = {"stored_layers": "all", "batch_size": 10, "shard_size": 300}
-    request = request_for(data, model=NAME, methods=without_download(NAME, data), **options)
-    prepare(build, data, request, name=NAME)
-    work(build)
+def make_bundled(build: Path) -> Path:
+    """Answer plain questions about facts with smollm2, in the folder `build`, and put the run among the app's files."""
+    data = load("facts", kind="instruct", per_group=BUNDLED_PER_FAMILY)
+    request = _request(data, "smollm2", max_new_tokens=LONGEST, shard_size=136)
+    _work(build, data, request, name=BUNDLED)
+    target = bundled_folder()
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    files = sorted(path for path in build.iterdir() if is_exported(path.name))
-    for path in files:
-        shutil.copyfile(path, target / path.name)
-    return len(files)
+    for path in sorted(build.iterdir()):
+        if is_exported(path.name):
+            shutil.copyfile(path, target / path.name)
+    write_scores(reference_scores(open_run(target)))
+    return target
+
+
+def make_atlas(folder: Path) -> Path:
+    """Answer a part of the held-out prompts with the embedded model, as a run in `folder`."""
+    data = load("atlas", kind="base", per_group=ATLAS_PER_FAMILY)
+    request = _request(data, "atlas", stored_layers="all", batch_size=10, shard_size=300)
+    _work(folder, data, request, name="atlas")
+    write_scores(reference_scores(open_run(folder)))
+    return folder
+
+
+def reference_scores(run: Run) -> ReferenceScores:
+    """The uncertainties of a run with the paper's settings, and its verdicts; answers without either are left out."""
+    uncertainty, quality = run.uncertainty("rauq"), run.answers["quality"].to_numpy(dtype=float)
+    known = np.isfinite(uncertainty) & np.isfinite(quality)
+    correct_above = measure(run.manifest.request.quality).thresholds.roc
+    return ReferenceScores(
+        model=run.answerer.name,
+        revision=run.answerer.revision,
+        kind=run.answerer.kind,
+        data=run.manifest.request.data,
+        uncertainties=tuple(uncertainty[known].round(4).tolist()),
+        correct=tuple((quality[known] > correct_above).tolist()),
+    )
+
+
+def _request(data: DataSet, model: str, **options: object) -> Request:
+    """Few files open faster than many, so shards are large."""
+    return request_for(data, model=model, methods=without_download(model, data), **options)
+
+
+def _work(folder: Path, data: DataSet, request: Request, *, name: str) -> None:
+    prepare(folder, data, request, name=name)
+    work(folder)

@@ -7,13 +7,12 @@ import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import rauq.atlas
 from analysis.runs.files import foreign, is_of_run, size_of
 from analysis.runs.job import Status, is_held, only_job, read_status
 from analysis.runs.manifest import Manifest, read_manifest
 from rauq.errors import InvalidInput, RunError
 
-BUNDLED = "atlas"
+BUNDLED = "smollm2-facts"
 FOLDER_VARIABLE = "RAUQ_RUNS"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -41,8 +40,8 @@ def runs_folder() -> Path:
 
 
 def bundled_folder() -> Path:
-    """The run of the embedded model that comes with it."""
-    return Path(rauq.atlas.__file__).parent / "run"
+    """The run that comes with the app: answers of a real model to plain questions about facts."""
+    return Path(__file__).parent / "bundled"
 
 
 def list_runs(root: Path) -> tuple[Listed, ...]:

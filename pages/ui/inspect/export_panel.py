@@ -12,12 +12,15 @@ from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.url_state import LONGEST, RUN
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import lines, number
+from rauq.labels import lines, number, running
+from rauq.recorded.scores import scores_of
 from rauq.scoring.score import Score
-from rauq.scoring.settings import window
+from rauq.scoring.settings import is_paper_setting, window
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from analysis.answer_sets.calibration import Calibration
     from analysis.runs.opened import Run
 
@@ -30,10 +33,10 @@ _RANKING = "For ranking, not a probability: with other prompts the same score ha
 
 
 def reference(trace: Trace, score: Score) -> None:
-    """Show a score's percentile in a run of the same model and the share of correct answers at it, or why not."""
+    """Show a score's percentile among answers of the same model and the share of correct answers at it, or why not."""
     names = _of_the_same_model(trace)
     if not names:
-        st.caption(_NONE)
+        _among_kept(trace, score)
         return
     own = st.query_params.get(RUN)
     first = names.index(own) if own in names else 0
@@ -41,7 +44,7 @@ def reference(trace: Trace, score: Score) -> None:
     if len(names) > 1:
         name = st.selectbox("Reference run", names, first, key="reference_run", persist_state="session")
     try:
-        _compare(name, trace, score)
+        _among_run(name, trace, score)
     except RauqError as error:
         st.text(lines(str(error)))
 
@@ -58,11 +61,27 @@ def _of_the_same_model(trace: Trace) -> list[str]:
     ]
 
 
-def _compare(name: str, trace: Trace, score: Score) -> None:
+def _among_kept(trace: Trace, score: Score) -> None:
+    """Compare with the scores that came with the app, of a model that has no run here."""
     import numpy as np
 
-    from analysis.answer_sets.calibration import percentile_of
-    from analysis.answer_sets.figures import calibration_chart
+    from analysis.answer_sets.calibration import calibrate
+
+    kept = scores_of(trace)
+    if kept is None:
+        st.caption(_NONE)
+    elif not is_paper_setting(score.settings, trace.kind):
+        st.caption(f"The scores of {running(kept.model)} that came with the app use the paper's setting. Reset to it.")
+    else:
+        uncertainties = np.array(kept.uncertainties)
+        found = calibrate(uncertainties, np.array(kept.correct, dtype=float))
+        among = f"of {running(kept.model)} to the data set {kept.data}, scored with the same settings"
+        _rank(found, uncertainties, score.uncertainty, among=among)
+
+
+def _among_run(name: str, trace: Trace, score: Score) -> None:
+    import numpy as np
+
     from analysis.quality.measures import measure
 
     folder = runs.folder(name)
@@ -73,19 +92,30 @@ def _compare(name: str, trace: Trace, score: Score) -> None:
     uncertainties = cache.scores(run, score.settings)
     correct_above = measure(run.manifest.request.quality).thresholds.roc
     found = cache.calibration(run, score.settings, correct_above, np.arange(len(run.answers)))
-    percentile = percentile_of(uncertainties, score.uncertainty)
+    among, note = f"of the run {name}, scored with the same settings", f"quality above {correct_above:g}, "
+    if _rank(found, uncertainties, score.uncertainty, among=among, note=note):
+        written = url_state.written_settings(score.settings, trace.kind)
+        query = {RUN: name, "view": "meaning"} | {key: value for key, value in written.items() if value is not None}
+        st.page_link("pages/answer_sets.py", label="All answers of this run", query_params=query)
+
+
+def _rank(found: "Calibration", uncertainties: "np.ndarray", uncertainty: float, *, among: str, note: str = "") -> bool:
+    """Say where a score ranks among others, and the share of correct answers at it; False where it has no rank."""
+    import numpy as np
+
+    from analysis.answer_sets.calibration import percentile_of
+    from analysis.answer_sets.figures import calibration_chart
+
+    percentile = percentile_of(uncertainties, uncertainty)
     if math.isnan(percentile):
-        st.text("No rank: this score, or every score of the run, is undefined.")
-        return
-    count = int(np.isfinite(uncertainties).sum())
-    rank = f"{rank_in_words(percentile, count)} of the run {name}, scored with the same settings."
-    st.text(f"{rank} {_share(found, score.uncertainty, correct_above)} {_RANKING}")
+        st.text("No rank: this score, or every score that it would be compared with, is undefined.")
+        return False
+    rank = rank_in_words(percentile, int(np.isfinite(uncertainties).sum()))
+    st.text(f"{rank} {among}. {_share(found, uncertainty, note)} {_RANKING}")
     if not found.reason:
-        figure = calibration_chart(found, score=score.uncertainty, dark=is_dark())
+        figure = calibration_chart(found, score=uncertainty, dark=is_dark())
         st.plotly_chart(figure, key="reference_chart", alt="Share of correct answers by uncertainty, this score marked")
-    written = url_state.written_settings(score.settings, trace.kind)
-    query = {RUN: name, "view": "meaning"} | {key: value for key, value in written.items() if value is not None}
-    st.page_link("pages/answer_sets.py", label="All answers of this run", query_params=query)
+    return True
 
 
 def rank_in_words(percentile: float, count: int) -> str:
@@ -103,15 +133,13 @@ def _check_layers(run: "Run", score: Score) -> None:
         raise InvalidInput(message)
 
 
-def _share(found: "Calibration", uncertainty: float, correct_above: float) -> str:
+def _share(found: "Calibration", uncertainty: float, note: str) -> str:
     from analysis.answer_sets.calibration import share_at
 
     if found.reason:
         return f"The share of correct answers is unknown: {found.reason}."
     share, low, high = (number(100 * part, places=0) for part in share_at(found, uncertainty))
-    return (
-        f"At this score {share} % [{low}, {high}] of them are correct (quality above {correct_above:g}, 95 % interval)."
-    )
+    return f"At this score {share} % [{low}, {high}] of them are correct ({note}95 % interval)."
 
 
 _FILE = "answer.safetensors"

@@ -1,0 +1,64 @@
+"""Uncertainties of a model's answers to a data set, with their verdicts: what a new score is ranked among."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rauq.errors import TraceFileError
+from rauq.trace.trace import Kind, Trace
+
+SCORES = Path(__file__).parent / "scores.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceScores:
+    """Uncertainties (A,) of RAUQ with the paper's settings, and which of the answers are correct (A,).
+
+    `model`, `revision` and `kind` are those of the traces; `data` is the data set.
+    """
+
+    model: str
+    revision: str
+    kind: Kind
+    data: str
+    uncertainties: tuple[float, ...]
+    correct: tuple[bool, ...]
+
+
+def load_scores() -> tuple[ReferenceScores, ...]:
+    """The reference scores of every model that has some.
+
+    Raises:
+        TraceFileError: their file is damaged.
+    """
+    try:
+        rows = json.loads(SCORES.read_text(encoding="utf-8"))
+        return tuple(
+            ReferenceScores(
+                **row | {"uncertainties": tuple(row["uncertainties"]), "correct": tuple(map(bool, row["correct"]))}
+            )
+            for row in rows
+        )
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        message = f"{SCORES} is damaged ({error}). `python -m training run` writes it again."
+        raise TraceFileError(message) from error
+
+
+def scores_of(trace: Trace) -> ReferenceScores | None:
+    """The reference scores of the model that gave an answer, of the same weights and kind; None if there are none.
+
+    Raises:
+        TraceFileError: their file is damaged.
+    """
+    wanted = (trace.model, trace.revision, trace.kind)
+    return next((one for one in load_scores() if (one.model, one.revision, one.kind) == wanted), None)
+
+
+def write_scores(scores: ReferenceScores) -> None:
+    """Keep the scores of a model, in the place of its former ones."""
+    others = [one for one in (load_scores() if SCORES.exists() else ()) if one.model != scores.model]
+    rows = [
+        asdict(one) | {"correct": list(map(int, one.correct))}
+        for one in sorted([*others, scores], key=lambda one: one.model)
+    ]
+    SCORES.write_text(json.dumps(rows) + "\n", encoding="utf-8")
