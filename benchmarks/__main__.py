@@ -23,6 +23,8 @@ from rauq.errors import InvalidInput
 BY_DEFAULT = {
     "models": "tests.exactness",
     "reference": "tests.agreement",
+    "real_models": "benchmarks.real_models",
+    "real_speed": "benchmarks.real_speed",
     "capture": "benchmarks.capture",
     "overhead": "benchmarks.overhead",
     "memory": "benchmarks.memory",

@@ -136,9 +136,11 @@ class Subject:
         return command_of(self.id)
 
 
+RESULTS = (Subject("real_models", "Real models"),)
 MODELS = (Subject("models", "Models"),)
 REFERENCE = (Subject("reference", "Reference"),)
 SPEED = (
+    Subject("real_speed", "A real model"),
     Subject("capture", "Overhead"),
     Subject("overhead", "Overhead by method"),
     Subject("memory", "Memory"),
@@ -165,7 +167,7 @@ ROBUSTNESS = (
     Subject("safety", "Hostile text"),
     Subject("dependencies", "Dependencies"),
 )
-SUBJECTS = (*MODELS, *REFERENCE, *SPEED, *ROBUSTNESS)
+SUBJECTS = (*RESULTS, *MODELS, *REFERENCE, *SPEED, *ROBUSTNESS)
 
 
 def of_subjects(subjects: Sequence[Subject], kept: Mapping[str, Record]) -> tuple[Record, ...]:

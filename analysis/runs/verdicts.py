@@ -11,7 +11,10 @@ from rauq.errors import InvalidInput
 def why_fixed(run: Run) -> str:
     """Why the verdicts of a run cannot be corrected; empty where they can."""
     if run.folder == bundled_folder():
-        return "The verdicts of the run that came with the app are exact and cannot be changed."
+        return (
+            "The run that came with the app cannot be changed. To correct its verdicts, export it on the page Runs and "
+            "import the archive under another name."
+        )
     quality = run.answers["measured_quality"].to_numpy(dtype=float)
     known = quality[np.isfinite(quality)]
     if run.manifest.request.quality == "given" and ((known < 0) | (known > 1)).any():

@@ -120,7 +120,7 @@ def test_what_cannot_be_measured_here_is_said(call, measuring, capsys):
 def test_an_unknown_name_is_refused_with_those_that_exist(call, capsys):
     with pytest.raises(SystemExit):
         call("scorign")
-    assert "no measurement scorign; there are models, reference, capture," in capsys.readouterr().err
+    assert "no measurement scorign; there are models, reference, real_models," in capsys.readouterr().err
 
 
 def test_a_process_of_its_own_measures_and_returns_its_status(capfd):

@@ -23,9 +23,9 @@ def hit(page, point):
 
 
 def test_journey_from_a_run_to_one_generation_and_back(page, server):
-    page.goto(f"{server}/answer_sets?run=atlas&view=gap&group=places")
+    page.goto(f"{server}/answer_sets?run=smollm2-facts&view=gap&group=cities")
     expect(page.get_by_role("heading", level=2)).to_contain_text("selected head: mean attention")
-    expect(page.get_by_text("n = 300 answers")).to_be_visible()
+    expect(page.get_by_text("n = 74 answers")).to_be_visible()
     settled(page)
     page.get_by_role("radio", name="Fact tokens").click()
     expect(page).to_have_url(re.compile("tokens=fact"))
@@ -33,15 +33,15 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     settled(page)
 
     headline = page.get_by_role("heading", level=2).first.inner_text()
-    hit(page, page.locator(f"{FIGURE} .boxlayer .point").nth(150))
+    hit(page, page.locator(f"{FIGURE} .boxlayer .point").nth(37))
     expect(page).to_have_url(re.compile(r"/inspect\?.*number=\d+"))
     expect(page.locator(".token.collapse")).to_have_count(1)
-    expect(page.locator(".views .source")).to_contain_text("of the run atlas; quality")
+    expect(page.locator(".views .source")).to_contain_text("of the run smollm2-facts; quality")
     source = page.locator(".views .source").inner_text()
     page.reload()
     expect(page.locator(".views .source")).to_have_text(source)
     page.get_by_text("How unusual is this score?").click()
-    expect(page.get_by_text(re.compile(r"Less confident than \d+ % of 900 answers of the run atlas"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Less confident than \d+ % of 814 answers of the run smollm2-facts"))).to_be_visible()
 
     page.get_by_role("link", name="Back to the answer set").click()
     expect(page).to_have_url(re.compile("/answer_sets.*tokens=fact"))
@@ -51,6 +51,6 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     expect(page.locator(".st-key-answers_best_and_worst .nsewdrag")).to_be_visible()
     settled(page)
     hit(page, page.locator(".st-key-answers_best_and_worst .scatterlayer .trace .point").last)
-    expect(page.locator(".views .source")).to_contain_text("of the run atlas; quality 0.00")
+    expect(page.locator(".views .source")).to_contain_text("of the run smollm2-facts; quality 0.00")
     page.go_back()
     expect(page.locator(".st-key-answers_best_and_worst .nsewdrag")).to_be_visible()

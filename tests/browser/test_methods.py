@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 
 def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
-    page.goto(f"{server}/methods?run=atlas")
+    page.goto(f"{server}/methods?run=smollm2-facts")
     headline = page.get_by_role("heading", level=2).first
     expect(headline).to_contain_text("by PRR")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
@@ -24,7 +24,7 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
     expect(opening).to_be_enabled()
     opening.click()
     expect(page).to_have_url(re.compile(r"/inspect\?.*number=\d+"))
-    expect(page.locator(".views .source")).to_contain_text("of the run atlas; quality")
+    expect(page.locator(".views .source")).to_contain_text("of the run smollm2-facts; quality")
 
     page.get_by_role("link", name="Back to the methods of the run").click()
     expect(page).to_have_url(re.compile("/methods.*view=agreement"))

@@ -129,9 +129,9 @@ def _seconds(wait: Callable[[], None]) -> float:
 def _follow_a_link(client: Client, user: User) -> float:
     links = (
         ("inspect", {"prompt": PROMPTS[0].format(user.word), "answer": PASTED, "alpha": "0.3"}),
-        ("inspect", {"run": "atlas", "number": "7", "from": "answer_sets"}),
-        ("answer_sets", {"run": "atlas", "view": "length"}),
-        ("methods", {"run": "atlas"}),
+        ("inspect", {"run": "smollm2-facts", "number": "7", "from": "answer_sets"}),
+        ("answer_sets", {"run": "smollm2-facts", "view": "length"}),
+        ("methods", {"run": "smollm2-facts"}),
         ("compare", {}),
         ("lesson", {}),
         ("runs", {}),

@@ -99,24 +99,24 @@ def test_a_run_without_answers_says_so(runs):
 
 
 def test_a_damaged_part_is_reported_and_the_rest_is_shown(runs):
-    shutil.copytree(BUNDLED, runs / "atlas-copy")
-    (runs / "atlas-copy" / "traces-00001.safetensors").write_bytes(b"no tensors")
-    page = open_sets(run="atlas-copy", view="bins")
+    shutil.copytree(BUNDLED, runs / "copy")
+    (runs / "copy" / "traces-00001.safetensors").write_bytes(b"no tensors")
+    page = open_sets(run="copy", view="bins")
     assert not page.exception
-    assert "1 of 3 parts of this run are missing or damaged" in page.warning[0].value
+    assert "1 of 6 parts of this run are missing or damaged" in page.warning[0].value
     assert drawn(page) == CHARTS["bins"]
 
 
 def test_an_unfinished_run_is_not_called_damaged(runs):
-    shutil.copytree(BUNDLED, runs / "atlas-copy")
+    shutil.copytree(BUNDLED, runs / "copy")
     for kind in ("answers-00001.parquet", "traces-00001.safetensors"):
-        (runs / "atlas-copy" / kind).unlink()
-    page = open_sets(run="atlas-copy", view="answers")
+        (runs / "copy" / kind).unlink()
+    page = open_sets(run="copy", view="answers")
     assert not page.exception
     assert not page.warning
     assert "This run is not finished: " in page.info[0].value
-    assert "of its 900 examples are answered so far" in page.info[0].value
-    assert [link.proto.query_string for link in page.get("page_link")] == ["run=atlas-copy"]
+    assert "of its 814 examples are answered so far" in page.info[0].value
+    assert [link.proto.query_string for link in page.get("page_link")] == ["run=copy"]
 
 
 def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):

@@ -209,7 +209,7 @@ def test_a_run_without_examples_cannot_be_started():
     assert page.button(key="start_run").disabled
 
 
-@pytest.mark.parametrize(("name", "words"), [("atlas", "already"), (HOSTILE, "is not a valid name for a run")])
+@pytest.mark.parametrize(("name", "words"), [("smollm2-facts", "already"), (HOSTILE, "is not a valid name for a run")])
 def test_a_name_that_is_not_allowed_is_reported(name, words, runs, tmp_path):
     (tmp_path / "bundled").mkdir()
     page = start(written(embedded(open_form()), new_run_name=name).run())

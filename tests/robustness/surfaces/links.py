@@ -34,17 +34,17 @@ _VALID: Query = {
         "update": "product",
     },
     **{"token_aggregation": "mean", "layer_aggregation": "median", "layer": "2", "head": "1", "token": "0"},
-    **{"colour": "entropy", "example": "myth", "kept": "x", "wrong": "0.2", "run": "atlas", "number": "3"},
+    **{"colour": "entropy", "example": "myth", "kept": "x", "wrong": "0.2", "run": "smollm2-facts", "number": "3"},
     **{"from": "methods", "view": "best", "tokens": "fact", "offset": "2", "k": "5", "above": "0.7", "below": "0.3"},
-    **{"metric": "prr", "method": "msp", "methods": "rauq.msp", "table": "update", "published": "1", "group": "places"},
-    **{"quality": "0..1", "length": "1..50", "text": "Oslo", "a": "example:myth", "b": "run:atlas:3", "a_wrong": "0"},
+    **{"metric": "prr", "method": "msp", "methods": "rauq.msp", "table": "update", "published": "1", "group": "cities"},
+    **{"quality": "0..1", "length": "1..50", "text": "Oslo", "a": "example:myth", "b": "run:smollm2-facts:3", "a_wrong": "0"},
     **{"b_settings": "own", "b_alpha": "0.1", "branch": "1", "step": "3", "goto": "lesson", "max_new_tokens": "7"},
 }
 _PROMPT: Query = {"prompt": "Where is Oslo?", "answer": " In Norway", "model": "some/model", "kind": "base"}
 _VALUES = (
     *("", "-1", "0", "1", "1024", "9" * 9, "9" * 10, "9" * 5000, "1.5", "1e9", "nan", "٣", "²", "none", "None", "true"),
     *("0.0.0", "0-0", "1-1.1-1", ".", "..", "1..0", "-1..-0", "../../etc", "/etc/passwd", "run:", "run::", "example:"),
-    *("kept:", "run:atlas:999999999", "all", "middle_five", "max", "top5", "http://127.0.0.1:1/x", "\ud800"),
+    *("kept:", "run:smollm2-facts:999999999", "all", "middle_five", "max", "top5", "http://127.0.0.1:1/x", "\ud800"),
 )
 
 
