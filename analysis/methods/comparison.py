@@ -104,7 +104,7 @@ def judged(
 
 
 def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
-    """Rank the judged answers by their uncertainty (n,), or by each of S of them (S, n) and take the mean of the metric.
+    """Rank the judged answers by their uncertainty (n,), or by each of S (S, n) and take the mean of the metric.
 
     Answers that lack one are left out, of every resample too.
     """
@@ -214,6 +214,11 @@ class Paired:
     groups: tuple[str, ...]
     differences: tuple[tuple[Estimate, ...], ...]
 
+    @property
+    def headline(self) -> dict[str, tuple[Estimate, ...]]:
+        """The differences (M,) of the groups that stand for a run."""
+        return {name: self.of_group(name) for name in headline_groups(self.groups)}
+
     def of_group(self, group: str) -> tuple[Estimate, ...]:
         """The differences (M,) of one group."""
         return tuple(row[self.groups.index(group)] for row in self.differences)
@@ -294,9 +299,19 @@ class Comparison:
     mean_ranks: np.ndarray
     paired: Paired | None
 
+    @property
+    def headline(self) -> dict[str, tuple[Estimate, ...]]:
+        """The estimates (M,) of the groups that stand for a run."""
+        return {name: self.of_group(name) for name in headline_groups(self.groups)}
+
     def of_group(self, group: str) -> tuple[Estimate, ...]:
         """The estimates (M,) of one group."""
         return tuple(row[self.groups.index(group)] for row in self.estimates)
+
+
+def title_of(group: str) -> str:
+    """The name of a group for a reader."""
+    return "all answers" if group == ALL else group
 
 
 def headline_groups(groups: Sequence[str]) -> tuple[str, ...]:
