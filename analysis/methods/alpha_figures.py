@@ -28,14 +28,14 @@ class _Look(NamedTuple):
 
 def _looks(*, dark: bool) -> Mapping[Exchange, _Look]:
     return {
-        "shuffled": _Look("shuffled", ATTENTION, "rgba(63, 143, 204, 0.10)", "solid", "circle", -0.016),
-        "constant": _Look("constant", QUIET, "rgba(139, 149, 161, 0.12)", "dot", "square", 0.0),
-        "none": _Look("no attention", text_colour(dark=dark), None, "dash", "line-ew-open", 0.016),
+        "shuffled": _Look("shuffled", ATTENTION, "rgba(63, 143, 204, 0.07)", "solid", "circle", -0.02),
+        "constant": _Look("constant", QUIET, "rgba(139, 149, 161, 0.08)", "dot", "square", 0.0),
+        "none": _Look("no attention", text_colour(dark=dark), None, "dash", "diamond-open", 0.02),
     }
 
 
 _REAL_BAND = "rgba(232, 101, 10, 0.16)"
-_HEIGHT, _ROWS, _GUTTER, _LINE = 500, (0.66, 0.34), 0.3, 17  # pixels; shares; in units of alpha; pixels of a label
+_HEIGHT, _ROWS, _GUTTER, _LINE = 560, (0.57, 0.43), 0.25, 17  # pixels; shares; in units of alpha; pixels of a label
 
 
 def alpha_sweep(found: Sweep, *, dark: bool = False) -> go.Figure:
@@ -64,6 +64,7 @@ def alpha_sweep(found: Sweep, *, dark: bool = False) -> go.Figure:
             figure.add_trace(trace, row=1, col=column)
         for trace in _differences(found, name, reach, dark=dark):
             figure.add_trace(trace, row=2, col=column)
+        figure.add_trace(_end_of_none(found, name, dark=dark), row=1, col=column)
         for note in (*_labels(found, name, span, dark=dark), _paper(found, dark=dark)):
             figure.add_annotation(note, row=1, col=column)
     figure.add_vline(x=found.paper_alpha, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
@@ -71,7 +72,7 @@ def alpha_sweep(found: Sweep, *, dark: bool = False) -> go.Figure:
     figure.update_xaxes(range=[-_GUTTER, 1.04], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], showgrid=False)
     figure.update_xaxes(title="alpha", row=2)
     figure.update_yaxes(title=METRICS[found.metric], range=span, nticks=7, row=1, col=1)
-    figure.update_yaxes(title="real minus it", range=(-reach, reach), nticks=5, row=2, col=1)
+    figure.update_yaxes(title="real minus other", range=reach, nticks=6, row=2, col=1)
     finish(figure, height=_HEIGHT, dark=dark)
     figure.update_layout(showlegend=False, margin={"t": 34})
     return figure
@@ -86,11 +87,12 @@ def _span(found: Sweep, names: Sequence[str]) -> tuple[float, float]:
     return float(low - room), float(high + room)
 
 
-def _reach(found: Sweep, names: Sequence[str]) -> float:
-    """The end of the axis of the differences: that of the largest interval where alpha is above 0."""
+def _reach(found: Sweep, names: Sequence[str]) -> tuple[float, float]:
+    """The ends of the axis of the differences: all intervals where alpha is above 0, and 0 itself."""
     later = [one.difference for name in names for kind in REPLACED for one in found.under(kind, name)[1:]]
-    ends = [abs(end) for one in later for end in (one.low, one.high) if np.isfinite(end)]
-    return 1.1 * max([*ends, 0.001])
+    low, high = min(0.0, np.nanmin([one.low for one in later])), max(0.0, np.nanmax([one.high for one in later]))
+    room = 0.12 * max(high - low, 0.002)
+    return float(low - room), float(high + room)
 
 
 def _curves(found: Sweep, group: str, *, bands: bool, dark: bool) -> Iterator[go.Scatter]:
@@ -123,6 +125,27 @@ def _curves(found: Sweep, group: str, *, bands: bool, dark: bool) -> Iterator[go
     )
 
 
+def _end_of_none(found: Sweep, group: str, *, dark: bool) -> go.Scatter:
+    """The interval of the line of no attention, at its right end."""
+    one, look = found.under("none", group)[-1].estimate, _looks(dark=dark)["none"]
+    return go.Scatter(
+        x=[1.025],
+        y=[one.value],
+        error_y={
+            "array": [one.high - one.value],
+            "arrayminus": [one.value - one.low],
+            "color": look.colour,
+            "thickness": 1.5,
+            "width": 3,
+        },
+        mode="markers",
+        marker={"color": look.colour, "size": 6, "symbol": look.symbol},
+        text=[f"{look.name}<br>{METRICS[found.metric]} {in_words(one)}"],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+    )
+
+
 def _band(found: Sweep, estimates: Sequence[Estimate], colour: str) -> go.Scatter:
     return go.Scatter(
         x=[*found.alphas, *found.alphas[::-1]],
@@ -148,20 +171,21 @@ def _line(found: Sweep, estimates: Sequence[Estimate], texts: list[str], name: s
     )
 
 
-def _differences(found: Sweep, group: str, reach: float, *, dark: bool) -> Iterator[go.Scatter]:
+def _differences(found: Sweep, group: str, reach: tuple[float, float], *, dark: bool) -> Iterator[go.Scatter]:
     """Real attention minus each other at every alpha below 1, with paired intervals; side by side, not on one line."""
     for kind, look in _looks(dark=dark).items():
         found_at = [one.difference for one in found.under(kind, group)[:-1]]
         values = np.array([one.value for one in found_at])
-        outside = np.abs(values) > reach
+        edge = 0.04 * (reach[1] - reach[0])
+        outside = (values < reach[0]) | (values > reach[1])
         yield go.Scatter(
             x=np.array(found.alphas[:-1]) + look.shift,
-            y=np.clip(values, -0.93 * reach, 0.93 * reach),
+            y=np.clip(values, reach[0] + edge, reach[1] - edge),
             error_y={
                 "array": np.where(outside, 0, [one.high - one.value for one in found_at]),
                 "arrayminus": np.where(outside, 0, [one.value - one.low for one in found_at]),
                 "color": look.colour,
-                "thickness": 1.6,
+                "thickness": 1.5,
                 "width": 0,
             },
             text=[
@@ -173,9 +197,9 @@ def _differences(found: Sweep, group: str, reach: float, *, dark: bool) -> Itera
             mode="markers",
             marker={
                 "color": look.colour,
-                "size": 7,
+                "size": 6,
                 "symbol": np.where(outside, np.where(values > 0, "triangle-up", "triangle-down"), look.symbol),
-                "line": {"color": look.colour, "width": 2},
+                "line": {"color": look.colour, "width": 1.5},
             },
             showlegend=False,
         )
@@ -215,7 +239,7 @@ def _apart(places: Sequence[float], gap: float) -> np.ndarray:
 def _paper(found: Sweep, *, dark: bool) -> dict[str, Any]:
     late = found.paper_alpha > 0.5
     return {
-        "text": f"the paper's {found.paper_alpha:g}",
+        "text": f"the paper's alpha {found.paper_alpha:g}",
         "x": found.paper_alpha,
         "y": 0.01,
         "yref": "y domain",
@@ -241,8 +265,20 @@ _COLUMNS = 4
 _PANEL, _LEGEND = 190, 80  # pixels
 
 
+def _values_span(found: Sweep, names: Sequence[str]) -> tuple[float, float]:
+    """The ends of the axis of small panels: all values; the intervals of a few answers would leave these no room."""
+    each = [one.value for name in names for one in found.of_group(name)]
+    each += [one.estimate.value for name in names for kind in REPLACED for one in found.under(kind, name)]
+    low, high = np.nanmin(each), np.nanmax(each)
+    room = 0.1 * max(high - low, 0.02)
+    return float(low - room), float(high + room)
+
+
 def alpha_groups(found: Sweep, *, dark: bool = False) -> go.Figure:
-    """The curves of each group on axes of the same range; a group where the metric is undefined has no panel."""
+    """The curves of each group on axes of the same range, which wide bands may leave.
+
+    A group where the metric is undefined has no panel.
+    """
     there = [name for name in found.groups[2:] if found.best(name) is not None]
     if not there:
         return empty_figure("ranking is undefined in each group", height=_PANEL, dark=dark)
@@ -265,7 +301,8 @@ def alpha_groups(found: Sweep, *, dark: bool = False) -> go.Figure:
             )
     figure.add_vline(x=found.paper_alpha, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
     figure.update_xaxes(title="alpha", tickvals=[0, 0.5, 1], showgrid=False, row=rows)
-    figure.update_yaxes(title=METRICS[found.metric], nticks=5, col=1)
+    figure.update_yaxes(range=_values_span(found, there), nticks=5)
+    figure.update_yaxes(title=METRICS[found.metric], col=1)
     finish(figure, height=rows * _PANEL + _LEGEND, dark=dark)
     legend = {
         "orientation": "h",

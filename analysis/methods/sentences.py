@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from analysis.answer_sets.sentences import joined, left_out, signed
 from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
 from analysis.methods.alpha import REPLACED, Sweep
-from analysis.methods.attention_permutation import EXCHANGES, GroupControl
+from analysis.methods.attention_permutation import EXCHANGES, Exchange, GroupControl
 from analysis.methods.comparison import (
     ALL,
     RAUQ,
@@ -21,6 +22,7 @@ from analysis.methods.comparison import (
     is_reversed,
     name_of,
     reversals,
+    title_of,
 )
 from analysis.methods.errors import End, ErrorAnalysis
 from analysis.methods.rejections import Rejections
@@ -30,7 +32,7 @@ from analysis.stats import METRICS, Estimate, in_words
 from rauq.labels import number
 from rauq.methods.table import METHODS
 
-_PLACES = {ALL: " over all answers", WITHIN: " within groups"}
+_PLACES = MappingProxyType({ALL: " over all answers", WITHIN: " within groups"})
 
 
 def comparison_sentences(found: Comparison, *, called: str = "methods") -> tuple[str, ...]:
@@ -42,7 +44,7 @@ def comparison_sentences(found: Comparison, *, called: str = "methods") -> tuple
             found.of_group(name),
             metric=found.metric,
             called=called,
-            where=_PLACES[name] if len(names) > 1 else "",
+            group=name if len(names) > 1 else "",
         )
         for name in names
     )
@@ -54,16 +56,17 @@ def comparison_sentence(
     *,
     metric: Metric,
     called: str = "methods",
-    where: str = "",
+    group: str = "",
 ) -> str:
-    """RAUQ's place among the methods, or variants, of one column, and the best."""
+    """RAUQ's place among the methods, or variants, of one column, and the best; `group` is named unless empty."""
+    by = f"{'mean ' if group == WITHIN else ''}{METRICS[metric]}{_PLACES.get(group, '')}"
     values = np.array([found.value for found in estimates])
     there = np.flatnonzero(~np.isnan(values))
     if not len(there):
         reason = next((one.reason for one in estimates), "no method is selected")
-        return f"No method has a {METRICS[metric]}{where}: {reason}."
+        return f"No method has a {by}: {reason}."
     best = int(there[values[there].argmax()])
-    leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {METRICS[metric]}{where}"
+    leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {by}"
     own = list(methods).index(RAUQ) if RAUQ in methods else best
     if own == best or np.isnan(values[own]):
         return f"{leader}, {in_words(estimates[best])}."
@@ -351,8 +354,9 @@ def control_sentence(control: GroupControl, *, where: str = " here") -> str:
         return f"Whether attention matters{where.removesuffix(' here')} is undefined: {found.reason}."
     with_own, with_other = (number(value) for value in (shuffled.estimate.value + found.value, shuffled.estimate.value))
     tokens = "" if control.tokens == "all" else " on the fact tokens"
+    mean = "mean " if control.group == WITHIN else ""
     return (
-        f"{_verdict(found)}{where}{tokens}: {METRICS[control.metric]} is {with_own} with an answer's own attention and "
+        f"{_verdict(found)}{where}{tokens}: {mean}{METRICS[control.metric]} is {with_own} with an answer's own attention and "
         f"{with_other} with another's, a difference of {_signed(found)} over {found.n:,} answers{_others(control)}."
     )
 
@@ -371,12 +375,19 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
 
 
 def sweep_sentence(found: Sweep) -> str:
-    """The value at the paper's alpha, over all answers and within groups."""
+    """Whether real attention ranks better than shuffled at the paper's alpha, over all answers and within groups."""
     if found.best(ALL) is None:
         return f"Undefined: {found.of_group(ALL)[0].reason}."
     names = headline_groups(found.groups)
-    values = [f"{in_words(found.at_paper(name))}{_PLACES[name] if len(names) > 1 else ''}" for name in names]
-    return f"At the paper's alpha {found.paper_alpha:g}, {METRICS[found.metric]} is {' and '.join(values)}."
+    differences = [_at(found, "shuffled", name, found.paper_alpha) for name in names]
+    places = [_PLACES[name] if len(names) > 1 else "" for name in names]
+    words = [f"{place} ({_signed(one)})" for place, one in zip(places, differences, strict=True)]
+    verdicts = [_than(one) or "neither better nor worse" for one in differences]
+    more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1]}"
+    return (
+        f"At the paper's alpha {found.paper_alpha:g} real attention ranks {verdicts[0]} than shuffled"
+        f"{more.join(words)}."
+    )
 
 
 def attention_sentences(found: Sweep) -> tuple[str, ...]:
@@ -389,35 +400,35 @@ def _attention_sentence(found: Sweep, group: str) -> str:
     best, paper = found.best(group), found.paper_alpha
     if best is None:
         return ""
-    where = _PLACES[group].strip().capitalize() if WITHIN in found.groups else "Here"
-    at_paper = (
-        f"{where}, at the paper's alpha {paper:g}{', also the best,' if best == paper else ''} real attention ranks"
-    )
-    highest = (
-        f"at the best, {best:g} ({in_words(found.of_group(group)[found.alphas.index(best)])}; choosing it needs labels)"
-    )
-    if best == paper:
-        return f"{at_paper} {_against(found, group, paper)}."
-    if best == 1:
-        return f"{at_paper} {_against(found, group, paper)}; {highest}, attention is not used."
-    return f"{at_paper} {_against(found, group, paper)}; {highest}, {_against(found, group, best)}."
+    metric = METRICS[found.metric]
+    values = {alpha: in_words(found.of_group(group)[found.alphas.index(alpha)]) for alpha in (paper, best)}
+    also = " and the best" if best == paper else ""
+    at_paper = f"at alpha {paper:g} (the paper's{also}; {metric} {values[paper]})"
+    words = [f"{title_of(group).capitalize()}: {at_paper} real attention ranks {_against(found, group, paper)}"]
+    if best != paper:
+        then = "attention is not used" if best == 1 else f"it ranks {_against(found, group, best)}"
+        words.append(f"at alpha {best:g} (the best, chosen by the labels; {values[best]}) {then}")
+    return f"{'; '.join(words)}."
+
+
+def _at(found: Sweep, exchange: Exchange, group: str, alpha: float) -> Estimate:
+    """Real attention minus an exchanged one at one alpha."""
+    return found.under(exchange, group)[found.alphas.index(alpha)].difference
 
 
 def _against(found: Sweep, group: str, alpha: float) -> str:
     """Than which other attention the real one ranks better, and than which it does not, each with its interval."""
-    place = found.alphas.index(alpha)
-    others = {name: found.under(name, group)[place].difference for name in REPLACED}
-    words = [
-        f"{verdict} {joined_names}"
-        for verdict in ("better than", "no better than", "worse than")
-        if (
-            joined_names := " and ".join(
-                f"{name} ({_signed(one)})" for name, one in others.items() if _than(one) == verdict
-            )
-        )
-    ]
+    others = {name: _at(found, name, group, alpha) for name in REPLACED}
+    words = []
+    for verdict in ("better", "no better", "worse"):
+        names = [f"{name} ({_signed(one)})" for name, one in others.items() if _than(one) == verdict]
+        words += [f"{verdict} than {_listed(names)}"] if names else []
     undefined = [name for name, one in others.items() if one.reason]
-    return ", ".join([*words, *(["undefined against " + " and ".join(undefined)] if undefined else [])])
+    return ", ".join([*words, *([f"undefined beside {_listed(undefined)}"] if undefined else [])])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _than(real_minus_other: Estimate) -> str:
@@ -425,13 +436,13 @@ def _than(real_minus_other: Estimate) -> str:
     if real_minus_other.reason:
         return ""
     if real_minus_other.low > 0:
-        return "better than"
-    return "worse than" if real_minus_other.high < 0 else "no better than"
+        return "better"
+    return "worse" if real_minus_other.high < 0 else "no better"
 
 
 def _signed(found: Estimate) -> str:
-    """A difference with its interval."""
-    return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
+    """A difference with its interval, or why there is none."""
+    return found.reason or f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
 
 
 def ablation_note(found: Ablated) -> str:

@@ -15,7 +15,7 @@ from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_li
 from analysis.answer_sets.sentences import joined
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences as method_sentences
-from analysis.methods.alpha_figures import alpha_sweep
+from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
 from analysis.methods.comparison import ALL, name_of
 from analysis.methods.figures import (
     agreement_map,
@@ -115,6 +115,16 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
             )
             for one in found.sweeps
             if one.alignment == "predicting"  # the table has the others
+        ),
+        *(
+            Drawing(
+                f"alpha-groups-{one.signal}",
+                f"RAUQ over alpha in each group: {one.signal}",
+                method_sentences.within_note(one),
+                alpha_groups(one),
+            )
+            for one in found.sweeps
+            if one.alignment == "predicting" and len(one.groups) > 1
         ),
         *(
             Drawing(

@@ -314,8 +314,8 @@ def errors(chosen: Chosen) -> None:
 
 _SWEEP = (
     "RAUQ from alpha 0, attention alone, to 1, the signal alone. Shuffled: the weights of another answer of the group "
-    "(mean of 5 draws); constant: each layer's mean. Lower panel: real attention minus each; above 0 the real one "
-    "ranks better. Bands, bars: 95 % bootstrap intervals."
+    "(mean of 5 draws); constant: the mean of each layer. Below: real minus other attention; above 0 the real one "
+    "ranks better. Bands and bars: 95 % bootstrap intervals."
 )
 _USUAL = (
     "RAUQ itself: in each layer of the middle third the head with the most previous-token attention, mean of logs over "
@@ -327,15 +327,18 @@ def alpha(chosen: Chosen) -> None:
     """Draw RAUQ from alpha 0 to 1 with real, shuffled, constant and no attention (figure 4)."""
     asked = chosen.asked
     found = cache.sweep(chosen.run, chosen.rows, asked.metric, chosen.signal, asked.alignment)
-    sentence(sentences.sweep_sentence(found), chosen, "  \n".join(sentences.attention_sentences(found)))
+    sentence(sentences.sweep_sentence(found), chosen)
     chart(alpha_sweep(found, dark=is_dark()), "alpha", "Ranking by RAUQ at every alpha by kind of attention")
     caption = joined(_SWEEP, sentences.within_note(found))
+    st.text("\n".join(sentences.attention_sentences(found)))
     st.caption(caption)
     take_along(Table("alpha", "RAUQ over alpha", caption, method_tables.sweep_table(found)))
     if len(found.groups) > 1:
         st.header("Each group", anchor=False)
         chart(alpha_groups(found, dark=is_dark()), "alpha_groups", "Ranking by RAUQ at every alpha, group by group")
-        st.caption("As above, in each group. Bands: 95 % bootstrap intervals with real attention.")
+        st.caption(
+            "As above, in each group. Bands: 95 % bootstrap intervals with real attention, some wider than the axis."
+        )
 
 
 def ablation(chosen: Chosen) -> None:
