@@ -354,10 +354,10 @@ def control_sentence(control: GroupControl, *, where: str = " here") -> str:
         return f"Whether attention matters{where.removesuffix(' here')} is undefined: {found.reason}."
     with_own, with_other = (number(value) for value in (shuffled.estimate.value + found.value, shuffled.estimate.value))
     tokens = "" if control.tokens == "all" else " on the fact tokens"
-    mean = "mean " if control.group == WITHIN else ""
+    metric = f"{'mean ' if control.group == WITHIN else ''}{METRICS[control.metric]}"
     return (
-        f"{_verdict(found)}{where}{tokens}: {mean}{METRICS[control.metric]} is {with_own} with an answer's own attention and "
-        f"{with_other} with another's, a difference of {_signed(found)} over {found.n:,} answers{_others(control)}."
+        f"{_verdict(found)}{where}{tokens}: {metric} is {with_own} with an answer's own attention and {with_other} "
+        f"with another's, a difference of {_signed(found)} over {found.n:,} answers{_others(control)}."
     )
 
 
