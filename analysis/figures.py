@@ -1,11 +1,12 @@
 """What every figure shares: colours and sizes, text that Plotly draws as it is, axes, cells, and rows of intervals."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from analysis.stats import Estimate, in_words
 from rauq.labels import label, running
@@ -180,19 +181,27 @@ class Row(NamedTuple):
     bold: bool = False
 
 
-def interval_rows(rows: Sequence[Row], *, title: str, reference: float, reason: str, dark: bool) -> go.Figure:
-    """One row below the other, in the order given, over an axis named `title`; a line marks `reference`.
+def interval_panels(
+    panels: Mapping[str, Sequence[Row]], *, title: str, reference: float, reason: str, dark: bool
+) -> go.Figure:
+    """Panels side by side with the same rows, one below the other, over an axis named `title`; a line at `reference`.
 
-    Where there is no row the figure gives the `reason`.
+    A row is empty in a panel where it is undefined. Where there is no row the figure gives the `reason`.
     """
+    rows = next(iter(panels.values()))
     if not rows:
         return empty_figure(reason, height=160, dark=dark)
-    figure = go.Figure([_dot(place, row) for place, row in enumerate(rows)])
+    titles = [plotly_text(name) for name in panels] if len(panels) > 1 else None
+    figure = make_subplots(cols=len(panels), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles)
+    figure.update_annotations(font={"size": 14, "color": text_colour(dark=dark)})
+    for column, own in enumerate(panels.values(), start=1):
+        dots = [_dot(place, row) for place, row in enumerate(own) if not np.isnan(row.estimate.value)]
+        figure.add_traces(dots, rows=[1] * len(dots), cols=[column] * len(dots))
     figure.add_vline(x=reference, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
     figure.update_xaxes(title=title, nticks=8)
     names = [f"<b>{plotly_text(row.name)}</b>" if row.bold else plotly_text(row.name) for row in rows]
     figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False)
-    figure.update_yaxes(title=SPACE)
+    figure.update_yaxes(title=SPACE, col=1)
     finish(figure, height=_ROW_HEIGHT * len(rows) + _REST + _BUTTONS, dark=dark)
     figure.update_layout(margin={"t": _BUTTONS})
     return figure

@@ -1,23 +1,22 @@
 """Does attention matter here? RAUQ computed again with the attention of its heads permuted, all else equal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 
-from analysis.methods.comparison import Group, Judged, Metric, judged, ranking
+from analysis.methods import exchange
+from analysis.methods.comparison import Group, JudgedGroups, Metric, Ranking, difference, judged_groups, ranking
 from analysis.quality.judgement import Thresholds
-from analysis.stats import Estimate, divided, interval
+from analysis.stats import Estimate
 from rauq.errors import InvalidInput
-from rauq.scoring.algorithm import head_weights, steps_of
+from rauq.scoring.algorithm import steps_of
 from rauq.scoring.score import score_many
 from rauq.scoring.settings import Settings
-from rauq.trace.batch import Answers, Batch
+from rauq.trace.batch import Answers
 from rauq.trace.trace import Alignment
-
-_Block = tuple[np.ndarray, Batch]  # places of some answers among all, and these answers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,21 +56,21 @@ def control(
             f"heads is {settings.heads!r}: the control replaces the attention of the selected head; use heads='max'."
         )
         raise InvalidInput(message)
-    blocks, rng = tuple(answers.blocks()), np.random.default_rng(seed)
-    found, num_heads = score_many(answers, settings), blocks[0][1].attention.shape[2]
-    layers, count = found.layers, len(found.heads)
-    weights = _weights(blocks, layers, found.heads)
+    rng, found = np.random.default_rng(seed), score_many(answers, settings)
+    num_heads = next(block.attention.shape[2] for _, block in answers.blocks())
+    weights = exchange.weights_of(answers, found.layers, found.heads)
     drawn = rng.integers(num_heads, size=found.heads.shape)
 
     def rescored(exchanged: Sequence[np.ndarray]) -> np.ndarray:
-        return _scored(_exchanged(blocks, layers, exchanged), replace(settings, layers=layers), tokens, count)
+        lone = exchange.with_weights(answers, found.layers, exchanged)
+        return _scored(lone, replace(settings, layers=found.layers), tokens)
 
     return Control(
-        real=_scored(blocks, settings, tokens, count),
-        shuffled=np.stack([rescored(_shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
-        constant=rescored(_constant(weights)),
-        random_head=rescored(_weights(blocks, layers, drawn)),
-        mean_of_heads=_scored(blocks, replace(settings, heads="mean"), tokens, count),
+        real=_scored(answers, settings, tokens),
+        shuffled=np.stack([rescored(exchange.shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
+        constant=rescored(exchange.constant(weights)),
+        random_head=rescored(exchange.weights_of(answers, found.layers, drawn)),
+        mean_of_heads=_scored(answers, replace(settings, heads="mean"), tokens),
     )
 
 
@@ -102,72 +101,16 @@ def control_of_groups(
     )
 
 
-def _scored(blocks: Iterable[_Block], settings: Settings, tokens: np.ndarray | None, count: int) -> np.ndarray:
-    """Uncertainty (A,) of `count` answers."""
-    uncertainty = np.empty(count)
-    for places, block in blocks:
+def _scored(answers: Answers, settings: Settings, tokens: np.ndarray | None) -> np.ndarray:
+    """Uncertainty (A,), over these tokens alone where they are given."""
+    uncertainty = np.empty(len(answers.lengths))
+    for places, block in answers.blocks():
         chosen = None if tokens is None else tokens[places, : block.logprobs.shape[1]]
         uncertainty[places] = steps_of(block, settings, counted=chosen).uncertainty
     return uncertainty
 
 
-def _weights(blocks: Sequence[_Block], layers: tuple[int, ...], heads: np.ndarray) -> list[np.ndarray]:
-    """Each answer's weights of one head a layer, (Lw, N - 1); `heads` (A, Lw)."""
-    weights = [np.empty(0)] * len(heads)
-    for places, block in blocks:
-        found = head_weights(block.attention, block.rows(layers), heads[places][..., None])[:, :, 0]
-        for number, own, length in zip(places, found, block.lengths, strict=True):
-            weights[number] = own[:, : length - 1].astype(np.float64)  # runs keep halves
-    return weights
-
-
-def _exchanged(blocks: Sequence[_Block], layers: tuple[int, ...], weights: Sequence[np.ndarray]) -> Iterator[_Block]:
-    """The blocks with these weights of each answer, (Lw, N - 1), as those of a single head."""
-    for places, block in blocks:
-        attention = np.full((len(block.lengths), len(layers), 1, block.attention.shape[-1]), np.nan)
-        for row, number in enumerate(places):
-            attention[row, :, 0, : weights[number].shape[1]] = weights[number]
-        yield places, replace(block, attention=attention, layers=layers)
-
-
-def _shuffled(weights: Sequence[np.ndarray], lengths: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Give each answer the weights of another of nearest length, cut or repeated to its own; nan if there is none."""
-    return [
-        np.full_like(own, np.nan) if donor < 0 else _repeated(weights[donor], own.shape[1])
-        for own, donor in zip(weights, _donors(lengths, rng), strict=True)
-    ]
-
-
-def _repeated(weights: np.ndarray, length: int) -> np.ndarray:
-    times = -(-length // weights.shape[1])
-    return (weights if times < 2 else np.tile(weights, times))[:, :length]
-
-
-def _donors(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Whose weights each answer takes (A,), never its own: neighbours by length swap theirs, in twos and threes.
-
-    An answer of one token has no weights to give or take, -1.
-    """
-    order = np.lexsort((rng.random(len(lengths)), lengths))
-    left = order[lengths[order] > 1].tolist()
-    donors = np.full(len(lengths), -1)
-    while len(left) > 1:
-        size = len(left) if len(left) <= 3 else rng.integers(2, min(4, len(left) - 1))  # never one left over
-        takers, left = left[:size], left[size:]
-        turn = rng.integers(1, size)
-        donors[takers] = takers[turn:] + takers[:turn]
-    return donors
-
-
-def _constant(weights: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Give every token the mean weight of its layer over all answers."""
-    together = np.concatenate(weights, axis=1)
-    known = np.isfinite(together)
-    means = divided(np.where(known, together, 0.0).sum(axis=1), known.sum(axis=1))
-    return [np.where(np.isnan(own), np.nan, means[:, None]) for own in weights]
-
-
-Exchange = Literal["shuffled", "constant", "random head", "mean of heads"]
+Exchange = Literal["shuffled", "constant", "random head", "mean of heads", "none"]
 TokensScored = Literal["all", "fact"]
 EXCHANGES = MappingProxyType[Exchange, str](
     {
@@ -175,6 +118,7 @@ EXCHANGES = MappingProxyType[Exchange, str](
         "constant": "constant",
         "random head": "a random head's",
         "mean of heads": "the heads' mean",
+        "none": "no",
     }
 )
 """The attention that replaces that of the selected head, in words."""
@@ -232,57 +176,63 @@ def control_groups(
     """
     settings = replace(settings or Settings(), alignment=answers.alignment)
     found = control_of_groups(answers, settings, names, tokens=facts, seed=seed)
-    return tuple(
-        _of_group(
-            found,
-            judged(group, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed),
+    # A group without a score has no answers to judge, so that the mean within groups leaves it out.
+    scored = np.where(np.isnan(found.real), np.nan, quality)
+    among = judged_groups(groups, scored, metric=metric, thresholds=thresholds, count=resamples, seed=seed)
+    real = rank_parts(found.real, among)
+    kinds = [exchanged(name, (found.real, real), rows, among) for name, rows in _replaced(found).items()]
+    controls = (
+        GroupControl(
+            group=group,
             alignment=answers.alignment,
+            metric=metric,
             tokens="all" if facts is None else "fact",
+            real=one.estimate,
+            exchanged=tuple(others),
         )
-        for group in groups
+        for group, one, *others in zip(among.names, among.reported(real), *kinds, strict=True)
     )
+    return tuple(map(_explained, controls))
 
 
-def _of_group(found: Control, among: Judged, *, alignment: Alignment, tokens: TokensScored) -> GroupControl:
-    real = found.real[among.rows]
-    rows: dict[Exchange, np.ndarray] = {
+def _replaced(found: Control) -> dict[Exchange, np.ndarray]:
+    """Uncertainties (S, A) under each exchange."""
+    return {
         "shuffled": found.shuffled,
         "constant": found.constant[None],
         "random head": found.random_head[None],
         "mean of heads": found.mean_of_heads[None],
     }
-    own = ranking(real, among).estimate
-    reason = NO_FACTS if tokens == "fact" and np.isnan(real).all() else ""
-    return GroupControl(
-        group=among.name,
-        alignment=alignment,
-        metric=among.metric,
-        tokens=tokens,
-        real=replace(own, reason=reason or own.reason),
-        exchanged=tuple(
-            _without_group(name, real, others[:, among.rows], among, reason=reason) for name, others in rows.items()
-        ),
+
+
+def rank_parts(uncertainty: np.ndarray, among: JudgedGroups) -> list[Ranking]:
+    """Rank the answers of every part by their uncertainty (A,), or by each of S of them (S, A)."""
+    return [ranking(uncertainty[..., part.rows], part) for part in among.parts]
+
+
+def exchanged(
+    exchange: Exchange, real: tuple[np.ndarray, Sequence[Ranking]], others: np.ndarray, among: JudgedGroups
+) -> tuple[Exchanged, ...]:
+    """Compare the uncertainty under real attention, (A,) with its rankings, with that under S exchanges (S, A)."""
+    own, ranked = real
+    others = np.where(np.isnan(own), np.nan, others)
+    instead = rank_parts(others, among)
+    lost = [
+        difference((own[part.rows], one), (others[:, part.rows], other), part)
+        for part, one, other in zip(among.parts, ranked, instead, strict=True)
+    ]
+    both = zip(among.reported(instead), among.reported(lost), strict=True)
+    return tuple(Exchanged(exchange=exchange, estimate=one.estimate, difference=minus.estimate) for one, minus in both)
+
+
+def _explained(found: GroupControl) -> GroupControl:
+    """Where no answer has a score on its fact tokens, say so instead of naming what else is undefined."""
+    if found.tokens == "all" or found.real.n or not found.real.reason:
+        return found
+    others = (
+        replace(
+            one, estimate=replace(one.estimate, reason=NO_FACTS), difference=replace(one.difference, reason=NO_FACTS)
+        )
+        for one in found.exchanged
     )
-
-
-def _without_group(
-    exchange: Exchange, real: np.ndarray, others: np.ndarray, among: Judged, *, reason: str
-) -> Exchanged:
-    """Compare the uncertainty under real attention (n,) with that under S exchanges of a kind (S, n)."""
-    both = ~np.isnan(real) & ~np.isnan(others).any(axis=0)
-    base = ranking(np.where(both, real, np.nan), among)
-    ranked = [ranking(np.where(both, other, np.nan), among) for other in others]
-    mean = float(np.mean([one.estimate.value for one in ranked]))
-    resampled = np.mean([one.resampled for one in ranked], axis=0)
-    like = replace(base.estimate, reason=reason or base.estimate.reason)
-    return Exchanged(
-        exchange=exchange,
-        estimate=_estimate(mean, resampled, like),
-        difference=_estimate(base.estimate.value - mean, base.resampled - resampled, like),
-    )
-
-
-def _estimate(value: float, resampled: np.ndarray, like: Estimate) -> Estimate:
-    """A value of the same answers as `like`."""
-    low, high = interval(resampled)
-    return replace(like, value=value, low=low, high=high)
+    return replace(found, real=replace(found.real, reason=NO_FACTS), exchanged=tuple(others))

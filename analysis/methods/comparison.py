@@ -15,7 +15,6 @@ from analysis.stats import (
     bounds_of,
     counts_of,
     interval,
-    is_defined,
     prr,
     ranks,
     resampled_prr,
@@ -33,7 +32,7 @@ def name_of(method: str) -> str:
     return METHODS[method].name if method in METHODS else method.replace("_", " ")
 
 
-ALL = "all"
+ALL, WITHIN = "all", "mean within groups"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +70,12 @@ class Judged:
     bounds: Bounds | None
     size: int
 
+    @property
+    def can_be_ranked(self) -> bool:
+        """Whether the metric of any ranking is defined: there are enough answers, and not all are alike."""
+        metric = prr if self.metric == "prr" else roc_auc
+        return not np.isnan(metric(-self.truth, self.truth))
+
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -99,28 +104,23 @@ def judged(
 
 
 def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
-    """Rank the judged answers by their uncertainty (n,); those without one are left out, of every resample too."""
-    kept = is_defined(uncertainty, among.truth)
-    value, resampled = _prr(uncertainty, among) if among.metric == "prr" else _roc_auc(uncertainty, among)
+    """Rank the judged answers by their uncertainty (n,), or by each of S (S, n) and take the mean of the metric.
+
+    Answers that lack one are left out, of every resample too.
+    """
+    rows = np.atleast_2d(uncertainty)
+    kept = ~np.isnan(rows).any(axis=0)
+    found = [_metric(row, among) for row in np.where(kept, rows, np.nan)]
+    value, resampled = (np.mean(several, axis=0) for several in zip(*found, strict=True))
     if np.isnan(value):
         resampled = np.full_like(resampled, np.nan)  # a resample may hold enough answers where the group does not
-    reason = _why_undefined(uncertainty[kept], among.truth[kept], among.metric) if np.isnan(value) else ""
+    reason = _why_undefined(rows[0, kept], among.truth[kept], among.metric) if np.isnan(value) else ""
     n = int(kept.sum())
-    return Ranking(Estimate(value, *interval(resampled), n, among.size - n, reason), resampled)
+    return Ranking(Estimate(float(value), *interval(resampled), n, among.size - n, reason), resampled)
 
 
-def mean_ranking(rankings: Sequence[Ranking]) -> Ranking:
-    """The mean over groups, nan where it is undefined in one of them."""
-    if len(rankings) == 1:
-        return rankings[0]
-    found = [one.estimate for one in rankings]
-    n, excluded = sum(one.n for one in found), sum(one.excluded for one in found)
-    # Groups of one size have been drawn by the same indices: put out of step, they are independent again.
-    values = np.mean([np.roll(one.resampled, step) for step, one in enumerate(rankings)], axis=0)
-    undefined = sum(one.reason != "" for one in found)
-    reason = f"undefined in {undefined} of {len(found)} groups" if undefined else ""
-    value = float(np.mean([one.value for one in found]))
-    return Ranking(Estimate(value, *interval(values), n, excluded, reason), values)
+def _metric(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
+    return _prr(uncertainty, among) if among.metric == "prr" else _roc_auc(uncertainty, among)
 
 
 def _prr(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
@@ -138,43 +138,112 @@ def _why_undefined(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -
     return why_undefined(uncertainty, truth)
 
 
+@dataclass(frozen=True, eq=False)
+class JudgedGroups:
+    """All answers judged, and those of each of the groups that a mean is over, if there are several."""
+
+    whole: Judged
+    own: tuple[Judged, ...]
+
+    @property
+    def parts(self) -> tuple[Judged, ...]:
+        """All answers first, then each group."""
+        return (self.whole, *self.own)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of what is reported: "all" first, the mean within groups second, then each group."""
+        return (self.whole.name, *((WITHIN,) if self.own else ()), *(part.name for part in self.own))
+
+    def reported(self, rankings: Sequence[Ranking]) -> tuple[Ranking, ...]:
+        """The rankings of `parts`, with the mean within groups in second place, as `names`."""
+        whole, *own = rankings
+        return (whole, *((_mean_within(own, self.own),) if own else ()), *own)
+
+
+def judged_groups(
+    groups: Sequence[Group],
+    quality: np.ndarray,
+    *,
+    metric: Metric,
+    thresholds: Thresholds,
+    count: int = 1000,
+    seed: int = 0,
+) -> JudgedGroups:
+    """Judge all answers, the first of the groups, and each of the others, as `judged`."""
+    whole, *own = (
+        judged(group, quality, metric=metric, thresholds=thresholds, count=count, seed=seed) for group in groups
+    )
+    return JudgedGroups(whole, tuple(own))
+
+
+def _mean_within(rankings: Sequence[Ranking], parts: Sequence[Judged]) -> Ranking:
+    """The mean over the groups that can be ranked, undefined where one of these is.
+
+    Each group is resampled within itself, independently of the others.
+    """
+    ranked = [one for one, part in zip(rankings, parts, strict=True) if part.can_be_ranked]
+    n, size = sum(one.estimate.n for one in ranked), sum(part.size for part in parts)
+    undefined = sum(one.estimate.reason != "" for one in ranked)
+    if undefined or not ranked:
+        reason = f"undefined in {undefined or len(parts)} of {len(ranked) or len(parts)} groups"
+        nothing = np.full_like(rankings[0].resampled, np.nan)
+        return Ranking(Estimate(np.nan, np.nan, np.nan, n, size - n, reason), nothing)
+    # Groups of one size have been drawn by the same indices: put out of step, they are independent again.
+    resampled = np.mean([np.roll(_defined(one.resampled), step) for step, one in enumerate(ranked)], axis=0)
+    value = float(np.mean([one.estimate.value for one in ranked]))
+    return Ranking(Estimate(value, *interval(resampled), n, size - n), resampled)
+
+
+def _defined(resampled: np.ndarray) -> np.ndarray:
+    """Values (R,) of resamples; those that are undefined in this group are drawn again from the others."""
+    defined = resampled[~np.isnan(resampled)]
+    return np.resize(defined, len(resampled)) if len(defined) else resampled
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Paired:
     """`base` minus each of M other methods, by id, in G groups: above 0 `base` ranks better.
 
-    `differences` (M, G), and `means` (M,) of their values over the groups that a mean is over. Answers that either of
-    the two methods lacks are left out of both: `n` and `excluded` of a difference count them.
+    `differences` (M, G): `groups` as in `Comparison`. Answers that either of the two methods lacks are left out of
+    both: `n` and `excluded` of a difference count them.
     """
 
     base: str
     methods: tuple[str, ...]
     groups: tuple[str, ...]
     differences: tuple[tuple[Estimate, ...], ...]
-    means: tuple[Estimate, ...]
 
     @property
-    def overall(self) -> tuple[Estimate, ...]:
-        """The means (M,), or, where some group leaves all of them undefined, the differences among all answers."""
-        return overall(self.means, self.of_group(ALL))
+    def headline(self) -> dict[str, tuple[Estimate, ...]]:
+        """The differences (M,) of the groups that stand for a run."""
+        return {name: self.of_group(name) for name in headline_groups(self.groups)}
 
     def of_group(self, group: str) -> tuple[Estimate, ...]:
         """The differences (M,) of one group."""
         return tuple(row[self.groups.index(group)] for row in self.differences)
 
 
-def overall(means: Sequence[Estimate], among_all: Sequence[Estimate]) -> tuple[Estimate, ...]:
-    """What stands for all groups: their means, unless none of these is defined."""
-    return tuple(among_all if all(one.reason for one in means) else means)
+def is_reversed(pooled: Estimate, within: Estimate) -> bool:
+    """Whether a difference among all answers and its mean within groups have opposite signs, both beyond noise."""
+    return (pooled.low > 0 and within.high < 0) or (pooled.high < 0 and within.low > 0)
+
+
+def reversals(found: Paired) -> tuple[str, ...]:
+    """The methods whose difference is reversed within groups."""
+    if WITHIN not in found.groups:
+        return ()
+    both = zip(found.methods, found.of_group(ALL), found.of_group(WITHIN), strict=True)
+    return tuple(method for method, pooled, within in both if is_reversed(pooled, within))
 
 
 def pair(
     base: str,
     uncertainties: Mapping[str, np.ndarray],
     rankings: Mapping[str, Sequence[Ranking]],
-    among: Sequence[Judged],
-    own: Sequence[int],
+    among: JudgedGroups,
 ) -> Paired:
-    """Subtract each method from `base`; uncertainties are (A,), rankings (G,); a mean is over the groups at `own`."""
+    """Subtract each method from `base`; uncertainties are (A,), rankings those of the parts."""
     others = [method for method in uncertainties if method != base]
     found = [
         [
@@ -183,22 +252,21 @@ def pair(
                 (uncertainties[other][part.rows], rankings[other][place]),
                 part,
             )
-            for place, part in enumerate(among)
+            for place, part in enumerate(among.parts)
         ]
         for other in others
     ]
     return Paired(
         base=base,
         methods=tuple(others),
-        groups=tuple(part.name for part in among),
-        differences=tuple(tuple(one.estimate for one in row) for row in found),
-        means=tuple(mean_ranking([row[place] for place in own]).estimate for row in found),
+        groups=among.names,
+        differences=tuple(tuple(one.estimate for one in among.reported(row)) for row in found),
     )
 
 
 def difference(base: tuple[np.ndarray, Ranking], other: tuple[np.ndarray, Ranking], among: Judged) -> Ranking:
-    """The metric of one uncertainty (n,) minus that of another, among the answers that have both."""
-    both = ~np.isnan(base[0]) & ~np.isnan(other[0])
+    """The metric of one uncertainty, (n,) or (S, n), minus that of another, among the answers that have both."""
+    both = ~np.isnan(np.vstack([base[0], other[0]])).any(axis=0)
     first, second = (_on(both, *one, among) for one in (base, other))
     value, resampled = first.estimate.value - second.estimate.value, first.resampled - second.resampled
     reason = first.estimate.reason or second.estimate.reason
@@ -216,30 +284,39 @@ _EQUAL = 12  # decimals: values closer than this are one, whatever the order of 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
-    """M methods, by id, in G groups, the first of which is "all".
+    """M methods, by id, in G groups: "all", then, where there are several, the mean within groups, and each of these.
 
-    `estimates` (M, G): PRR or ROC-AUC, higher is better. `means` (M,): the mean over the groups other than "all", as
-    the paper's over data sets; where there are none it is that of all answers. `mean_ranks` (M,): the mean over the
-    same groups of the method's rank, 1 being the best; nan where it is undefined in one of them. `paired`: RAUQ minus
-    each other method, None where RAUQ is not among them.
+    `estimates` (M, G): PRR or ROC-AUC, higher is better. The mean is over the groups in which ranking is defined, as
+    the paper's is over data sets. `mean_ranks` (M,): the mean over the same groups of the method's rank, 1 being the
+    best; nan where it is undefined in one of them. `paired`: RAUQ minus each other method, None where RAUQ is not
+    among them.
     """
 
     metric: Metric
     methods: tuple[str, ...]
     groups: tuple[str, ...]
     estimates: tuple[tuple[Estimate, ...], ...]
-    means: tuple[Estimate, ...]
     mean_ranks: np.ndarray
     paired: Paired | None
 
     @property
-    def overall(self) -> tuple[Estimate, ...]:
-        """The means (M,), or, where some group leaves all of them undefined, the estimates among all answers."""
-        return overall(self.means, self.of_group(ALL))
+    def headline(self) -> dict[str, tuple[Estimate, ...]]:
+        """The estimates (M,) of the groups that stand for a run."""
+        return {name: self.of_group(name) for name in headline_groups(self.groups)}
 
     def of_group(self, group: str) -> tuple[Estimate, ...]:
         """The estimates (M,) of one group."""
         return tuple(row[self.groups.index(group)] for row in self.estimates)
+
+
+def title_of(group: str) -> str:
+    """The name of a group for a reader."""
+    return "all answers" if group == ALL else group
+
+
+def headline_groups(groups: Sequence[str]) -> tuple[str, ...]:
+    """What stands for a run: all answers, and the mean within groups where there are several."""
+    return tuple(groups[: 1 + (WITHIN in groups)])
 
 
 def compare(
@@ -262,20 +339,17 @@ def compare(
     """
     uncertainties = {method: _column(answers, method) for method in methods}
     quality = _column(answers, "quality")
-    parts = [
-        judged(group, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed) for group in groups
-    ]
-    found = {method: [ranking(values[part.rows], part) for part in parts] for method, values in uncertainties.items()}
-    estimates = tuple(tuple(one.estimate for one in row) for row in found.values())
-    own = own_groups(tuple(group.name for group in groups))
+    among = judged_groups(groups, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed)
+    found = {
+        method: [ranking(values[part.rows], part) for part in among.parts] for method, values in uncertainties.items()
+    }
     return Comparison(
         metric=metric,
         methods=tuple(methods),
-        groups=tuple(group.name for group in groups),
-        estimates=estimates,
-        means=tuple(mean_ranking([row[place] for place in own]).estimate for row in found.values()),
-        mean_ranks=_mean_ranks(estimates, own),
-        paired=pair(RAUQ, uncertainties, found, parts, own) if RAUQ in methods else None,
+        groups=among.names,
+        estimates=tuple(tuple(one.estimate for one in among.reported(row)) for row in found.values()),
+        mean_ranks=_mean_ranks(list(found.values()), among),
+        paired=pair(RAUQ, uncertainties, found, among) if RAUQ in methods else None,
     )
 
 
@@ -286,11 +360,6 @@ def marks(estimates: Sequence[Estimate]) -> np.ndarray:
     return np.where(-values == first, 1, np.where(-values == second, 2, 0))
 
 
-def own_groups(names: Sequence[str]) -> list[int]:
-    """The places of the groups that a mean is over: all but "all", unless that is the only one."""
-    return [place for place, name in enumerate(names) if name != ALL] or list(range(len(names)))
-
-
 def _column(answers: pd.DataFrame, name: str) -> np.ndarray:
     if name not in answers:
         message = f"The answers have no column {name}; their columns are {', '.join(map(str, answers))}."
@@ -298,10 +367,12 @@ def _column(answers: pd.DataFrame, name: str) -> np.ndarray:
     return answers[name].to_numpy(dtype=float)
 
 
-def _mean_ranks(estimates: Sequence[Sequence[Estimate]], own: Sequence[int]) -> np.ndarray:
-    placed = np.full((len(estimates), len(own)), np.nan)
+def _mean_ranks(rankings: Sequence[Sequence[Ranking]], among: JudgedGroups) -> np.ndarray:
+    """The mean rank (M,) over the groups that can be ranked, given the rankings of each part."""
+    own = [place for place, part in enumerate(among.parts) if part.can_be_ranked and (place or not among.own)]
+    placed = np.full((len(rankings), max(len(own), 1)), np.nan)
     for column, place in enumerate(own):
-        values = np.round([row[place].value for row in estimates], _EQUAL)
+        values = np.round([row[place].estimate.value for row in rankings], _EQUAL)
         there = ~np.isnan(values)
         placed[there, column] = ranks(-values[there])
     return placed.mean(axis=1)

@@ -1,49 +1,59 @@
 """The figures of a comparison of methods: intervals, curves, and maps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from analysis.figures import (
     ATTENTION,
     QUIET,
     SPACE,
     UNCERTAINTY,
-    VEIL,
     Row,
     cells,
     difference_scale,
     empty_figure,
     finish,
-    interval_rows,
+    interval_panels,
     looks,
-    plotly_text,
     text_colour,
 )
-from analysis.methods.ablations import Sweep
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
-from analysis.methods.comparison import RAUQ, Metric, name_of
+from analysis.methods.comparison import RAUQ, Metric, headline_groups, name_of, title_of
 from analysis.methods.rejections import Rejections
-from analysis.stats import METRICS, Estimate, in_words
+from analysis.stats import METRICS, Estimate
 from rauq.labels import number
 
 _CHANCE = {"prr": 0.0, "roc_auc": 0.5}
 
 
-def method_intervals(
-    methods: Sequence[str], estimates: Sequence[Estimate], *, metric: Metric, dark: bool = False
-) -> go.Figure:
-    """The estimates (M,) of the methods, by id, in one group or as means; RAUQ stands out, chance is marked.
+_Columns = Mapping[str, Sequence[Estimate]]  # of all methods, by the name of the group
 
-    A method whose estimate is undefined has no row.
+
+def method_intervals(methods: Sequence[str], columns: _Columns, *, metric: Metric, dark: bool = False) -> go.Figure:
+    """The estimates (M,) of the methods, by id, in each of the groups; RAUQ stands out, chance is marked.
+
+    The order is that of the first group. A method whose estimates are all undefined has no row.
     """
-    order = np.argsort([-found.value for found in estimates], kind="stable")
-    rows = [_row(methods[place], estimates[place]) for place in order if not np.isnan(estimates[place].value)]
-    reason = next((found.reason for found in estimates), "no method is selected")
-    return interval_rows(rows, title=METRICS[metric], reference=_CHANCE[metric], reason=reason, dark=dark)
+    order, reason = _ordered(columns, best=-1), _reason(columns, "no method is selected")
+    panels = {
+        title_of(name): [_row(methods[place], estimates[place]) for place in order]
+        for name, estimates in columns.items()
+    }
+    return interval_panels(panels, title=METRICS[metric], reference=_CHANCE[metric], reason=reason, dark=dark)
+
+
+def _ordered(columns: _Columns, *, best: int) -> list[int]:
+    """The methods that are defined somewhere, in the order of the first column: from the highest for -1."""
+    first = next(iter(columns.values()))
+    order = np.argsort([best * found.value for found in first], kind="stable").tolist()
+    return [place for place in order if not all(np.isnan(column[place].value) for column in columns.values())]
+
+
+def _reason(columns: _Columns, without: str) -> str:
+    return next((found.reason for column in columns.values() for found in column), without)
 
 
 def _row(method: str, found: Estimate) -> Row:
@@ -53,21 +63,22 @@ def _row(method: str, found: Estimate) -> Row:
 
 
 def paired_differences(
-    base: str, methods: Sequence[str], differences: Sequence[Estimate], *, metric: Metric, dark: bool = False
+    base: str, methods: Sequence[str], columns: _Columns, *, metric: Metric, dark: bool = False
 ) -> go.Figure:
-    """The differences (M,) of `base` and the methods, by id, the smallest on top: 0 is marked.
+    """The differences (M,) of `base` and the methods, by id, in each of the groups: 0 is marked.
 
-    The order is that of a ranking, the best method on top.
+    The order is that of a ranking in the first group, the best method on top.
 
-    Teal, a circle: `base` ranks better; violet, a diamond: worse; grey, an open circle: not significant. Undefined
-    differences have no row.
+    Teal, a circle: `base` ranks better; violet, a diamond: worse; grey, an open circle: not significant. A method whose
+    differences are all undefined has no row.
     """
-    order = np.argsort([found.value for found in differences], kind="stable")
-    there = [place for place in order if not differences[place].reason]
-    rows = [difference_row(name_of(methods[place]), differences[place], dark=dark) for place in there]
+    order, reason = _ordered(columns, best=1), _reason(columns, "there is no other method")
+    panels = {
+        title_of(name): [difference_row(name_of(methods[place]), differences[place], dark=dark) for place in order]
+        for name, differences in columns.items()
+    }
     title = f"{METRICS[metric]} of {name_of(base)} minus that of the method"
-    reason = next((found.reason for found in differences), "there is no other method")
-    return interval_rows(rows, title=title, reference=0.0, reason=reason, dark=dark)
+    return interval_panels(panels, title=title, reference=0.0, reason=reason, dark=dark)
 
 
 def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
@@ -81,22 +92,24 @@ def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
 
 
 def control_differences(controls: Sequence[GroupControl], *, dark: bool = False) -> go.Figure:
-    """The differences of every group, exchange by exchange; 0 is marked.
+    """The differences of every group, exchange by exchange, in bold what stands for the run; 0 is marked.
 
     Teal, a circle: the real attention ranks better; violet, a diamond: worse; grey, an open circle: the interval holds
     0. Undefined differences have no row.
     """
+    headline = headline_groups([control.group for control in controls])
     rows = [
-        difference_row(f"{control.group} · {EXCHANGES[one.exchange]}", one.difference, dark=dark)
+        difference_row(f"{control.group} · {EXCHANGES[one.exchange]}", one.difference, dark=dark)._replace(
+            bold=control.group in headline
+        )
         for control in controls
         for one in control.exchanged
         if not one.difference.reason
     ]
     metric = METRICS[controls[0].metric] if controls else ""
     reason = next((control.real.reason for control in controls if control.real.reason), "no group has two answers")
-    return interval_rows(
-        rows, title=f"{metric}, real minus replaced attention", reference=0.0, reason=reason, dark=dark
-    )
+    title = f"{metric}, real minus replaced attention"
+    return interval_panels({"": rows}, title=title, reference=0.0, reason=reason, dark=dark)
 
 
 _REJECTION_CURVES_HEIGHT = 430
@@ -172,81 +185,3 @@ def _written(correlations: np.ndarray) -> list[list[str]] | None:
     if len(correlations) > _MOST_WRITTEN:
         return None
     return [["" if np.isnan(value) else number(value, places=2) for value in row] for row in correlations]
-
-
-_MOST_COLUMNS = 4
-_PANEL_HEIGHT, _OTHER_GROUPS = 210, 60  # pixels
-
-
-def alpha_sweep(found: Sweep, *, dark: bool = False) -> go.Figure:
-    """The metric at every alpha with the band of its intervals; all panels have the same axes.
-
-    A line and a diamond mark the paper's alpha. A group where the metric is undefined has no panel.
-    """
-    there = [name for name in found.groups if found.best(name) is not None]
-    if not there:
-        reason = next((row[0].reason for row in found.estimates), "there is no group")
-        return empty_figure(reason, height=_PANEL_HEIGHT, dark=dark)
-    num_columns = min(len(there), _MOST_COLUMNS)
-    num_rows = -(-len(there) // num_columns)
-    figure = make_subplots(
-        rows=num_rows,
-        cols=num_columns,
-        shared_xaxes="all",
-        shared_yaxes="all",
-        subplot_titles=[plotly_text(name) for name in there],
-        horizontal_spacing=0.02,
-        vertical_spacing=0.12 / num_rows,
-    )
-    for place, name in enumerate(there):
-        row, column = divmod(place, num_columns)
-        for trace in _panel(found, name):
-            figure.add_trace(trace, row=row + 1, col=column + 1)
-    figure.add_vline(x=found.paper_alpha, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
-    figure.update_xaxes(title="alpha", tickvals=[0, 0.5, 1], row=num_rows)
-    figure.update_yaxes(title=METRICS[found.metric], nticks=6, col=1)
-    finish(figure, height=num_rows * _PANEL_HEIGHT + _OTHER_GROUPS, dark=dark)
-    figure.update_annotations(font={"size": 13, "color": text_colour(dark=dark)})
-    figure.update_layout(showlegend=False, margin={"t": 30})
-    return figure
-
-
-def _panel(found: Sweep, group: str) -> list[go.Scatter]:
-    estimates = found.of_group(group)
-    paper = found.alphas.index(found.paper_alpha)
-    hover = [_hover(found, place, one) for place, one in enumerate(estimates)]
-    band = {
-        "x": [*found.alphas, *found.alphas[::-1]],
-        "y": [*(one.low for one in estimates), *(one.high for one in estimates[::-1])],
-    }
-    points = {"hovertemplate": "%{text}<extra></extra>", "name": plotly_text(group)}
-    return [
-        go.Scatter(**band, fill="toself", fillcolor=VEIL, line={"width": 0}, hoverinfo="skip"),
-        go.Scatter(
-            **points,
-            x=found.alphas,
-            y=_values(estimates),
-            text=hover,
-            mode="lines+markers",
-            line={"color": ATTENTION, "width": 2},
-            marker={"size": 5},
-        ),
-        go.Scatter(
-            **points,
-            x=[found.paper_alpha],
-            y=_values(estimates[paper : paper + 1]),
-            text=hover[paper : paper + 1],
-            mode="markers",
-            marker={"color": UNCERTAINTY, "size": 11, "symbol": "diamond"},
-        ),
-    ]
-
-
-def _values(estimates: Sequence[Estimate]) -> np.ndarray:
-    return np.array([one.value for one in estimates])
-
-
-def _hover(found: Sweep, place: int, one: Estimate) -> str:
-    alpha = found.alphas[place]
-    paper = ", the paper's" if alpha == found.paper_alpha else ""
-    return f"alpha {alpha:g}{paper}<br>{METRICS[found.metric]} {in_words(one)}<br>n = {one.n:,}"

@@ -2,14 +2,28 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from analysis.answer_sets.sentences import joined, left_out, signed
-from analysis.methods.ablations import Ablated, Sweep
+from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
-from analysis.methods.attention_permutation import EXCHANGES, GroupControl
-from analysis.methods.comparison import RAUQ, Comparison, Metric, Paired, name_of
+from analysis.methods.alpha import REPLACED, Sweep
+from analysis.methods.attention_permutation import EXCHANGES, Exchange, GroupControl
+from analysis.methods.comparison import (
+    ALL,
+    RAUQ,
+    WITHIN,
+    Comparison,
+    Metric,
+    Paired,
+    headline_groups,
+    is_reversed,
+    name_of,
+    reversals,
+    title_of,
+)
 from analysis.methods.errors import End, ErrorAnalysis
 from analysis.methods.rejections import Rejections
 from analysis.paper import published_errors, published_runtime
@@ -18,17 +32,41 @@ from analysis.stats import METRICS, Estimate, in_words
 from rauq.labels import number
 from rauq.methods.table import METHODS
 
+_PLACES = MappingProxyType({ALL: " over all answers", WITHIN: " within groups"})
+
+
+def comparison_sentences(found: Comparison, *, called: str = "methods") -> tuple[str, ...]:
+    """RAUQ's place and the best among all answers and, where there are groups, by the mean within these."""
+    names = headline_groups(found.groups)
+    return tuple(
+        comparison_sentence(
+            found.methods,
+            found.of_group(name),
+            metric=found.metric,
+            called=called,
+            group=name if len(names) > 1 else "",
+        )
+        for name in names
+    )
+
 
 def comparison_sentence(
-    methods: Sequence[str], estimates: Sequence[Estimate], *, metric: Metric, called: str = "methods"
+    methods: Sequence[str],
+    estimates: Sequence[Estimate],
+    *,
+    metric: Metric,
+    called: str = "methods",
+    group: str = "",
 ) -> str:
-    """RAUQ's place among the methods, or variants, of one column, and the best."""
+    """RAUQ's place among the methods, or variants, of one column, and the best; `group` is named unless empty."""
+    by = f"{'mean ' if group == WITHIN else ''}{METRICS[metric]}{_PLACES.get(group, '')}"
     values = np.array([found.value for found in estimates])
     there = np.flatnonzero(~np.isnan(values))
     if not len(there):
-        return f"No method has a {METRICS[metric]}: {next((one.reason for one in estimates), 'no method is selected')}."
+        reason = next((one.reason for one in estimates), "no method is selected")
+        return f"No method has a {by}: {reason}."
     best = int(there[values[there].argmax()])
-    leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {METRICS[metric]}"
+    leader = f"{name_of(methods[best])} ranks best of {len(there)} {called} by {by}"
     own = list(methods).index(RAUQ) if RAUQ in methods else best
     if own == best or np.isnan(values[own]):
         return f"{leader}, {in_words(estimates[best])}."
@@ -36,7 +74,29 @@ def comparison_sentence(
     return f"{leader}, {in_words(estimates[best])}; RAUQ is {_ordinal(place)}, {in_words(estimates[own])}."
 
 
-def paired_sentence(found: Sequence[Estimate], base: str) -> str:
+def paired_sentences(found: Paired) -> tuple[str, ...]:
+    """How many methods RAUQ is better and worse than, over all answers and within groups, and what turns round."""
+    names = headline_groups(found.groups)
+    counted = [
+        paired_sentence(found.of_group(name), found.base, where=_PLACES[name] if len(names) > 1 else "")
+        for name in names
+    ]
+    return (*counted, *filter(None, [reversal_sentence(found)]))
+
+
+def reversal_sentence(found: Paired) -> str:
+    """The methods that rank worse than RAUQ over all answers and better within groups, or the other way round."""
+    words = []
+    for method in reversals(found):
+        place = found.methods.index(method)
+        pooled, within = found.of_group(ALL)[place], found.of_group(WITHIN)[place]
+        words.append(f"{name_of(method)} ({_signed(pooled)} over all answers, {_signed(within)} within groups)")
+    if not words:
+        return ""
+    return f"The difference has the opposite sign within groups, both beyond noise: {'; '.join(words)}."
+
+
+def paired_sentence(found: Sequence[Estimate], base: str, *, where: str = "") -> str:
     """How many methods `base` is significantly better than, and worse than."""
     defined = [one for one in found if not one.reason]
     if found and not defined:
@@ -44,7 +104,8 @@ def paired_sentence(found: Sequence[Estimate], base: str) -> str:
     better, worse = sum(one.low > 0 for one in defined), sum(one.high < 0 for one in defined)
     level = len(defined) - better - worse
     return joined(
-        f"{name_of(base)} ranks significantly better than {better} of {len(defined)} methods, worse than {worse}.",
+        f"{name_of(base)} ranks significantly better than {better} of {len(defined)} methods{where}, worse than "
+        f"{worse}.",
         f"Not significantly different from {level} (95 % interval includes 0)." if level else "",
     )
 
@@ -110,11 +171,30 @@ def judges_note(methods: Sequence[str]) -> str:
     )
 
 
-def overall_note(found: Comparison) -> str:
-    """Why methods are not ranked by the mean over groups; "" where they are."""
-    if found.overall == found.means or all(one.reason for one in found.overall):
+def within_note(found: Comparison | Sweep | Sequence[GroupControl]) -> str:
+    """What the mean within groups is, and how many groups it leaves out; "" where there are no groups."""
+    undefined = _undefined_groups(found)
+    if not undefined:
         return ""
-    return f"Ranked by all answers together, because the mean over groups is {found.means[0].reason}."
+    left = sum(undefined)
+    return joined(
+        f"Mean within groups: over {len(undefined) - left} of {len(undefined)} groups, as the paper averages over data "
+        "sets; each group is resampled within itself.",
+        f"Left out: {left}, where ranking is undefined (all answers correct, all incorrect, or too few)."
+        if left
+        else "",
+    )
+
+
+def _undefined_groups(found: Comparison | Sweep | Sequence[GroupControl]) -> list[bool]:
+    """Of each group that the mean is over, whether nothing is defined there; empty where there is no such mean."""
+    if isinstance(found, Comparison):
+        each = [found.of_group(name) for name in found.groups]
+    elif isinstance(found, Sweep):
+        each = list(found.real)
+    else:
+        each = [(control.real,) for control in found]
+    return [all(one.reason for one in several) for several in each[2:]]
 
 
 def intervals_caption(found: Comparison) -> str:
@@ -122,7 +202,7 @@ def intervals_caption(found: Comparison) -> str:
     scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
     return (
         f"{METRICS[found.metric]} ({scale}) with 95 % bootstrap intervals; all methods share the resamples of the "
-        "answers. Mean: over groups."
+        "answers."
     )
 
 
@@ -131,7 +211,6 @@ def paired_caption(found: Paired) -> str:
     return (
         f"{name_of(found.base)} minus the other method, paired over the answers that have both: above 0 "
         f"{name_of(found.base)} ranks better. 95 % bootstrap intervals, not corrected for multiple comparisons."
-        f"{' Mean over groups.' if len(found.groups) > 1 and found.overall == found.means else ''}"
     )
 
 
@@ -256,18 +335,29 @@ def _ordinal(place: int) -> str:
     return f"{place}{ending}"
 
 
-def control_sentence(control: GroupControl) -> str:
+def control_sentences(controls: Sequence[GroupControl]) -> tuple[str, ...]:
+    """Whether attention matters, over all answers and within groups, and whether that turns round."""
+    shown = controls[: len(headline_groups([control.group for control in controls]))]
+    differences = [control.under("shuffled").difference for control in shown]
+    turns = len(shown) > 1 and is_reversed(*differences)
+    words = [
+        control_sentence(control, where=_PLACES[control.group] if len(shown) > 1 else " here") for control in shown
+    ]
+    return (*words, *(["The difference has the opposite sign within groups, both beyond noise."] if turns else []))
+
+
+def control_sentence(control: GroupControl, *, where: str = " here") -> str:
     """Whether attention matters in this group: the ranking with other attention, compared with the answer's own."""
     shuffled = control.under("shuffled")
     found = shuffled.difference
     if found.reason:
-        return f"Whether attention matters is undefined: {found.reason}."
+        return f"Whether attention matters{where.removesuffix(' here')} is undefined: {found.reason}."
     with_own, with_other = (number(value) for value in (shuffled.estimate.value + found.value, shuffled.estimate.value))
     tokens = "" if control.tokens == "all" else " on the fact tokens"
+    metric = f"{'mean ' if control.group == WITHIN else ''}{METRICS[control.metric]}"
     return (
-        f"{_verdict(found)}{tokens}: {METRICS[control.metric]} is {with_own} with an answer's own attention and "
-        f"{with_other} with another's, a difference of {signed(found.value)} [{signed(found.low)}, "
-        f"{signed(found.high)}] over {found.n:,} answers{_others(control)}."
+        f"{_verdict(found)}{where}{tokens}: {metric} is {with_own} with an answer's own attention and {with_other} "
+        f"with another's, a difference of {_signed(found)} over {found.n:,} answers{_others(control)}."
     )
 
 
@@ -284,23 +374,75 @@ def control_caption(controls: tuple[GroupControl, ...]) -> str:
     )
 
 
-def sweep_sentence(found: Sweep, group: str) -> str:
-    """The value at the paper's alpha, and at 1, where attention is not used."""
-    if found.best(group) is None:
-        return f"Undefined: {found.of_group(group)[0].reason}."
+def sweep_sentence(found: Sweep) -> str:
+    """Whether real attention ranks better than shuffled at the paper's alpha, over all answers and within groups."""
+    if found.best(ALL) is None:
+        return f"Undefined: {found.of_group(ALL)[0].reason}."
+    names = headline_groups(found.groups)
+    differences = [_at(found, "shuffled", name, found.paper_alpha) for name in names]
+    places = [_PLACES[name] if len(names) > 1 else "" for name in names]
+    words = [f"{place} ({_signed(one)})" for place, one in zip(places, differences, strict=True)]
+    verdicts = [_than(one) or "neither better nor worse" for one in differences]
+    more = " and" if verdicts[0] == verdicts[-1] else f", {verdicts[-1]}"
     return (
-        f"{METRICS[found.metric]} is {in_words(found.at_paper(group))} at the paper's alpha {found.paper_alpha:g}, and "
-        f"{in_words(found.of_group(group)[-1])} at 1, where attention is not used."
+        f"At the paper's alpha {found.paper_alpha:g} real attention ranks {verdicts[0]} than shuffled"
+        f"{more.join(words)}."
     )
 
 
-def best_alpha_sentence(found: Sweep, group: str) -> str:
-    """The value at the best alpha; "" where none is defined."""
-    best = found.best(group)
+def attention_sentences(found: Sweep) -> tuple[str, ...]:
+    """Whether real attention ranks better than shuffled, constant and none, over all answers and within groups."""
+    return tuple(filter(None, (_attention_sentence(found, name) for name in headline_groups(found.groups))))
+
+
+def _attention_sentence(found: Sweep, group: str) -> str:
+    """That at the paper's alpha and at the best one; "" where none is defined."""
+    best, paper = found.best(group), found.paper_alpha
     if best is None:
         return ""
-    highest = found.of_group(group)[found.alphas.index(best)]
-    return f"It is highest at {best:g}: {in_words(highest)}. Choosing it needs labels."
+    metric = METRICS[found.metric]
+    values = {alpha: in_words(found.of_group(group)[found.alphas.index(alpha)]) for alpha in (paper, best)}
+    also = " and the best" if best == paper else ""
+    at_paper = f"at alpha {paper:g} (the paper's{also}; {metric} {values[paper]})"
+    words = [f"{title_of(group).capitalize()}: {at_paper} real attention ranks {_against(found, group, paper)}"]
+    if best != paper:
+        then = "attention is not used" if best == 1 else f"it ranks {_against(found, group, best)}"
+        words.append(f"at alpha {best:g} (the best, chosen by the labels; {values[best]}) {then}")
+    return f"{'; '.join(words)}."
+
+
+def _at(found: Sweep, exchange: Exchange, group: str, alpha: float) -> Estimate:
+    """Real attention minus an exchanged one at one alpha."""
+    return found.under(exchange, group)[found.alphas.index(alpha)].difference
+
+
+def _against(found: Sweep, group: str, alpha: float) -> str:
+    """Than which other attention the real one ranks better, and than which it does not, each with its interval."""
+    others = {name: _at(found, name, group, alpha) for name in REPLACED}
+    words = []
+    for verdict in ("better", "no better", "worse"):
+        names = [f"{name} ({_signed(one)})" for name, one in others.items() if _than(one) == verdict]
+        words += [f"{verdict} than {_listed(names)}"] if names else []
+    undefined = [name for name, one in others.items() if one.reason]
+    return ", ".join([*words, *([f"undefined beside {_listed(undefined)}"] if undefined else [])])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _than(real_minus_other: Estimate) -> str:
+    """The verdict on real attention; "" where it is undefined."""
+    if real_minus_other.reason:
+        return ""
+    if real_minus_other.low > 0:
+        return "better"
+    return "worse" if real_minus_other.high < 0 else "no better"
+
+
+def _signed(found: Estimate) -> str:
+    """A difference with its interval, or why there is none."""
+    return found.reason or f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
 
 
 def ablation_note(found: Ablated) -> str:
@@ -318,10 +460,10 @@ def ablation_note(found: Ablated) -> str:
 
 def _verdict(found: Estimate) -> str:
     if found.low > 0:
-        return "Attention matters here"
+        return "Attention matters"
     if found.high < 0:
-        return "Attention makes the ranking worse here"
-    return "No significant effect of attention here"
+        return "Attention makes the ranking worse"
+    return "No significant effect of attention"
 
 
 def _others(control: GroupControl) -> str:

@@ -1,46 +1,52 @@
 """Methods and ablations as tidy tables: one row per finding, numbers in full, nan where undefined."""
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.methods.ablations import Ablated, Sweep
+from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement, RankedAnswers
+from analysis.methods.alpha import REPLACED, Sweep
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
-from analysis.methods.comparison import Comparison, Paired, name_of
+from analysis.methods.comparison import WITHIN, Comparison, Paired, name_of
 from analysis.methods.errors import End, ErrorAnalysis
 from analysis.methods.rejections import Rejections
 from analysis.runs.timings import Cost
 from analysis.stats import METRICS, Estimate
 from rauq.methods.table import METHODS
 
-MEAN = "mean of groups"
-
 
 def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame:
-    """As the paper lays it out: a row for each method; its metric in each group, their mean, its mean rank, its cost.
+    """As the paper lays it out: a row for each method; its metric in each group, their mean, mean rank and cost.
 
     Cost: forward passes beyond the generation in words, and as measured the overhead in percent of the generation, one
     prompt at a time with its interval and in batches, and seconds an answer in batches (`analysis.runs.timings.Cost`).
     """
-    metric = METRICS[found.metric]
     measured = {cost.method: cost for cost in costs}
-    rows = []
-    for method, row, mean, rank in zip(found.methods, found.estimates, found.means, found.mean_ranks, strict=True):
-        values = {f"{metric} of {group}": one.value for group, one in zip(found.groups, row, strict=True)}
-        ends = {f"mean {metric}": mean.value, "mean rank": rank}
-        rows.append({"method": name_of(method), **values, **ends, **_cost(method, measured.get(method))})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        [
+            {"method": name_of(method), **_values(found, row), "mean rank": rank} | _cost(method, measured.get(method))
+            for method, row, rank in zip(found.methods, found.estimates, found.mean_ranks, strict=True)
+        ]
+    )
+
+
+def _values(found: Comparison, row: Sequence[Estimate]) -> dict[str, float]:
+    """The values of a method by the heading of each group."""
+    metric = METRICS[found.metric]
+    headings = [f"mean {metric} within groups" if name == WITHIN else f"{metric} of {name}" for name in found.groups]
+    return {heading: one.value for heading, one in zip(headings, row, strict=True)}
 
 
 def comparison_table(found: Comparison) -> pd.DataFrame:
-    """A row for each method in each group and for its mean over groups, with the interval."""
-    return pd.DataFrame(_grid(found.methods, found.groups, found.estimates, found.means, name=found.metric))
+    """A row for each method in each group, the mean within groups among them, with the interval."""
+    return pd.DataFrame(_grid(found.methods, found.groups, found.estimates, name=found.metric))
 
 
 def paired_table(found: Paired) -> pd.DataFrame:
-    """A row for each method in each group and for the mean over groups: RAUQ minus it, with the interval."""
-    rows = _grid(found.methods, found.groups, found.differences, found.means, name="difference")
+    """A row for each method in each group, the mean within groups among them: RAUQ minus it, with the interval."""
+    rows = _grid(found.methods, found.groups, found.differences, name="difference")
     return pd.DataFrame([{"base": name_of(found.base), **row} for row in rows])
 
 
@@ -89,7 +95,6 @@ def _grid(
     methods: Sequence[str],
     groups: Sequence[str],
     grid: Sequence[Sequence[Estimate]],
-    means: Sequence[Estimate],
     *,
     name: str,
 ) -> list[dict[str, object]]:
@@ -104,8 +109,8 @@ def _grid(
             "excluded": one.excluded,
             "undefined": one.reason,
         }
-        for method, row, mean in zip(methods, grid, means, strict=True)
-        for group, one in zip([*groups, MEAN], [*row, mean], strict=True)
+        for method, row in zip(methods, grid, strict=True)
+        for group, one in zip(groups, row, strict=True)
     ]
 
 
@@ -144,29 +149,41 @@ def _shares(end: End, kinds: Sequence[str]) -> dict[str, object]:
 
 
 def ablation_table(found: Ablated) -> pd.DataFrame:
-    """As the paper lays it out: a row for each variant; its metric in each group, and their mean."""
+    """As the paper lays it out: a row for each variant; its metric in each group and their mean."""
     compared = found.comparison
-    metric = METRICS[compared.metric]
     return pd.DataFrame(
         [
-            {found.ablation.title.lower(): name_of(method)}
-            | {f"{metric} of {group}": one.value for group, one in zip(compared.groups, row, strict=True)}
-            | {f"mean {metric}": mean.value}
-            for method, row, mean in zip(compared.methods, compared.estimates, compared.means, strict=True)
+            {found.ablation.title.lower(): name_of(method), **_values(compared, row)}
+            for method, row in zip(compared.methods, compared.estimates, strict=True)
         ]
     )
 
 
 def sweep_table(found: Sweep) -> pd.DataFrame:
-    """A row for each alpha in each group."""
-    start = {"alignment": found.alignment, "signal": found.signal}
+    """A row for each attention at each alpha in each group: the metric, and that of real attention minus it."""
     return pd.DataFrame(
         [
-            start | {"group": group, "alpha": alpha, "paper": alpha == found.paper_alpha} | _cells(found.metric, one)
-            for group, row in zip(found.groups, found.estimates, strict=True)
-            for alpha, one in zip(found.alphas, row, strict=True)
+            {"alignment": found.alignment, "signal": found.signal, "group": group, "attention": name}
+            | {"alpha": alpha, "paper": alpha == found.paper_alpha}
+            | _cells(found.metric, one)
+            | minus
+            for group in found.groups
+            for name, curve in _curves(found, group)
+            for alpha, (one, minus) in zip(found.alphas, curve, strict=True)
         ]
     )
+
+
+def _curves(found: Sweep, group: str) -> list[tuple[str, list[tuple[Estimate, dict[str, float]]]]]:
+    """The estimates at every alpha by attention, each with what real attention is above it."""
+    real = [(one, _above(None)) for one in found.of_group(group)]
+    others = [(name, [(one.estimate, _above(one.difference)) for one in found.under(name, group)]) for name in REPLACED]
+    return [("real", real), *others]
+
+
+def _above(difference: Estimate | None) -> dict[str, float]:
+    ends = (math.nan,) * 3 if difference is None else (difference.value, difference.low, difference.high)
+    return dict(zip(("real minus this", "its low", "its high"), ends, strict=True))
 
 
 def control_table(controls: Sequence[GroupControl]) -> pd.DataFrame:

@@ -15,10 +15,10 @@ from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_li
 from analysis.answer_sets.sentences import joined
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences as method_sentences
-from analysis.methods.comparison import name_of
+from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
+from analysis.methods.comparison import ALL, name_of
 from analysis.methods.figures import (
     agreement_map,
-    alpha_sweep,
     control_differences,
     method_intervals,
     paired_differences,
@@ -73,12 +73,12 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
                 f"methods-{one.metric.replace('_', '-')}",
                 f"Methods by {METRICS[one.metric]}",
                 joined(
-                    method_sentences.comparison_sentence(one.methods, one.overall, metric=one.metric),
-                    method_sentences.overall_note(one),
-                    method_sentences.undefined_sentence(one.methods, one.overall),
+                    *method_sentences.comparison_sentences(one),
+                    method_sentences.undefined_sentence(one.methods, one.of_group(ALL)),
                     method_sentences.intervals_caption(one),
+                    method_sentences.within_note(one),
                 ),
-                method_intervals(one.methods, one.overall, metric=one.metric),
+                method_intervals(one.methods, one.headline, metric=one.metric),
             )
             for one in found.comparisons
         ),
@@ -87,10 +87,10 @@ def _rankings(found: MethodResults) -> tuple[Drawing, ...]:
                 f"paired-{one.metric.replace('_', '-')}",
                 f"{name_of(one.paired.base)} minus other methods, {METRICS[one.metric]}",
                 joined(
-                    method_sentences.paired_sentence(one.paired.overall, one.paired.base),
+                    *method_sentences.paired_sentences(one.paired),
                     method_sentences.paired_caption(one.paired),
                 ),
-                paired_differences(one.paired.base, one.paired.methods, one.paired.overall, metric=one.metric),
+                paired_differences(one.paired.base, one.paired.methods, one.paired.headline, metric=one.metric),
             )
             for one in found.comparisons
             if one.paired is not None
@@ -110,10 +110,7 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
             Drawing(
                 f"alpha-{one.signal}",
                 f"RAUQ over alpha: {one.signal}",
-                joined(
-                    method_sentences.sweep_sentence(one, one.groups[0]),
-                    method_sentences.best_alpha_sentence(one, one.groups[0]),
-                ),
+                joined(method_sentences.sweep_sentence(one), *method_sentences.attention_sentences(one)),
                 alpha_sweep(one),
             )
             for one in found.sweeps
@@ -121,9 +118,23 @@ def _changed(found: MethodResults) -> tuple[Drawing, ...]:
         ),
         *(
             Drawing(
+                f"alpha-groups-{one.signal}",
+                f"RAUQ over alpha in each group: {one.signal}",
+                method_sentences.within_note(one),
+                alpha_groups(one),
+            )
+            for one in found.sweeps
+            if one.alignment == "predicting" and len(one.groups) > 1
+        ),
+        *(
+            Drawing(
                 f"control-{own[0].tokens}",
                 "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact tokens?",
-                f"{method_sentences.control_sentence(own[0])} {method_sentences.control_caption(own)}",
+                joined(
+                    *method_sentences.control_sentences(own),
+                    method_sentences.control_caption(own),
+                    method_sentences.within_note(own),
+                ),
                 control_differences(own),
             )
             for own in found.controls

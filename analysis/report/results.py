@@ -20,8 +20,9 @@ from analysis.answer_sets.heads import (
 from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
 from analysis.answer_sets.sentences import picks_note
 from analysis.answer_sets.sides import sides
-from analysis.methods.ablations import Ablated, Sweep, ablate, ablations, sweep
+from analysis.methods.ablations import Ablated, ablate, ablations
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
+from analysis.methods.alpha import Sweep, sweep
 from analysis.methods.attention_permutation import GroupControl, control_groups
 from analysis.methods.comparison import RAUQ, Comparison, Metric, compare, groups_of
 from analysis.methods.errors import ErrorAnalysis, error_analysis
@@ -89,7 +90,7 @@ def method_results(run: Run, thresholds: Thresholds, *, resamples: int, seed: in
         costs=costs(run),
         rejections=rejections(uncertainties, quality),
         sweeps=tuple(
-            sweep(one, quality, groups, signal=signal, **by_prr)
+            sweep(one, quality, names, groups, signal=signal, **by_prr)
             for one in batches.values()
             for signal in get_args(Signal)
         ),

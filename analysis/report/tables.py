@@ -194,7 +194,11 @@ def _rankings(found: MethodResults) -> tuple[Table, ...]:
             Table(
                 f"methods_{one.metric}",
                 f"Methods by {METRICS[one.metric]}",
-                f"{sentences.intervals_caption(one)} {sentences.charges_note(found.costs)}".rstrip(),
+                joined(
+                    sentences.intervals_caption(one),
+                    sentences.within_note(one),
+                    sentences.charges_note(found.costs),
+                ),
                 methods_tables.methods_table(one, found.costs),
             ),
             Table(
@@ -226,7 +230,7 @@ def _changed(found: MethodResults) -> tuple[Table, ...]:
         Table(
             "alpha",
             "RAUQ over alpha",
-            "Both signals under both alignments.",
+            "Both signals under both alignments, with real, shuffled, constant and no attention.",
             pd.concat([methods_tables.sweep_table(one) for one in found.sweeps], ignore_index=True),
             rows=_MOST_METHODS,
         ),
@@ -243,7 +247,7 @@ def _changed(found: MethodResults) -> tuple[Table, ...]:
             Table(
                 f"control_{own[0].tokens}",
                 "Does attention matter?" if own[0].tokens == "all" else "Does attention matter on the fact tokens?",
-                sentences.control_sentence(own[0]),
+                joined(*sentences.control_sentences(own)),
                 methods_tables.control_table(own),
             )
             for own in found.controls

@@ -13,7 +13,7 @@ from analysis.answer_sets.sentences import joined
 from analysis.evidence import sentences
 from analysis.evidence.record import Record
 from analysis.methods.ablations import ablations
-from analysis.methods.comparison import Comparison
+from analysis.methods.comparison import Comparison, headline_groups, title_of
 from analysis.methods.sentences import COMPARABLE, published_overheads
 from analysis.paper import Published, published_tables
 from analysis.report.tables import Table
@@ -65,11 +65,11 @@ def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | 
     if run is None:
         return None
     found = _compared(run, one)
-    of_run = dict(zip(found.methods, found.overall, strict=True))
-    are_means = len(found.groups) > 1 and found.overall == found.means
+    group = headline_groups(found.groups)[-1]  # as the paper averages over data sets
+    of_run = dict(zip(found.methods, found.of_group(group), strict=True))
     return Beside(
         estimates=[of_run.get(method, _NOT_COMPUTED) for method in methods],
-        title=f"measured here, {'mean of groups' if are_means else 'all answers'}",
+        title=f"measured here, {title_of(group)}",
         about=f"Measured here: the run {name}, {len(run.answers):,} answers of {run.answerer.name}",
     )
 

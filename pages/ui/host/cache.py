@@ -28,7 +28,8 @@ from rauq.trace.trace import Alignment, Trace
 
 if TYPE_CHECKING:
     from analysis.answer_sets.calibration import Calibration
-    from analysis.methods.ablations import Ablated, Sweep
+    from analysis.methods.ablations import Ablated
+    from analysis.methods.alpha import Sweep
     from analysis.methods.attention_permutation import GroupControl, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
     from analysis.quality.judgement import Thresholds
@@ -299,18 +300,22 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
 
 
 @st.cache_resource(
-    max_entries=16, show_spinner="Scoring with eleven values of alpha", show_time=False, hash_funcs=dict(BY_VERDICTS)
+    max_entries=16,
+    show_spinner="Scoring with eleven values of alpha and four kinds of attention",
+    show_time=False,
+    hash_funcs=dict(BY_VERDICTS),
 )
 def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignment: Alignment) -> "Sweep":
-    """Score the answers `rows` (n,) of a run by RAUQ at several values of alpha.
+    """Score the answers `rows` (n,) of a run by RAUQ at several values of alpha, with real and replaced attention.
 
     Raises:
         InvalidInput: the run does not store the layers of the paper's window.
     """
-    from analysis.methods.ablations import sweep as swept
+    from analysis.methods.alpha import sweep as swept
 
-    asked: Any = {"signal": signal, "metric": metric, "thresholds": _thresholds(run)}
-    return swept(_batch(run, alignment).take(rows), _quality(run, rows), _groups(run, rows), **asked)
+    asked: Any = {"signal": signal, "metric": metric, "thresholds": _thresholds(run), "resamples": _RESAMPLES}
+    names, groups = _group_names(run, rows), _groups(run, rows)
+    return swept(_batch(run, alignment).take(rows), _quality(run, rows), names, groups, **asked)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Scoring all variants", show_time=False, hash_funcs=dict(BY_VERDICTS))

@@ -20,11 +20,11 @@ from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences
 from analysis.methods import tables as method_tables
 from analysis.methods.agreement import disagreement, method_agreement
-from analysis.methods.comparison import RAUQ, Comparison, name_of
+from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
+from analysis.methods.comparison import ALL, RAUQ, Comparison, name_of
 from analysis.methods.errors import error_analysis
 from analysis.methods.figures import (
     agreement_map,
-    alpha_sweep,
     control_differences,
     method_intervals,
     paired_differences,
@@ -154,10 +154,10 @@ def ranking(chosen: Chosen) -> None:
     """Draw the table, RAUQ minus each other method, and on demand missing methods and published numbers."""
     found = cache.comparison(chosen.run, chosen.rows, chosen.asked.metric)
     costs = cache.costs(chosen.run)
-    best_first = np.argsort([-one.value for one in found.overall], kind="stable").tolist()
-    headline = sentences.comparison_sentence(found.methods, found.overall, metric=found.metric)
-    undefined = sentences.undefined_sentence(found.methods, found.overall)
-    sentence(headline, chosen, joined(sentences.overall_note(found), sentences.costs_sentence(costs), undefined))
+    best_first = np.argsort([-one.value for one in found.of_group(ALL)], kind="stable").tolist()
+    headline, *within = sentences.comparison_sentences(found)
+    undefined = sentences.undefined_sentence(found.methods, found.of_group(ALL))
+    sentence(headline, chosen, joined(*within, sentences.costs_sentence(costs), undefined))
     methods = [found.methods[place] for place in best_first]
     columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
     show_table(
@@ -167,6 +167,7 @@ def ranking(chosen: Chosen) -> None:
     )
     caption = joined(
         sentences.intervals_caption(found),
+        sentences.within_note(found),
         sentences.charges_note(costs),
         sentences.judges_note(methods),
         groups_note(chosen.answers["group"]),
@@ -180,10 +181,13 @@ def ranking(chosen: Chosen) -> None:
 
 def _differences(found: Comparison) -> None:
     paired = found.paired
-    if paired is None or all(one.reason for one in paired.overall):
+    if paired is None or all(one.reason for column in paired.headline.values() for one in column):
         return
-    st.header(sentences.paired_sentence(paired.overall, paired.base).removesuffix("."), anchor=False)
-    figure = paired_differences(paired.base, paired.methods, paired.overall, metric=found.metric, dark=is_dark())
+    headline, *more = sentences.paired_sentences(paired)
+    st.header(headline.removesuffix("."), anchor=False)
+    if more:
+        st.caption(joined(*more))
+    figure = paired_differences(paired.base, paired.methods, paired.headline, metric=found.metric, dark=is_dark())
     chart(figure, "paired_differences", "RAUQ minus every other method, with intervals")
     caption = sentences.paired_caption(paired)
     st.caption(caption)
@@ -241,9 +245,10 @@ _OF_ALL = ["alignment", "tokens"]  # chosen above, so the same in every row
 def attention(chosen: Chosen) -> None:
     """Draw what is lost when the selected heads' attention is exchanged, group by group."""
     found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
-    sentence(sentences.control_sentence(found[0]), chosen)
+    headline, *more = sentences.control_sentences(found)
+    sentence(headline, chosen, joined(*more))
     chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with replaced attention")
-    caption = sentences.control_caption(found)
+    caption = joined(sentences.control_caption(found), sentences.within_note(found))
     table = Table("control", "Does attention matter?", caption, method_tables.control_table(found))
     st.caption(caption)
     show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with replaced attention, group by group")
@@ -308,8 +313,9 @@ def errors(chosen: Chosen) -> None:
 
 
 _SWEEP = (
-    "RAUQ at eleven values of alpha: at 1 only the signal counts, at 0 only attention. Line and diamond: the paper's "
-    "value. Bands: 95 % bootstrap intervals."
+    "RAUQ from alpha 0, attention alone, to 1, the signal alone. Shuffled: the weights of another answer of the group "
+    "(mean of 5 draws); constant: the mean of each layer. Below: real minus other attention; above 0 the real one "
+    "ranks better. Bands and bars: 95 % bootstrap intervals."
 )
 _USUAL = (
     "RAUQ itself: in each layer of the middle third the head with the most previous-token attention, mean of logs over "
@@ -318,29 +324,37 @@ _USUAL = (
 
 
 def alpha(chosen: Chosen) -> None:
-    """Draw RAUQ from alpha 0 to 1, with the paper's value (figure 4)."""
+    """Draw RAUQ from alpha 0 to 1 with real, shuffled, constant and no attention (figure 4)."""
     asked = chosen.asked
     found = cache.sweep(chosen.run, chosen.rows, asked.metric, chosen.signal, asked.alignment)
-    group = found.groups[0]
-    best = sentences.best_alpha_sentence(found, group)
-    sentence(sentences.sweep_sentence(found, group), chosen, best)
-    chart(alpha_sweep(found, dark=is_dark()), "alpha", "Ranking by RAUQ at every alpha, group by group")
-    st.caption(_SWEEP)
-    take_along(Table("alpha", "RAUQ over alpha", _SWEEP, method_tables.sweep_table(found)))
+    sentence(sentences.sweep_sentence(found), chosen)
+    chart(alpha_sweep(found, dark=is_dark()), "alpha", "Ranking by RAUQ at every alpha by kind of attention")
+    caption = joined(_SWEEP, sentences.within_note(found))
+    st.text("\n".join(sentences.attention_sentences(found)))
+    st.caption(caption)
+    take_along(Table("alpha", "RAUQ over alpha", caption, method_tables.sweep_table(found)))
+    if len(found.groups) > 1:
+        st.header("Each group", anchor=False)
+        chart(alpha_groups(found, dark=is_dark()), "alpha_groups", "Ranking by RAUQ at every alpha, group by group")
+        st.caption(
+            "As above, in each group. Bands: 95 % bootstrap intervals with real attention, some wider than the axis."
+        )
 
 
 def ablation(chosen: Chosen) -> None:
     """Draw one table of the paper's ablations, in its layout, and on demand the published numbers."""
     found = cache.ablated(chosen.run, chosen.rows, chosen.asked.metric, chosen.table.id)
     rows, title = found.comparison, found.ablation.title
-    headline = sentences.comparison_sentence(rows.methods, rows.overall, metric=rows.metric, called="variants")
-    sentence(headline, chosen, sentences.overall_note(rows))
+    headline, *within = sentences.comparison_sentences(rows, called="variants")
+    sentence(headline, chosen, joined(*within))
     ours = rows.methods.index(RAUQ) if RAUQ in rows.methods else None
     show_table(compared(rows, list(map(name_of, rows.methods))), alt=title, ours=ours)
-    caption = joined(_USUAL, sentences.intervals_caption(rows), sentences.ablation_note(found))
+    caption = joined(
+        _USUAL, sentences.intervals_caption(rows), sentences.within_note(rows), sentences.ablation_note(found)
+    )
     st.caption(f"① best, ② second of a column. {caption}")
     take_along(Table(f"ablation_{found.ablation.id}", title, caption, method_tables.ablation_table(found)))
-    chart(method_intervals(rows.methods, rows.overall, metric=rows.metric, dark=is_dark()), "ablation", title)
+    chart(method_intervals(rows.methods, rows.headline, metric=rows.metric, dark=is_dark()), "ablation", title)
     published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))
 
 

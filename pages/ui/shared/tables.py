@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from analysis.methods.comparison import ALL, Comparison, marks
+from analysis.methods.comparison import Comparison, headline_groups, marks, title_of
 from analysis.report.tables import Table, csv_table, headings, latex_table, rows_of_cells
 from analysis.stats import Estimate
 from pages.ui.shared.errors import printable
@@ -47,16 +47,17 @@ class Column:
 
 
 def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = ()) -> list[Column]:
-    """Return how well each method ranks answers: mean over groups, mean rank, all answers, and each group.
+    """Return how well each method ranks answers: all of them, on average within groups, and in each group.
 
     Costs come before the groups, since many groups need scrolling.
     """
     method = Column(title="method", values=names, width=285)
-    groups = [_ranked("all answers" if group == ALL else group, found.of_group(group)) for group in found.groups]
+    groups = [_ranked(title_of(group), found.of_group(group)) for group in found.groups]
     if len(groups) == 1:
         return [method, *groups, *costs]
     rank = numbers("mean rank", found.mean_ranks.tolist(), places=1)
-    return [method, _ranked("mean of groups", found.means), rank, *costs, *groups]
+    first = len(headline_groups(found.groups))
+    return [method, *groups[:first], rank, *costs, *groups[first:]]
 
 
 def numbers(title: str, values: Sequence[float], *, places: int, help: str | None = None) -> Column:  # noqa: A002 - Streamlit's word

@@ -5,14 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.methods.ablations import ALPHAS, Sweep, ablate, ablations
+from analysis.methods.ablations import ablate, ablations
+from analysis.methods.alpha import ALPHAS, REPLACED, Sweep
 from analysis.methods.attention_permutation import NO_FACTS, Exchanged, GroupControl
-from analysis.methods.comparison import groups_of
+from analysis.methods.comparison import WITHIN, groups_of
 from analysis.methods.sentences import (
     ablation_note,
-    best_alpha_sentence,
+    attention_sentences,
     control_caption,
     control_sentence,
+    control_sentences,
     sweep_sentence,
 )
 from analysis.quality.judgement import Thresholds
@@ -69,28 +71,98 @@ def test_an_undefined_control_says_why():
     assert control_sentence(found) == f"Whether attention matters is undefined: {NO_FACTS}."
 
 
-def swept(values):
+def test_the_control_is_stated_for_all_answers_and_within_groups_and_a_turn_is_said():
+    pooled = replace(control(0.1, 0, 0, 0), group="all")
+    same, turned = (replace(control(value, 0, 0, 0), group=WITHIN) for value in (0.01, -0.1))
+    words = control_sentences((pooled, same))
+    assert words[0].startswith("Attention matters over all answers: PRR is 0.500 ")
+    assert words[1].startswith("No significant effect of attention within groups: mean PRR is 0.500 ")
+    assert len(words) == 2
+    assert control_sentences((pooled, turned))[2].startswith("The difference has the opposite sign within groups")
+    assert control_sentences((pooled,)) == (control_sentence(pooled),)
+
+
+def swept(values, differences=None, *, groups=("all",)):
+    """A sweep with these values (11,) in every group, and real attention above each other by `differences`."""
+    reasons = ["no quality" if np.isnan(value) else "" for value in values]
+    differences = differences or dict.fromkeys(REPLACED, 0.0)
     return Sweep(
         alignment="predicting",
         signal="probability",
         metric="roc_auc",
         alphas=ALPHAS,
         paper_alpha=0.2,
-        groups=("all",),
-        estimates=(tuple(around(value, reason="no quality" if np.isnan(value) else "") for value in values),),
+        groups=groups,
+        real=(tuple(map(lambda value, reason: around(value, reason=reason), values, reasons)),) * len(groups),
+        exchanged={
+            name: (
+                tuple(
+                    Exchanged(
+                        exchange=name,
+                        estimate=around(value - by, reason=reason),
+                        difference=around(by, reason=reason),
+                    )
+                    for value, reason in zip(values, reasons, strict=True)
+                ),
+            )
+            * len(groups)
+            for name, by in differences.items()
+        },
     )
 
 
-def test_the_sweep_states_the_papers_alpha_the_best_and_perplexitys():
-    found = swept([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45])
-    assert sweep_sentence(found, "all") == (
-        "ROC-AUC is 0.30 [0.25, 0.35] at the paper's alpha 0.2, and 0.45 [0.40, 0.50] at 1, where attention is "
-        "not used."
+VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.5, 0.45]
+
+
+@pytest.mark.parametrize(
+    ("difference", "verdict"),
+    [
+        (0.1, "better than shuffled (+0.100 [+0.050, +0.150])"),
+        (0.0, "no better than shuffled (0.000 [−0.050, +0.050])"),
+        (-0.1, "worse than shuffled (−0.100 [−0.150, −0.050])"),
+    ],
+)
+def test_the_sweep_states_whether_real_attention_ranks_better_than_shuffled(difference, verdict):
+    found = swept(VALUES, {"shuffled": difference, "constant": 0.0, "none": 0.0})
+    assert sweep_sentence(found) == f"At the paper's alpha 0.2 real attention ranks {verdict}."
+    (words,) = attention_sentences(found)
+    assert words.count(verdict.split(" than")[0] + " than") >= 2  # at the paper's alpha and at the best
+
+
+def test_every_other_attention_is_stated_with_its_interval_at_the_papers_and_the_best_alpha():
+    (words,) = attention_sentences(swept(VALUES, {"shuffled": 0.1, "constant": 0.0, "none": -0.1}))
+    against = (
+        "better than shuffled (+0.100 [+0.050, +0.150]), no better than constant (0.000 [−0.050, +0.050]), "
+        "worse than none (−0.100 [−0.150, −0.050])"
     )
-    assert best_alpha_sentence(found, "all").startswith("It is highest at 0.8: 0.90 [0.85, 0.95].")
+    assert words == (
+        f"All answers: at alpha 0.2 (the paper's; ROC-AUC 0.30 [0.25, 0.35]) real attention ranks {against}; "
+        f"at alpha 0.8 (the best, chosen by the labels; 0.90 [0.85, 0.95]) it ranks {against}."
+    )
+
+
+def test_where_the_papers_alpha_is_the_best_or_the_best_uses_no_attention_that_is_said_once():
+    highest = [0.1, 0.1, 0.9, *[0.2] * 8]
+    (words,) = attention_sentences(swept(highest))
+    assert "at alpha 0.2 (the paper's and the best; ROC-AUC 0.90" in words
+    assert words.count("ranks") == 1
+    (words,) = attention_sentences(swept(sorted(VALUES)))
+    assert words.endswith("at alpha 1 (the best, chosen by the labels; 0.90 [0.85, 0.95]) attention is not used.")
+
+
+def test_the_sweep_is_stated_for_all_answers_and_within_groups():
+    found = swept(VALUES, groups=("all", WITHIN, "a", "b"))
+    assert sweep_sentence(found) == (
+        "At the paper's alpha 0.2 real attention ranks no better than shuffled over all answers "
+        "(0.000 [−0.050, +0.050]) and within groups (0.000 [−0.050, +0.050])."
+    )
+    assert [words.partition(":")[0] for words in attention_sentences(found)] == ["All answers", "Mean within groups"]
+
+
+def test_a_sweep_without_values_says_why():
     nothing = swept([np.nan] * 11)
-    assert sweep_sentence(nothing, "all") == "Undefined: no quality."
-    assert best_alpha_sentence(nothing, "all") == ""
+    assert sweep_sentence(nothing) == "Undefined: no quality."
+    assert attention_sentences(nothing) == ()
 
 
 def test_a_note_names_what_a_table_leaves_out():

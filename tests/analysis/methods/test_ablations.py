@@ -53,7 +53,8 @@ def test_a_row_is_the_score_of_its_settings(table, alignment):
     assert (found.missing, found.chosen_on) == ((), 0)
     for variant, row in zip(table.variants, found.comparison.estimates, strict=True):
         uncertainty = score_many(batch, replace(variant.settings, alignment=alignment)).uncertainty
-        for group, one in zip(groups_of(NAMES), row, strict=True):
+        for group in groups_of(NAMES):
+            one = row[found.comparison.groups.index(group.name)]
             expected = prr(uncertainty[group.rows], QUALITY[group.rows])
             assert one.value == pytest.approx(expected, nan_ok=True), name_of(variant.id)
 
@@ -63,8 +64,8 @@ def test_a_single_head_is_judged_on_the_answers_that_did_not_choose_it_and_so_is
     found = ablated(table)
     rest = ~held_out(NAMES)
     assert found.chosen_on == (~rest).sum() == 20
-    for group, row in zip(groups_of(NAMES), zip(*found.comparison.estimates, strict=True), strict=True):
-        rows = group.rows[rest[group.rows]]
+    for group in groups_of(NAMES):
+        row, rows = found.comparison.of_group(group.name), group.rows[rest[group.rows]]
         assert {one.n for one in row} == {len(rows)}
         uncertainty = score_many(BATCH).uncertainty
         own = row[found.comparison.methods.index("rauq")]

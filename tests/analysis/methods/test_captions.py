@@ -4,12 +4,12 @@ import numpy as np
 
 from analysis.methods import sentences
 from analysis.methods.agreement import disagreement, method_agreement
-from analysis.methods.comparison import compare, groups_of
+from analysis.methods.comparison import WITHIN, compare, groups_of
 from analysis.methods.errors import error_analysis
 from analysis.methods.rejections import rejections
 from analysis.quality.judgement import Thresholds
 from analysis.runs.timings import Alone, Cost
-from analysis.stats import Estimate
+from analysis.stats import Estimate, in_words
 from tests.analysis.methods.made_up import SKILL, made_up
 
 
@@ -70,17 +70,54 @@ def test_a_judge_in_place_of_the_papers_is_named():
     assert sentences.judges_note(["rauq", "luq", "layer_3"]) == ""
 
 
-def test_where_a_group_leaves_the_mean_undefined_all_answers_are_ranked():
-    answers = made_up(40)
-    few = answers.assign(group=["alone", *["others"] * 39])
-    for table, words in ((answers.assign(group="others"), ""), (few, "undefined in 1 of 2 groups.")):
-        found = compare(table, list(SKILL), groups_of(list(table["group"])), metric="prr", thresholds=Thresholds())
-        note = sentences.overall_note(found)
-        assert (note.endswith(words), note == "") == (True, words == "")
-        assert found.overall == found.of_group("all")
-        assert found.paired.overall == found.paired.of_group("all")
-        assert not any(one.reason for one in found.overall)
-        assert "Mean over groups" not in sentences.paired_caption(found.paired)
+def compared(answers, resamples=40):
+    groups = groups_of(list(answers["group"]))
+    return compare(answers, list(SKILL), groups, metric="prr", thresholds=Thresholds(), resamples=resamples)
+
+
+def test_the_mean_within_groups_is_stated_beside_all_answers_and_what_it_leaves_out():
+    answers = made_up(80)
+    found = compared(answers.assign(group=["alone", *["few"] * 39, *["many"] * 40]))
+    pooled, within = sentences.comparison_sentences(found)
+    assert pooled.startswith("RAUQ ranks best of 4 methods by PRR over all answers, ")
+    assert within.startswith("RAUQ ranks best of 4 methods by mean PRR within groups, ")
+    assert within.endswith(f"{in_words(found.of_group(WITHIN)[0])}.")
+    note = sentences.within_note(found)
+    assert "over 2 of 3 groups" in note
+    assert "Left out: 1, where ranking is undefined" in note
+    assert "Left out" not in sentences.within_note(compared(answers))
+    better = sentences.paired_sentences(found.paired)
+    assert " of 3 methods over all answers, worse than" in better[0]
+    assert " of 3 methods within groups, worse than" in better[1]
+
+
+def test_a_run_of_one_group_has_no_mean_within_groups():
+    found = compared(made_up(40, groups=("a",)))
+    (words,) = sentences.comparison_sentences(found)
+    assert words.startswith("RAUQ ranks best of 4 methods by PRR, ")
+    assert sentences.within_note(found) == ""
+    assert len(sentences.paired_sentences(found.paired)) == 1
+
+
+def simpsons(num_answers=200):
+    """A method that ranks well within each group, and the groups themselves in the wrong order; RAUQ the other way."""
+    rng = np.random.default_rng(0)
+    group, answers = np.arange(num_answers) % 2, made_up(num_answers, groups=("a", "b"))
+    answers["quality"] = (rng.uniform(size=num_answers) < np.where(group, 0.9, 0.1)).astype(float)
+    answers["rauq"] = -3.0 * group + rng.normal(size=num_answers)
+    answers["msp"] = 3.0 * group - 2 * answers["quality"] + 0.1 * rng.normal(size=num_answers)
+    return answers
+
+
+def test_a_difference_that_turns_round_within_groups_is_said_to():
+    found = compared(simpsons())
+    place = found.paired.methods.index("msp")
+    assert found.paired.of_group("all")[place].low > 0
+    assert found.paired.of_group(WITHIN)[place].high < 0
+    words = sentences.reversal_sentence(found.paired)
+    assert words.startswith("The difference has the opposite sign within groups, both beyond noise: MSP (+")
+    assert words in sentences.paired_sentences(found.paired)
+    assert sentences.reversal_sentence(compared(made_up(200)).paired) == ""
 
 
 def test_places_are_ordinals():

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from analysis.methods.comparison import compare, groups_of, marks
+from analysis.methods.comparison import WITHIN, compare, groups_of, marks
 from analysis.quality.judgement import Thresholds
 from analysis.stats import estimate, prr, roc_auc
 from rauq.errors import InvalidInput
@@ -29,8 +29,8 @@ def values_of(estimates):
 def test_every_method_is_estimated_as_if_it_were_alone(metric):
     answers = made_up()
     found = compared(answers, metric=metric, seed=5)
-    assert (found.groups, found.methods) == (("all", "a", "b"), tuple(SKILL))
-    for group in found.groups:
+    assert (found.groups, found.methods) == (("all", WITHIN, "a", "b"), tuple(SKILL))
+    for group in ("all", "a", "b"):
         own = answers if group == "all" else answers[answers["group"] == group]
         truth = own["quality"] if metric == "prr" else own["quality"] > 0.4
         for method, got in zip(found.methods, found.of_group(group), strict=True):
@@ -44,18 +44,53 @@ def test_every_method_is_estimated_as_if_it_were_alone(metric):
 @METRICS
 def test_the_mean_is_over_groups_and_its_interval_narrower_than_theirs(metric):
     found = compared(made_up(400), metric=metric, resamples=200)
-    for mean, (_, *own) in zip(found.means, found.estimates, strict=True):
+    for _, mean, *own in found.estimates:
         assert mean.value == pytest.approx(values_of(own).mean())
         assert mean.low < mean.value < mean.high
         assert mean.high - mean.low < min(one.high - one.low for one in own)
-    assert values_of(found.means).argmax() == 0
+    assert values_of(found.of_group(WITHIN)).argmax() == 0
     assert (found.mean_ranks[0], found.mean_ranks[-1]) == (1, 4)
 
 
-def test_a_single_group_is_its_own_mean():
+def test_a_single_group_has_no_mean_and_its_own_ranks():
     found = compared(made_up(groups=("a",)))
     assert found.groups == ("all",)
-    assert found.means == found.of_group("all")
+    assert found.mean_ranks.tolist() == [1, 2, 3, 4]
+
+
+@METRICS
+def test_a_group_without_a_ranking_is_left_out_of_the_mean_and_of_the_ranks(metric):
+    answers = made_up(160, groups=("a", "b", "alike", "few"))
+    answers.loc[answers["group"] == "alike", "quality"] = 1.0
+    answers = answers.drop(index=answers.index[answers["group"] == "few"][3:]).assign(
+        quality=lambda table: table["quality"].round()
+    )
+    answers.loc[answers["group"] == "few", "quality"] = [1.0, 1.0, 1.0]
+    found = compared(answers, metric=metric)
+    two = compared(answers[answers["group"].isin(["a", "b"])], metric=metric)
+    for mean, alone in zip(found.of_group(WITHIN), two.of_group(WITHIN), strict=True):
+        assert (mean.value, mean.low, mean.high) == pytest.approx((alone.value, alone.low, alone.high))
+        assert (mean.n, mean.excluded, mean.reason) == (80, 43, "")
+    np.testing.assert_array_equal(found.mean_ranks, two.mean_ranks)
+
+
+def test_where_no_group_can_be_ranked_the_mean_is_undefined():
+    answers = made_up(60)
+    found = compared(answers.assign(quality=(answers["group"] == "a").astype(float)))
+    assert {one.reason for one in found.of_group(WITHIN)} == {"undefined in 2 of 2 groups"}
+    assert np.isnan(found.mean_ranks).all()
+    assert not any(one.reason for one in found.of_group("all"))
+
+
+def test_a_resample_that_is_undefined_in_one_group_still_counts_for_the_others():
+    """Of 12 answers one is incorrect: a third of the resamples do not draw it, and say nothing of this group."""
+    answers = made_up(400, groups=("a", "b"))
+    answers = answers.drop(index=answers.index[answers["group"] == "b"][12:])
+    answers.loc[answers["group"] == "b", "quality"] = [0.0] + [1.0] * 11
+    found = compared(answers, resamples=300)
+    for _, mean, first, second in found.estimates:
+        assert mean.value == pytest.approx((first.value + second.value) / 2)
+        assert mean.low < mean.value < mean.high
 
 
 def test_an_undefined_method_is_named_never_ranked_and_changes_no_other():
@@ -67,7 +102,7 @@ def test_an_undefined_method_is_named_never_ranked_and_changes_no_other():
     undefined = found.of_group("a")[place]
     assert np.isnan([undefined.value, undefined.low, undefined.high, found.mean_ranks[place]]).all()
     assert "at least 2 are needed" in undefined.reason
-    assert found.means[place].reason == "undefined in 1 of 2 groups"
+    assert found.of_group(WITHIN)[place].reason == "undefined in 1 of 2 groups"
     assert marks(found.of_group("a"))[place] == 0
     assert found.of_group("b") == plain.of_group("b")
     assert found.estimates[0] == plain.estimates[0]
@@ -92,7 +127,7 @@ def test_no_quality_is_no_ranking():
     found = compared(made_up().assign(quality=np.nan))
     assert all(one.reason.startswith("no answers with both") and one.excluded == 120 for one in found.of_group("all"))
     assert np.isnan(found.mean_ranks).all()
-    assert not marks(found.means).any()
+    assert not marks(found.of_group(WITHIN)).any()
 
 
 @METRICS
@@ -100,8 +135,9 @@ def test_the_order_of_answers_and_of_methods_does_not_count(metric):
     answers = made_up()
     plain = compared(answers, metric=metric)
     shuffled = compared(answers.sample(frac=1, random_state=0).reset_index(drop=True), metric=metric)
-    np.testing.assert_allclose(values_of(shuffled.means), values_of(plain.means))
-    assert compared(answers, metric=metric, methods=tuple(SKILL)[::-1]).means == plain.means[::-1]
+    np.testing.assert_allclose(values_of(shuffled.of_group(WITHIN)), values_of(plain.of_group(WITHIN)))
+    turned = compared(answers, metric=metric, methods=tuple(SKILL)[::-1])
+    assert turned.of_group(WITHIN) == plain.of_group(WITHIN)[::-1]
 
 
 def test_the_best_and_the_second_are_marked_equal_ones_alike():

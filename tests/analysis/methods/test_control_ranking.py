@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.methods.attention_permutation import EXCHANGES, NO_FACTS, control_groups, control_of_groups
-from analysis.methods.comparison import groups_of
+from analysis.methods.comparison import WITHIN, groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
 from rauq.scoring.settings import Settings
@@ -43,8 +43,10 @@ def test_misleading_attention_is_reported():
 def test_values_are_those_of_the_exchanged_scores():
     batch, quality = informative_batch(len(NAMES), strength=0.1)
     scores = control_of_groups(batch, Settings(), NAMES)
-    for found, group in zip(controls(0.1), GROUPS, strict=True):
-        assert found.group == group.name
+    by_name = {one.group: one for one in controls(0.1)}
+    assert list(by_name) == ["all", WITHIN, "a", "b"]
+    for group in GROUPS:
+        found = by_name[group.name]
         rows, own = group.rows, quality[group.rows]
         real = prr(scores.real[rows], own)
         expected = {
@@ -54,13 +56,29 @@ def test_values_are_those_of_the_exchanged_scores():
             "mean of heads": prr(scores.mean_of_heads[rows], own),
         }
         assert found.real.value == pytest.approx(real)
-        assert set(expected) == set(EXCHANGES) == {one.exchange for one in found.exchanged}
+        assert set(expected) == set(EXCHANGES) - {"none"} == {one.exchange for one in found.exchanged}
         for exchange, value in expected.items():
             one = found.under(exchange)
             assert one.estimate.value == pytest.approx(value)
             assert one.difference.value == pytest.approx(real - value)
             assert one.difference.low <= one.difference.value <= one.difference.high
             assert one.difference.n == len(rows)
+
+
+def test_the_mean_within_groups_is_that_of_every_difference():
+    _, mean, *own = controls(0.1)
+    for exchange in ("shuffled", "constant", "random head", "mean of heads"):
+        for part in ("estimate", "difference"):
+            values = [getattr(one.under(exchange), part).value for one in own]
+            assert getattr(mean.under(exchange), part).value == pytest.approx(np.mean(values))
+
+
+def test_a_group_without_fact_tokens_is_left_out_of_the_mean():
+    facts = np.zeros((len(NAMES), LENGTH), dtype=bool)
+    facts[np.array(NAMES) == "a", 2:4] = True
+    _, mean, own, without = controls(0.4, facts=facts)
+    assert without.real.reason == NO_FACTS
+    assert (mean.real.value, mean.real.n, mean.real.excluded) == (own.real.value, 60, 60)
 
 
 def test_the_same_resamples_serve_both_sides():

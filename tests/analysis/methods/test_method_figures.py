@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from analysis.figures import QUIET, UNCERTAINTY, Row, interval_rows, looks, text_colour
+from analysis.figures import QUIET, UNCERTAINTY, Row, interval_panels, looks, text_colour
 from analysis.methods.agreement import method_agreement
+from analysis.methods.comparison import WITHIN
 from analysis.methods.figures import agreement_map, method_intervals, paired_differences, rejection_curves
 from analysis.methods.rejections import rejections
 from analysis.stats import Estimate
@@ -28,7 +29,7 @@ def uncertainties_and_quality():
 
 
 def test_methods_stand_in_the_order_of_their_metric_and_rauq_stands_out():
-    figure = method_intervals(METHODS, [estimate(0.2), estimate(0.5), NOTHING], metric="prr")
+    figure = method_intervals(METHODS, {"all": [estimate(0.2), estimate(0.5), NOTHING]}, metric="prr")
     assert [trace.x[0] for trace in figure.data] == [0.5, 0.2]
     assert figure.layout.yaxis.ticktext == ("MSP", "<b>RAUQ</b>")
     assert figure.data[1].marker.color == UNCERTAINTY
@@ -37,12 +38,23 @@ def test_methods_stand_in_the_order_of_their_metric_and_rauq_stands_out():
     assert (bar.array[0], bar.arrayminus[0]) == pytest.approx((0.2, 0.1))
     assert figure.data[0].text[0] == "MSP<br>0.50 [0.40, 0.70]<br>n = 9"
     assert (figure.layout.xaxis.title.text, figure.layout.shapes[0].x0) == ("PRR", 0)
-    assert method_intervals(METHODS, [estimate(0.5)] * 3, metric="roc_auc").layout.shapes[0].x0 == 0.5
+    assert method_intervals(METHODS, {"all": [estimate(0.5)] * 3}, metric="roc_auc").layout.shapes[0].x0 == 0.5
+
+
+def test_all_answers_and_the_mean_within_groups_share_rows_side_by_side():
+    columns = {"all": [estimate(0.2), estimate(0.5), NOTHING], WITHIN: [estimate(0.4), NOTHING, NOTHING]}
+    figure = method_intervals(METHODS, columns, metric="prr")
+    assert [note.text for note in figure.layout.annotations] == ["all answers", WITHIN]
+    assert figure.layout.yaxis.ticktext == ("MSP", "<b>RAUQ</b>")
+    drawn = [(trace.xaxis, trace.y[0], trace.x[0]) for trace in figure.data]
+    assert drawn == [("x", 0, 0.5), ("x", 1, 0.2), ("x2", 1, 0.4)]
+    assert {shape.x0 for shape in figure.layout.shapes} == {0.0}
+    assert len(figure.layout.shapes) == 2
 
 
 def test_a_difference_is_coloured_only_where_its_interval_leaves_out_zero():
     found = [estimate(0.3), estimate(0.02), estimate(-0.6)]
-    figure = paired_differences("rauq", METHODS, found, metric="prr")
+    figure = paired_differences("rauq", METHODS, {"all": found}, metric="prr")
     better, worse = looks(dark=False)
     assert [trace.marker.color for trace in figure.data] == [worse.colour, QUIET, better.colour]
     assert figure.layout.margin.t >= 24  # the buttons of a figure lie there
@@ -86,9 +98,9 @@ def test_the_map_has_every_correlation_and_writes_those_of_a_few():
 def test_where_there_is_nothing_to_draw_the_figure_says_why():
     none = {method: np.full(3, np.nan) for method in METHODS}
     figures = [
-        method_intervals(METHODS, [NOTHING] * 3, metric="prr"),
-        paired_differences("rauq", METHODS, [NOTHING] * 3, metric="prr"),
-        paired_differences("rauq", (), (), metric="prr"),
+        method_intervals(METHODS, {"all": [NOTHING] * 3}, metric="prr"),
+        paired_differences("rauq", METHODS, {"all": [NOTHING] * 3}, metric="prr"),
+        paired_differences("rauq", (), {"all": ()}, metric="prr"),
         rejection_curves(rejections(none, np.ones(3))),
         agreement_map(method_agreement({})),
     ]
@@ -99,7 +111,7 @@ def test_where_there_is_nothing_to_draw_the_figure_says_why():
 
 def test_names_are_drawn_as_they_are():
     row = Row("<b>$x$</b>", estimate(0.5), QUIET)
-    figure = interval_rows([row], title="PRR", reference=0, reason="", dark=False)
+    figure = interval_panels({"": [row]}, title="PRR", reference=0, reason="", dark=False)
     assert figure.layout.yaxis.ticktext == ("&lt;b&gt;&#36;x&#36;&lt;/b&gt;",)
     assert "<b>" not in figure.data[0].text[0]
 
@@ -108,8 +120,8 @@ def test_names_are_drawn_as_they_are():
 def test_texts_of_axes_have_the_colour_of_the_theme(dark):
     values, quality = uncertainties_and_quality()
     figures = [
-        method_intervals(METHODS, [estimate(0.2)] * 3, metric="prr", dark=dark),
-        paired_differences("rauq", METHODS, [estimate(0.2)] * 3, metric="prr", dark=dark),
+        method_intervals(METHODS, {"all": [estimate(0.2)] * 3}, metric="prr", dark=dark),
+        paired_differences("rauq", METHODS, {"all": [estimate(0.2)] * 3}, metric="prr", dark=dark),
         rejection_curves(rejections(values, quality), dark=dark),
         agreement_map(method_agreement(values), dark=dark),
     ]

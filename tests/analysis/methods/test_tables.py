@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.methods.agreement import disagreement, method_agreement
-from analysis.methods.comparison import compare, groups_of
+from analysis.methods.comparison import WITHIN, compare, groups_of
 from analysis.methods.errors import error_analysis
 from analysis.methods.rejections import rejections
 from analysis.methods.tables import (
@@ -43,7 +43,7 @@ def test_the_papers_layout_has_a_row_a_method_and_says_what_it_cost(found):
     assert table.index[0] == "RAUQ"
     assert table.loc["RAUQ", "PRR of all"] == found.of_group("all")[0].value
     assert table.loc["RAUQ", "PRR of mean"] == found.of_group("mean")[0].value  # a group called so
-    assert table.loc["RAUQ", "mean PRR"] == found.means[0].value
+    assert table.loc["RAUQ", "mean PRR within groups"] == found.of_group(WITHIN)[0].value
     assert table["mean rank"].tolist() == found.mean_ranks.tolist()
     assert table.loc["MSP", ["seconds an answer, in batches", "overhead percent, in batches"]].tolist() == [0.5, 25]
     assert table["seconds an answer, in batches"].isna().sum() == 2  # no time is known of the others
@@ -59,7 +59,7 @@ def test_every_estimate_has_its_row(found):
     cells = table.iloc[1]
     one = found.estimates[0][1]
     assert cells[["prr", "low", "high", "answers"]].tolist() == [one.value, one.low, one.high, one.n]
-    assert table["group"].tolist()[:4] == ["all", *sorted(HOSTILE), "mean of groups"]
+    assert table["group"].tolist()[:4] == ["all", WITHIN, *sorted(HOSTILE)]
     pairs = paired_table(found.paired)
     assert len(pairs) == 3 * 4
     assert set(pairs["base"]) == {"RAUQ"}

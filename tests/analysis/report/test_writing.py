@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from analysis.methods.comparison import name_of
+from analysis.methods.comparison import WITHIN, name_of
 from analysis.quality.judgement import Thresholds
 from analysis.report import figures as report_figures
 from analysis.report import writing
@@ -26,7 +26,7 @@ from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 from tests.shards import change_arrays, without_picks
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
-FIGURES = 20
+FIGURES = 22
 QUICK = ReportSettings(resamples=10)
 
 
@@ -100,9 +100,9 @@ def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):
     by_prr = found.methods.comparisons[0]
     rows = read(tables / "methods_prr.csv")
     assert [row["method"] for row in rows] == list(map(name_of, run.methods))
-    assert [float(row["mean PRR"]) for row in rows] == [one.value for one in by_prr.means]
+    assert [float(row["mean PRR within groups"]) for row in rows] == [one.value for one in by_prr.of_group(WITHIN)]
     assert len(read(tables / "paired_roc_auc.csv")) == (len(run.methods) - 1) * 4  # two groups, all, and the mean
-    assert len(read(tables / "alpha.csv")) == 4 * 11 * 3
+    assert len(read(tables / "alpha.csv")) == 4 * 11 * 4 * 4
     assert {path.stem for path in tables.glob("ablation_*.csv")} == {
         f"ablation_{one.ablation.id}" for one in found.methods.ablated
     }

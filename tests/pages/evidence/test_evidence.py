@@ -187,7 +187,7 @@ def test_a_run_is_shown_beside_the_paper_and_labelled_measured_here(tmp_path, ta
     frame = page.dataframe[0].value
     ours = frame[frame["0"] == "RAUQ"]["1"].item()
     assert np.isfinite(ours)
-    assert "measured here, mean of groups" in page.dataframe[0].proto.columns
+    assert "measured here, mean within groups" in page.dataframe[0].proto.columns
 
 
 def test_numbers_over_all_answers_are_not_called_means_of_groups(tmp_path):

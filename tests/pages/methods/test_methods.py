@@ -16,7 +16,7 @@ from tests.pages.sets import clicked, drawn, make, said, undefined
 CHARTS = {
     "ranking": {"paired_differences"},
     "rejection": {"rejection"},
-    "alpha": {"alpha"},
+    "alpha": {"alpha", "alpha_groups"},
     "ablations": {"ablation"},
     "attention": {"control"},
     "scores": {"score_and_quality"},
@@ -156,10 +156,10 @@ def test_rauqs_row_is_tinted_and_costs_come_before_the_groups(monkeypatch):
     assert set(tinted) == {str(own)}
     headings = [column["label"] for column in json.loads(table.proto.columns).values() if "label" in column]
     assert headings == [
-        *("method", "mean of groups", "mean rank", "overhead one at a time, %", "overhead in batches, %"),
-        *("seconds in batches", "all answers", "one", "two", "extra forward passes"),
+        *("method", "all answers", "mean within groups", "mean rank", "overhead one at a time, %"),
+        *("overhead in batches, %", "seconds in batches", "one", "two", "extra forward passes"),
     ]
-    assert table.value["3"].tolist().count(2.0) == 1  # in percent, and unknown of the others
+    assert table.value["4"].tolist().count(2.0) == 1  # in percent, and unknown of the others
 
 
 @pytest.mark.usefixtures("small")
