@@ -11,6 +11,7 @@ from analysis.evidence import sentences
 from analysis.evidence.record import (
     MODELS,
     REFERENCE,
+    RESULTS,
     ROBUSTNESS,
     SPEED,
     SUBJECTS,
@@ -50,7 +51,8 @@ class _ViewSpec:
 
 _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
     {
-        "models": _ViewSpec(name="Models", draw=partial(show_records, MODELS)),
+        "results": _ViewSpec(name="Real models", draw=partial(show_records, RESULTS)),
+        "models": _ViewSpec(name="Exact capture", draw=partial(show_records, MODELS)),
         "check": _ViewSpec(name="Self-check now", draw=lambda _asked, _kept: self_check()),
         "reference": _ViewSpec(name="Reference", draw=partial(show_records, REFERENCE)),
         "speed": _ViewSpec(name="Speed", draw=partial(show_records, SPEED)),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from analysis.methods.alpha import Sweep
     from analysis.methods.attention_permutation import GroupControl, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
+    from analysis.methods.simple_rankings import Simple
     from analysis.quality.judgement import Thresholds
     from analysis.runs.opened import Picks, Run, TokenChoice
     from analysis.runs.timings import Cost
@@ -297,6 +298,15 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     asked: Any = {"metric": metric, "thresholds": _thresholds(run), "resamples": _RESAMPLES}
     answers = run.answers.iloc[rows].reset_index(drop=True)
     return compare(answers, run.methods, _groups(run, rows), **asked)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
+    """Rank the answers `rows` (n,) of a run by their length, their group, and whether they name anything known."""
+    from analysis.methods.simple_rankings import simple_rankings as ranked
+
+    answers = run.answers.iloc[rows].reset_index(drop=True)
+    return ranked(answers, metric=metric, thresholds=_thresholds(run), resamples=_RESAMPLES)
 
 
 @st.cache_resource(

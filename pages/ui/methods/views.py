@@ -31,6 +31,7 @@ from analysis.methods.figures import (
     rejection_curves,
 )
 from analysis.methods.rejections import rejections
+from analysis.methods.simple_rankings import simple_sentence, unnamed_note
 from analysis.paper import Published
 from analysis.report.tables import Table, csv_table
 from analysis.runs.create import about_unknown_methods, check_comparable, options_for
@@ -157,7 +158,8 @@ def ranking(chosen: Chosen) -> None:
     best_first = np.argsort([-one.value for one in found.of_group(ALL)], kind="stable").tolist()
     headline, *within = sentences.comparison_sentences(found)
     undefined = sentences.undefined_sentence(found.methods, found.of_group(ALL))
-    sentence(headline, chosen, joined(*within, sentences.costs_sentence(costs), undefined))
+    simple = cache.simple_rankings(chosen.run, chosen.rows, chosen.asked.metric)
+    sentence(headline, chosen, joined(*within, simple_sentence(simple), sentences.costs_sentence(costs), undefined))
     methods = [found.methods[place] for place in best_first]
     columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
     show_table(
@@ -170,6 +172,7 @@ def ranking(chosen: Chosen) -> None:
         sentences.within_note(found),
         sentences.charges_note(costs),
         sentences.judges_note(methods),
+        unnamed_note(simple, methods),
         groups_note(chosen.answers["group"]),
     )
     st.caption(f"① best, ② second of a column. {caption}")

@@ -37,7 +37,14 @@ _VALID: Query = {
     **{"colour": "entropy", "example": "myth", "kept": "x", "wrong": "0.2", "run": "smollm2-facts", "number": "3"},
     **{"from": "methods", "view": "best", "tokens": "fact", "offset": "2", "k": "5", "above": "0.7", "below": "0.3"},
     **{"metric": "prr", "method": "msp", "methods": "rauq.msp", "table": "update", "published": "1", "group": "cities"},
-    **{"quality": "0..1", "length": "1..50", "text": "Oslo", "a": "example:myth", "b": "run:smollm2-facts:3", "a_wrong": "0"},
+    **{
+        "quality": "0..1",
+        "length": "1..50",
+        "text": "Oslo",
+        "a": "example:myth",
+        "b": "run:smollm2-facts:3",
+        "a_wrong": "0",
+    },
     **{"b_settings": "own", "b_alpha": "0.1", "branch": "1", "step": "3", "goto": "lesson", "max_new_tokens": "7"},
 }
 _PROMPT: Query = {"prompt": "Where is Oslo?", "answer": " In Norway", "model": "some/model", "kind": "base"}
