@@ -33,7 +33,7 @@ from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
 from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
-PAIRS = 120
+PAIRS = 40
 QUIET = 0.05  # of plain generation: a wider interval shows that other programs had the machine too
 
 Extras = tuple[Extra, ...]

@@ -40,8 +40,8 @@ class Record:
     """One table of figures and the command that makes it.
 
     `rows` holds one cell a column: a text or a number whose unit is in the column's name. An interval is two columns
-    of their own, `low` and `high`, or, in a table of many intervals, part of a text. A number that could not be had is nan, and `notes` says why. `finding` is what the
-    table shows, in one sentence that carries the figure.
+    of their own, `low` and `high`, or, in a table of many intervals, part of a text. A number that could not be had is
+    nan, and `notes` says why. `finding` is what the table shows, in one sentence that carries the figure.
     """
 
     id: str
