@@ -11,7 +11,17 @@ from analysis.evidence.record import SUBJECTS, Bound, Cell, Record, of_subjects,
 from analysis.evidence.sentences import origin
 from benchmarks.support.server import ROOT
 
-HEADLINES = ("capture", "overhead", "memory", "peers_time", "peers_memory", "scoring", "fuzz")
+HEADLINES = (
+    "real_models",
+    "real_speed",
+    "capture",
+    "overhead",
+    "memory",
+    "peers_time",
+    "peers_memory",
+    "scoring",
+    "fuzz",
+)
 INTRODUCTION = """\
 # What was measured
 

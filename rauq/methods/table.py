@@ -63,7 +63,7 @@ _ONE_GENERATION = (
     ),
     _diagonal(
         id="attention_score_answer_head",
-        name="Attention Score, generated tokens, picked head",
+        name="Attention Score, generated tokens, selected head",
         compute=attention.attention_score_answer_head,
         source=_LLM_CHECK,
     ),

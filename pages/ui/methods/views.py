@@ -159,7 +159,7 @@ def ranking(chosen: Chosen) -> None:
     headline, *within = sentences.comparison_sentences(found)
     undefined = sentences.undefined_sentence(found.methods, found.of_group(ALL))
     simple = cache.simple_rankings(chosen.run, chosen.rows, chosen.asked.metric)
-    sentence(headline, chosen, joined(*within, simple_sentence(simple), sentences.costs_sentence(costs), undefined))
+    sentence(headline, chosen, joined(*within, unnamed_note(simple, found.methods), simple_sentence(simple), undefined))
     methods = [found.methods[place] for place in best_first]
     columns = [*compared(found, list(map(name_of, found.methods)), _measured(costs)), _passes(found.methods)]
     show_table(
@@ -170,9 +170,9 @@ def ranking(chosen: Chosen) -> None:
     caption = joined(
         sentences.intervals_caption(found),
         sentences.within_note(found),
+        sentences.costs_sentence(costs),
         sentences.charges_note(costs),
         sentences.judges_note(methods),
-        unnamed_note(simple, methods),
         groups_note(chosen.answers["group"]),
     )
     st.caption(f"① best, ② second of a column. {caption}")
