@@ -136,6 +136,7 @@ def _attention_of(rows: np.ndarray, num_prompt: int, num_answer: int) -> np.ndar
 
 
 OnToken = Callable[[int, int, str], None]
+OnProgress = Callable[[Callable[[], Trace]], None]
 _READ_LOGITS_BYTES = 256 << 20
 
 
@@ -172,6 +173,7 @@ def generate(
     sampling: Sampling | None = None,
     prefix: Sequence[int] = (),
     on_token: OnToken | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[Trace | NonFiniteLogits]:
     """Answer a batch of prompts; every answer starts with `prefix`, which is teacher-forced and may end it.
 
@@ -190,6 +192,7 @@ def generate(
         sampling=[] if sampling is None else [sampling],
         prefix=prefix,
         on_token=on_token,
+        on_progress=on_progress,
     )
 
 
@@ -264,10 +267,11 @@ def _decoded(
     sampling: Sequence[Sampling],
     prefix: Sequence[int] = (),
     on_token: OnToken | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[Trace | NonFiniteLogits]:
     """Go on from the logits (B, len(prefix) + 1, V) of the prefill until every answer has ended.
 
-    Each of `sampling` is that of equally many answers; none: greedy.
+    Each of `sampling` is that of equally many answers; none: greedy. `on_progress` is told of the first answer.
     """
     answers = [_Answer(TextStream(decoder.described.tokens, decoder.described.end_ids)) for _ in prompts]
     extend = partial(_extend, decoder.described, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
@@ -279,14 +283,22 @@ def _decoded(
     each = len(prompts) // max(1, len(sampling))
     choose = chooser(sampling, each, logits.device)
     last_row = limits.last_row or "diagonal" in wanted.names
+    noted = [_noted(one, first=row == 0 and not prefix) for one in sampling for row in range(each)]
+
+    def so_far() -> list[Trace | NonFiniteLogits]:
+        statistics = buffer.statistics()
+        return _traces(decoder, prompts, answers, statistics, session, last_row=limits.last_row, sampling=noted)
+
     while any(answer.stop_reason is None for answer in answers):
         chosen = choose(logits[:, -1])
         buffer.add(logits[:, -1], chosen)
         extend(chosen)
-        if last_row or any(answer.stop_reason is None for answer in answers):
+        is_open = any(answer.stop_reason is None for answer in answers)
+        if last_row or is_open:
             logits = session.feed(chosen[:, None], tail=1)
-    noted = [_noted(one, first=row == 0 and not prefix) for one in sampling for row in range(each)]
-    return _traces(decoder, prompts, answers, buffer.statistics(), session, last_row=limits.last_row, sampling=noted)
+        if on_progress is not None and is_open:
+            on_progress(lambda: or_raise(so_far()[0]))
+    return so_far()
 
 
 def _noted(sampling: Sampling, *, first: bool) -> Sampling:
@@ -310,7 +322,7 @@ def _traces(
         own = TokenStatistics(*(column[item, :num_tokens] for column in statistics))
         # A longer answer in the batch may have run this answer's last token: drop that row unless it was asked for.
         rows = attention[item, :, :, : num_tokens + last_row]
-        extras, reason = session.kept.cut(item, num_tokens), answer.stop_reason or "length"
+        extras, reason = session.kept.cut(item, num_tokens), answer.stop_reason or "cancelled"
         traces.append(
             build_trace(
                 decoder.described,

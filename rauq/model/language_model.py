@@ -33,7 +33,7 @@ from rauq.model.context import (
     limits_of,
     within_context,
 )
-from rauq.model.generation import OnToken
+from rauq.model.generation import OnProgress, OnToken
 from rauq.trace.extras import EXTRAS, Wanted, wanted
 from rauq.trace.messages import TemplateOptions, option_names
 from rauq.trace.sampling import Sampling
@@ -113,6 +113,7 @@ class LanguageModel(ModelDescription):
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
         on_token: OnToken | None = None,
+        on_progress: OnProgress | None = None,
         cancel: Cancel | None = None,
         do_sample: bool = False,
         temperature: float = 1.0,
@@ -135,6 +136,8 @@ class LanguageModel(ModelDescription):
             extras: Arrays to capture besides the band, by the names in `rauq.trace.extras`.
             idf: Inverse document frequencies (V,) of the vocabulary's tokens, for the extra "focus".
             on_token: Called at once with index, id and text of each answer token.
+            on_progress: Called after each token but the last with a function that returns the trace so far, as if the
+                answer had been cancelled there. Not calling that function costs nothing; a call takes milliseconds.
             cancel: Asked after each token; the partial trace is returned.
             do_sample: Draw tokens, in the way that the following four say.
             temperature: Above 0; 1 leaves the distribution as it is.
@@ -160,6 +163,7 @@ class LanguageModel(ModelDescription):
                 sampling=sampling,
                 prefix=prefix,
                 on_token=on_token,
+                on_progress=on_progress,
             )
         return generation.or_raise(result[0])
 

@@ -25,7 +25,7 @@ def rested(page):
 
     The answer before stays in the page for a moment, unseen, when another one comes.
     """
-    expect(page.locator("canvas.confidence[aria-label]").filter(visible=True)).to_have_count(1)
+    expect(page.locator(".views:not(.live) canvas.confidence[aria-label]").filter(visible=True)).to_have_count(1)
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.locator(".st-key-run button")).to_be_visible()
     expect(page.locator(".st-key-settings_alpha")).to_be_visible()

@@ -15,7 +15,7 @@ def begin_long(page, address):
     page.get_by_label("Max new tokens").press("Enter")
     rested(page)
     page.get_by_role("button", name="Generate").click()
-    expect(page.locator(".views.live .token").nth(1)).to_be_visible()
+    expect(page.locator(".views.live.scored .token").nth(1)).to_be_visible()
 
 
 def test_stop_keeps_the_partial_answer(page, server):

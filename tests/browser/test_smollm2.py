@@ -1,4 +1,6 @@
-"""The real model in the browser: a typed question goes to it, and its false answer (John Grisham) is drawn."""
+"""The real model in the browser: its false answer (John Grisham) is drawn, and a long one while it is generated."""
+
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -20,3 +22,35 @@ def test_a_question_to_smollm2_is_answered_and_drawn(page, server):
     expect(page.locator(".token", has_text="John")).to_be_visible()
     expect(page.locator(".token.collapse")).to_have_count(1)
     expect(page.locator(".source", has_text="smollm2")).to_be_visible()
+
+
+# How far to the right the curve of confidence is drawn, in canvas pixels: its colour is the only warm one up there.
+CURVE_ENDS = """canvas => {
+  const height = Math.round(canvas.height / 2);
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, height);
+  for (let x = canvas.width - 1; x >= 0; x -= 1) {
+    for (let y = Math.round(height / 8); y < height; y += 1) {
+      const [red, green, blue, opacity] = data.slice(4 * (y * canvas.width + x), 4 * (y * canvas.width + x) + 4);
+      if (opacity > 200 && red > 200 && green < 140 && blue < 60) return x;
+    }
+  }
+  return 0;
+}"""
+
+
+def test_an_answer_being_generated_has_colours_and_a_curve_that_grow(page, server):
+    page.goto(f"{server}/?model=smollm2&prompt=Tell+me+a+long+story+about+the+sea.&max_new_tokens=400")
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Generate").click()
+    live = page.locator(".views.live.scored")
+    expect(live.locator(".token.collapse")).to_have_count(1)
+    first = live.locator(".token").count()
+    assert live.locator("canvas.confidence").evaluate(CURVE_ENDS) > 0
+    expect(live.locator(".token").nth(first + 10)).to_be_visible()
+    levels = live.locator(".token .text").evaluate_all(
+        "nodes => nodes.map(node => Number(node.style.getPropertyValue('--level')))"
+    )
+    assert min(levels) >= 0
+    assert max(levels) > 0.2
+    assert all(re.fullmatch(r"(▲ )?\d+\.\d\d", text) for text in live.locator(".token .number").all_text_contents())
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    expect(page.locator(".views:not(.live) .source", has_text="stopped by you")).to_be_visible()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
+_PROGRESS_SECONDS, _PROGRESS_SHARE = 0.2, 0.1  # how often an answer is looked at, and the most that this may slow it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,8 @@ def check_answer(request: Request) -> None:
 class Job:
     """A request in progress. The worker writes it, the page reads it; it holds no model.
 
-    It is `waiting` while no token can come: a model is loading, or other jobs are first.
+    It is `waiting` while no token can come: a model is loading, or other jobs are first. `so_far` is its answer while
+    it grows, with all numbers but a fraction of a second old; `pieces` are the texts of its tokens at once.
     """
 
     request: Request
@@ -94,6 +96,8 @@ class Job:
     begun: float = field(default_factory=time.monotonic)
     cancel: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
+    so_far: Trace | None = None
+    so_far_due: float = 0.0
     trace: Trace | None = None
     check: "Check | None" = None
     dtype: str = ""  # of the checked model
@@ -208,9 +212,18 @@ def _answer(job: Job) -> None:
             answer_prefix=_prefix(lm, request),
             last_row=True,
             on_token=lambda _index, _id, text: job.pieces.append(text),
+            on_progress=partial(_note_progress, job),
             cancel=job.cancel,
             **_sampling(request.sampling),
         )
+
+
+def _note_progress(job: Job, so_far: Callable[[], Trace]) -> None:
+    """Keep the answer so far, unless that was done a moment ago."""
+    if (begun := time.monotonic()) >= job.so_far_due:
+        job.so_far = so_far()
+        ended = time.monotonic()
+        job.so_far_due = ended + max(_PROGRESS_SECONDS, (ended - begun) / _PROGRESS_SHARE)
 
 
 def _sampling(sampling: Sampling | None) -> dict[str, Any]:

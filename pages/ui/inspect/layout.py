@@ -194,7 +194,17 @@ def _show_partial(job: Job, *, waiting: bool) -> None:
     seconds = f"{time.monotonic() - job.begun:.1f} s"
     counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds
     source = running(printable(job.request.model.name))
-    live_views(list(job.pieces), Words(source=source, headline=f"{job.stage} …", detail=counted))
+    live_views(*_scored_so_far(job), Words(source=source, headline=f"{job.stage} …", detail=counted))
+
+
+def _scored_so_far(job: Job) -> tuple[Trace | None, Score | None]:
+    """Return the answer as far as it is there, and its score if it has one with the settings of the page."""
+    if (trace := job.so_far) is None:
+        return None, None
+    try:
+        return trace, rauq.score(trace, state.settings(trace))
+    except RauqError:
+        return trace, None
 
 
 _OTHER: dict[Kind, Kind] = {"base": "instruct", "instruct": "base"}

@@ -37,12 +37,13 @@ class SlowModel:
         self.prompts = []
         self.kind = "base"
 
-    def generate(self, prompt, *, on_token, cancel, **_limits):
+    def generate(self, prompt, *, on_token, on_progress, cancel, **_limits):
         self.prompts.append(prompt)
         self.calls += 1
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         on_token(0, 5, " Lima")
+        on_progress(lambda: make_trace((b" Lima",), prompt=prompt, stop_reason="cancelled"))
         self.begun.set()
         while not (self.go_on.wait(0.01) or cancel.is_set()):
             pass
@@ -98,10 +99,37 @@ def test_tokens_arrive_while_the_job_is_live(slow):
     assert slow.begun.wait(30)
     assert job.live
     assert job.pieces == [" Lima"]
+    assert job.so_far.answer == " Lima"
     assert job.trace is None
     slow.go_on.set()
     assert ended(job).trace.stop_reason == "eos"
     assert not job.live
+
+
+def test_the_answer_so_far_is_taken_at_most_five_times_a_second_and_in_a_tenth_of_the_time(monkeypatch):
+    now, taken, job = [100.0], [], Job(REQUEST)
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: now[0])
+
+    def so_far(seconds):
+        taken.append(now[0])
+        now[0] += seconds
+        return make_trace()
+
+    def note(seconds):
+        jobs._note_progress(job, lambda: so_far(seconds))
+
+    note(0.001)
+    now[0] = 100.19
+    note(0.001)
+    assert taken == [100.0]
+    now[0] = 100.21
+    note(0.5)
+    now[0] = 105.6
+    note(0.001)
+    assert taken == [100.0, 100.21]
+    now[0] = 105.8
+    note(0.001)
+    assert taken == [100.0, 100.21, 105.8]
 
 
 def test_stop_keeps_what_there_is(slow):

@@ -5,8 +5,8 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
-from pages.ui.inspect.linked_views import MOST_STEPS, payload
-from rauq.scoring.report import words
+from pages.ui.inspect.linked_views import MOST_STEPS, live_payload, payload
+from rauq.scoring.report import Words, words
 from rauq.scoring.score import score
 from tests.traces import make_trace
 
@@ -30,3 +30,28 @@ def test_the_source_of_an_answer_says_that_its_weights_are_those_of_a_gguf_file(
     assert said.endswith(
         " a stop string. The weights are quantised as Q4_1 in a GGUF file; the computation is in float32. A note."
     )
+
+
+GENERATING = Words(source="made-up", headline="Generating", detail="3 tokens")
+OF_THE_WHOLE = {"weights", "thinking", "folded", "note"}  # what is left out while an answer is generated
+
+
+def test_an_answer_being_generated_has_the_numbers_of_its_score_but_no_single_weights():
+    trace = make_trace()
+    scored = score(trace)
+    live, whole = live_payload(trace, scored, GENERATING), payload(trace, scored, GENERATING)
+    assert set(whole) - set(live) == OF_THE_WHOLE
+    same = set(whole) - OF_THE_WHOLE - {"live", "tokens", "hint"}
+    assert {name: live[name] for name in same} == {name: whole[name] for name in same}
+    assert (live["live"], whole["live"]) == (True, False)
+    assert [token["label"] for token in live["tokens"]] == [token["label"] for token in whole["tokens"]]
+    assert not any("alternatives" in token for token in live["tokens"])
+
+
+@pytest.mark.parametrize("trace", [None, make_trace(), make_trace((b" ", b"\n"))], ids=["none", "unscored", "white"])
+def test_tokens_without_a_score_stand_alone(trace):
+    scored = score(trace) if trace is not None and not trace.answer.strip() else None
+    live = live_payload(trace, scored, GENERATING)
+    assert "arrays" not in live
+    assert len(live["tokens"]) == (len(trace.pieces) if trace else 0)
+    assert live["headline"] == "Generating"

@@ -67,6 +67,20 @@ def test_a_batch_gives_what_single_calls_give(lm, single, architecture):
         np.testing.assert_allclose(alone.entropies, batched.entropies, atol=bound(architecture))
 
 
+def test_the_answer_so_far_has_the_weights_of_the_whole_answer(lm, single, architecture):
+    parts = []
+    for ids, alone in zip(seeded_prompts(*LENGTHS), single, strict=True):
+        parts.clear()
+        options = {"max_new_tokens": NUM_NEW, "stop": (), "last_row": True}
+        whole = lm.generate(ids, **options, on_progress=lambda so_far: parts.append(so_far()))
+        assert len(parts) == len(alone.answer_ids) - 1
+        for part in (*parts, whole):
+            rows = len(part.answer_ids) + 1
+            np.testing.assert_array_equal(part.answer_ids, alone.answer_ids[: rows - 1])
+            np.testing.assert_allclose(part.attention, alone.attention[:, :, :rows], atol=bound(architecture))
+            np.testing.assert_allclose(part.logprobs, alone.logprobs[: rows - 1], atol=bound(architecture))
+
+
 def test_tokens_are_those_of_plain_generation(lm, single):
     for ids, trace in zip(seeded_prompts(*LENGTHS), single, strict=True):
         options = {"do_sample": False, "max_new_tokens": NUM_NEW, "pad_token_id": 0}

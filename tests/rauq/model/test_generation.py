@@ -7,8 +7,11 @@ import pytest
 import torch
 
 from rauq.errors import InvalidInput
+from rauq.model import generation
 from tests.architectures import VOCABULARY
 from tests.tiny import END, PROMPT, assert_close, chained, counted, raw_logprobs
+
+build = generation.build_trace
 
 # What is generated, and the numbers.
 
@@ -112,6 +115,39 @@ def test_cancel_keeps_what_is_there(lm, after):
     assert (len(trace.answer_ids), trace.stop_reason) == (after, "cancelled")
     assert trace.answer_ids.tolist() == full.answer_ids.tolist()[:after]
     assert_close(trace, lm.read(PROMPT, trace.answer_ids))
+
+
+@pytest.mark.parametrize("last_row", [True, False])
+def test_progress_is_the_trace_that_stopping_there_gives(lm, last_row):
+    options = {"max_new_tokens": 6, "stop": (), "last_row": last_row}
+    parts = []
+    whole = lm.generate(PROMPT, **options, on_progress=lambda so_far: parts.append(so_far()))
+    assert [len(part.answer_ids) for part in parts] == [1, 2, 3, 4, 5]  # the sixth is the whole answer
+    for part in parts:
+        cancel = threading.Event()
+        stop_there = {len(part.answer_ids) - 1: cancel.set}
+        stopped = lm.generate(
+            PROMPT, **options, cancel=cancel, on_token=lambda index, *_, at=stop_there: at.get(index, bool)()
+        )
+        assert_close(part, stopped)
+        assert part.stop_reason == stopped.stop_reason == "cancelled"
+    assert_close(whole, lm.generate(PROMPT, **options))
+
+
+def test_progress_costs_nothing_unless_it_is_asked_for(lm, monkeypatch):
+    asked = []
+    monkeypatch.setattr(generation, "build_trace", lambda *given, **named: asked.append(1) or build(*given, **named))
+    lm.generate(PROMPT, max_new_tokens=6, stop=(), on_progress=lambda _so_far: None)
+    assert len(asked) == 1
+
+
+def test_progress_starts_after_the_prefix(lm):
+    parts = []
+    lm.generate(
+        PROMPT, answer_prefix="Per", max_new_tokens=3, stop=(), on_progress=lambda so_far: parts.append(so_far())
+    )
+    assert [part.answer.startswith("Per") for part in parts] == [True, True]
+    assert [len(part.answer_ids) for part in parts] == [4, 5]
 
 
 def test_cancel_before_the_start_keeps_one_token(lm):

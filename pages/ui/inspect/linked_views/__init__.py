@@ -6,7 +6,7 @@ Python is notified afterwards, writes the selection to the URL, and redraws noth
 
 import base64
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ MOST_STEPS = 65534  # a weight of 1
 LONG = 60  # tokens: longer strips use smaller type, and scrolls
 ONE_TOKEN = "RAUQ uses attention between answer tokens. This answer has one token, so no head was selected."
 _HINT = "Click a token or use the arrow keys to see its map; click a cell to show its head."
+_LIVE_HINT = "Scored so far: selected heads, colours and curves can change with the next tokens."
 _KEY = ("▲ largest collapse", f"{SPACE} space", f"{NEWLINE} line break")
 _MAP_CAPTION = (
     "Weight on the previous token. Shaded rows: layers used by RAUQ. Ringed: the head selected in each. Framed: the "
@@ -38,18 +39,41 @@ _CHART_CAPTION = (
 
 def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
     """Return all that the browser draws of one scored answer; the page adds the selection."""
-    found = report.collapse(score)
-    rows = {layer: row for row, layer in enumerate(trace.layers)}
-    reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
-    return words._asdict() | {
+    is_one_token = score.span[1] - score.span[0] == 1 and not why_empty(trace, score.settings.part)
+    whole = {
         "live": False,
         "long": len(trace.pieces) > LONG,
         "tokens": _tokens(trace),
+        "thinking": trace.thinking,
+        "folded": score.settings.part == "answer",
+        "weights": _weights(trace, score.settings.alignment, score.span),
+        "hint": _HINT,
+        "note": ONE_TOKEN if is_one_token else "",
+    }
+    return words._asdict() | _scored(trace, score) | whole
+
+
+def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict[str, Any]:
+    """Return what the browser draws of an answer that is still being generated: no single weights, no alternatives.
+
+    The tokens stand alone where they have no score yet.
+    """
+    tokens = [] if trace is None else list(map(_bare_token, trace.pieces))
+    bare = words._asdict() | {"live": True, "answer": "", "long": len(tokens) > LONG, "tokens": tokens}
+    if trace is None or score is None or why_empty(trace, score.settings.part):
+        return bare
+    return bare | _scored(trace, score) | {"hint": _LIVE_HINT}
+
+
+def _scored(trace: Trace, score: Score) -> dict[str, Any]:
+    """Return the numbers of a score, and what names and colours them."""
+    found = report.collapse(score)
+    rows = {layer: row for row, layer in enumerate(trace.layers)}
+    reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
+    return {
         "layers": trace.layers,
         "numHeads": trace.num_heads,
         "gaps": len(trace.pieces) - 1,
-        "thinking": trace.thinking,
-        "folded": score.settings.part == "answer",
         "empty": bool(why_empty(trace, score.settings.part)),
         "picked": [
             {"layer": layer, "row": rows[layer], "head": int(head), "five": score.settings.heads == "top5"}
@@ -58,21 +82,12 @@ def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
         "scoreLayer": score.layer,
         "collapseAt": found.token if found else None,
         "signalName": score.settings.signal,
-        "weights": _weights(trace, score.settings.alignment, score.span),
         "arrays": {name: _base64(array, "<f4") for name, array in _arrays(trace, score).items()},
         "reasons": {name: reason for name, reason in reasons.items() if reason},
         "scales": {name: [colour for _, colour in attention_scale(dark=name == "dark")] for name in ("light", "dark")},
         "key": _KEY,
-        "hint": _HINT,
-        "note": ONE_TOKEN if score.span[1] - score.span[0] == 1 and not why_empty(trace, score.settings.part) else "",
         "captions": {"map": _MAP_CAPTION, "confidence": _CHART_CAPTION},
     }
-
-
-def live_payload(pieces: Sequence[str], words: Words) -> dict[str, Any]:
-    """Return the tokens of an answer that is still being generated, without numbers."""
-    tokens = [_bare_token(piece.encode("utf-8", "replace")) for piece in pieces]
-    return words._asdict() | {"live": True, "answer": "", "long": len(tokens) > LONG, "tokens": tokens}
 
 
 def _arrays(trace: Trace, score: Score) -> dict[str, np.ndarray]:
@@ -166,6 +181,6 @@ def show_views(
     )
 
 
-def live_views(pieces: Sequence[str], words: Words) -> None:
-    """Draw the tokens of an answer that is still being generated."""
-    _component(key=KEY, data=live_payload(pieces, words))
+def live_views(trace: Trace | None, score: Score | None, words: Words) -> None:
+    """Draw an answer that is still being generated."""
+    _component(key=KEY, data=live_payload(trace, score, words))

@@ -5,7 +5,7 @@ function drawConfidence(canvas, data, view, colours) {
   const count = data.tokens.length;
   const left = 44;
   const area = { x: left, width: Math.max(0, width - left - 8) };
-  const cell = area.width / count;
+  const cell = area.width / (data.live ? roomFor(count) : count);
   const xOf = (token) => area.x + (token + 0.5) * cell;
   const foot = height - 58;
   const panels = { confidence: [20, foot * 0.58], signal: [foot * 0.58 + 14, foot * 0.79 - 4], attention: [foot * 0.79 + 10, foot] };
@@ -21,10 +21,15 @@ function drawConfidence(canvas, data, view, colours) {
   return { area, cell };
 }
 
-// Weights of the head chosen by the user, if it is not the one drawn as bars.
+// Columns for an answer that is still being generated: the curve grows to the right, and is squeezed only now and then.
+function roomFor(count) {
+  return Math.max(16, 2 ** Math.ceil(Math.log2(count)));
+}
+
+// Weights of the head chosen by the user, if it is not the one drawn as bars; none are there while an answer is generated.
 function otherHead(data, view) {
   const picked = data.picked[data.frontRow];
-  if (picked.layer === view.layer && picked.head === view.head) return null;
+  if (data.live || (picked.layer === view.layer && picked.head === view.head)) return null;
   const row = data.layers.indexOf(view.layer);
   return (token) => (token ? data.attention[(row * data.numHeads + view.head) * data.gaps + token - 1] : NaN);
 }

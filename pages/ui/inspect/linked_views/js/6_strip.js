@@ -19,8 +19,10 @@ function colouring(data, view) {
   return { ...kind, values, level, swatches };
 }
 
-function drawStrip(strip, data, act) {
-  const buttons = data.tokens.map((token, index) => {
+// While an answer is generated, the buttons that are there are kept, so that their colour changes smoothly.
+function drawStrip(strip, data, act, kept) {
+  const added = data.tokens.slice(kept.length).map((token, place) => {
+    const index = kept.length + place;
     const button = tokenButton(token, index);
     button.disabled = data.live;
     button.onmouseenter = button.onfocus = () => act.hover(index, button);
@@ -29,12 +31,13 @@ function drawStrip(strip, data, act) {
     button.onkeydown = (event) => act.key(event, index);
     return button;
   });
-  const nodes = buttons.map((button, index) => (data.tokens[index].endsLine ? [button, make("span", "line")] : [button]));
+  const nodes = added.map((button, place) => (data.tokens[kept.length + place].endsLine ? [button, make("span", "line")] : [button]));
   if (data.thinking) nodes.splice(data.thinking[0], 0, [foldButton(data, act)]);
-  strip.replaceChildren(...nodes.flat());
+  if (!kept.length) strip.replaceChildren();
+  strip.append(...nodes.flat());
   strip.setAttribute("aria-busy", String(data.live));
   strip.classList.toggle("long", data.long);
-  return buttons;
+  return [...kept, ...added];
 }
 
 // The thinking part of an answer is folded into one control until it is opened.
@@ -95,7 +98,7 @@ function paintStrip(buttons, data, view) {
 }
 
 function drawLegend(legend, data, view, act) {
-  if (data.live) return legend.replaceChildren();
+  if (!data.arrays) return legend.replaceChildren();
   const { name, level, swatches, places } = colouring(data, view);
   const choice = make("select");
   choice.setAttribute("aria-label", "Colour of the tokens");
@@ -105,6 +108,7 @@ function drawLegend(legend, data, view, act) {
     option.selected = key === view.colouring;
     choice.append(option);
   }
+  choice.disabled = data.live;
   choice.onchange = () => act.colour(choice.value);
   const drawn = swatches.map((value) => {
     const swatch = make("span", "swatch", shown(value, places).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));

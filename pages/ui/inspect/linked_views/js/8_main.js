@@ -4,6 +4,7 @@ const ARRAYS = [
   "means", "probability", "entropy", "signal", "collapse", "contribution", "shares", "confidence", "sure", "pickedAttention",
   "headNumbers",
 ];
+const NOTHING = { layer: null, head: null, token: null, colour: null }; // is chosen while an answer is generated
 const mounted = new WeakMap();
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
@@ -67,6 +68,7 @@ function pressed(stage, event, index) {
 
 // What the user chose stays, whatever the settings select; the rest follows the score.
 function select(stage, change) {
+  if (stage.data.live) return;
   Object.assign(stage.chosen, change);
   stage.act.leave();
   paint(stage);
@@ -87,30 +89,32 @@ function take(stage, data) {
   part("tip").hidePopover();
   const another = stage.data?.answer !== data.answer;
   if (another || stage.data.serial !== data.serial) {
-    stage.chosen = { ...data.selection };
+    stage.chosen = { ...NOTHING, ...data.selection };
     stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [] };
   }
   if (another || stage.view.folded === undefined) stage.view.folded = Boolean(data.folded);
   if (!data.folded) stage.view.folded = false;
   const held = stage.buttons.findIndex((button) => button.matches(":focus"));
-  stage.data = data.live ? { ...data, collapseAt: null } : decoded({ ...data }, stage.data);
+  const grows = !another && data.live && data.tokens.length >= stage.buttons.length;
+  stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
   for (const name of ["source", "headline", "detail", "note"]) part(name).textContent = data[name] ?? "";
   stage.root.classList.toggle("live", data.live);
+  stage.root.classList.toggle("scored", Boolean(data.arrays));
   stage.root.classList.toggle("empty", Boolean(data.empty));
-  if (another || data.live) stage.buttons = drawStrip(part("strip"), stage.data, stage.act);
+  if (another || data.live) stage.buttons = drawStrip(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
-  if (!data.live) describe(stage);
+  if (data.arrays) describe(stage);
   paint(stage);
   if (held >= 0 && !stage.buttons[held]?.matches(":focus")) stage.buttons[held]?.focus({ preventScroll: true });
   reveal(part("strip"), stage.buttons[data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt]);
 }
 
-// The same answer scored again has the same weights: they are kept.
+// The same answer scored again has the same weights: they are kept. One that is still being generated comes without.
 function decoded(data, before) {
   for (const name of ARRAYS) data[name] = decode(data.arrays[name]);
   const same = before?.weights === data.weights;
-  data.attention = same ? before.attention : decodeWeights(data.weights);
-  data.topWeight = same ? before.topWeight : roundedUp(data.attention);
+  if (data.weights) data.attention = same ? before.attention : decodeWeights(data.weights);
+  if (data.weights) data.topWeight = same ? before.topWeight : roundedUp(data.attention);
   data.topMean = roundedUp(data.means);
   data.labels = tokenLabels(data);
   return data;
@@ -125,7 +129,7 @@ function describe({ part, data, act }) {
   part("chart-caption").textContent = data.captions.confidence;
   part("map-caption").textContent = data.captions.map;
   part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
-  for (const panel of stageMaps(part)) panel.hidden = !data.gaps;
+  for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
   drawHeads(part("heads"), data, act);
 }
 
@@ -145,7 +149,7 @@ function current({ chosen, view, data }) {
 
 function paint(stage) {
   const { part, data, view, drawn } = stage;
-  if (data.live) return paintLive(stage);
+  if (!data.arrays) return paintBare(stage);
   current(stage);
   if (view.token !== null && isHidden(data, view, view.token)) view.folded = false; // a chart or a link selected it
   const colours = palette(stage.root, data.scales);
@@ -163,7 +167,7 @@ function paint(stage) {
   paintHeads(part("heads"), data, view);
   if (data.gaps) {
     drawn.layerHead = drawLayerHead(part("layer-head"), data, view, colours);
-    drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
+    if (data.attention) drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
   }
   drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
   name(part("layer-head"), `Previous-token attention, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
@@ -173,7 +177,7 @@ function paint(stage) {
 
 const name = (canvas, text) => canvas.setAttribute("aria-label", text);
 
-function paintLive({ buttons, part }) {
+function paintBare({ buttons, part }) {
   buttons.forEach((button) => button.setAttribute("aria-label", button.firstChild.textContent));
   part("token-facts").textContent = "";
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = true;
@@ -223,7 +227,7 @@ function onNumber(stage, name, change) {
 
 function onCells(stage, canvas, { find, say, choose }) {
   canvas.onmousemove = (event) => {
-    const cell = find(pointIn(canvas, event));
+    const cell = stage.data.live ? null : find(pointIn(canvas, event));
     canvas.style.cursor = cell ? "pointer" : "default";
     if (!cell) return stage.act.leave();
     const near = { left: event.clientX + 12, top: event.clientY - 8, bottom: event.clientY + 14 };
@@ -231,7 +235,7 @@ function onCells(stage, canvas, { find, say, choose }) {
   };
   canvas.onmouseleave = () => stage.act.leave();
   canvas.onclick = (event) => {
-    const cell = find(pointIn(canvas, event));
+    const cell = stage.data.live ? null : find(pointIn(canvas, event));
     if (cell) select(stage, choose(cell));
   };
 }
