@@ -16,7 +16,7 @@ def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(pa
     expect(page.locator(".st-key-answers_self_check .nsewdrag")).to_be_visible()
     expect(page.get_by_role("button", name="Check attention", exact=True)).to_be_enabled()
 
-    page.get_by_role("radio", name="Models").click()
+    page.get_by_role("radio", name="Exact capture").click()
     expect(page).to_have_url(re.compile("view=models"))
     expect(headline).to_contain_text("architectures, captured in 4 ways")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()

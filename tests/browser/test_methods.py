@@ -10,7 +10,9 @@ def test_journey_from_the_table_to_a_disagreement_and_back(page, server):
     headline = page.get_by_role("heading", level=2).first
     expect(headline).to_contain_text("by PRR")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
-    expect(page.locator(".st-key-answers_paired_differences .nsewdrag")).to_be_visible()
+    panels = page.locator(".st-key-answers_paired_differences .nsewdrag")
+    expect(panels).to_have_count(2)  # all answers, and the mean within families
+    expect(panels.first).to_be_visible()
 
     page.get_by_role("radio", name="Agreement").click()
     expect(page).to_have_url(re.compile("view=agreement"))

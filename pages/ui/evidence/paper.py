@@ -156,4 +156,4 @@ def _draw(one: Published, frame: pd.DataFrame, beside: Beside | None, overhead: 
 
 def _measured(overhead: Record | None) -> str:
     """Return what was measured here to compare with the published overhead."""
-    return COMPARABLE if overhead is None else f"Measured here with the embedded model: {overhead.finding}"
+    return COMPARABLE if overhead is None else f"Measured here: {overhead.finding}"

@@ -8,7 +8,7 @@ from analysis.methods.simple_rankings import simple_rankings, simple_sentence, u
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr, roc_auc
 
-THRESHOLDS = Thresholds(roc=0.5, high=0.9, low=0.1)
+THRESHOLDS = Thresholds()
 FACTS = ("rauq", "luq_facts")
 
 

@@ -9,12 +9,13 @@ from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 COUNT = 20
 
 
-@pytest.mark.parametrize("length", [1, 40])
-def test_the_arrays_have_the_predicted_size(length, tmp_path):
-    run = made_run(tmp_path / "run", quality=[1.0] * COUNT, lengths=[length] * COUNT)
+@pytest.mark.parametrize(("length", "facts"), [(2, True), (40, True), (40, False)])
+def test_the_arrays_have_the_predicted_size(length, facts, tmp_path):
+    run = made_run(tmp_path / "run", quality=[1.0] * COUNT, lengths=[length] * COUNT, facts=facts)
     told = COUNT * bytes_per_answer(length, num_layers=LAYERS, num_heads=HEADS, stored_layers="middle")
     table = 160 * length * COUNT
-    assert traces_path(run.folder, 0).stat().st_size == pytest.approx(told - table, abs=2000)  # the header
+    absent = 0 if facts else COUNT * 2 * 6 * LAYERS * HEADS * 2  # means over the tokens that state a fact
+    assert traces_path(run.folder, 0).stat().st_size == pytest.approx(told - table - absent, abs=2000)  # the header
 
 
 def test_the_shape_of_a_large_model():

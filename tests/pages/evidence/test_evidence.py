@@ -8,7 +8,7 @@ import rauq
 from analysis.evidence import record as module
 from analysis.evidence import sentences
 from analysis.evidence.figures import drawing
-from analysis.evidence.record import MODELS, REFERENCE, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
+from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
 from analysis.runs import library
 from pages.ui.evidence import check
 from pages.ui.host import cache, hosting
@@ -19,7 +19,7 @@ from tests.pages.reading import APP, charts, interpreted
 from tests.pages.sets import drawn, make, said
 
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
-VIEWS = ("models", "check", "reference", "speed", "robustness", "paper", "limits")
+VIEWS = ("results", "models", "check", "reference", "speed", "robustness", "paper", "limits")
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +104,7 @@ def test_the_cost_of_other_tools_is_drawn_as_far_as_recorded(folder):
 
 
 BUNDLED = module.records()
-SUBJECTS_OF = {"models": MODELS, "reference": REFERENCE, "speed": SPEED, "robustness": ROBUSTNESS}
+SUBJECTS_OF = {"results": RESULTS, "models": MODELS, "reference": REFERENCE, "speed": SPEED, "robustness": ROBUSTNESS}
 
 
 @pytest.mark.parametrize("view", SUBJECTS_OF)
@@ -154,7 +154,7 @@ def test_published_costs_are_compared_with_those_measured_one_prompt_at_a_time(f
 
     assert caption().endswith("with an overhead measured one prompt at a time, not in batches.")
     save(make_record("overhead", finding="RAUQ takes 3 % more."), folder)
-    assert caption().endswith("Measured here with the embedded model: RAUQ takes 3 % more.")
+    assert caption().endswith("Measured here: RAUQ takes 3 % more.")
 
 
 @pytest.mark.parametrize("name", ["view", "table", "published", "run"])
@@ -191,8 +191,7 @@ def test_a_run_is_shown_beside_the_paper_and_labelled_measured_here(tmp_path, ta
 
 
 def test_numbers_over_all_answers_are_not_called_means_of_groups(tmp_path):
-    """PRR is undefined in the first group, whose answers have the same quality, and so is its mean."""
-    make(tmp_path / "runs", quality=tuple(1.0 if number % 2 == 0 else float(number % 3 > 0) for number in range(16)))
+    make(tmp_path / "runs", quality=tuple(float(number % 3 > 0) for number in range(16)), groups=("",))
     page = open_evidence(view="paper", published="overall_results.Llama-3.1 8B", run="small")
     assert not page.exception
     frame = page.dataframe[0].value
