@@ -181,6 +181,16 @@ class Row(NamedTuple):
     bold: bool = False
 
 
+def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
+    """A row of a difference, whose look says whether it is significant, and its sign."""
+    better, worse = looks(dark=dark)
+    if found.low > 0:
+        return Row(name, found, better.colour, better.symbol)
+    if found.high < 0:
+        return Row(name, found, worse.colour, worse.symbol)
+    return Row(name, found, QUIET, "circle-open")
+
+
 def interval_panels(
     panels: Mapping[str, Sequence[Row]], *, title: str, reference: float, reason: str, dark: bool
 ) -> go.Figure:

@@ -182,8 +182,8 @@ def _record(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
         title="Overhead of each method, one prompt at a time",
         about=f"CPU time beyond plain generation, in percent of it, for {len(taken)} prompts of the run of "
         f"{run.answerer.name}, each asked by itself, as in the paper's table of runtimes. Last column: the same run in "
-        "batches, by wall time, where answers share their passes and include the capture, and samples are drawn one "
-        "prompt at a time. That figure cannot be compared with the paper's.",
+        "batches, by wall time, where answers share their passes and include the capture, and so do samples. That "
+        "figure cannot be compared with the paper's.",
         columns=("method", "charged with", "overhead, one at a time, %", "low", "high", "pairs", "in batches, %"),
         rows=[
             (name_of(method), _charged(method, samples), *_percent(one), one.pairs, batched.get(method, float("nan")))

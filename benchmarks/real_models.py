@@ -16,8 +16,8 @@ from analysis.answer_sets.sentences import signed
 from analysis.datasets.facts.questions import FEW_SHOT, PLAIN
 from analysis.datasets.names import load
 from analysis.evidence.record import Cell, Record
-from analysis.methods.attention_permutation import control_groups
-from analysis.methods.comparison import ALL, WITHIN, compare, groups_of, name_of, title_of
+from analysis.methods.attention_permutation import GroupControl, control_groups
+from analysis.methods.comparison import ALL, WITHIN, Paired, compare, groups_of, name_of, title_of
 from analysis.quality.measures import measure as measure_of
 from analysis.runs.create import DEFAULT, prepare, request_for
 from analysis.runs.library import bundled_folder, runs_folder
@@ -29,13 +29,11 @@ from benchmarks.support.recording import measured, tell
 PER_FAMILY = 74
 METHODS = DEFAULT
 LENGTH, FAMILY = "answer length", "mean quality of the family"
-SIMPLE = tuple(f"minus {name}" for name in (LENGTH, FAMILY))
-OTHERS = (
-    *(f"minus {name_of(method)}" for method in METHODS[1:]),
-    *SIMPLE,
-    "minus RAUQ with another answer's attention",
-)
-BETTER, WORSE = " better", " worse"
+SHUFFLED = "RAUQ with another answer's attention"
+NAMED = {**{method: f"minus {name_of(method)}" for method in METHODS[1:]}, SHUFFLED: f"minus {SHUFFLED}"}
+SIMPLE = {name: f"over {name} alone" for name in (LENGTH, FAMILY)}
+OTHERS = NAMED | SIMPLE  # what is compared with RAUQ, and its column
+BETTER, WORSE, UNDEFINED = " better", " worse", "undefined"
 PROMPTS = {PLAIN: "plain", FEW_SHOT: "few-shot"}
 
 
@@ -83,30 +81,27 @@ def _rows(source: Source, run: Run) -> list[tuple[Cell, ...]]:
     groups = groups_of(names)
     means = run.answers["quality"].groupby(run.answers["group"]).transform("mean")
     answers = run.answers.assign(**{LENGTH: run.answers["num_tokens"], FAMILY: -means})
-    methods = (*METHODS, LENGTH, FAMILY)
-    found = compare(answers, methods, groups, metric="prr", thresholds=thresholds).paired
+    paired = compare(answers, (*METHODS, *SIMPLE), groups, metric="prr", thresholds=thresholds).paired
     controls = control_groups(batch(run), quality, names, groups, metric="prr", thresholds=thresholds)
     rows = {group.name: group.rows for group in groups} | {WITHIN: np.arange(len(names))}
-    others = [(*found.of_group(one.group), one.under("shuffled").difference) for one in controls] if found else []
     return [
-        (
-            source.model,
-            PROMPTS[source.data],
-            title_of(one.group),
-            *_row(one.real, differences, quality[rows[one.group]]),
-        )
-        for one, differences in zip(controls, others, strict=True)
+        (source.model, PROMPTS[source.data], title_of(one.group), *_row(one, paired, quality[rows[one.group]]))
+        for one in controls
+        if paired is not None
     ]
 
 
-def _row(real: Estimate, differences: Sequence[Estimate], quality: np.ndarray) -> tuple[Cell, ...]:
-    return (len(quality), round(100 * float(quality.mean())), in_words(real), *map(_difference, differences))
+def _row(control: GroupControl, paired: Paired, quality: np.ndarray) -> tuple[Cell, ...]:
+    found = dict(zip(paired.methods, paired.of_group(control.group), strict=True))
+    found[SHUFFLED] = control.under("shuffled").difference
+    real = UNDEFINED if control.real.reason else in_words(control.real)
+    return (len(quality), round(100 * float(quality.mean())), real, *(_difference(found[name]) for name in OTHERS))
 
 
 def _difference(found: Estimate) -> str:
     """A difference with its interval, and in a word whether it is beyond noise."""
     if found.reason:
-        return "-"
+        return UNDEFINED
     verdict = BETTER if found.low > 0 else WORSE if found.high < 0 else ""
     return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]{verdict}"
 
@@ -118,11 +113,12 @@ def _record(rows: Sequence[tuple[Cell, ...]]) -> Record:
         about="PRR of RAUQ with the paper's settings, and RAUQ minus other rankings of the same answers, with 95 % "
         "intervals: other methods, two rankings that know neither probabilities nor attention, and RAUQ with the "
         "attention of another answer. A difference whose interval does not include 0 is called better or worse.",
-        columns=("model", "prompts", "answers of", "answers", "correct, %", "PRR of RAUQ", *OTHERS),
+        columns=("model", "prompts", "answers of", "answers", "correct, %", "PRR of RAUQ", *OTHERS.values()),
         rows=rows,
         notes=(
             f"At most {PER_FAMILY} questions of each of 11 families; a plain answer has at most 32 tokens.",
-            f"{WITHIN.capitalize()}: of the families whose answers are neither all correct nor all incorrect.",
+            f"{UNDEFINED.capitalize()}: all answers of the family are correct, or all are incorrect.",
+            f"{WITHIN.capitalize()}: of the families in which PRR is defined.",
             "Another answer's attention: the mean over 20 derangements within the family.",
         ),
         finding=_finding(rows),
@@ -133,11 +129,9 @@ def _finding(rows: Sequence[tuple[Cell, ...]]) -> str:
     """In how many cases RAUQ ranks better, and worse, than each of the methods, and than with other attention."""
     overall = [row[-len(OTHERS) :] for row in rows if row[2] in {title_of(ALL), title_of(WITHIN)}]
     said = []
-    for other, cells in zip(OTHERS, zip(*overall, strict=True), strict=True):
-        if other in SIMPLE:
-            continue
+    for title, cells in zip(NAMED.values(), zip(*overall, strict=True), strict=False):
         better, worse = (sum(str(cell).endswith(verdict) for cell in cells) for verdict in (BETTER, WORSE))
-        said.append(f"{other.removeprefix('minus ')} in {better}{f' (worse in {worse})' if worse else ''}")
+        said.append(f"{title.removeprefix('minus ')} in {better}{f' (worse in {worse})' if worse else ''}")
     return (
         f"Of {len(overall)} cases, all answers and the mean within families of {len(SOURCES)} runs, RAUQ ranks "
         f"significantly better than {', '.join(said[:-1])}, and {said[-1]}."

@@ -31,6 +31,37 @@ def peers_time():
     return make_record("peers_time", columns=columns, rows=tuple(rows), finding="It takes 5 times as much time.")
 
 
+def real_models():
+    """Two runs of three answers: all of them, and one family."""
+    columns = (
+        "model",
+        "prompts",
+        "answers of",
+        "answers",
+        "correct, %",
+        "PRR of RAUQ",
+        "minus MSP",
+        "over length alone",
+    )
+    rows = (
+        (
+            "one",
+            "plain",
+            "all answers",
+            3,
+            50,
+            "0.50 [0.40, 0.60]",
+            "+0.021 [+0.010, +0.062] better",
+            "+0.3 [0.1, 0.4]",
+        ),
+        ("one", "plain", "cities", 2, 50, "0.50 [0.40, 0.60]", "−0.9 [−1.0, −0.8] worse", "+0.3 [0.1, 0.4]"),
+        ("two", "few-shot", "all answers", 3, 50, "0.50 [0.40, 0.60]", "−0.081 [−0.110, −0.062] worse", "undefined"),
+        ("two", "few-shot", "mean", 3, 50, "0.50 [0.40, 0.60]", "0.000 [−0.110, +0.062]", "undefined"),
+        ("two", "few-shot", "none", 3, 50, "undefined", "undefined", "undefined"),
+    )
+    return make_record("real_models", columns=columns, rows=rows, finding="RAUQ is better than MSP in 1 case.")
+
+
 def peers_memory():
     """Three ways at two lengths, and one of them computed at a third."""
     measured = {32: (20.0, 22.0, 40.0), 4096: (110.0, 115.0, 5000.0)}

@@ -16,8 +16,10 @@ from analysis.figures import (
     QUIET,
     SPACE,
     UNCERTAINTY,
+    difference_row,
     empty_figure,
     finish,
+    interval_panels,
     looks,
     plotly_text,
     text_colour,
@@ -187,6 +189,15 @@ def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
     return (QUIET, "square", 1.5) if tool == "plain" else (looks(dark=dark)[1].colour, "diamond", 2.0)
 
 
+def runs_compared(record: Record, *, dark: bool = False) -> go.Figure:
+    """RAUQ minus other rankings of the answers of each run: a panel for each of the others."""
+    panels = {
+        name: [difference_row(row, found, dark=dark) for row, found in rows]
+        for name, rows in series.differences_of_runs(record).items()
+    }
+    return interval_panels(panels, title="PRR of RAUQ minus", reference=0.0, reason="no run was measured", dark=dark)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RecordFigure:
     """How records with these columns are drawn, and how to read the figure."""
@@ -200,6 +211,7 @@ _DRAWINGS = (
     RecordFigure(columns=series.DIFFERENCES, draw=differences, caption=sentences.DIFFERENCES),
     RecordFigure(columns=series.TIMES, draw=time_by_length, caption=sentences.TIMES),
     RecordFigure(columns=series.MEMORY, draw=memory_by_length, caption=sentences.MEMORY),
+    RecordFigure(columns=series.DIFFERENCES_OF_RUNS, draw=runs_compared, caption=sentences.RUNS_COMPARED),
 )
 
 

@@ -44,6 +44,12 @@ MEMORY = (
 )
 
 
+RUNS_COMPARED = (
+    "PRR of RAUQ minus that of each other ranking, with 95 % intervals. Teal circle: RAUQ ranks significantly better; "
+    "violet diamond: worse; grey open circle: not significant. The table below has every family."
+)
+
+
 def bounds_sentence(found: Sequence[Record]) -> str:
     """How many bounds were met, and which records missed one."""
     verdicts = Counter(bound.verdict for record in found for bound in record.bounds)

@@ -1,11 +1,13 @@
 """The numbers of records that are drawn: differences with their tolerance, and costs by length of the prompt."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.evidence.record import Cell, Record
+from analysis.stats import Estimate
 
 _TOLERANCE = "tolerance"
 DIFFERENCES = frozenset({_TOLERANCE})
@@ -118,3 +120,36 @@ def _curves(rows: Iterable[Sequence[Cell]]) -> tuple[Curve, ...]:
 
 def _known(cells: Sequence[Cell]) -> bool:
     return not any(isinstance(cell, float) and math.isnan(cell) for cell in cells)
+
+
+_OF, _COUNT, _RUN = "answers of", "answers", ("model", "prompts")
+_MINUS = "minus "
+DIFFERENCES_OF_RUNS = frozenset({_OF, _COUNT, *_RUN})
+"""The columns of a record that has `differences_of_runs`."""
+_NUMBER = re.compile(r"[+\-\N{MINUS SIGN}]?\d+\.\d+")
+
+
+def differences_of_runs(record: Record) -> dict[str, tuple[tuple[str, Estimate], ...]]:
+    """RAUQ minus each other ranking, by its name: a row for each run and each figure over all of its answers.
+
+    The families of a run, which have fewer answers, are left to the table.
+    """
+    counts = list(map(int, record.column(_COUNT)))
+    places = [place for place, count in enumerate(counts) if count == max(counts)]
+    names = [", ".join(str(record.column(name)[place]) for name in _RUN) for place in places]
+    rows = [f"{name}: {record.column(_OF)[place]}" for name, place in zip(names, places, strict=True)]
+    return {
+        column.removeprefix(_MINUS): tuple(
+            (row, _difference(str(record.column(column)[place]), n=counts[place]))
+            for row, place in zip(rows, places, strict=True)
+        )
+        for column in record.columns
+        if column.startswith(_MINUS)
+    }
+
+
+def _difference(cell: str, *, n: int) -> Estimate:
+    """A value and the ends of its interval, read from a cell; undefined where it has no numbers."""
+    numbers = [float(text.replace("\N{MINUS SIGN}", "-")) for text in _NUMBER.findall(cell)]
+    value, low, high = numbers or [math.nan] * 3
+    return Estimate(value, low, high, n=n, excluded=0, reason="" if numbers else "undefined")

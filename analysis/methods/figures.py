@@ -12,11 +12,11 @@ from analysis.figures import (
     UNCERTAINTY,
     Row,
     cells,
+    difference_row,
     difference_scale,
     empty_figure,
     finish,
     interval_panels,
-    looks,
     text_colour,
 )
 from analysis.methods.agreement import MethodAgreement
@@ -79,16 +79,6 @@ def paired_differences(
     }
     title = f"{METRICS[metric]} of {name_of(base)} minus that of the method"
     return interval_panels(panels, title=title, reference=0.0, reason=reason, dark=dark)
-
-
-def difference_row(name: str, found: Estimate, *, dark: bool) -> Row:
-    """A row of a difference, whose look says whether it is significant, and its sign."""
-    better, worse = looks(dark=dark)
-    if found.low > 0:
-        return Row(name, found, better.colour, better.symbol)
-    if found.high < 0:
-        return Row(name, found, worse.colour, worse.symbol)
-    return Row(name, found, QUIET, "circle-open")
 
 
 def control_differences(controls: Sequence[GroupControl], *, dark: bool = False) -> go.Figure:

@@ -153,8 +153,8 @@ def charges_note(costs: Sequence[Cost]) -> str:
         "computation of the method."
         if alone
         else "",
-        "Overhead in batches: without the capture, which is part of the generation; samples are drawn one prompt at a "
-        "time."
+        "Overhead in batches: without the capture, which is part of the generation; samples of several prompts are "
+        "drawn together."
         if any(not math.isnan(cost.overhead) for cost in costs)
         else "",
     ]

@@ -118,8 +118,8 @@ class Cost:
     """Seconds an answer beyond its generation, and `overhead`, their ratio to the seconds of the generation.
 
     They are of a run in batches: the generation is shared by the prompts of a batch and includes the capture, which no
-    method is charged with, and samples are drawn one prompt at a time. nan where no time is known, and then `reason`
-    says why. `alone` is what compares with the paper; None where it was not measured.
+    method is charged with, and samples of several prompts are drawn together. nan where no time is known, and then
+    `reason` says why. `alone` is what compares with the paper; None where it was not measured.
     """
 
     method: str

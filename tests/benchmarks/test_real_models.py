@@ -11,7 +11,7 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.stats import prr
 from benchmarks import real_models
-from benchmarks.real_models import BETTER, OTHERS, SOURCES, WORSE
+from benchmarks.real_models import BETTER, OTHERS, SOURCES, UNDEFINED, WORSE
 
 NUMBER = re.compile(r"[+−-]?\d+\.\d+")
 
@@ -41,13 +41,13 @@ def test_the_value_of_rauq_and_the_differences_are_those_of_the_columns(run):
     assert numbers(row[5])[0] == pytest.approx(own, abs=0.006)
     for cell, method in zip(row[6:9], ("msp", "perplexity", "mean_token_entropy"), strict=True):
         assert numbers(cell)[0] == pytest.approx(own - prr(run.uncertainty(method), quality), abs=0.002)
-    assert numbers(row[9])[0] == pytest.approx(own - prr(run.lengths.astype(float), quality), abs=0.002)
+    assert numbers(row[10])[0] == pytest.approx(own - prr(run.lengths.astype(float), quality), abs=0.002)
 
 
 def test_a_word_says_that_an_interval_does_not_include_zero():
     for row in records()["real_models"].rows:
         for cell in row[-len(OTHERS) :]:
-            if cell == "-":
+            if cell == UNDEFINED:
                 continue
             _, low, high = numbers(cell)
             assert cell.endswith(BETTER) <= (low >= 0)
@@ -64,7 +64,7 @@ def test_the_finding_counts_the_cases():
     rows = [
         ("a", "plain", title_of(ALL), 9, 50, "", *(f"+0.1 [+0.0, +0.2]{BETTER}" for _ in OTHERS)),
         ("a", "plain", title_of(WITHIN), 9, 50, "", *(f"-0.1 [-0.2, -0.0]{WORSE}" for _ in OTHERS)),
-        ("a", "plain", "cities", 9, 50, "", *("-" for _ in OTHERS)),
+        ("a", "plain", "cities", 9, 50, "", *(UNDEFINED for _ in OTHERS)),
     ]
     found = real_models._finding(rows)
     assert found.startswith("Of 2 cases")

@@ -4,11 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.evidence.figures import check_differences, differences, drawing, memory_by_length, time_by_length
+from analysis.evidence.figures import (
+    check_differences,
+    differences,
+    drawing,
+    memory_by_length,
+    runs_compared,
+    time_by_length,
+)
 from analysis.evidence.record import records
-from analysis.figures import ATTENTION, UNCERTAINTY
+from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, looks
 from rauq.capture.check import Check
-from tests.evidence import make_record, peers_memory, peers_time
+from tests.evidence import make_record, peers_memory, peers_time, real_models
 
 
 def test_every_layer_has_a_dot_its_tolerance_and_eager_attention():
@@ -62,6 +69,20 @@ def test_memory_is_drawn_and_what_was_computed_only_is_open(dark):
     assert not figure.layout.shapes
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_rauq_is_compared_with_is_drawn_for_whole_runs_in_the_colour_of_its_verdict(dark):
+    figure = runs_compared(real_models(), dark=dark)
+    better, worse = (look.colour for look in looks(dark=dark))
+    assert [(dot.x[0], dot.y[0], dot.marker.color) for dot in figure.data] == [
+        (0.021, 0, better),
+        (-0.081, 1, worse),
+        (0.0, 2, QUIET),
+    ]
+    assert [dot.error_x.array[0] for dot in figure.data] == pytest.approx([0.041, 0.019, 0.062])
+    assert list(figure.layout.yaxis.ticktext)[:2] == ["one, plain: all answers", "two, few-shot: all answers"]
+    assert "cities" not in str(figure.layout.yaxis.ticktext)
+
+
 @pytest.mark.parametrize(("draw", "record"), [(time_by_length, peers_time()), (memory_by_length, peers_memory())])
 def test_without_a_measured_tool_the_figure_says_so(draw, record):
     unknown = tuple((row[0], "another", *row[2:]) for row in record.rows)
@@ -87,6 +108,6 @@ def test_a_record_is_drawn_if_its_columns_are_known():
     assert drawing(make_record(columns=("name", "read", "tolerance"), rows=())) is None
     drawn = {name: found.draw for name, record in records().items() if (found := drawing(record))}
     assert drawn == {
-        **{"models": differences, "reference": differences},
+        **{"models": differences, "reference": differences, "real_models": runs_compared},
         **{"peers_time": time_by_length, "peers_memory": memory_by_length},
     }
