@@ -29,7 +29,7 @@ from benchmarks.support.recording import measured, tell
 PER_FAMILY = 74
 METHODS = DEFAULT
 LENGTH, FAMILY = "answer length", "mean quality of the family"
-SHUFFLED = "RAUQ with another answer's attention"
+SHUFFLED = "RAUQ with shuffled attention"
 NAMED = {**{method: f"minus {name_of(method)}" for method in METHODS[1:]}, SHUFFLED: f"minus {SHUFFLED}"}
 SIMPLE = {name: f"over {name} alone" for name in (LENGTH, FAMILY)}
 OTHERS = NAMED | SIMPLE  # what is compared with RAUQ, and its column
@@ -119,7 +119,7 @@ def _record(rows: Sequence[tuple[Cell, ...]]) -> Record:
             f"At most {PER_FAMILY} questions of each of 11 families; a plain answer has at most 32 tokens.",
             f"{UNDEFINED.capitalize()}: all answers of the family are correct, or all are incorrect.",
             f"{WITHIN.capitalize()}: of the families in which PRR is defined.",
-            "Another answer's attention: the mean over 20 derangements within the family.",
+            "Shuffled attention: that of another answer of the family, the mean over 20 derangements.",
         ),
         finding=_finding(rows),
     )

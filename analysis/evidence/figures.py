@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rauq.capture.check import Check
 
 
-_ROW_HEIGHT, _REST = 17, 90  # pixels
+_ROW_HEIGHT, _REST, _BUTTONS = 17, 90, 28  # pixels
 _SYMBOLS = ("circle", "circle-open", "square", "square-open")
 
 
@@ -190,12 +190,16 @@ def _look(tool: str, *, dark: bool) -> tuple[str, str, float]:
 
 
 def runs_compared(record: Record, *, dark: bool = False) -> go.Figure:
-    """RAUQ minus other rankings of the answers of each run: a panel for each of the others."""
+    """RAUQ minus other rankings of the answers of each run: a panel for each of the others, all on one scale."""
     panels = {
         name: [difference_row(row, found, dark=dark) for row, found in rows]
         for name, rows in series.differences_of_runs(record).items()
     }
-    return interval_panels(panels, title="PRR of RAUQ minus", reference=0.0, reason="no run was measured", dark=dark)
+    figure = interval_panels(panels, title="difference in PRR", reference=0.0, reason="no run was measured", dark=dark)
+    figure.update_xaxes(matches="x")
+    # the figure's own buttons are above the titles of the panels
+    figure.update_layout(height=figure.layout.height + _BUTTONS, margin={"t": 2 * _BUTTONS})
+    return figure
 
 
 @dataclass(frozen=True, kw_only=True)

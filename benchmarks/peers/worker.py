@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from benchmarks.support.paired import Spent, one_turn
+from benchmarks.support.paired import Spent, one_turn, spent
 from benchmarks.support.processes import extra_peak
 
 ToolName = Literal["plain", "rauq", "lm-polygraph"]
-What = Literal["times", "memory", "answers"]
+What = Literal["times", "memory", "answers", "batches"]
 
 ALPHA = 0.2
 WARM_WORDS = 16
@@ -28,7 +28,10 @@ WARM_WORDS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to measure of which tool: `pairs` for each prompt; `wide` widens the peer's log-likelihoods to float64."""
+    """What to measure of which tool: `pairs` for each prompt; `wide` widens the peer's log-likelihoods to float64.
+
+    Batches have `batch_size` prompts, and their answers end at `stop`.
+    """
 
     what: What
     tool: ToolName
@@ -37,6 +40,8 @@ class Request:
     new_tokens: int
     pairs: tuple[int, ...] = ()
     wide: bool = False
+    batch_size: int = 1
+    stop: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,18 +90,32 @@ def rauq_tool(request: Request) -> Callable[[str], Answer]:
     return run
 
 
-def polygraph_tool(request: Request) -> Callable[[str], Answer]:
+class Polygraph:
     """lm-polygraph: eager attention, its calculator without hidden states, its estimator."""
-    from lm_polygraph.estimators.rauq import RAUQ
-    from lm_polygraph.stat_calculators.greedy_probs import GreedyProbsCalculator
-    from lm_polygraph.utils.model import WhiteboxModel
 
-    tokenizer = AutoTokenizer.from_pretrained(request.folder)
-    model = WhiteboxModel(_model(request, "eager"), tokenizer, request.folder)
-    calculator, estimator = GreedyProbsCalculator(output_hidden_states=False), RAUQ(alpha=ALPHA)
+    def __init__(self, request: Request) -> None:
+        from lm_polygraph.estimators.rauq import RAUQ
+        from lm_polygraph.stat_calculators.greedy_probs import GreedyProbsCalculator
+        from lm_polygraph.utils.generation_parameters import GenerationParameters
+        from lm_polygraph.utils.model import WhiteboxModel
+
+        self.new_tokens = request.new_tokens
+        tokenizer = AutoTokenizer.from_pretrained(request.folder, padding_side="left")
+        stop = GenerationParameters(stop_strings=[request.stop] if request.stop else None, allow_newlines=True)
+        self.model = WhiteboxModel(_model(request, "eager"), tokenizer, request.folder, generation_parameters=stop)
+        self.calculator, self.estimator = GreedyProbsCalculator(output_hidden_states=False), RAUQ(alpha=ALPHA)
+
+    def answer(self, prompts: list[str]) -> dict[str, Any]:
+        """Its statistics of one batch."""
+        return self.calculator({}, prompts, self.model, self.new_tokens) | {"model": self.model}
+
+
+def polygraph_tool(request: Request) -> Callable[[str], Answer]:
+    """One prompt at a time, with all that our numbers are compared with."""
+    tool = Polygraph(request)
 
     def run(prompt: str) -> Answer:
-        found = calculator({}, [prompt], model, request.new_tokens) | {"model": model}
+        found = tool.answer([prompt])
         if request.wide:
             found["greedy_log_likelihoods"] = np.array(found["greedy_log_likelihoods"], dtype=np.float64)
         attention = found["attention_all"][0]  # (L * H, N, N)
@@ -105,9 +124,9 @@ def polygraph_tool(request: Request) -> Callable[[str], Answer]:
             answer_ids=found["greedy_tokens"][0],
             logprobs=np.array(found["greedy_log_likelihoods"][0], dtype=np.float64),
             weights=np.diagonal(attention, offset=-1, axis1=1, axis2=2).reshape(
-                model.model.config.num_hidden_layers, -1, len(attention[0]) - 1
+                tool.model.model.config.num_hidden_layers, -1, len(attention[0]) - 1
             ),
-            uncertainty=float(estimator(found)[0]),
+            uncertainty=float(tool.estimator(found)[0]),
         )
 
     return run
@@ -144,10 +163,23 @@ def answers(request: Request) -> list[object]:
     return [run(prompt) for prompt in request.prompts]
 
 
+def batches(request: Request) -> list[Spent]:
+    """CPU and wall seconds that lm-polygraph takes for all prompts with their scores, turn by turn."""
+    tool, size = Polygraph(request), request.batch_size
+
+    def run() -> None:
+        for first in range(0, len(request.prompts), size):
+            tool.estimator(tool.answer(list(request.prompts[first : first + size])))
+
+    run()
+    return [spent(run) for _ in range(request.pairs[0])]
+
+
 MEASURES: dict[What, Callable[[Request], object]] = {
     "times": times,
     "memory": memory,
     "answers": answers,
+    "batches": batches,
 }
 
 

@@ -84,15 +84,39 @@ def test_sampling(small):
     assert [row[1] for row in record.rows] == [8, 16, 8, 16]
 
 
-@pytest.mark.usefixtures("tiny")
-def test_prompts_that_share_a_beginning(small, monkeypatch):
+@pytest.fixture
+def shared(small, monkeypatch, tiny):
+    """The measurement of shared beginnings, on random models and prompts."""
     small(shared_prefix, PAIRS=1, NEW_TOKENS=2)
     monkeypatch.setattr(shared_prefix, "capitals", shared_prefix.random_prompts)
     monkeypatch.setattr(shared_prefix, "build", throughput.build)
     monkeypatch.setattr(shared_prefix.rauq, "load_model", lambda _name: wrapped(throughput.build()))
+    return tiny
+
+
+@pytest.mark.usefixtures("shared")
+def test_prompts_that_share_a_beginning(monkeypatch, tmp_path):
+    monkeypatch.setattr(shared_prefix, "ENVIRONMENT", tmp_path / "none")
     record = shared_prefix.measure()
     is_whole(record, "shared_prefix", bounds=2)
     assert [row[2] for row in record.rows] == ["256 of 272 to 272"] * 4
+    assert all(map(math.isnan, record.column("lm-polygraph, CPU s")))
+    assert "lm-polygraph" not in record.finding
+
+
+@pytest.mark.usefixtures("shared")
+def test_lm_polygraph_is_asked_for_the_same_prompts_in_the_same_batches(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(shared_prefix, "ENVIRONMENT", tmp_path)
+    monkeypatch.setattr(shared_prefix, "with_versions", lambda record, _packages: record)
+    monkeypatch.setattr(shared_prefix, "ask", lambda request: asked.append(request) or [(5.0, 6.0)])
+    record = shared_prefix.measure()
+    assert record.column("lm-polygraph, CPU s")[::2] == (5.0, 5.0)
+    assert math.isnan(record.column("lm-polygraph, CPU s")[1])
+    ratios = " and ".join(f"{5.0 / row[4]:.1f}" for row in record.rows[::2])
+    assert f"lm-polygraph takes {ratios} times as much" in record.finding
+    assert {(len(request.prompts), request.batch_size, request.what) for request in asked} == {(16, 8, "batches")}
+    assert asked[0].prompts[0].count(" ") == 271
 
 
 @pytest.mark.usefixtures("tiny")
