@@ -9,11 +9,12 @@ from benchmarks.support.server import serving
 from rauq.checkpoints.store import PLACE_VARIABLE
 
 
-@pytest.fixture
-def server(store_with_smollm2, monkeypatch):
-    monkeypatch.setenv(PLACE_VARIABLE, str(store_with_smollm2))
-    with serving() as address:
-        yield address
+@pytest.fixture(scope="module")
+def server(store_with_smollm2):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PLACE_VARIABLE, str(store_with_smollm2))
+        with serving() as address:
+            yield address
 
 
 def test_a_question_to_smollm2_is_answered_and_drawn(page, server):

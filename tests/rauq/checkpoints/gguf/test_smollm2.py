@@ -6,10 +6,13 @@ from functools import cache
 from pathlib import Path
 
 import gguf
+import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from rauq import Settings, score, score_arrays
+from rauq.capture.prefix import common_length
 from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.tokenizer import read_tokenizer
 from rauq.checkpoints.loading import find_checkpoint, load_weights
@@ -55,6 +58,42 @@ def test_it_answers_and_is_captured_exactly(smollm2):
     assert smollm2.check().exact
     assert smollm2.generate(QUESTION, max_new_tokens=12).answer == "The capital of France is Paris."
     assert smollm2.end_ids == {2}
+
+
+def test_questions_share_the_system_prompt_of_the_template_which_is_fed_once(smollm2):
+    questions = [QUESTION, "Who wrote Don Quixote?", "What is the chemical symbol of iron?"]
+    options = {"max_new_tokens": 8, "last_row": True}
+    alone = [smollm2.generate(question, **options) for question in questions]
+    shapes, shared = [], common_length([trace.prompt_ids.tolist() for trace in alone])
+    hook = smollm2.model.register_forward_pre_hook(
+        lambda _module, _args, given: shapes.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    together = list(smollm2.generate_batch(questions, **options))
+    hook.remove()
+    for one, other in zip(together, alone, strict=True):
+        assert one.answer_ids.tolist() == other.answer_ids.tolist()
+        np.testing.assert_allclose(one.attention, other.attention, atol=1e-4)
+        np.testing.assert_allclose(one.logprobs, other.logprobs, atol=1e-3)
+    assert shared > 20
+    assert shapes[:2] == [(1, shared), (3, max(len(trace.prompt_ids) for trace in alone) - shared)]
+
+
+def test_the_answer_so_far_is_scored_as_it_will_be(smollm2):
+    parts = []
+    whole = smollm2.generate(
+        "Who is the author of The Trial?",
+        max_new_tokens=24,
+        last_row=True,
+        on_progress=lambda so_far: parts.append(so_far()),
+    )
+    for part in parts[1::6]:
+        number = len(part.answer_ids)
+        given = score_arrays(
+            whole.previous_token_attention()[..., : number - 1], whole.logprobs[:number],
+            Settings(signal="entropy", alpha=0.9), entropies=whole.entropies[:number], vocab_size=whole.vocab_size,
+            layer_ids=whole.layers, num_layers=whole.num_layers,
+        )  # fmt: skip
+        np.testing.assert_allclose(score(part).collapse, given.collapse, atol=1e-4)
 
 
 def test_the_folder_gives_the_same_bits(smollm2, folder):
