@@ -50,8 +50,8 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
         Step(
             "Selecting the head",
             "Which head? It depends on the answer. RAUQ uses the middle layers, "
-            f"{lesson.picked[0].layer} to {lesson.picked[-1].layer} here (shaded), and in each selects the head with the largest mean weight on the "
-            "previous token (ringed). This needs no training and no labels.",
+            f"{lesson.picked[0].layer} to {lesson.picked[-1].layer} here (shaded), and in each selects the head with "
+            "the largest mean weight on the previous token (ringed). This needs no training and no labels.",
             "picking",
         ),
         Step(
