@@ -58,6 +58,8 @@ def expect_fit(page):
     assert found["scrolls"] <= 0
     assert found["outside"] == []
     assert found["under"] == []
+    assert found["overlaps"] == []
+    assert found["spilled"] == []
     assert found["text"] >= 28
     assert found["smallest"] >= 18
 

@@ -59,7 +59,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
             f"“{_invented(lesson)}” is incorrect; correct: {wrong.reference}. At its first token, the weight of head "
             f"{head.head} in layer {head.layer}, which gives the score, {_move(head.weights, first)}. The mean of all "
             f"{len(lesson.picked)} selected heads {_move(lesson.mean_weights, first)}. In large models, the paper "
-            "finds drops at incorrect tokens. In this small one, attention alone does not show the error.",
+            "finds drops at incorrect tokens. Here, attention alone does not show the error.",
             "drop",
         ),
         Step(
