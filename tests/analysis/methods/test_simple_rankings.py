@@ -1,4 +1,4 @@
-"""Rankings by length, by group and by what is named: equal to the metrics of those columns, and said with their figure."""
+"""Rankings by length, by group and by what is named equal the metrics of those columns, and are said with figures."""
 
 import numpy as np
 import pandas as pd
