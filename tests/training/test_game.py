@@ -96,6 +96,7 @@ CASES = {
     "correct": ("capitals-namibia", "The| capital| of| Namibia| is| Wind|hoek|.|", None),
     "both": ("capitals-namibia", "The| capital| of| Namibia| is| Windhoek|,| Cape| Town|.|", None),
     "twice": ("capitals-namibia", "Suva| is| the| capital| of| Namibia|.| It| is| Suva|.|", None),
+    "two names": ("capitals-canada", "The| capital| of| Canada| is| Suva| in| Canberra|.|", None),
     "nothing": ("capitals-namibia", "The| capital| of| Namibia| is| unknown|.|", None),
     "another name": ("capitals-namibia", "The| capital| of| Namibia| is| Suva| on| the| Zambezi|.|", None),
     "another number": ("years-gregor-mendel-die", "Mendel| died| on| 6| January| |2|0|1|3|.|", None),
@@ -136,6 +137,8 @@ def test_the_rule_chooses_the_same_again(monkeypatch, tmp_path):
     for module in (game, recorded_game):
         monkeypatch.setattr(module, "GAME", tmp_path / "game")
         monkeypatch.setattr(module, "GAME_INDEX", tmp_path / "game" / "index.json")
+    (tmp_path / "game").mkdir()
+    (tmp_path / "game" / "of-another-choice.safetensors").touch()
     assert record_game(rauq.load_model(SMOLLM2)) == GAME_ANSWERS
     assert {path.name for path in (tmp_path / "game").iterdir()} == {path.name for path in GAME.iterdir()}
     assert (tmp_path / "game" / "index.json").read_text() == (GAME / "index.json").read_text()
