@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analysis.lesson import Lesson, Picked, Puzzle, lesson, puzzle
+from analysis.lesson import Lesson, Picked, Puzzle, Scored, lesson, puzzle
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
@@ -56,7 +56,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
         ),
         Step(
             "Attention at the incorrect token",
-            f"“{_invented(lesson)}” is incorrect; correct: {wrong.reference}. At its first token, the weight of head "
+            f"“{_invented(wrong)}” is incorrect; correct: {wrong.reference}. At its first token, the weight of head "
             f"{head.head} in layer {head.layer}, which gives the score, {_move(head.weights, first)}. The mean of all "
             f"{len(lesson.picked)} selected heads {_move(lesson.mean_weights, first)}. In large models, the paper "
             "finds drops at incorrect tokens. Here, attention alone does not show the error.",
@@ -87,10 +87,10 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
         ),
         Step(
             "What RAUQ cannot detect",
-            f"Correct: {confident.reference}. But the score of this incorrect answer, {confident.uncertainty:.2f}, is "
-            f"below that of the correct one, {right.uncertainty:.2f}: RAUQ cannot detect a confident error. And "
-            "attention is not an explanation: on questions about facts, RAUQ ranks this model's answers nearly as well "
-            "with the attention of other answers (page Evidence).",
+            f"“{_invented(confident)}” is incorrect; correct: {confident.reference}. But the score, "
+            f"{confident.uncertainty:.2f}, is below that of the correct answer, {right.uncertainty:.2f}: RAUQ cannot "
+            "detect a confident error. And attention is not an explanation: on questions about facts, RAUQ ranks this "
+            "model's answers nearly as well with the attention of other answers (page Evidence).",
             "limits",
         ),
     )
@@ -132,8 +132,8 @@ def _title(model: str) -> str:
     return titles.get(model, model)
 
 
-def _invented(lesson: Lesson) -> str:
-    return "".join(lesson.wrong.tokens[token] for token in lesson.wrong.invented)
+def _invented(answer: Scored) -> str:
+    return "".join(answer.tokens[token] for token in answer.invented)
 
 
 def _move(weights: Sequence[float | None], token: int) -> str:

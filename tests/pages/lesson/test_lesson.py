@@ -115,7 +115,8 @@ def test_the_text_has_the_numbers_of_the_recordings(lesson, told):
     assert f"{lesson.wrong.uncertainty:.2f}, from layer {lesson.wrong.layer}" in text["layers"]
     assert f"at most {max(lesson.right.collapse):.1f} in the correct answer" in text["answers"]
     assert f"peaks at {max(lesson.wrong.collapse):.1f}" in text["answers"]
-    assert f"{lesson.confident.uncertainty:.2f}, is below that of the correct one, " in text["limits"]
+    assert text["limits"].startswith("“Istanbul” is incorrect; correct: Ankara.")
+    assert f"{lesson.confident.uncertainty:.2f}, is below that of the correct answer, " in text["limits"]
     assert f"{lesson.right.uncertainty:.2f}: RAUQ cannot detect" in text["limits"]
 
 
