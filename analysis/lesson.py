@@ -1,4 +1,4 @@
-"""The numbers in the figures of the lesson, all of them computed from recorded generations.
+"""The numbers in the figures of the lesson, all of them computed from recorded answers of a real model.
 
 Everything here is plain Python numbers and text, ready for JSON. Tokens, layers and heads count from 0.
 """
@@ -9,12 +9,14 @@ import numpy as np
 
 import rauq
 from rauq import Score, Trace
-from rauq.atlas.evaluation import judge
-from rauq.atlas.game import GameAnswer, held_out, invented_tokens
 from rauq.labels import SPACE, label
+from rauq.recorded.answers import Recorded
+from rauq.recorded.game import GameAnswer
 from rauq.scoring.settings import signal_and_alpha
 
-BY_HAND = 4  # tokens of the recurrence that the reader works through
+# The paper's, with the signal that is easiest to teach: a probability, so that confidence lies between 0 and 1.
+TAUGHT = rauq.Settings(signal="probability")
+END = "(end)"  # what is drawn for the token that ends an answer
 _FAINTEST = 0.02  # the weight from which on an arc can be seen
 
 
@@ -54,7 +56,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """Inputs to the recurrence at the first tokens; `reference_attention` is the mean weight, used for r."""
+    """Inputs to the recurrence at N tokens; `reference_attention` is the mean weight, used for r."""
 
     alpha: float
     signal: tuple[float, ...]
@@ -64,7 +66,10 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class Scored:
-    """One answer as the figures need it; `invented` are the tokens of its wrong facts, `reference` is right."""
+    """One answer of N tokens as the figures need it: `invented` are its incorrect tokens, `reference` is correct.
+
+    `collapse` is in nats, and `attention_shares` are the parts of it that come from attention, not from the signal.
+    """
 
     prompt: str
     answer: str
@@ -73,6 +78,7 @@ class Scored:
     correct: bool
     probability: tuple[float, ...]
     collapse: tuple[float, ...]
+    attention_shares: tuple[float, ...]
     uncertainty: float
     layer: int
     reference: str
@@ -96,55 +102,63 @@ class Puzzle:
 
 @dataclass(frozen=True)
 class Lesson:
-    """The data of the lesson's figures, most of them about one incorrect answer."""
+    """The data of the lesson's figures, most of them about one incorrect answer of the named model.
 
+    `mean_weights`: N means of the selected heads' weights on the previous token (None for the first).
+    """
+
+    model: str
     near: Look
     far: Look
     head_means: tuple[tuple[float, ...], ...]
     picked: tuple[Picked, ...]
+    mean_weights: tuple[float | None, ...]
     recurrence: Recurrence
     wrong: Scored
     right: Scored
-    myth: Scored
+    confident: Scored
 
 
-def lesson(*, wrong: Trace, right: Trace, myth: Trace) -> Lesson:
+def lesson(*, wrong: Recorded, right: Recorded, confident: Recorded) -> Lesson:
     """Compute the data from an incorrect answer, a correct one, and one that is incorrect and confident.
 
     Raises:
-        RauqError: an answer that cannot be scored, or that is none to a held-out prompt.
+        RauqError: a file that is damaged, or an answer that cannot be scored.
     """
-    score = rauq.score(wrong)
+    trace = wrong.trace()
+    score = rauq.score(trace, TAUGHT)
     return Lesson(
-        near=look(wrong, offset=1),
-        far=look(wrong, offset=2),
-        head_means=tuple(map(_numbers, wrong.previous_token_attention().mean(axis=2))),
+        model=trace.model,
+        near=look(trace, offset=1),
+        far=look(trace, offset=2),
+        head_means=tuple(map(_numbers, trace.previous_token_attention().mean(axis=2))),
         picked=_picked(score),
+        mean_weights=(None, *_numbers(score.attention.mean(axis=0))),
         recurrence=_recurrence(score),
         wrong=scored(wrong),
         right=scored(right),
-        myth=scored(myth),
+        confident=scored(confident),
     )
 
 
 def puzzle(game_answer: GameAnswer) -> Puzzle:
-    """The token of the largest collapse (RAUQ), and the least probable one.
+    """The token of the largest collapse with the paper's defaults (RAUQ), and the least probable one.
 
     Raises:
         RauqError: the answer's file is damaged.
     """
     trace = game_answer.trace()
-    start, end = game_answer.invented[0], game_answer.invented[-1] + 1
+    start, end = trace.wrong[0], trace.wrong[-1] + 1
     texts = (trace.answer_tokens[:start], trace.answer_tokens[start:end], trace.answer_tokens[end:])
     before, invention, after = map("".join, texts)
     return Puzzle(
         prompt=trace.prompt,
         parts=(before, invention, after),
         tokens=words(trace),
-        invented=game_answer.invented,
+        invented=trace.wrong,
         rauq=int(rauq.score(trace).collapse.argmax()),
         probability=int(trace.logprobs.argmin()),
-        reference=game_answer.reference,
+        reference=game_answer.correct_answer,
     )
 
 
@@ -161,27 +175,29 @@ def look(trace: Trace, *, offset: int) -> Look:
     )
 
 
-def scored(trace: Trace) -> Scored:
-    """One answer, scored with the paper's settings and judged."""
-    score, example = rauq.score(trace), held_out(trace)
-    verdict = judge(example, trace.answer)
+def scored(recorded: Recorded) -> Scored:
+    """One answer with its verdict, scored with the settings that are taught."""
+    trace = recorded.trace()
+    score = rauq.score(trace, TAUGHT)
     return Scored(
         prompt=trace.prompt,
         answer=trace.answer.strip(),
         tokens=words(trace),
-        invented=invented_tokens(trace, verdict),
-        correct=verdict.correct,
+        invented=trace.wrong,
+        correct=recorded.correct,
         probability=_numbers(np.exp(trace.logprobs)),
         collapse=_numbers(score.collapse),
+        attention_shares=_numbers(score.collapse_shares[:, 1]),
         uncertainty=score.uncertainty,
         layer=_decided(score),
-        reference=example.reference,
+        reference=recorded.correct_answer,
     )
 
 
 def words(trace: Trace) -> tuple[str, ...]:
-    """The answer's tokens to be seen from the last row: without the mark of a space before a word."""
-    return tuple(label(piece).removeprefix(SPACE) or SPACE for piece in trace.pieces)
+    """The answer's tokens to be seen from the last row: a space before a word is not marked, and the end is END."""
+    found = tuple(label(piece).removeprefix(SPACE) or SPACE for piece in trace.pieces)
+    return (*found[:-1], END) if trace.stop_reason == "eos" else found
 
 
 def _arcs(weights: np.ndarray) -> tuple[Arc, ...]:
@@ -206,8 +222,8 @@ def _recurrence(score: Score) -> Recurrence:
     attention = score.attention[score.layers.index(_decided(score))]
     return Recurrence(
         alpha=signal_and_alpha(score.settings, kind=None)[1],
-        signal=_numbers(score.signal[:BY_HAND]),
-        attention=(None, *_numbers(attention[: BY_HAND - 1])),
+        signal=_numbers(score.signal),
+        attention=(None, *_numbers(attention)),
         reference_attention=float(attention.mean()),
     )
 

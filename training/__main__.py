@@ -68,16 +68,19 @@ def make_idf(_seed: int) -> None:
 
 
 def make_recordings(_seed: int) -> None:
-    """Record the answers that the app opens on, of real models and of the embedded one, and those of the game."""
+    """Record the answers that the app opens on, of real models and of the embedded one, and those of the game.
+
+    Those of the game are chosen among the answers of the bundled run.
+    """
     import rauq
     from training import real_answers
     from training.game import record_game
     from training.recorded import record, write_index
 
-    model = rauq.load_model("atlas")
-    recorded = (*real_answers.record(), *record(model))
+    recorded = (*real_answers.record(), *record(rauq.load_model("atlas")))
     write_index(recorded)
-    _say(f"record: {len(recorded)} answers, {len(record_game(model))} answers of the game")
+    game_answers = record_game(rauq.load_model("smollm2"))
+    _say(f"record: {len(recorded)} answers, {len(game_answers)} answers of the game")
 
 
 def make_atlas_run(_seed: int) -> None:
@@ -111,9 +114,9 @@ _STEPS: dict[str, Callable[[int], None]] = {
     "tokenizer": make_tokenizer,
     "train": make_model,
     "idf": make_idf,
-    "record": make_recordings,
     "atlas_run": make_atlas_run,
     "run": make_run,
+    "record": make_recordings,
     "evaluate": evaluate,
 }
 

@@ -1,96 +1,119 @@
 """Choose the answers of the game "which token was invented?" by rule, without regard to any uncertainty.
 
-An answer fits if it states exactly one incorrect fact, in a wording that the judge knows, less than half of it is that
-fact, and prompt and answer are short enough for a page. Which of those are asked, and in which order, is drawn by a
-seeded generator; no two of a family ask about the same word, or come from the same stratum.
+The answers of the bundled run that fit as texts are put in an order drawn by a seeded generator. Their questions are
+answered again, with everything recorded, and the first ten answers that fit are used, at most two of a family. An
+answer fits if it is short, ended by itself, and:
+
+- it is incorrect, names one thing in reply, and once: that is the invented part, less than half of its tokens;
+- the first invented token does not begin a correct answer too, as 1 does for 1901 and 1996: the error begins there;
+- outside the invented part it only repeats words of the question, in any inflection, with words such as "the" between
+  them: so nothing else in it is incorrect.
 """
 
 import json
+import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from random import Random
-from types import MappingProxyType
 
+import numpy as np
+
+from analysis.datasets.example import Example
+from analysis.datasets.names import load
+from analysis.normalisation import plain_words
+from analysis.quality.facts import judge_fact
+from analysis.runs.library import bundled_folder
+from analysis.runs.opened import open_run
 from rauq import Trace
-from rauq.atlas.evaluation import Example, Family, judge, load_examples
-from rauq.atlas.game import GAME, GAME_INDEX, GameAnswer, invented_tokens
 from rauq.model.language_model import LanguageModel
+from rauq.recorded.game import GAME, GAME_INDEX, GameAnswer
+from rauq.trace.parts import tokens_in
 
-COUNTS: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 3, "summaries": 3})
-MOST_LINES: Mapping[Family, int] = MappingProxyType({"places": 4, "translation": 4, "summaries": 2})  # of a prompt
-LENGTHS: Mapping[Family, range] = MappingProxyType(
-    {"places": range(6, 17), "translation": range(6, 17), "summaries": range(6, 25)}  # no summary has fewer than 20
-)
-_TRIED = 32  # prompts at a time
-_LONGEST_ANSWER = 64
+COUNT, MOST_PER_FAMILY = 10, 2
+LENGTHS = range(6, 21)  # tokens, the end token included
+ALSO = frozenset("a an the is was in of on by with it that".split())
+_STEM = 3  # letters: as many as die and died, or begin and began, share
+_TRIED = 8  # prompts at a time
 
-Found = tuple[GameAnswer, Trace]
+Found = tuple[Example, Trace]
 
 
 def record_game(model: LanguageModel, *, seed: int = 0) -> tuple[GameAnswer, ...]:
-    """Write a trace for each answer of the game, and their index.
+    """Write a trace for each answer of the game, with its invented tokens marked, and their index; nothing else stays.
 
     Raises:
         RuntimeError: the model gives too few answers that fit.
     """
-    GAME.mkdir(exist_ok=True)
-    rng = Random(seed)
-    found = [chosen for family, count in COUNTS.items() for chosen in _choose(model, family, count, rng)]
-    rng.shuffle(found)
-    for game_answer, trace in found:
-        trace.save(game_answer.path)
-    game_answers = tuple(game_answer for game_answer, _ in found)
+    found = _choose(model, drawn(Random(seed)))
+    shutil.rmtree(GAME, ignore_errors=True)
+    GAME.mkdir()
+    game_answers = []
+    for example, trace in found:
+        game_answers.append(GameAnswer(id=example.id, correct_answer=example.references[0]))
+        trace.save(game_answers[-1].path)
     rows = [asdict(game_answer) for game_answer in game_answers]
     GAME_INDEX.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return game_answers
+    return tuple(game_answers)
 
 
-def subjects(family: Family) -> Callable[[str], str]:
-    """Return a function from a prompt to its subject: the word of its question that is rarest in the family."""
-    counts = Counter(word for example in load_examples(family) for word in set(_question(example.prompt)))
-    return lambda prompt: min(_question(prompt), key=lambda word: (counts[word], word))
+def drawn(rng: Random) -> list[Example]:
+    """The questions whose answers in the bundled run ended and fit as texts, in a drawn order."""
+    answers = open_run(bundled_folder()).answers
+    ended = answers[(answers["stop_reason"] == "eos") & answers["num_tokens"].isin(LENGTHS)]
+    examples = {example.id: example for example in load("facts", kind="instruct").examples}
+    rows = zip(ended["id"], ended["answer"], strict=True)
+    fitting = [examples[name] for name, answer in rows if invented_part(examples[name], answer)]
+    return rng.sample(fitting, len(fitting))
 
 
-def game_answer_of(example: Example, trace: Trace) -> GameAnswer | None:
-    """The answer as one of the game; None if it does not fit the game."""
-    verdict = judge(example, trace.answer)
-    wrong = [statement for statement in verdict.statements if not statement.correct]
-    invented = invented_tokens(trace, verdict)
-    if len(wrong) != 1 or len(trace.pieces) not in LENGTHS[example.family] or 2 * len(invented) >= len(trace.pieces):
+def marked(example: Example, trace: Trace) -> Trace | None:
+    """The answer with its invented tokens marked; None if it does not fit the game."""
+    span = invented_part(example, trace.answer)
+    if span is None or trace.stop_reason != "eos" or len(trace.answer_ids) not in LENGTHS:
         return None
-    return GameAnswer(example.id, invented, example.reference)
+    invented = tuple(np.flatnonzero(tokens_in(trace.answer_tokens, [span])).tolist())
+    if 2 * len(invented) >= len(trace.answer_ids) or _begins_correctly(example, trace.answer_tokens[invented[0]]):
+        return None
+    return replace(trace, wrong=invented)
 
 
-def _choose(model: LanguageModel, family: Family, count: int, rng: Random) -> list[Found]:
-    subject = subjects(family)
+def invented_part(example: Example, answer: str) -> tuple[int, int] | None:
+    """Where an answer states its one incorrect fact, as characters (start, end); None if it does not fit as a text."""
+    judgement = judge_fact(example, answer)
+    if judgement.quality == 1 or len(judgement.facts) != 1:
+        return None
+    start, end = judgement.facts[0]
+    return (start, end) if _repeats(example.question, f"{answer[:start]} {answer[end:]}") else None
+
+
+def _begins_correctly(example: Example, token: str) -> bool:
+    """Whether an answer that begins with this token can still be correct."""
+    return any(text.casefold().startswith(token.strip().casefold()) for text in example.references)
+
+
+def _repeats(question: str, text: str) -> bool:
+    """Whether every word of a text is in the question, in any inflection, or adds nothing."""
+    stems = {word[:_STEM] for word in plain_words(question)}
+    return all(word in ALSO or word[:_STEM] in stems for word in plain_words(text))
+
+
+def _choose(model: LanguageModel, examples: list[Example]) -> list[Found]:
     found: list[Found] = []
-    used: set[str] = set()
-    for example, trace in _answers(model, _drawn(family, rng)):
-        game_answer = game_answer_of(example, trace)
-        alike = {subject(example.prompt), example.stratum}
-        if game_answer is not None and not alike & used:
-            used |= alike
-            found.append((game_answer, trace))
-        if len(found) == count:
+    for example, trace in _answers(model, examples):
+        used = Counter(other.group for other, _ in found)
+        fitting = marked(example, trace) if used[example.group] < MOST_PER_FAMILY else None
+        if fitting is not None:
+            found.append((example, fitting))
+        if len(found) == COUNT:
             return found
-    message = f"Only {len(found)} answers of {family} fit the game, and it needs {count}."
+    message = f"Only {len(found)} answers fit the game, and it needs {COUNT}."
     raise RuntimeError(message)
 
 
-def _drawn(family: Family, rng: Random) -> list[Example]:
-    short = [example for example in load_examples(family) if example.prompt.count("\n") < MOST_LINES[family]]
-    return rng.sample(short, len(short))
-
-
-def _answers(model: LanguageModel, examples: list[Example]) -> Iterator[tuple[Example, Trace]]:
+def _answers(model: LanguageModel, examples: list[Example]) -> Iterator[Found]:
     for first in range(0, len(examples), _TRIED):
         some = examples[first : first + _TRIED]
         prompts = [example.prompt for example in some]
-        answers = model.generate_batch(prompts, max_new_tokens=_LONGEST_ANSWER, last_row=True)
+        answers = model.generate_batch(prompts, max_new_tokens=LENGTHS.stop, last_row=True)
         yield from ((example, trace) for example, trace in zip(some, answers, strict=True) if isinstance(trace, Trace))
-
-
-def _question(prompt: str) -> list[str]:
-    """The words of the text that an answer is about: the line before the last."""
-    return [word.strip(".,?!'") for word in prompt.splitlines()[-2].split()]

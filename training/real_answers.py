@@ -72,7 +72,7 @@ CHOSEN = (
     ),
     Chosen(
         "switzerland", "The capital of Switzerland", "What is the capital of Switzerland?", "incorrect", "Bern",
-        "An invented place name, with a small collapse at its first syllable.", ("Lier",),
+        "Another place instead of the capital, with a small collapse at its first syllable.", ("Lier",),
     ),
     Chosen(
         "brazil", "The capital of Brazil", "What is the capital of Brazil?", "incorrect", "Brasília",

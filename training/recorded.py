@@ -11,8 +11,7 @@ from operator import itemgetter
 
 import rauq
 from rauq import Trace
-from rauq.atlas.evaluation import Example, Family, judge, load_examples
-from rauq.atlas.game import invented_tokens
+from rauq.atlas.evaluation import Example, Family, invented_tokens, judge, load_examples
 from rauq.model.language_model import LanguageModel
 from rauq.recorded.answers import INDEX, Recorded
 from rauq.scoring.report import SMALLEST_COLLAPSE

@@ -8,7 +8,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from rauq.methods.pair_scorers.judges import Facts
+from rauq.trace.parts import tokens_in
+from rauq.trace.trace import Trace
 
 Family = Literal["places", "translation", "summaries"]
 FAMILIES: tuple[Family, ...] = ("places", "translation", "summaries")
@@ -100,6 +104,12 @@ def judge(example: Example, answer: str) -> Verdict:
     return Verdict(
         complete and all(statement.correct for statement in statements), recognised=True, statements=statements
     )
+
+
+def invented_tokens(trace: Trace, verdict: Verdict) -> tuple[int, ...]:
+    """The answer tokens, from 0, that share a character with a statement which the verdict calls incorrect."""
+    wrong = [(statement.start, statement.end) for statement in verdict.statements if not statement.correct]
+    return tuple(np.flatnonzero(tokens_in(trace.answer_tokens, wrong)).tolist())
 
 
 def same_facts(first: Verdict, second: Verdict) -> bool:

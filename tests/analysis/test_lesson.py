@@ -4,21 +4,31 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.lesson import BY_HAND, lesson, look, puzzle, words
-from rauq.atlas.game import held_out, load_game
+from analysis.lesson import END, TAUGHT, lesson, look, puzzle, words
 from rauq.recorded.answers import find_recorded
+from rauq.recorded.game import load_game
+from rauq.scoring.settings import is_paper_setting
 from tests.answers import random_trace
 from tests.traces import make_trace
+
+NAMES = {"wrong": "switzerland", "right": "canberra", "confident": "istanbul"}
 
 
 @pytest.fixture(scope="module")
 def wrong():
-    return find_recorded("unknown-word").trace()
+    return find_recorded("switzerland").trace()
 
 
 @pytest.fixture(scope="module")
-def drawn(wrong):
-    return lesson(wrong=wrong, right=find_recorded("known-words").trace(), myth=find_recorded("myth").trace())
+def drawn():
+    return lesson(**{role: find_recorded(name) for role, name in NAMES.items()})
+
+
+def test_what_is_taught_is_the_papers_setting_for_chat_models_with_probability(drawn):
+    score = rauq.score(find_recorded("switzerland").trace(), TAUGHT)
+    assert is_paper_setting(TAUGHT, "instruct")
+    assert (score.settings.signal, score.settings.alpha, drawn.recurrence.alpha) == ("probability", 0.6, 0.6)
+    assert drawn.model == "smollm2"
 
 
 @pytest.mark.parametrize("offset", [1, 2])
@@ -45,7 +55,7 @@ def test_arcs_are_weights_of_the_band_inside_the_answer(seed):
 
 
 def test_the_selected_heads_are_those_of_the_score(drawn, wrong):
-    score = rauq.score(wrong)
+    score = rauq.score(wrong, TAUGHT)
     assert [picked.layer for picked in drawn.picked] == list(score.layers)
     assert [picked.head for picked in drawn.picked] == score.heads.tolist()
     np.testing.assert_allclose([picked.layer_score for picked in drawn.picked], score.layer_scores)
@@ -54,42 +64,47 @@ def test_the_selected_heads_are_those_of_the_score(drawn, wrong):
         np.testing.assert_allclose(picked.weights[1:], weights)
         assert drawn.head_means[picked.layer][picked.head] == pytest.approx(picked.mean)
         assert picked.mean == pytest.approx(max(drawn.head_means[picked.layer]))
+    means = [sum(picked.weights[token] for picked in drawn.picked) / 11 for token in range(1, len(wrong.pieces))]
+    assert drawn.mean_weights[0] is None
+    np.testing.assert_allclose(drawn.mean_weights[1:], means)
 
 
 def test_what_the_reader_computes_by_hand_is_the_scores_confidence(drawn, wrong):
-    score, given = rauq.score(wrong), drawn.recurrence
+    score, given = rauq.score(wrong, TAUGHT), drawn.recurrence
     row = score.layers.index(score.layer)
     by_hand, sure = [given.signal[0]], [1.0]
     for signal, attention in zip(given.signal[1:], given.attention[1:], strict=True):
         by_hand.append(given.alpha * signal + (1 - given.alpha) * attention * by_hand[-1])
         sure.append(given.alpha + (1 - given.alpha) * given.reference_attention * sure[-1])
-    assert given.alpha == 0.2
-    np.testing.assert_allclose(by_hand, score.confidence[row, :BY_HAND])
-    np.testing.assert_allclose(sure, score.reference_confidence[row, :BY_HAND])
+    np.testing.assert_allclose(by_hand, score.confidence[row])
+    np.testing.assert_allclose(sure, score.reference_confidence[row])
+    assert -np.log(by_hand).mean() == pytest.approx(drawn.wrong.uncertainty)
+    np.testing.assert_allclose(np.log(sure) - np.log(by_hand), drawn.wrong.collapse)
 
 
-@pytest.mark.parametrize("name", ["wrong", "right", "myth"])
-def test_an_answer_is_scored_and_judged(name, drawn):
-    answer = getattr(drawn, name)
-    trace = next(
-        found for found in map(trace_of, ("unknown-word", "known-words", "myth")) if found.prompt == answer.prompt
-    )
-    score = rauq.score(trace)
+@pytest.mark.parametrize(("role", "name"), NAMES.items())
+def test_an_answer_is_scored_and_has_its_recorded_verdict(role, name, drawn):
+    answer, recorded = getattr(drawn, role), find_recorded(name)
+    trace = recorded.trace()
+    score = rauq.score(trace, TAUGHT)
+    assert (answer.prompt, answer.answer, answer.reference) == (trace.prompt, trace.answer, recorded.correct_answer)
     assert (answer.uncertainty, answer.layer) == (score.uncertainty, score.layer)
+    np.testing.assert_allclose(np.add(answer.attention_shares, score.collapse_shares[:, 0]), answer.collapse)
     np.testing.assert_allclose(answer.collapse, score.collapse)
     np.testing.assert_allclose(answer.probability, np.exp(trace.logprobs))
-    assert answer.correct == (not answer.invented) == (name == "right")
+    assert answer.correct == (not answer.invented) == (role == "right")
     invented = "".join(trace.answer_tokens[token] for token in answer.invented).strip()
-    assert invented not in held_out(trace).reference or answer.correct
-
-
-def trace_of(name):
-    return find_recorded(name).trace()
+    assert invented == {"wrong": "Lier", "right": "", "confident": "Istanbul"}[role]
 
 
 def test_tokens_are_drawn_without_the_mark_of_a_space_but_never_empty():
-    trace = make_trace((b" Oslo", b" ", b"\n", b"<b>"))
+    trace = make_trace((b" Oslo", b" ", b"\n", b"<b>"), stop_reason="length")
     assert words(trace) == ("Oslo", "·", "↵", "<b>")
+
+
+def test_the_token_that_ends_an_answer_is_drawn_as_its_end(drawn):
+    assert words(make_trace((b" Oslo", b".", b"<|im_end|>"))) == ("Oslo", ".", END)
+    assert {getattr(drawn, role).tokens[-1] for role in NAMES} == {END}
 
 
 @pytest.mark.parametrize("game_answer", load_game(), ids=lambda game_answer: game_answer.id)
@@ -100,8 +115,4 @@ def test_a_puzzle_has_the_tokens_of_rauq_and_of_the_probability(game_answer):
     assert all(trace.logprobs[found.probability] <= other for other in trace.logprobs)
     assert "".join(found.parts) == trace.answer
     assert found.parts[1] == "".join(trace.answer_tokens[token] for token in found.invented)
-
-
-def test_an_answer_to_no_held_out_prompt_is_refused():
-    with pytest.raises(rauq.TraceFileError, match="is not a held-out prompt"):
-        held_out(make_trace())
+    assert (found.invented, found.reference) == (trace.wrong, game_answer.correct_answer)

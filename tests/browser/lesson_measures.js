@@ -10,6 +10,22 @@ function outside(e) {
   return left < 0 || top < 0 || right > innerWidth || bottom > innerHeight;
 }
 
+// Labels of a picture that lie on each other; letters are lower than the box of their line.
+function overlaps() {
+  const boxes = [...stage.querySelectorAll("text")].filter(seen).map((e) => [e.textContent, e.getBoundingClientRect()]);
+  const meet = ([, a], [, b]) => {
+    const [wide, high] = [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
+    return wide > 1 && high > 0.25 * Math.min(a.height, b.height);
+  };
+  return boxes.flatMap((one, i) => boxes.slice(i + 1).filter((other) => meet(one, other)).map((other) => [one[0], other[0]]));
+}
+
+// Tokens wider than their boxes.
+function spilled() {
+  const tokens = [...stage.querySelectorAll("text.token")];
+  return tokens.filter((e) => e.getBoundingClientRect().width > e.previousSibling.getBoundingClientRect().width).map((e) => e.textContent);
+}
+
 function fit() {
   const main = document.querySelector("[data-testid=stMain]");
   const bar = lesson.querySelector(".bar").getBoundingClientRect();
@@ -18,6 +34,8 @@ function fit() {
     scrolls: main.scrollHeight - main.clientHeight,
     outside: [...lesson.querySelectorAll("text, p, button, th, td, span, h1")].filter(seen).filter(outside).map((e) => e.textContent),
     under: letters.filter((e) => e.getBoundingClientRect().bottom > bar.top + 2).map((e) => e.textContent),
+    overlaps: overlaps(),
+    spilled: spilled(),
     smallest: Math.min(...letters.map(size)),
     text: size(lesson.querySelector(".text")),
   };

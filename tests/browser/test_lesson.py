@@ -1,16 +1,17 @@
 """The teacher's journey: every step by keyboard, alpha moved, the game played to its end."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 import rauq
-from analysis.lesson import BY_HAND, puzzle
+from analysis.lesson import TAUGHT, puzzle
 from pages.ui.lesson.content import WRONG, content, steps
-from rauq.atlas.game import load_game
 from rauq.recorded.answers import find_recorded
+from rauq.recorded.game import load_game
 from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)
@@ -57,20 +58,22 @@ def expect_fit(page):
     assert found["scrolls"] <= 0
     assert found["outside"] == []
     assert found["under"] == []
+    assert found["overlaps"] == []
+    assert found["spilled"] == []
     assert found["text"] >= 28
     assert found["smallest"] >= 18
 
 
 def confidence(page):
-    """What the picture says of the confidence of the first tokens."""
+    """What the picture says of the confidence of the tokens."""
     label = page.locator(".hand .picture").get_attribute("aria-label")
     return [float(number) for number in re.findall(r" (\d\.\d{3})", label)]
 
 
 def expected(alpha):
-    score = rauq.score(find_recorded(WRONG).trace(), rauq.Settings(alpha=alpha))
+    score = rauq.score(find_recorded(WRONG).trace(), replace(TAUGHT, alpha=alpha))
     layer = content().lesson.wrong.layer
-    return [round(float(c), 3) for c in score.confidence[score.layers.index(layer), :BY_HAND]]
+    return [round(float(c), 3) for c in score.confidence[score.layers.index(layer)]]
 
 
 def test_the_lesson_from_first_to_last_by_keyboard(page, server):
@@ -125,7 +128,7 @@ def test_the_lesson_by_mouse_and_a_picture_for_every_step(page, server):
         page.get_by_role("button", name="Play" if step == GAME - 1 else "Next", exact=True).click()
     expect_step(page, GAME)
     assert len(pictures) == len(TOLD)
-    page.get_by_role("button", name="Step 3: Where attention drops").click()
+    page.get_by_role("button", name="Step 3: Selecting the head").click()
     expect_step(page, 3)
     page.get_by_role("button", name="Back", exact=True).click()
     expect_step(page, 2)
@@ -133,22 +136,23 @@ def test_the_lesson_by_mouse_and_a_picture_for_every_step(page, server):
 
 def test_the_reader_moves_alpha_and_the_numbers_are_those_of_the_score(page, server):
     open_step(page, server, 5)
-    assert confidence(page) == expected(0.2)
+    assert confidence(page) == expected(0.6)
+    expect(page.locator(".formula")).to_have_text(re.compile(rf"^c\(L\) = 0.60 × .* = {expected(0.6)[5]:.3f}$"))
     slider = page.get_by_role("slider", name="alpha")
     slider.focus()
-    for presses, alpha in ((1, 0.25), (3, 0.4)):
+    for presses, alpha in ((1, 0.65), (3, 0.8)):
         for _ in range(presses):
             slider.press("ArrowRight")
         assert confidence(page) == expected(alpha)
-    expect(page.locator(".formula")).to_have_text(re.compile(rf"^c\(B\) = 0.40 × .* = {expected(0.4)[3]:.3f}$"))
+    expect(page.locator(".formula")).to_have_text(re.compile(rf"^c\(L\) = 0.80 × .* = {expected(0.8)[5]:.3f}$"))
     slider.press("Home")
     assert confidence(page) == expected(0.0)
     expect_step(page, 5)
-    page.get_by_role("button", name="the paper's 0.2").click()
-    assert confidence(page) == expected(0.2)
-    page.get_by_role("group", name="Token whose confidence").get_by_role("button", name="student").focus()
+    page.get_by_role("button", name="the paper's 0.6").click()
+    assert confidence(page) == expected(0.6)
+    page.get_by_role("group", name="Token whose confidence").get_by_role("button", name="capital").focus()
     expect(page.locator(".formula")).to_contain_text(
-        f"c(student) = 0.20 × 1.000 + 0.80 × 0.012 × 1.000 = {expected(0.2)[1]:.3f}"
+        f"c(capital) = 0.60 × 0.973 + 0.40 × 0.038 × 0.407 = {expected(0.6)[1]:.3f}"
     )
     page.keyboard.press("ArrowRight")
     expect_step(page, 6)

@@ -1,13 +1,14 @@
 """The text of the lesson and the recorded generations that its pictures are drawn from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analysis.lesson import Lesson, Picked, Puzzle, lesson, puzzle
-from rauq.atlas import game
+from analysis.lesson import Lesson, Picked, Puzzle, Scored, lesson, puzzle
+from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
-from rauq.trace.trace import Trace
+from rauq.recorded import game
 
 LONGEST = 60  # words of a step: it must be readable from the last row
 
@@ -25,17 +26,19 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
     """The steps of the lesson in order; the game comes after them.
 
     Raises:
-        TraceFileError: the incorrect answer has no weights to describe.
+        TraceFileError: the recordings do not show what the texts say of them.
     """
-    wrong, right, myth = lesson.wrong, lesson.right, lesson.myth
-    decided, first, last = scoring_head(lesson), lesson.picked[0].layer, lesson.picked[-1].layer
-    count = f"{len(lesson.head_means)} layers of {len(lesson.head_means[0])}"
+    _check(lesson)
+    wrong, right, confident = lesson.wrong, lesson.right, lesson.confident
+    head, first, peak = scoring_head(lesson), wrong.invented[0], max(wrong.collapse)
+    from_attention = wrong.attention_shares[first] / peak
     return (
         Step(
             "What a head is",
-            f"A small model translates “{_asked(wrong.prompt)}” Token by token, it generates “{wrong.answer}” "
-            f"Its attention heads, {count}, give weight to earlier tokens, and each head has a typical pattern. Here "
-            "are two. The thicker the arc, the larger the weight.",
+            f"A small language model, {_title(lesson.model)}, answers “{wrong.prompt}” Token by token, it generates "
+            f"“{wrong.answer}” Its {len(lesson.head_means)} layers of {len(lesson.head_means[0])} attention heads give "
+            "weight to earlier tokens, and each head has a typical pattern. Here are two. The thicker the arc, the "
+            "larger the weight.",
             "heads",
         ),
         Step(
@@ -45,19 +48,19 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
             "previous",
         ),
         Step(
-            "Where attention drops",
-            f"“{_invented(lesson)}” is invented. Here the weight of head {decided.head} in layer {decided.layer} falls "
-            f"from {_weight(lesson, before=1):.2f} to {_weight(lesson):.2f}. In large models, the paper finds such "
-            "drops at incorrect tokens. In this small model, other heads rise there, and correct answers have drops "
-            "too. A drop alone proves nothing.",
-            "drop",
-        ),
-        Step(
             "Selecting the head",
             "Which head? It depends on the answer. RAUQ uses the middle layers, "
-            f"{first} to {last} here (shaded), and in each selects the head with the largest mean weight on the "
-            "previous token (ringed). This needs no training and no labels.",
+            f"{lesson.picked[0].layer} to {lesson.picked[-1].layer} here (shaded), and in each selects the head with "
+            "the largest mean weight on the previous token (ringed). This needs no training and no labels.",
             "picking",
+        ),
+        Step(
+            "Attention at the incorrect token",
+            f"“{_invented(wrong)}” is incorrect; correct: {wrong.reference}. At its first token, the weight of head "
+            f"{head.head} in layer {head.layer}, which gives the score, {_move(head.weights, first)}. The mean of all "
+            f"{len(lesson.picked)} selected heads {_move(lesson.mean_weights, first)}. In large models, the paper "
+            "finds drops at incorrect tokens. Here, attention alone does not show the error.",
+            "drop",
         ),
         Step(
             "The recurrence, by hand",
@@ -68,23 +71,26 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
         ),
         Step(
             "One number from many layers",
-            "Each of these layers has its own confidences. The mean of −log c over the tokens is the layer's "
-            f"uncertainty. The largest is the score: {wrong.uncertainty:.2f}, from layer {decided.layer}. "
-            "It is for ranking answers of one model, not a probability.",
+            "Each layer has its own confidences. The mean of −log c over the tokens is its uncertainty. The largest is "
+            f"the score: {wrong.uncertainty:.2f}, from layer {head.layer}. It is for ranking answers, not a "
+            "probability. These are the paper's settings with probability as the signal. For chat models, Inspect "
+            "uses entropy by default, so it shows other numbers.",
             "layers",
         ),
         Step(
             "A correct and an incorrect answer",
-            "Bars show the collapse: how far confidence lies below that of a fully confident model. It stays near 0 in "
-            f"the correct answer, score {right.uncertainty:.2f}. In the incorrect one, score {wrong.uncertainty:.2f}, "
-            "it peaks at the invented word. Two answers are an illustration, not evidence.",
+            "Bars show the collapse: how far confidence lies below that of a fully confident model. It is at most "
+            f"{max(right.collapse):.1f} in the correct answer. In the incorrect one it peaks at {peak:.1f}, at the "
+            f"first incorrect token: {100 - 100 * from_attention:.0f} % of that comes from probability, "
+            f"{100 * from_attention:.0f} % from attention. Two answers are an illustration, not evidence.",
             "answers",
         ),
         Step(
             "What RAUQ cannot detect",
-            f"Correct: “{myth.reference}” The training data often say otherwise, so this incorrect answer has high "
-            f"confidence: score {myth.uncertainty:.2f}, like a correct one. And attention is not an explanation: in "
-            "this small model, weights from other answers rank nearly as well.",
+            f"“{_invented(confident)}” is incorrect; correct: {confident.reference}. But the score, "
+            f"{confident.uncertainty:.2f}, is below that of the correct answer, {right.uncertainty:.2f}: RAUQ cannot "
+            "detect a confident error. And attention is not an explanation: on questions about facts, RAUQ ranks this "
+            "model's answers nearly as well with the attention of other answers (page Evidence).",
             "limits",
         ),
     )
@@ -95,33 +101,48 @@ def scoring_head(lesson: Lesson) -> Picked:
     return next(picked for picked in lesson.picked if picked.layer == lesson.wrong.layer)
 
 
-def _asked(prompt: str) -> str:
-    """Return the sentence to translate: the line before the last, after its label."""
-    return prompt.splitlines()[-2].partition(": ")[2]
-
-
-def _invented(lesson: Lesson) -> str:
-    return "".join(lesson.wrong.tokens[token] for token in lesson.wrong.invented)
-
-
-def _weight(lesson: Lesson, *, before: int = 0) -> float:
-    """Return that head's weight on the previous token at the first invented token, or `before` tokens earlier.
+def _check(lesson: Lesson) -> None:
+    """See that the texts hold for these answers.
 
     Raises:
-        TraceFileError: there is no such weight, since the first token has none.
+        TraceFileError: one of them does not.
     """
-    token = lesson.wrong.invented[0] - before if lesson.wrong.invented else 0
-    weight = scoring_head(lesson).weights[token] if token > 0 else None
-    if weight is None:
+    wrong, right, confident = lesson.wrong, lesson.right, lesson.confident
+    first = wrong.invented[0] if wrong.invented else 0
+    before, there = (lesson.mean_weights[token] for token in (first - 1, first))
+    holds = {
+        "the incorrect answer has an incorrect token after its second": first > 1,
+        "its collapse peaks there": wrong.collapse[first] == max(wrong.collapse),
+        "the mean weight does not fall there": before is not None and there is not None and there >= before,
+        "its score is above that of the correct answer": right.correct and wrong.uncertainty > right.uncertainty,
+        "the confident answer is incorrect, with a score below that of the correct one": not confident.correct
+        and confident.uncertainty < right.uncertainty,
+    }
+    if not_so := [statement for statement, is_so in holds.items() if not is_so]:
         message = (
-            "The lesson's incorrect answer invents nothing after its second token. "
+            f"The lesson's recordings do not show that {', and that '.join(not_so)}. "
             "Run `python -m training record` again."
         )
         raise TraceFileError(message)
-    return weight
 
 
-WRONG, RIGHT, MYTH = "unknown-word", "known-words", "myth"
+def _title(model: str) -> str:
+    """What a named model is called, without its quantisation."""
+    titles = {named.name: named.title.partition(" (")[0] for named in NAMED_MODELS}
+    return titles.get(model, model)
+
+
+def _invented(answer: Scored) -> str:
+    return "".join(answer.tokens[token] for token in answer.invented)
+
+
+def _move(weights: Sequence[float | None], token: int) -> str:
+    """Return how a weight changes from the token before to this one."""
+    before, there = weights[token - 1] or 0.0, weights[token] or 0.0
+    return f"{'falls' if there < before else 'rises'} from {before:.2f} to {there:.2f}"
+
+
+WRONG, RIGHT, CONFIDENT = "switzerland", "canberra", "istanbul"
 
 
 class Content(NamedTuple):
@@ -140,9 +161,6 @@ def content() -> Content | None:
     """
     if not (recorded.INDEX.exists() and game.GAME_INDEX.exists()):
         return None
-    drawn = lesson(wrong=_trace(WRONG), right=_trace(RIGHT), myth=_trace(MYTH))
+    wrong, right, confident = map(recorded.find_recorded, (WRONG, RIGHT, CONFIDENT))
+    drawn = lesson(wrong=wrong, right=right, confident=confident)
     return Content(drawn, steps(drawn), tuple(map(puzzle, game.load_game())))
-
-
-def _trace(name: str) -> Trace:
-    return recorded.find_recorded(name).trace()

@@ -2,17 +2,19 @@
 
 import json
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import rauq
+from analysis.evidence.record import records
+from analysis.lesson import TAUGHT
 from pages.ui.lesson import place
 from pages.ui.lesson.content import LONGEST, content, scoring_head, steps
-from rauq.atlas import game
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
+from rauq.recorded import game
 from rauq.scoring.report import SMALLEST_COLLAPSE
 from tests.imports import MODELS, imported_after
 from tests.pages.reading import APP, open_page
@@ -62,42 +64,93 @@ def test_every_step_has_a_picture_of_its_own(told):
     assert all(f"{step.picture}: draw" in script for step in told)
 
 
-def test_the_text_on_the_drop_is_true(lesson):
-    weights, first = scoring_head(lesson).weights, lesson.wrong.invented[0]
-    assert weights[first] < 0.1 * weights[first - 1]
-    others = [picked.weights for picked in lesson.picked if picked is not scoring_head(lesson)]
-    assert any(other[first] > other[first - 1] for other in others)
+def test_the_text_on_attention_has_the_weights_of_the_recording(lesson, told):
+    trace = recorded.find_recorded("switzerland").trace()
+    weights = trace.previous_token_attention()  # (L, H, N - 1): token i is at i - 1
+    assert trace.answer_tokens[5:7] == (" L", "ier")
+    chosen = [weights[layer, weights[layer].mean(axis=1).argmax()] for layer in range(10, 21)]
+    means = sum(chosen) / 11
+    assert (lesson.wrong.layer, scoring_head(lesson).head) == (14, 2)
+    text = told[3].text
+    assert told[3].picture == "drop"
+    assert "head 2 in layer 14, which gives the score, falls from" in text
+    assert f"falls from {chosen[4][3]:.2f} to {chosen[4][4]:.2f}." in text
+    assert f"all 11 selected heads rises from {means[3]:.2f} to {means[4]:.2f}." in text
 
 
-@pytest.mark.parametrize("invented", [(), (0,), (1, 2)])
-def test_a_missing_weight_is_an_error(lesson, invented):
-    with pytest.raises(TraceFileError, match="invents nothing after its second token"):
-        steps(replace(lesson, wrong=replace(lesson.wrong, invented=invented)))
+def test_attention_rises_at_the_same_place_of_the_correct_answer():
+    trace = recorded.find_recorded("canberra").trace()
+    means = rauq.score(trace, TAUGHT).attention.mean(axis=0)
+    assert trace.answer_tokens[5] == " Canberra"
+    assert means[4] > means[3]
+
+
+WRONG_ANSWER = "has an incorrect token after its second"
+CHANGES = {
+    "nothing incorrect": ("wrong", {"invented": ()}, WRONG_ANSWER),
+    "incorrect from the first": ("wrong", {"invented": (0,)}, WRONG_ANSWER),
+    "incorrect from the second": ("wrong", {"invented": (1, 2)}, WRONG_ANSWER),
+    "another peak": ("wrong", {"invented": (7,)}, "its collapse peaks there"),
+    "falling attention": ("wrong", {"invented": (2,)}, "the mean weight does not fall there"),
+    "low score": ("wrong", {"uncertainty": 0.1}, "is above that of the correct answer"),
+    "not correct": ("right", {"correct": False}, "is above that of the correct answer"),
+    "high score": ("confident", {"uncertainty": 0.7}, "below that of the correct one"),
+    "correct": ("confident", {"correct": True}, "the confident answer is incorrect"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_recordings_that_do_not_show_what_the_texts_say_are_an_error(lesson, name):
+    role, changes, message = CHANGES[name]
+    with pytest.raises(TraceFileError, match=message):
+        steps(replace(lesson, **{role: replace(getattr(lesson, role), **changes)}))
 
 
 def test_the_text_has_the_numbers_of_the_recordings(lesson, told):
     text = {step.picture: step.text for step in told}
-    assert "“Bavda” is invented" in text["drop"]
+    assert "SmolLM2-135M-Instruct, answers “What is the capital of Switzerland?”" in text["heads"]
+    assert "30 layers of 9" in text["heads"]
+    assert "“Lier” is incorrect; correct: Bern" in text["drop"]
     assert f"{lesson.picked[0].layer} to {lesson.picked[-1].layer} here" in text["picking"]
     assert f"{lesson.wrong.uncertainty:.2f}, from layer {lesson.wrong.layer}" in text["layers"]
-    assert f"{lesson.right.uncertainty:.2f}" in text["answers"]
-    assert f"{lesson.myth.uncertainty:.2f}" in text["limits"]
+    assert f"at most {max(lesson.right.collapse):.1f} in the correct answer" in text["answers"]
+    assert f"peaks at {max(lesson.wrong.collapse):.1f}" in text["answers"]
+    assert text["limits"].startswith("“Istanbul” is incorrect; correct: Ankara.")
+    assert f"{lesson.confident.uncertainty:.2f}, is below that of the correct answer, " in text["limits"]
+    assert f"{lesson.right.uncertainty:.2f}: RAUQ cannot detect" in text["limits"]
+
+
+def test_the_shares_of_the_collapse_are_those_of_the_score(told):
+    trace = recorded.find_recorded("switzerland").trace()
+    score = rauq.score(trace, TAUGHT)
+    signal, attention = score.collapse_shares[score.collapse.argmax()] / score.collapse.max()
+    assert signal + attention == pytest.approx(1)
+    assert f"{100 * signal:.0f} % of that comes from probability, {100 * attention:.0f} % from" in told[6].text
 
 
 def test_the_text_on_correct_and_incorrect_answers_is_true(lesson):
-    right, wrong, myth = lesson.right, lesson.wrong, lesson.myth
-    assert max(right.collapse) < 0.1
-    assert wrong.collapse.index(max(wrong.collapse)) in wrong.invented
-    assert max(wrong.collapse) > SMALLEST_COLLAPSE
-    assert not myth.correct
-    assert abs(myth.uncertainty - right.uncertainty) < 0.1 * (wrong.uncertainty - right.uncertainty)
+    right, wrong, confident = lesson.right, lesson.wrong, lesson.confident
+    assert max(right.collapse) < SMALLEST_COLLAPSE < 2 * SMALLEST_COLLAPSE < max(wrong.collapse)
+    assert wrong.collapse.index(max(wrong.collapse)) == wrong.invented[0]
+    assert not confident.correct
+    assert confident.uncertainty < right.uncertainty < wrong.uncertainty
 
 
-def test_correct_answers_have_drops_too():
-    trace = recorded.find_recorded("known-words").trace()
-    weights = trace.previous_token_attention()
-    drops = [before - after for head in weights[4:9].reshape(-1, weights.shape[2]) for before, after in pairwise(head)]
-    assert max(drops) > 0.22
+def test_inspect_shows_other_numbers_by_default(lesson):
+    score = rauq.score(recorded.find_recorded("switzerland").trace())
+    assert score.settings.signal == "entropy"
+    assert f"{score.uncertainty:.2f}" != f"{lesson.wrong.uncertainty:.2f}"
+
+
+def test_the_attention_of_another_answer_ranks_nearly_as_well():
+    kept = records()["real_models"]
+    asked = zip(*(kept.column(name) for name in ("model", "prompts", "answers of")), strict=True)
+    place = list(asked).index(("smollm2", "plain", "all answers"))
+    own, gain = (
+        float(kept.column(name)[place].split()[0])
+        for name in ("PRR of RAUQ", "minus RAUQ with another answer's attention")
+    )
+    assert 0 < gain < 0.01 * own
 
 
 def test_a_link_opens_its_step():
@@ -138,7 +191,7 @@ def test_without_recordings_the_page_says_what_to_do(module, index, monkeypatch,
     assert "python -m training record" in page.markdown[0].value
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[{}]", "[1]", "3", '[{"id": "unknown-word"}]', "[]"])
+@pytest.mark.parametrize("damage", ["", "{", "[{}]", "[1]", "3", '[{"id": "switzerland"}]', "[]"])
 def test_a_damaged_index_is_reported(damage, monkeypatch, tmp_path):
     monkeypatch.setattr(recorded, "INDEX", tmp_path / "index.json")
     recorded.INDEX.write_text(damage)

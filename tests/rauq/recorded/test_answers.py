@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rauq
-from rauq.atlas.evaluation import FAMILIES, judge, load_examples
+from rauq.atlas.evaluation import FAMILIES, invented_tokens, judge, load_examples
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.model.loading import ATLAS, sha256
 from rauq.recorded.answers import FOLDER, Verdict, load_recorded
@@ -81,6 +81,17 @@ class TestAtlas:
     def test_its_answer_is_correct_or_not_as_stated(self, recorded):
         trace = recorded.trace()
         assert judge(EXAMPLES[trace.prompt], trace.answer).correct == recorded.correct
+
+    def test_invented_tokens_are_those_of_its_wrong_statements(self, recorded):
+        trace = recorded.trace()
+        verdict = judge(EXAMPLES[trace.prompt], trace.answer)
+        wrong = [one for one in verdict.statements if not one.correct]
+        ends = np.cumsum([len(text) for text in trace.answer_tokens])
+        # character by character: another way than that of invented_tokens
+        places = [place for one in wrong for place in range(one.start, one.end)]
+        owners = {int(np.searchsorted(ends, place, side="right")) for place in places}
+        assert invented_tokens(trace, verdict) == tuple(sorted(owners))
+        assert recorded.correct == (not owners)
 
     def test_the_model_still_gives_this_answer(self, recorded, atlas):
         trace = recorded.trace()

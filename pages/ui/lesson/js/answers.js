@@ -11,8 +11,8 @@ function spelt(answer) {
   return answer.tokens.map((token, i) => `${token} ${number(answer.collapse[i])}`).join(", ");
 }
 
-function collapseRow(answer, top, tallest, { room = 104, left = 180 } = {}) {
-  const grid = columns(answer.tokens.length, left);
+function collapseRow(answer, top, tallest, { room = 104, left = 160 } = {}) {
+  const grid = columns(answer.tokens, left);
   const base = top + room + 34;
   const height = (value) => Math.max(0, value) * (room / tallest);
   return [
@@ -28,27 +28,31 @@ function collapseRow(answer, top, tallest, { room = 104, left = 180 } = {}) {
 }
 
 function drawLimits({ lesson }) {
-  const { myth, right, wrong } = lesson;
-  const tallest = Math.max(...wrong.collapse);
-  const sentence = `Scores: the common misconception ${number(myth.uncertainty)}, the correct answer ${number(right.uncertainty)}, the invented word ${number(wrong.uncertainty)}.`;
-  const [left, far] = [40, WIDTH - 40];
-  const [low, high] = [Math.min(right.uncertainty, myth.uncertainty) - 0.1, wrong.uncertainty + 0.1];
-  const x = (score) => left + ((score - low) / (high - low)) * (far - left);
-  const line = 310;
+  const { confident, right, wrong } = lesson;
+  const all = [confident, right, wrong];
+  const sentence = `Scores: ${all.map(withScore).join(", ")}.`;
+  const [left, far, line, margin] = [40, WIDTH - 40, 290, 0.03];
+  const scores = all.map(({ uncertainty }) => uncertainty);
+  const [low, high] = [Math.min(...scores) - margin, Math.max(...scores) + margin];
+  const x = ({ uncertainty }) => left + ((uncertainty - low) / (high - low)) * (far - left);
   return picture(380, sentence,
-    collapseRow(myth, 0, tallest, { left: 0 }),
+    collapseRow(confident, 0, Math.max(...wrong.collapse)),
     shape("path", { d: `M${left} ${line}H${far}`, class: "axis" }),
-    words(left, line + 62, "low score", "tick"), words(far, line + 62, "high score", "tick", "end"),
-    mark(x(right.uncertainty), line, "correct", right, -1), mark(x(myth.uncertainty), line, "incorrect", myth, 1),
-    mark(x(wrong.uncertainty), line, "incorrect", wrong, -1));
+    words(left, line + 76, "low score", "tick"), words(far, line + 76, "high score", "tick", "end"),
+    mark(x(right), line, right, -1), mark(x(confident), line, confident, 1), mark(x(wrong), line, wrong, -1));
 }
 
-function mark(x, y, verdict, answer, side) {
+// What an answer states, with verdict and score.
+function withScore({ correct, invented, tokens, reference, uncertainty }) {
+  const stated = correct ? reference : invented.map((token) => tokens[token]).join("");
+  return `${correct ? "correct" : "incorrect"}: ${stated} ${number(uncertainty)}`;
+}
+
+function mark(x, y, answer, side) {
   const group = shape("g", {});
-  const kind = verdict === "correct" ? "dot-mark" : "dot-mark wrong";
   const near = x < WIDTH / 2;
   group.append(
-    shape("circle", { cx: x, cy: y, r: 11, class: kind }),
-    words(near ? x - 12 : x + 12, y + (side < 0 ? -26 : 40), `${verdict}: ${answer.answer}  ${number(answer.uncertainty)}`, "label", near ? "start" : "end"));
+    shape("circle", { cx: x, cy: y, r: 9, class: answer.correct ? "dot-mark" : "dot-mark wrong" }),
+    words(near ? x - 10 : x + 10, y + (side < 0 ? -24 : 38), withScore(answer), "label", near ? "start" : "end"));
   return group;
 }

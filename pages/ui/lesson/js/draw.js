@@ -29,19 +29,21 @@ function words(x, y, text, kind = "", anchor = "start") {
 
 const number = (value, places = 2) => value.toFixed(places).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
 
-// The middle of each of `count` equal columns.
-function columns(count, left = 0, right = WIDTH) {
-  const width = (right - left) / count;
-  return { width, at: (index) => left + width * (index + 0.5) };
+// A column for each token, as wide as its text needs: the widths, and the middle of each.
+function columns(tokens, left = 0, right = WIDTH) {
+  const letters = tokens.map((token) => Math.max([...token].length, 5) + 2);
+  const letter = (right - left) / letters.reduce((sum, count) => sum + count);
+  const before = (index) => letters.slice(0, index).reduce((sum, count) => sum + count, 0);
+  return { widths: letters.map((count) => count * letter), at: (index) => left + letter * (before(index) + letters[index] / 2) };
 }
 
 // A row of tokens; invented ones have a warm, dashed frame.
 function tokenRow(tokens, grid, y, { invented = [], kind = "token", height = 48 } = {}) {
   return tokens.flatMap((token, index) => {
-    const x = grid.at(index) - grid.width / 2 + 4;
+    const width = grid.widths[index] - 8;
     const state = invented.includes(index) ? "box invented" : "box";
     return [
-      shape("rect", { x, y, width: grid.width - 8, height, rx: 9, class: state }),
+      shape("rect", { x: grid.at(index) - width / 2, y, width, height, rx: 9, class: state }),
       words(grid.at(index), y + height / 2, token, kind, "middle"),
     ];
   });

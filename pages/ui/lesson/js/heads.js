@@ -2,7 +2,7 @@
 
 function drawHeads({ lesson }) {
   const { wrong, near, far } = lesson;
-  const grid = columns(wrong.tokens.length);
+  const grid = columns(wrong.tokens);
   const [nearly, farther] = [near, far].map(({ offset }) => (offset === 1 ? "mostly on the previous token" : `mostly ${offset} tokens back`));
   const sentence = `Attention of two heads: layer ${near.layer} head ${near.head} ${nearly}, layer ${far.layer} head ${far.head} ${farther}.`;
   return picture(380, sentence,
@@ -21,7 +21,7 @@ function pattern(x, y, look, text) {
 
 function drawArc(arc, grid, y, up) {
   const [from, to] = [grid.at(arc.token), grid.at(arc.to)];
-  const height = (26 + 56 * Math.sqrt(arc.token - arc.to)) * up;
+  const height = (26 + 38 * Math.sqrt(arc.token - arc.to)) * up;
   const bend = (from - to) * 0.16;
   const d = `M${from - 8} ${y}C${from - bend} ${y + height * 1.25} ${to + bend} ${y + height * 1.25} ${to + 8} ${y}`;
   return shape("path", { d, class: "arc", "stroke-width": 1 + 10 * arc.weight, opacity: 0.25 + 0.75 * arc.weight });
@@ -29,7 +29,7 @@ function drawArc(arc, grid, y, up) {
 
 function drawPrevious({ lesson }) {
   const { wrong, near } = lesson;
-  const grid = columns(wrong.tokens.length);
+  const grid = columns(wrong.tokens);
   const values = near.previous.map((weight) => (weight === null ? "–" : number(weight)));
   const sentence = `Weight on the previous token: ${wrong.tokens.map((token, i) => `${token} ${values[i]}`).join(", ")}.`;
   return picture(380, sentence,
@@ -49,30 +49,47 @@ function weightBar(x, y, height, weight) {
 }
 
 function drawDrop({ lesson }) {
-  const { wrong, picked } = lesson;
-  const grid = columns(wrong.tokens.length, 64);
-  const [top, bottom] = [50, 284];
+  const { wrong, picked, mean_weights: means } = lesson;
+  const grid = columns(wrong.tokens, 64);
+  const [top, bottom] = [76, 276];
   const y = (weight) => bottom - weight * (bottom - top);
   const front = picked.find(({ layer }) => layer === wrong.layer);
   const others = picked.filter((head) => head !== front);
-  const band = { x: grid.at(wrong.invented[0]) - grid.width / 2, y: top - 10, width: grid.width * wrong.invented.length, height: bottom - top + 10 };
-  const sentence = `Weight of layer ${front.layer} head ${front.head} on the previous token: ` +
-    wrong.tokens.map((token, i) => `${token} ${front.weights[i] === null ? "none" : number(front.weights[i])}`).join(", ");
-  return picture(360, sentence,
-    shape("rect", { ...band, class: "veil" }),
+  const first = wrong.invented[0];
+  return picture(374, spoken(wrong, front, means),
+    veil(wrong, grid, top - 8, bottom),
     [0, 0.5, 1].flatMap((tick) => [
       shape("path", { d: `M64 ${y(tick)}H${WIDTH}`, class: "rule" }), words(52, y(tick), number(tick, 1), "tick", "end"),
     ]),
     others.map((head) => shape("path", { d: curve(head.weights, grid, y), class: "quiet-line" })),
+    shape("path", { d: curve(means, grid, y), class: "mean-line" }),
     shape("path", { d: curve(front.weights, grid, y), class: "attention-line" }),
+    [first - 1, first].map((token) => words(grid.at(token), y(means[token]) - 16, number(means[token]), "figure halo", "middle")),
     front.weights.flatMap((weight, i) => (weight === null ? [] : [
       shape("circle", { cx: grid.at(i), cy: y(weight), r: 7, class: "attention" }),
-      words(grid.at(i), y(weight) - 18, number(weight), "figure halo", "middle"),
+      words(grid.at(i), bottom + 24, number(weight), "figure blue mid", "middle"),
     ])),
-    words((band.x * 2 + band.width) / 2, 24, "invented", "warm mid", "middle"),
-    legendLine(64, 24, "attention-line", `layer ${front.layer}, head ${front.head}`),
-    legendLine(WIDTH - 260, 24, "quiet-line", "other selected heads"),
-    tokenRow(wrong.tokens, grid, 304, { invented: wrong.invented }));
+    legendLine(64, 18, "attention-line", `layer ${front.layer}, head ${front.head}`),
+    legendLine(330, 18, "mean-line", "mean of the selected heads"),
+    legendLine(700, 18, "quiet-line", "other selected heads"),
+    tokenRow(wrong.tokens, grid, 318, { invented: wrong.invented }));
+}
+
+function spoken(wrong, front, means) {
+  const told = (weight) => (weight === null ? "none" : number(weight));
+  const list = wrong.tokens.map((token, i) => `${token} ${told(front.weights[i])}, mean ${told(means[i])}`);
+  return `Weight of layer ${front.layer} head ${front.head} on the previous token, and the mean of the selected heads: ${list.join("; ")}`;
+}
+
+// Behind the incorrect tokens.
+function veil({ invented }, grid, top, bottom) {
+  const [first, last] = [invented[0], invented.at(-1)];
+  const left = grid.at(first) - grid.widths[first] / 2;
+  const right = grid.at(last) + grid.widths[last] / 2;
+  return [
+    shape("rect", { x: left, y: top, width: right - left, height: bottom - top, class: "veil" }),
+    words((left + right) / 2, top - 14, "incorrect", "warm mid", "middle"),
+  ];
 }
 
 function legendLine(x, y, kind, text) {

@@ -4,7 +4,7 @@ const PICTURES = {
   heads: drawHeads, previous: drawPrevious, drop: drawDrop, picking: drawPicking,
   recurrence: drawRecurrence, layers: drawLayers, answers: drawAnswers, limits: drawLimits,
 };
-const GAME = { title: "Which token was invented?", rules: "Ten recorded answers with one incorrect fact each. Choose a token of it. RAUQ chooses the largest collapse, plain probability the least probable token." };
+const GAME = { title: "Which token was invented?", rules: "Ten answers of the same small model, chosen by a rule without looking at any score. Each states one incorrect fact: choose a token of it. RAUQ, with its default settings, chooses the largest collapse, and plain probability the least probable token." };
 const MOVES = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 };
 
 export default function ({ data, parentElement, setStateValue }) {

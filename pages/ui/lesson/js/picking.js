@@ -2,27 +2,27 @@
 
 function drawPicking({ lesson }) {
   const { head_means: means, picked } = lesson;
-  const [left, top, cell, row] = [120, 34, 56, 29];
+  const [left, top, row] = [112, 64, 26];
+  const cell = (WIDTH - left) / means.length;
   const strongest = Math.max(...means.flat());
-  const y = (layer) => top + layer * row;
-  const [first, last] = [picked[0].layer, picked.at(-1).layer];
-  const right = left + cell * means[0].length;
+  const [x, y] = [(layer) => left + layer * cell, (head) => top + head * row];
+  const [first, last, bottom] = [picked[0].layer, picked.at(-1).layer, y(means[0].length)];
   const sentence = `Mean weight on the previous token, for every head. Selected: ${picked.map((p) => `layer ${p.layer} head ${p.head}, mean ${number(p.mean)}`).join("; ")}.`;
   return picture(384, sentence,
-    shape("rect", { x: 0, y: y(first) - 2, width: WIDTH, height: row * picked.length + 4, rx: 9, class: "window" }),
-    means[0].map((_, head) => words(left + cell * (head + 0.5), 16, head, "tick", "middle")),
-    words(left - 14, 16, "head", "tick", "end"),
+    shape("rect", { x: x(first) - 2, y: 0, width: cell * picked.length + 4, height: bottom + 40, rx: 9, class: "window" }),
+    words((x(first) + x(last + 1)) / 2, 18, "layers used by RAUQ", "strong label mid", "middle"),
+    words(left - 14, 46, "layer", "tick", "end"),
+    words(left - 14, bottom + 20, "selected", "tick", "end"),
+    means[0].map((_, head) => words(left - 14, y(head) + row / 2, `head ${head}`, "tick", "end")),
     means.flatMap((heads, layer) => [
-      ...(layer % 2 === 0 || (layer >= first && layer <= last) ? [words(left - 14, y(layer) + row / 2, `layer ${layer}`, "tick", "end")] : []),
-      ...heads.map((mean, head) => mapCell(left + cell * head, y(layer), cell, row, mean / strongest)),
+      words(x(layer) + cell / 2, 46, layer, "tick", "middle"),
+      ...heads.map((mean, head) => mapCell(x(layer), y(head), cell, row, mean / strongest)),
     ]),
-    picked.flatMap((choice) => [
-      shape("rect", { x: left + cell * choice.head + 1, y: y(choice.layer) + 1, width: cell - 2, height: row - 2, rx: 7, class: "ring" }),
-      words(right + 40, y(choice.layer) + row / 2, `layer ${choice.layer}  →  head ${choice.head}`, "label mid"),
-      words(right + 330, y(choice.layer) + row / 2, `mean weight ${number(choice.mean)}`, "label mid"),
+    picked.flatMap(({ layer, head }) => [
+      shape("rect", { x: x(layer) + 1, y: y(head) + 1, width: cell - 2, height: row - 2, rx: 7, class: "ring" }),
+      words(x(layer) + cell / 2, bottom + 20, head, "strong label mid", "middle"),
     ]),
-    words(right + 40, y(first) - 20, "layers used, and selected heads", "strong label mid"),
-    scale(right + 40, y(last + 2) + 6, strongest));
+    scale(left, bottom + 52, strongest));
 }
 
 function mapCell(x, y, width, height, share) {
@@ -41,16 +41,16 @@ function scale(x, y, strongest) {
 function drawLayers({ lesson }) {
   const { picked, wrong } = lesson;
   const largest = Math.max(...picked.map((head) => head.layer_score));
-  const [left, row] = [230, 66];
+  const [left, row] = [230, 344 / picked.length];
   const x = (value) => (WIDTH - left - 300) * (value / largest);
   const sentence = `Uncertainty of each layer: ${picked.map((p) => `layer ${p.layer} ${number(p.layer_score)}`).join(", ")}. The score comes from layer ${wrong.layer}.`;
-  return picture(340, sentence, picked.flatMap((head, i) => {
-    const [y, givesScore] = [14 + i * row, head.layer === wrong.layer];
+  return picture(344, sentence, picked.flatMap((head, i) => {
+    const [y, givesScore] = [i * row, head.layer === wrong.layer];
     return [
-      words(left - 20, y + 24, `layer ${head.layer}, head ${head.head}`, givesScore ? "label mid strong" : "label mid", "end"),
-      shape("rect", { x: left, y, width: x(head.layer_score), height: 46, rx: 6, class: givesScore ? "uncertain" : "uncertain faint" }),
-      words(left + x(head.layer_score) + 16, y + 24, number(head.layer_score), givesScore ? "figure mid" : "label mid"),
-      ...(givesScore ? [words(left + x(head.layer_score) + 90, y + 24, "the largest: the score", "warm mid")] : []),
+      words(left - 20, y + row / 2, `layer ${head.layer}, head ${head.head}`, givesScore ? "label mid strong" : "label mid", "end"),
+      shape("rect", { x: left, y: y + 2, width: x(head.layer_score), height: row - 4, rx: 6, class: givesScore ? "uncertain" : "uncertain faint" }),
+      words(left + x(head.layer_score) + 16, y + row / 2, number(head.layer_score), givesScore ? "figure mid" : "label mid"),
+      ...(givesScore ? [words(left + x(head.layer_score) + 90, y + row / 2, "the largest: the score", "warm mid")] : []),
     ];
   }));
 }

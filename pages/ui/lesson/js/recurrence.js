@@ -1,16 +1,17 @@
-// The recurrence on the first tokens of the answer, computed here when the reader moves alpha.
+// The recurrence along the answer, computed here when the reader moves alpha.
 
 function drawRecurrence({ lesson, stage }) {
   const { recurrence, wrong } = lesson;
-  const tokens = wrong.tokens.slice(0, recurrence.signal.length);
+  const { tokens } = wrong;
   const box = make("div", "hand");
   const formula = make("p", "formula");
   formula.setAttribute("role", "status");
-  let [alpha, focus] = [recurrence.alpha, tokens.length - 1];
+  let [alpha, focus] = [recurrence.alpha, wrong.collapse.indexOf(Math.max(...wrong.collapse))];
 
+  const grid = columns(tokens, 230);
   const chart = make("div", "chart");
   const draw = () => {
-    chart.replaceChildren(recurrencePicture(tokens, recurrence, alpha, focus));
+    chart.replaceChildren(recurrencePicture(tokens, grid, recurrence, alpha, focus));
     formula.textContent = written(tokens, recurrence, alpha, focus);
   };
   const choices = tokens.map((token, index) => {
@@ -27,6 +28,7 @@ function drawRecurrence({ lesson, stage }) {
   const group = make("div", "choices");
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", "Token whose confidence is written out");
+  group.style.gridTemplateColumns = grid.widths.map((width) => `${width}fr`).join(" ");
   group.append(...choices);
   const rule = make("p", "rule-line", "c = alpha × s + (1 − alpha) × a × c of the previous token");
   box.append(group, chart, rule, formula, alphaSlider(recurrence.alpha, (value) => { alpha = value; draw(); }));
@@ -71,27 +73,26 @@ function written(tokens, { signal, attention }, alpha, i) {
   return `c(${tokens[i]}) = ${number(alpha)} × ${number(signal[i], 3)} + ${number(1 - alpha)} × ${number(attention[i], 3)} × ${number(c[i - 1], 3)} = ${number(c[i], 3)}`;
 }
 
-function recurrencePicture(tokens, recurrence, alpha, focus) {
+function recurrencePicture(tokens, grid, recurrence, alpha, focus) {
   const c = confidences(recurrence.signal, recurrence.attention, alpha);
   const sure = surely(recurrence, alpha);
-  const grid = columns(tokens.length, 230);
   const rows = [
     ["signal s", recurrence.signal, "signal"], ["attention a", recurrence.attention, "attention"], ["confidence c", c, "uncertain"],
   ];
   const height = 62;
   const sentence = `Confidence at alpha ${number(alpha)}: ${tokens.map((token, i) => `${token} ${number(c[i], 3)}`).join(", ")}.`;
   return picture(216, sentence,
-    shape("rect", { x: grid.at(focus) - grid.width / 2 + 4, y: 2, width: grid.width - 8, height: 212, rx: 9, class: "focus" }),
+    shape("rect", { x: grid.at(focus) - grid.widths[focus] / 2 + 3, y: 2, width: grid.widths[focus] - 6, height: 212, rx: 9, class: "focus" }),
     rows.flatMap(([name, values, kind], row) => {
       const bottom = 8 + row * 70 + height;
       return [
         words(210, bottom - height / 2, name, "label mid strong", "end"),
-        ...values.flatMap((value, i) => (value === null ? [words(grid.at(i) + 10, bottom - height / 2, "–", "figure mid")] : [
-          shape("rect", { x: grid.at(i) - 60, y: bottom - height, width: 54, height, rx: 4, class: "track" }),
-          shape("rect", { x: grid.at(i) - 60, y: bottom - height * value, width: 54, height: height * value, class: kind }),
-          words(grid.at(i) + 10, bottom - height / 2, number(value, 3), "figure mid"),
+        ...values.flatMap((value, i) => (value === null ? [words(grid.at(i) - 4, bottom - height / 2, "–", "label mid")] : [
+          shape("rect", { x: grid.at(i) - 40, y: bottom - height, width: 28, height, rx: 4, class: "track" }),
+          shape("rect", { x: grid.at(i) - 40, y: bottom - height * value, width: 28, height: height * value, class: kind }),
+          words(grid.at(i) - 4, bottom - height / 2, number(value), "strong label mid"),
         ])),
-        ...(row === 2 ? sure.map((value, i) => shape("path", { d: `M${grid.at(i) - 66} ${bottom - height * value}h66`, class: "sure" })) : []),
+        ...(row === 2 ? sure.map((value, i) => shape("path", { d: `M${grid.at(i) - 46} ${bottom - height * value}h40`, class: "sure" })) : []),
       ];
     }));
 }
