@@ -85,8 +85,8 @@ def check_answer(request: Request) -> None:
 class Job:
     """A request in progress. The worker writes it, the page reads it; it holds no model.
 
-    It is `waiting` while no token can come: a model is loading, or other jobs are first. `so_far` is its answer while
-    it grows, with all numbers but a fraction of a second old; `pieces` are the texts of its tokens at once.
+    It is `waiting` while no token can come: a model is loading, or other jobs are first. While the answer grows,
+    `so_far` is its trace of a moment ago, and `pieces` are the texts of all its tokens.
     """
 
     request: Request
@@ -187,6 +187,7 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         atexit.unregister(job.give_up)
         _registry().dismiss(job)
         job.done.set()
+        job.so_far = None  # last, since the page shows it for as long as the job is live
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -189,22 +189,23 @@ def follow(job: Job) -> None:
 
 
 def _show_partial(job: Job, *, waiting: bool) -> None:
+    so_far = job.so_far  # read first: a job that has ended has none any more
     if not job.live or job.waiting != waiting:
         st.rerun()
     seconds = f"{time.monotonic() - job.begun:.1f} s"
     counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds
     source = running(printable(job.request.model.name))
-    live_views(*_scored_so_far(job), Words(source=source, headline=f"{job.stage} …", detail=counted))
+    live_views(so_far, _score_so_far(so_far), Words(source=source, headline=f"{job.stage} …", detail=counted))
 
 
-def _scored_so_far(job: Job) -> tuple[Trace | None, Score | None]:
-    """Return the answer as far as it is there, and its score if it has one with the settings of the page."""
-    if (trace := job.so_far) is None:
-        return None, None
+def _score_so_far(trace: Trace | None) -> Score | None:
+    """Return the score of an answer that is still being generated; None where it has none yet."""
+    if trace is None:
+        return None
     try:
-        return trace, rauq.score(trace, state.settings(trace))
+        return rauq.score(trace, state.settings(trace))
     except RauqError:
-        return trace, None
+        return None
 
 
 _OTHER: dict[Kind, Kind] = {"base": "instruct", "instruct": "base"}

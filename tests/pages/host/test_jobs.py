@@ -104,6 +104,10 @@ def test_tokens_arrive_while_the_job_is_live(slow):
     slow.go_on.set()
     assert ended(job).trace.stop_reason == "eos"
     assert not job.live
+    threads = [thread for thread in threading.enumerate() if thread.name == "generation"]
+    for thread in threads:
+        thread.join(30)
+    assert job.so_far is None
 
 
 def test_the_answer_so_far_is_taken_at_most_five_times_a_second_and_in_a_tenth_of_the_time(monkeypatch):
