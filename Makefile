@@ -23,11 +23,12 @@ help: ## List the targets
 setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned packages
 
 # Every run of a page is a thread. With one glibc arena per thread, up to 180 MiB of freed memory would not be reused, so
-# there are two arenas. Waiting threads of torch sleep: by default they spin, and on a busy machine loading the embedded
-# model then took ten times as long.
+# there are two arenas. Waiting threads of torch sleep, on Linux after 1,000 turns: by default they spin for 300,000, and
+# on a busy machine smollm2 then takes three times as long; if they sleep at once, a batch on a quiet one takes a fourth
+# more.
 app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 	@$(RUN) rauq models get smollm2 || echo "make: without smollm2, the app starts with its embedded model"
-	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE $(RUN) streamlit run app.py
+	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=1000 $(RUN) streamlit run app.py
 
 # Bytecode is kept even if the environment disables it: every worker, server and job would compile everything again.
 # The real model is kept here too, so that no test depends on the user's files.

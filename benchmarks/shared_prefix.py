@@ -191,4 +191,8 @@ def table(costs: Sequence[Cost]) -> Record:
 
 def _beside_peer(answers: Sequence[Cost]) -> str:
     times = [np.median(cost.peer) / np.median(cost.once) for cost in answers if cost.peer]
-    return f"; lm-polygraph takes {' and '.join(f'{one:.1f}' for one in times)} times as much" if times else ""
+    return (
+        f"; lm-polygraph takes {' and '.join(f'{one:.1f}' for one in times)} times that of this project"
+        if times
+        else ""
+    )

@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 240  # seconds: a machine under load imports torch in half a minute, and answers in two
 # What `make app` runs with the interpreter of the virtual environment, without any option.
 APP, STREAMLIT = "app.py", "streamlit"
-ENVIRONMENT: Mapping[str, str] = MappingProxyType({"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE"})
+ENVIRONMENT: Mapping[str, str] = MappingProxyType(
+    {"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
+)
 _OF_TESTS = {"OMP_NUM_THREADS"}
 _UNCHANGED: Mapping[str, str] = MappingProxyType({})
 _PAUSE = 0.05  # seconds between two looks: another process's port is nothing to wait on

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from benchmarks import ablations, page, runs, sampling, scoring, shared_prefix, throughput
+from benchmarks import ablations, page, real_speed, runs, sampling, scoring, shared_prefix, throughput
 from benchmarks.support.random_model import Shape, build, wrapped
 from benchmarks.support.random_trace import random_trace
 
@@ -114,7 +114,7 @@ def test_lm_polygraph_is_asked_for_the_same_prompts_in_the_same_batches(monkeypa
     assert record.column("lm-polygraph, CPU s")[::2] == (5.0, 5.0)
     assert math.isnan(record.column("lm-polygraph, CPU s")[1])
     ratios = " and ".join(f"{5.0 / row[4]:.1f}" for row in record.rows[::2])
-    assert f"lm-polygraph takes {ratios} times as much" in record.finding
+    assert f"lm-polygraph takes {ratios} times that of this project" in record.finding
     assert {(len(request.prompts), request.batch_size, request.what) for request in asked} == {(16, 8, "batches")}
     assert asked[0].prompts[0].count(" ") == 271
 
@@ -123,6 +123,26 @@ def test_lm_polygraph_is_asked_for_the_same_prompts_in_the_same_batches(monkeypa
 def test_throughput(small):
     small(throughput, NEW_TOKENS=2, PROMPT_TOKENS=4, PAIRS=1)
     is_whole(throughput._record(throughput._on_shape(), throughput._on_shape()), "throughput", bounds=3)
+
+
+def test_the_speed_of_a_real_model_has_bounds_for_ways_that_give_the_same_answers_only():
+    def found(batch, *answers):
+        speeds = real_speed.Speeds(load=3.0, first=0.1, single=20.0, batch=batch, samples=40.0)
+        return real_speed.Found(speeds, answers, (-2.0, -1.5))
+
+    used, other = ((1, 2), (3,)), ((1, 2), (4,))
+    ways = {
+        ("float32", 2): [found(50.0, *used)] * 3,
+        ("float32", 1): [found(70.0, *used)] * 3,
+        ("bfloat16", 1): [found(90.0, *other)] * 3,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(real_speed, "QUESTIONS", ("a", "b"))
+        record = real_speed._record(ways, ("float32", 2))
+    is_whole(record, "real_speed", bounds=1)
+    assert not record.met  # one thread is faster, and gives the same
+    assert record.column("same answers") == (2, 2, 1)
+    assert "bfloat16, 1 thread: 1 of 2 answers are the same; their uncertainties differ by up to 0.000." in record.notes
 
 
 def test_page():
