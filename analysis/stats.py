@@ -403,6 +403,28 @@ def why_undefined(uncertainty: np.ndarray, quality: np.ndarray) -> str:
     return f"only {n} answers: too few for rejection"
 
 
+def percentile_of(uncertainties: np.ndarray, score: float) -> float:
+    """Return the percentage (0 to 100) of answers that are less uncertain than a score, equal ones counting half.
+
+    nan where the score is nan or no answer has one.
+    """
+    # Ours, because importing scipy.stats would delay the answer on Inspect by half a second.
+    known = uncertainties[~np.isnan(uncertainties)]
+    if math.isnan(score) or not len(known):
+        return math.nan
+    return float(100 * ((known < score).mean() + (known == score).mean() / 2))
+
+
+def share_interval(hits: int, count: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of `hits` among `count`; nan where there are none to count."""
+    if not count:
+        return math.nan, math.nan
+    z, share = 1.959964, hits / count
+    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z / (1 + z**2 / count) * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 def in_words(found: Estimate) -> str:
     """A number with its interval, or why there is none."""
     if found.reason:

@@ -66,18 +66,6 @@ def share_at(calibration: Calibration, score: float) -> tuple[float, float, floa
     return float(calibration.share[place]), float(calibration.low[place]), float(calibration.high[place])
 
 
-def percentile_of(uncertainties: np.ndarray, score: float) -> float:
-    """Return the percentage (0 to 100) of answers that are less uncertain than a score, equal ones counting half.
-
-    nan where the score is nan or no answer has one.
-    """
-    # Ours, because importing scipy.stats would delay the answer on Inspect by half a second.
-    known = uncertainties[~np.isnan(uncertainties)]
-    if math.isnan(score) or not len(known):
-        return math.nan
-    return float(100 * ((known < score).mean() + (known == score).mean() / 2))
-
-
 def _why_not(correct: np.ndarray) -> str:
     if len(correct) < LEAST:
         return f"only {len(correct)} answers have a score and a known quality; at least {LEAST} are needed"

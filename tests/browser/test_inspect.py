@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 import rauq
 from analysis.figures import attention_scale
-from rauq.recorded.answers import find_recorded
+from rauq.recorded.answers import find_recorded, load_recorded
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
 
 
@@ -44,6 +44,35 @@ def test_journey_from_a_prompt_to_a_head(page, server):
     page.locator(".token").nth(2).click()
     expect(page.locator(".map-sub")).to_have_text("mean over the answer")
     expect(page).not_to_have_url(re.compile("token="))
+
+
+def test_the_first_answer_is_judged_and_ranked_and_its_weakest_point_has_alternatives(page, server):
+    recorded = load_recorded()[0]
+    trace = recorded.trace()
+    page.goto(server)
+    rested(page)
+    judged = page.locator(".judged")
+    expect(judged.locator(".badge")).to_have_text("✕ Incorrect")
+    expect(judged.locator(".correct-answer")).to_have_text(f"Correct: {recorded.correct_answer}")
+    expect(judged.locator(".rank")).to_have_text(re.compile(r"More uncertain than \d+ % of 814 answers of this model"))
+    expect(judged.locator(".nearest")).to_have_text(re.compile(r"Of the 100 nearest, \d+ % were correct"))
+    assert judged.locator("canvas").evaluate(
+        """(canvas) => {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          return data.some((value) => value > 0);
+        }"""
+    )
+
+    collapse = int(rauq.score(trace).collapse.argmax())
+    first = trace.alternatives[collapse][0]
+    chips = page.locator(".weak .chip")
+    expect(chips).to_have_count(5)
+    expect(chips.first).to_contain_text(f"{100 * math.exp(first.logprob):.0f} %")
+    expect(page.locator(".weak .where")).to_contain_text("Weakest point, no clear favourite")
+    page.locator(".token").nth(2).click()
+    expect(page.locator(".weak .where")).to_contain_text("Token 2")
+    page.locator(".weak .chip:not(.chosen)").first.click()
+    expect(page).to_have_url(re.compile("/compare.*branch=2"))
 
 
 def test_every_view_selects_and_all_follow(page, server):

@@ -103,8 +103,8 @@ def _rank(found: "Calibration", uncertainties: "np.ndarray", uncertainty: float,
     """Say where a score ranks among others, and the share of correct answers at it; False where it has no rank."""
     import numpy as np
 
-    from analysis.answer_sets.calibration import percentile_of
     from analysis.answer_sets.figures import calibration_chart
+    from analysis.stats import percentile_of
 
     percentile = percentile_of(uncertainties, uncertainty)
     if math.isnan(percentile):

@@ -15,6 +15,7 @@ from pages.ui.host.jobs import Job, Request
 from pages.ui.inspect import form
 from pages.ui.inspect.export_panel import export_panel
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
+from pages.ui.inspect.judged import judged_payload
 from pages.ui.inspect.linked_views import live_views, payload, show_views
 from pages.ui.inspect.settings import offer_probability, settings_panel
 from pages.ui.shared import answers, selection, state, url_state
@@ -28,6 +29,7 @@ from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
 from rauq.labels import running
+from rauq.recorded.answers import Recorded
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
@@ -41,11 +43,15 @@ _OFTEN, _SELDOM = 0.2, 0.5  # seconds; each poll takes time from the thread that
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """The answer that the page shows: `name` identifies it, `note` says what to look for."""
+    """The answer that the page shows: `name` identifies it, `note` says what to look for.
+
+    `recorded`: what is known of a recorded one.
+    """
 
     name: str
     trace: Trace
     note: str = ""
+    recorded: Recorded | None = None
 
 
 def inspect_page() -> None:
@@ -143,8 +149,8 @@ def _recorded() -> Shown | None:
         return None
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
     url_state.update_url({EXAMPLE: recorded.id})
-    note = f"{recorded.note} New to RAUQ? Start with Lesson."
-    return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note))
+    note = f"Recorded. {recorded.what_to_see} New to RAUQ? Start with Lesson."
+    return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note, recorded=recorded))
 
 
 def _in_form(shown: Shown) -> Shown:
@@ -297,6 +303,7 @@ def show_answer(shown: Shown, settings: Settings) -> None:
     selected = selection.chosen(shown.trace)
     wrong = state.wrong_tokens(shown.trace)
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
+        "judged": judged_payload(shown.trace, score, shown.recorded),
         "answer": shown.name,
         "selection": asdict(selected),
         "serial": selection.serial(selected, wrong),

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from analysis.answer_sets.calibration import LEAST, calibrate, percentile_of, share_at
+from analysis.answer_sets.calibration import LEAST, calibrate, share_at
+from analysis.stats import percentile_of
 from rauq.errors import InvalidInput
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.answer_sets.calibration import percentile_of
 from analysis.runs import library
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
+from analysis.stats import percentile_of
 from pages.ui.inspect.export_panel import rank_in_words
 from pages.ui.shared import answers
 from rauq import Settings

@@ -37,6 +37,7 @@ function actions(stage) {
       paint(stage);
     },
     toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
+    branch: (token) => stage.ask("branch", token),
     colour: (name) => {
       select(stage, { colour: name });
       drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
@@ -131,6 +132,7 @@ function describe({ part, data, act }) {
   part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
   drawHeads(part("heads"), data, act);
+  if (data.judged) drawJudged(part, data);
 }
 
 function stageMaps(part) {
@@ -156,6 +158,8 @@ function paint(stage) {
   paintFold(part("strip"), stage.buttons, data, view);
   paintStrip(stage.buttons, data, view);
   paintTokenBar(stage);
+  drawWeak(part("weak"), data, view, stage.act);
+  if (data.judged) drawHistogram(part("histogram"), data, colours);
   if (data.empty) return; // nothing was scored, so the panels are hidden
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
@@ -180,6 +184,7 @@ const name = (canvas, text) => canvas.setAttribute("aria-label", text);
 function paintBare({ buttons, part }) {
   buttons.forEach((button) => button.setAttribute("aria-label", button.firstChild.textContent));
   part("token-facts").textContent = "";
+  part("weak").replaceChildren();
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = true;
 }
 
