@@ -12,7 +12,9 @@ from rauq import Score, Trace
 from rauq.labels import SPACE, label
 from rauq.recorded.answers import Recorded
 from rauq.recorded.game import GameAnswer
+from rauq.scoring.report import collapse as collapse_of
 from rauq.scoring.settings import signal_and_alpha
+from rauq.trace.parts import shows_text
 
 # The paper's, with the signal that is easiest to teach: a probability, so that confidence lies between 0 and 1.
 TAUGHT = rauq.Settings(signal="probability")
@@ -144,10 +146,13 @@ def lesson(*, wrong: Recorded, right: Recorded, confident: Recorded) -> Lesson:
 def puzzle(game_answer: GameAnswer) -> Puzzle:
     """The token of the largest collapse with the paper's defaults (RAUQ), and the least probable one.
 
+    Neither is white space or the end token.
+
     Raises:
         RauqError: the answer's file is damaged.
     """
     trace = game_answer.trace()
+    collapse = collapse_of(trace, rauq.score(trace))
     start, end = trace.wrong[0], trace.wrong[-1] + 1
     texts = (trace.answer_tokens[:start], trace.answer_tokens[start:end], trace.answer_tokens[end:])
     before, invention, after = map("".join, texts)
@@ -156,8 +161,8 @@ def puzzle(game_answer: GameAnswer) -> Puzzle:
         parts=(before, invention, after),
         tokens=words(trace),
         invented=trace.wrong,
-        rauq=int(rauq.score(trace).collapse.argmax()),
-        probability=int(trace.logprobs.argmin()),
+        rauq=collapse.token if collapse else 0,
+        probability=int(np.where(shows_text(trace), trace.logprobs, np.inf).argmin()),
         reference=game_answer.correct_answer,
     )
 

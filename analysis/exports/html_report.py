@@ -58,7 +58,7 @@ class StripToken(NamedTuple):
 
 def strip(trace: Trace, score: Score) -> tuple[StripToken, ...]:
     """The tokens of an answer in the colours of its score; a line break is drawn, save after the last token."""
-    found = report.collapse(score)
+    found = report.collapse(trace, score)
     last = len(trace.pieces) - 1
     return tuple(
         StripToken(

@@ -284,7 +284,7 @@ def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawin
         if score.layer is not None
         else f"layer {layer} (no single layer gives the score)"
     )
-    marks = {"collapse": _collapse(score), "selected": view.token}
+    marks = {"collapse": _collapse(trace, score), "selected": view.token}
     return Drawing(
         "confidence",
         f"Confidence, layer {layer}",
@@ -297,7 +297,7 @@ def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawin
 def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
     averaged = " The score uses the mean over all heads." if score.settings.heads == "mean" else ""
     weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(view.layer)]
-    marks = {"collapse": _collapse(score), "selected": view.token}
+    marks = {"collapse": _collapse(trace, score), "selected": view.token}
     return Drawing(
         "token-head-map",
         f"Heads of layer {view.layer}, token by token",
@@ -307,6 +307,6 @@ def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
     )
 
 
-def _collapse(score: Score) -> int | None:
-    found = report.collapse(score)
+def _collapse(trace: Trace, score: Score) -> int | None:
+    found = report.collapse(trace, score)
     return found.token if found else None

@@ -55,7 +55,7 @@ def draw(console: Console, trace: Trace, score: Score) -> None:
         for line in (_heading(trace), Text(), Text(report.sentence(trace, score))):
             console.print(line, soft_wrap=True)
         return
-    found = report.collapse(score)
+    found = report.collapse(trace, score)
     marked = found.token if found else None
     blocks = (
         _heading(trace),

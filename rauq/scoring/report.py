@@ -11,7 +11,7 @@ import numpy as np
 from rauq.labels import about_weights, label, number, running
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
-from rauq.trace.parts import part_of, span_of
+from rauq.trace.parts import part_of, shows_text, span_of
 from rauq.trace.trace import Part, StopReason, Trace
 
 
@@ -137,11 +137,16 @@ def selected_heads(score: Score) -> tuple[SelectedHead, ...]:
     )
 
 
-def collapse(score: Score) -> CollapsePoint | None:
-    """Where confidence collapsed (DESIGN section 4b); None where the collapse of no token is defined."""
-    if np.isnan(score.collapse).all():
+def collapse(trace: Trace, score: Score) -> CollapsePoint | None:
+    """Where confidence collapsed: the largest collapse of a token that shows text, of any token where none does.
+
+    None where the collapse of no token is defined.
+    """
+    values = np.where(shows_text(trace), score.collapse, np.nan)
+    values = score.collapse if np.isnan(values).all() else values
+    if np.isnan(values).all():
         return None
-    token = int(np.nanargmax(score.collapse))
+    token = int(np.nanargmax(values))
     signal_share, attention_share = map(float, score.collapse_shares[token])
     return CollapsePoint(
         token=token, value=float(score.collapse[token]), signal_share=signal_share, attention_share=attention_share
@@ -169,7 +174,7 @@ def sentence(trace: Trace, score: Score) -> str:
 
 def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     """The two halves of `sentence`: the finding, for a headline, and its numbers, for a text."""
-    found = collapse(score)
+    found = collapse(trace, score)
     if reason := why_empty(trace, score.settings.part):
         return "The answer is empty", reason
     if score.reasons.uncertainty:
@@ -243,7 +248,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
     The keys are always the same. Numbers are finite or null, and `undefined` gives the reason for every name that
     is null somewhere. Tokens, layers and heads count from 0; logarithms and entropies are in nats.
     """
-    found = collapse(score)
+    found = collapse(trace, score)
     record: dict[str, object] = {
         "model": trace.model,
         "revision": trace.revision,

@@ -20,6 +20,14 @@ def tokens_in(answer_tokens: Sequence[str], spans: Iterable[tuple[int, int]]) ->
     return inside
 
 
+def shows_text(trace: Trace) -> np.ndarray:
+    """Which tokens of an answer show text, being neither white space alone nor the end token: (N,) bool."""
+    shown = np.array([bool(piece.strip()) for piece in trace.pieces])
+    if trace.stop_reason == "eos" and not trace.answer_tokens[-1]:  # its piece names it, but it has no text
+        shown[-1] = False
+    return shown
+
+
 PROMPT_TOKENS = 16  # as many of the prompt's last tokens can open a thinking part; the longest mark has about five
 
 _THINK = re.compile(rb"(?P<open><think>|\[THINK\])|(?P<close></think>|\[/THINK\])")

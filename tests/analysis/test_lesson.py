@@ -110,9 +110,11 @@ def test_the_token_that_ends_an_answer_is_drawn_as_its_end(drawn):
 @pytest.mark.parametrize("game_answer", load_game(), ids=lambda game_answer: game_answer.id)
 def test_a_puzzle_has_the_tokens_of_rauq_and_of_the_probability(game_answer):
     trace, found = game_answer.trace(), puzzle(game_answer)
-    collapse = rauq.score(trace).collapse
-    assert all(collapse[found.rauq] >= other for other in collapse)
-    assert all(trace.logprobs[found.probability] <= other for other in trace.logprobs)
+    collapse, logprobs = rauq.score(trace).collapse, trace.logprobs
+    said = [token for token, text in enumerate(trace.answer_tokens) if text.strip()]
+    assert all(collapse[found.rauq] >= collapse[token] for token in said)
+    assert all(logprobs[found.probability] <= logprobs[token] for token in said)
+    assert {found.rauq, found.probability} <= set(said)
     assert "".join(found.parts) == trace.answer
     assert found.parts[1] == "".join(trace.answer_tokens[token] for token in found.invented)
     assert (found.invented, found.reference) == (trace.wrong, game_answer.correct_answer)

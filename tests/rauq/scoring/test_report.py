@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rauq import Settings, score
+from rauq.recorded.answers import find_recorded
 from rauq.scoring import report
 from tests.traces import make_trace
 
@@ -84,8 +85,9 @@ def test_selected_heads_are_those_that_attend_most():
 
 
 def test_collapse_is_at_the_improbable_token():
-    result = score(make_trace((b"a", b"b", b"c", b"d"), probabilities=[0.99, 0.99, 0.001, 0.99]))
-    found = report.collapse(result)
+    trace = make_trace((b"a", b"b", b"c", b"d"), probabilities=[0.99, 0.99, 0.001, 0.99])
+    result = score(trace)
+    found = report.collapse(trace, result)
     assert found.token == 2
     assert found.value == result.collapse.max()
     assert found.value == pytest.approx(found.signal_share + found.attention_share)
@@ -93,13 +95,31 @@ def test_collapse_is_at_the_improbable_token():
 
 def test_no_collapse_where_confidence_is_not_carried_forward():
     trace, _ = CASES["no recurrence"]
-    assert report.collapse(score(trace, Settings(update="product"))) is None
+    assert report.collapse(trace, score(trace, Settings(update="product"))) is None
+
+
+def test_neither_white_space_nor_the_end_token_is_the_collapse_unless_there_is_nothing_else():
+    pieces, texts = (b" Oslo", b" \n", b"", b"</s>"), (" Oslo", " \n", "", "")
+    trace = make_trace(pieces, answer_tokens=texts, probabilities=[0.5, 0.01, 0.01, 0.001])
+    result = score(trace)
+    assert result.collapse.argmax() > 0
+    assert report.collapse(trace, result).token == 0
+    assert report.collapse(replace(trace, stop_reason="length"), result).token in {0, 3}
+    spaces = make_trace((b" ", b"\n"), probabilities=[0.5, 0.001])
+    assert report.collapse(spaces, score(spaces)).token == score(spaces).collapse.argmax()
+
+
+def test_the_headline_of_a_real_answer_names_a_word():
+    trace = find_recorded("canberra").trace()
+    assert trace.stop_reason == "eos"
+    assert score(trace).collapse.argmax() == len(trace.pieces) - 1
+    assert report.collapse(trace, score(trace)).token < len(trace.pieces) - 1
 
 
 def test_sentence_holds_the_numbers_of_the_score():
     trace = make_trace((b" Oslo", b" is", b" it", b"</s>"), probabilities=[0.9, 0.9, 0.001, 0.99])
     result = score(trace)
-    found = report.collapse(result)
+    found = report.collapse(trace, result)
     assert report.sentence(trace, result) == (
         f"Confidence dips most at token 2, “·it”: {found.value:.2f} nats below the reference (p = 1 at every token), "
         f"{found.signal_share:.2f} from probability and {found.attention_share:.2f} from attention. "

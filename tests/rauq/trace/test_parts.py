@@ -106,7 +106,7 @@ def test_the_columns_of_a_part_are_those_of_its_own_score(span, part, heads):
     np.testing.assert_array_equal(found.collapse_shares[start:stop], own.collapse_shares)
     shown, own_heads = ([row.mean_attention for row in selected_heads(each)] for each in (found, own))
     np.testing.assert_array_equal(shown, own_heads)
-    where, own_where = collapse(found), collapse(own)
+    where, own_where = collapse(trace, found), collapse(cut, own)
     assert where is None or where.token == own_where.token + start
 
 

@@ -124,7 +124,7 @@ def _with_looks(sides: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _scored_side(answer: Answer, score: Score) -> dict[str, Any]:
     trace = answer.trace
-    found = report.collapse(score)
+    found = report.collapse(trace, score)
     weakest = found.token if found else None
     cells = [
         _cell(trace, score, token, is_collapse=token == weakest, is_wrong=token in answer.wrong)

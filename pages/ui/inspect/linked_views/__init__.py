@@ -67,7 +67,7 @@ def live_payload(trace: Trace | None, score: Score | None, words: Words) -> dict
 
 def _scored(trace: Trace, score: Score) -> dict[str, Any]:
     """Return the numbers of a score, and what names and colours them."""
-    found = report.collapse(score)
+    found = report.collapse(trace, score)
     rows = {layer: row for row, layer in enumerate(trace.layers)}
     reasons = {"collapse": score.reasons.collapse, "contribution": score.reasons.contributions}
     return {
