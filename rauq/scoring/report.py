@@ -182,7 +182,10 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
     if found is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
     where, shares = f"at token {found.token}, “{label(trace.pieces[found.token])}”", _shares(found, score)
-    detail = f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}.{_origin(score)}"
+    detail = (
+        f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}."
+        f"{_weight_of_attention(found, score)}{_origin(score)}"
+    )
     if score.settings.alpha == 0:
         return f"With alpha 0 only attention counts; confidence is furthest below the reference {where}", detail
     return f"{_opening(found.value)} {where}", detail
@@ -200,6 +203,16 @@ def _shares(found: CollapsePoint, score: Score) -> str:
     by_signal, by_attention = _rounded(found)
     signal, attention = number(by_signal, places=2), number(by_attention, places=2)
     return f", {signal} from {score.settings.signal} and {attention} from attention"
+
+
+def _weight_of_attention(found: CollapsePoint, score: Score) -> str:
+    """That attention can hardly matter with this alpha, where it does not."""
+    alpha = score.settings.alpha
+    if score.settings.update != "rauq" or alpha is None or alpha <= 0.5:
+        return ""
+    if math.isnan(found.attention_share) or abs(found.attention_share) > 0.1 * found.value:
+        return ""
+    return f" At alpha {alpha:g} attention has a weight of {number(100 * (1 - alpha), places=0)} %, so it adds little."
 
 
 def _rounded(found: CollapsePoint) -> tuple[float, float]:

@@ -127,6 +127,13 @@ def test_sentence_holds_the_numbers_of_the_score():
     )
 
 
+@pytest.mark.parametrize(("alpha", "said"), [(0.9, True), (0.2, False)])
+def test_where_attention_adds_little_its_weight_is_said(alpha, said):
+    trace = find_recorded("magic-flute").trace()
+    sentence = report.sentence(trace, score(trace, Settings(signal="entropy", alpha=alpha)))
+    assert ("At alpha 0.9 attention has a weight of 10 %, so it adds little." in sentence) == said
+
+
 def test_a_rounded_zero_has_no_minus():
     result = score(make_trace())
     shares = np.tile((0.3, -0.001), (3, 1))
