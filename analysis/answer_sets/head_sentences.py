@@ -21,10 +21,10 @@ def about_separation(found: Separation, same: Separation, layers: Sequence[int])
         return (
             f"No head separates correct from incorrect answers beyond chance; the best of {found.auc.size:,} is {best}"
         )
-    at_length = "" if same.best is None else f", {same.num_beyond:,} at equal length"
+    at_length = "" if same.best is None else f" ({same.num_beyond:,} at equal length)"
     return (
-        f"{found.num_beyond:,} of {found.auc.size:,} heads separate correct from incorrect answers{at_length}; "
-        f"best: {best}"
+        f"{found.num_beyond:,} of {found.auc.size:,} heads separate correct from incorrect answers beyond chance"
+        f"{at_length}; best: {best}"
     )
 
 
@@ -32,23 +32,23 @@ def about_directions(found: Separation) -> str:
     """Which way the heads beyond chance go."""
     if not found.beyond_chance:
         return ""
-    return (
-        f"Of the heads beyond chance, {found.num_higher:,} have more attention in correct answers, "
-        f"{found.num_lower:,} less."
-    )
+    return f"Beyond chance: {found.num_higher:,} with more attention in correct answers, {found.num_lower:,} with less."
 
 
 def about_held_out(half: HeldOut) -> str:
     """How the heads that one half chose do on the other half."""
     if half.reason:
         return f"Held-out values are undefined: {half.reason}."
+    ends = _short(np.nanmin(half.auc.value)), _short(np.nanmax(half.auc.value))
+    said = (
+        f"Chosen on one half of the answers, the {len(half.heads)} strongest have ROC-AUC {ends[0]} to {ends[1]} on "
+        "the other"
+    )
+    if np.isnan(half.auc.low).all():
+        return f"{said}; too few answers for intervals."
     up = half.chosen > 0.5
     kept = int(((half.auc.low > 0.5) & up).sum() + ((half.auc.high < 0.5) & ~up).sum())
-    ends = _short(np.nanmin(half.auc.value)), _short(np.nanmax(half.auc.value))
-    return (
-        f"Chosen on one half of the answers, the {len(half.heads)} strongest have ROC-AUC {ends[0]} to {ends[1]} on "
-        f"the other; {kept} of these intervals exclude 0.5."
-    )
+    return f"{said}; {kept} of {len(half.heads)} intervals exclude 0.5."
 
 
 def about_length(same: Separation) -> str:
@@ -95,16 +95,14 @@ def groups_caption(counted: Labelled) -> str:
     )
 
 
-def top_heads_caption(words: WordAttention | None, *, tokens: str) -> str:
+def top_heads_caption(words: WordAttention | None) -> str:
     """What the columns of the table of heads are."""
-    own = "Held-out: on the half of the answers that did not choose the heads, with 95 % bootstrap interval."
+    own = "Held-out: on the half of the answers that did not choose the heads. Brackets: 95 % bootstrap intervals."
     if words is None:
-        why = "for the whole answer" if tokens != "all" else "where token ids are stored"
-        return joined(own, f"Words alone: known only {why}.")
+        return joined(own, "Words alone: known only for the whole answer.")
     return joined(
         own,
-        "Same length: among answers of the same group and number of tokens. Words alone: of the attention expected "
-        "from an answer's pairs of tokens; residual: of the rest. Both need attention per token, stored for layers "
+        "Words alone: of the attention expected from pairs of tokens; residual: of the rest; known for layers "
         f"{words.layers[0]} to {words.layers[-1]}.",
         f"{words.num_mostly_unseen:,} of {int(np.isfinite(words.unseen).sum()):,} answers have mostly pairs that no "
         "other answer has.",
@@ -119,6 +117,8 @@ def interval_words(found: Intervals, at: int) -> str:
 def _with_interval(found: Intervals, at: int) -> str:
     if np.isnan(found.value[at]):
         return "undefined"
+    if np.isnan(found.low[at]):
+        return _short(found.value[at])
     return f"{_short(found.value[at])} [{_short(found.low[at])}, {_short(found.high[at])}]"
 
 

@@ -9,6 +9,7 @@ from analysis.answer_sets.sides import Sides
 from analysis.stats import Intervals, draw_counts, resampled_roc_auc, with_interval
 
 TOP = 10  # heads that are shown one by one
+LEAST = 10  # answers of a side: with fewer, an area has no interval
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,6 +128,13 @@ def separation(
     return Separation(auc=0.5 + distance, labelled=counted, best=(int(row), int(head)), chance=limit)
 
 
+def best_of_layers(found: Separation, layers: Sequence[int], used: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The head of each of the layers `used` that has the most attention in correct answers, as (layer, head)."""
+    if found.best is None:
+        return ()
+    return tuple((layer, int(found.auc[layers.index(layer)].argmax())) for layer in used)
+
+
 def by_length(groups: Sequence[str], lengths: np.ndarray) -> list[str]:
     """Groups (A,) of answers that also have the same number of tokens, `lengths` (A,)."""
     return [f"{length} tokens, {group}" for group, length in zip(groups, lengths.tolist(), strict=True)]
@@ -180,8 +188,13 @@ def _strongest_by_chance(ranked: np.ndarray, counted: Labelled, permutations: in
 
 
 def areas_with_interval(values: np.ndarray, counted: Labelled, *, resamples: int = 1000, seed: int = 0) -> Intervals:
-    """The areas (K,) of the columns of `values` (A, K) with bootstrap intervals, each side of a group resampled."""
+    """The areas (K,) of the columns of `values` (A, K) with bootstrap intervals, each side of a group resampled.
+
+    With fewer than ten correct or incorrect answers there are no intervals, which would be too narrow.
+    """
     found = areas(values, counted)
+    if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST:
+        return Intervals(found, *np.full((2, len(found)), np.nan))
     resampled = np.zeros((resamples, values.shape[1]))
     rng = np.random.default_rng(seed)
     for own, weight in enumerate(counted.weights / max(counted.weights.sum(), 1e-12)):

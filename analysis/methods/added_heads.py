@@ -19,6 +19,7 @@ LABELS = (30, 50, 100, 200, 400)
 _LABEL_DRAWS = 10
 
 Chooser = Callable[[str], np.ndarray]
+_Scored = tuple[np.ndarray, list[Ranking]]  # a score (A,), and its ranking in each part
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,15 +56,16 @@ class AddedHeads:
     """PRR within groups that chose no head: of `rauq` alone, of `combined` with `k` heads, and differences to RAUQ.
 
     `differences` are by what is added to RAUQ: "heads", "words", "residual", "all" (the mean over all heads), "length";
-    `random` (D,) are those of as many random heads, one for each draw. `chosen`: how many of the groups each
-    (layer, head) is used in, the most frequent first. `labels`: the difference by number of labels. `reason` says why
-    all is undefined.
+    `over`: of RAUQ + heads minus RAUQ with another addition, by its name; `random` (D,): of as many random heads, one
+    for each draw. `chosen`: how many of the groups each (layer, head) is used in, the most frequent first. `labels`:
+    the difference by number of labels. `reason` says why all is undefined.
     """
 
     k: int
     rauq: Estimate
     combined: Estimate
     differences: dict[str, Estimate]
+    over: dict[str, Estimate]
     random: np.ndarray
     chosen: tuple[tuple[tuple[int, int], int], ...]
     labels: tuple[WithLabels, ...]
@@ -100,13 +102,14 @@ def added_heads(
     scores = {name: _combined(setup, values, chosen.__getitem__) for name, values in _added(given).items()}
     scores["all"] = base - standardised(given.means.mean(axis=1), given.groups)
     scores["length"] = base + standardised(given.length, given.groups)
-    ranked = {name: _ranked(values, among) for name, values in {"rauq": base, **scores}.items()}
+    scored = {name: (values, _ranked(values, among)) for name, values in {"rauq": base, **scores}.items()}
     rng = np.random.default_rng(seed)
     return AddedHeads(
         k=k,
-        rauq=_within(ranked["rauq"], among).estimate,
-        combined=_within(ranked["heads"], among).estimate,
-        differences={name: _difference(setup, (scores[name], ranked[name]), ranked["rauq"]) for name in scores},
+        rauq=_within(scored["rauq"][1], among).estimate,
+        combined=_within(scored["heads"][1], among).estimate,
+        differences={name: _difference(among, scored[name], scored["rauq"]) for name in scores},
+        over={name: _difference(among, scored["heads"], scored[name]) for name in scores if name != "heads"},
         random=np.array([_gain(setup, _random(rng, given, k)) for _ in range(draws)]),
         chosen=_frequencies(given, chosen),
         labels=_by_labels(setup, k, rng),
@@ -117,7 +120,7 @@ def _undefined(given: Candidates, k: int, reason: str) -> AddedHeads:
     nothing = Estimate(np.nan, np.nan, np.nan, 0, len(given.quality), reason)
     empty = np.empty(0)
     return AddedHeads(
-        k=k, rauq=nothing, combined=nothing, differences={}, random=empty, chosen=(), labels=(), reason=reason
+        k=k, rauq=nothing, combined=nothing, differences={}, over={}, random=empty, chosen=(), labels=(), reason=reason
     )
 
 
@@ -209,14 +212,13 @@ def _within(rankings: Sequence[Ranking], among: JudgedGroups) -> Ranking:
     return among.reported(rankings)[1]
 
 
-def _difference(setup: _Setup, own: tuple[np.ndarray, list[Ranking]], rauq: list[Ranking]) -> Estimate:
-    """The mean within groups of the PRR of a score (A,) minus that of RAUQ alone, paired."""
-    score, ranked = own
+def _difference(among: JudgedGroups, own: _Scored, other: _Scored) -> Estimate:
+    """The mean within groups of the PRR of one score minus that of another, paired."""
     found = [
-        difference((score[part.rows], ranked[at]), (setup.base[part.rows], rauq[at]), part)
-        for at, part in enumerate(setup.among.parts)
+        difference((own[0][part.rows], own[1][at]), (other[0][part.rows], other[1][at]), part)
+        for at, part in enumerate(among.parts)
     ]
-    return _within(found, setup.among).estimate
+    return _within(found, among).estimate
 
 
 def _frequencies(given: Candidates, chosen: dict[str, np.ndarray]) -> tuple[tuple[tuple[int, int], int], ...]:
@@ -236,21 +238,28 @@ def added_heads_sentence(found: AddedHeads) -> str:
 
 
 def _against_controls(found: AddedHeads) -> str:
-    """What additions give that know less: random heads, no labels, or words alone."""
+    """Whether the heads add more than what knows less: no labels, words alone, or random heads."""
     reached = number(100 * float((found.random >= found.differences["heads"].value).mean()), places=0)
-    names = {"all": "the mean over all heads, which needs no labels,", "words": "the words of these heads alone"}
-    others = [f"{name} {_signed(found.differences[key])}" for key, name in names.items() if key in found.differences]
-    return f"{reached} % of draws of random heads do as well; {'; '.join(others)}."
+    names = {"all": "the mean over all heads, which needs no labels", "words": "the words of these heads alone"}
+    others = [f"Minus RAUQ + {name}: {_signed(found.over[key])}." for key, name in names.items() if key in found.over]
+    return f"{' '.join(others)} {reached} % of draws of random heads do as well."
 
 
 def added_heads_caption(found: AddedHeads) -> str:
     """How heads are chosen and what the figure compares."""
-    heads = ", ".join(f"layer {layer} head {head}" for (layer, head), _ in found.chosen[:3])
+    if found.reason:
+        return "Ours, not the paper's."
     return (
-        "Ours, not the paper's. Heads are chosen by ROC-AUC on all other groups; score: RAUQ minus their mean "
-        "attention, each standardised within the group. 95 % bootstrap intervals; random heads: 95 % of "
-        f"{len(found.random)} draws." + (f" Most often chosen: {heads}." if heads else "")
+        "Ours, not the paper's. Heads of layers stored per token, chosen by ROC-AUC on all other groups; score: RAUQ "
+        "minus their mean attention over the whole answer, each standardised within the group. 95 % bootstrap "
+        f"intervals; random heads: 95 % of {len(found.random)} draws."
     )
+
+
+def chosen_sentence(found: AddedHeads) -> str:
+    """Which heads are chosen for most groups; "" where none is."""
+    heads = [f"layer {layer} head {head} ({count})" for (layer, head), count in found.chosen[: found.k]]
+    return f"Most often chosen, with the number of groups: {', '.join(heads)}." if heads else ""
 
 
 def _signed(found: Estimate) -> str:

@@ -8,10 +8,17 @@ from analysis.answer_sets import head_sentences
 from analysis.answer_sets.head_figures import head_answers, head_map
 from analysis.answer_sets.heads import of_selected, selected_heads
 from analysis.answer_sets.sentences import joined
-from analysis.answer_sets.separation import HeldOut, Separation, TopHeads, areas_with_interval, top_heads
+from analysis.answer_sets.separation import (
+    HeldOut,
+    Separation,
+    TopHeads,
+    areas_with_interval,
+    best_of_layers,
+    top_heads,
+)
 from analysis.answer_sets.tables import top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
-from analysis.methods.added_heads import SIZES, added_heads_caption, added_heads_sentence
+from analysis.methods.added_heads import SIZES, added_heads_caption, added_heads_sentence, chosen_sentence
 from analysis.methods.figures import added_heads_chart, labels_chart
 from analysis.report.tables import csv_table
 from pages.ui.answer_sets.choices import Asked, Chosen
@@ -40,6 +47,7 @@ def heads(chosen: Chosen) -> None:
     with right:
         _answers(chosen, layer, head)
     _added(chosen)
+    _export(chosen, found)
 
 
 def _found(chosen: Chosen) -> tuple[Separation, Separation, HeldOut]:
@@ -100,7 +108,7 @@ def _table(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> None:
         alt="The strongest heads with their held-out values and controls",
     )
     save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
-    st.caption(head_sentences.top_heads_caption(_words(chosen), tokens=chosen.asked.tokens))
+    st.caption(head_sentences.top_heads_caption(_words(chosen)))
 
 
 def _words(chosen: Chosen) -> WordAttention | None:
@@ -200,5 +208,16 @@ def _added(chosen: Chosen) -> None:
     with left:
         chart(added_heads_chart(found, dark=is_dark()), "added_heads", "PRR of RAUQ with heads minus RAUQ alone")
     with right:
-        chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
-    st.caption(added_heads_caption(found))
+        if not found.reason:
+            chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
+    st.caption(f"{added_heads_caption(found)}  \n{chosen_sentence(found)}")
+
+
+def _export(chosen: Chosen, found: Separation) -> None:
+    """Show a line of Python with the best head of each layer used by RAUQ."""
+    folded = st.expander("Python: the best head of each layer", key="heads_python", on_change="rerun")
+    if folded.open:
+        with folded:
+            best = best_of_layers(found, chosen.layers, chosen.run.used_layers)
+            st.code(f"score = rauq.score(trace, rauq.Settings(heads={best}))", language="python", wrap_lines=True)
+            st.caption("Not the paper's setting. These answers chose the heads, so judge the scores on other answers.")

@@ -140,10 +140,11 @@ def test_the_headline_counts_heads_beyond_chance_and_at_equal_length():
     found = compared(means(0.3, -0.05, 0), SIDES)
     said = head_sentences.about_separation(found, found, (4, 5, 6))
     assert said == (
-        "2 of 6 heads separate correct from incorrect answers, 2 at equal length; best: layer 4 head 0, ROC-AUC 1.00"
+        "2 of 6 heads separate correct from incorrect answers beyond chance (2 at equal length); best: layer 4 head 0, "
+        "ROC-AUC 1.00"
     )
     assert head_sentences.about_directions(found) == (
-        "Of the heads beyond chance, 1 have more attention in correct answers, 1 less."
+        "Beyond chance: 1 with more attention in correct answers, 1 with less."
     )
     noise = compared(np.random.default_rng(5).uniform(size=(NUM, 3, 2)), SIDES)
     assert head_sentences.about_separation(noise, noise, (4, 5, 6)).startswith(
@@ -172,19 +173,22 @@ def test_held_out_values_are_stated_with_those_that_hold():
     values = means(0.3, 0, 0)
     said = head_sentences.about_held_out(held_out(values, compared(values, SIDES).labelled, most=1))
     assert said == (
-        "Chosen on one half of the answers, the 1 strongest have ROC-AUC 1.00 to 1.00 on the other; 1 of these "
-        "intervals exclude 0.5."
+        "Chosen on one half of the answers, the 1 strongest have ROC-AUC 1.00 to 1.00 on the other; 1 of 1 intervals "
+        "exclude 0.5."
     )
+    few = Sides(CORRECT & (np.arange(NUM) < 18), ~CORRECT)  # 9 of them in each half
+    said = head_sentences.about_held_out(held_out(values, compared(values, few).labelled, most=1))
+    assert said.endswith("have ROC-AUC 1.00 to 1.00 on the other; too few answers for intervals.")
     nobody = compared(values, Sides(CORRECT, np.zeros(NUM, dtype=bool))).labelled
     assert "undefined: too few answers" in head_sentences.about_held_out(held_out(values, nobody))
 
 
 def test_what_words_cannot_say_is_stated():
     words = WordAttention(layers=(4, 5), expected=np.zeros((3, 2, 2)), unseen=np.array([0.6, 0.2, np.nan]))
-    said = head_sentences.top_heads_caption(words, tokens="all")
-    assert "stored for layers 4 to 5" in said
+    said = head_sentences.top_heads_caption(words)
+    assert "known for layers 4 to 5" in said
     assert "1 of 2 answers have mostly pairs that no other answer has." in said
-    assert "known only for the whole answer" in head_sentences.top_heads_caption(None, tokens="fact")
+    assert "known only for the whole answer" in head_sentences.top_heads_caption(None)
 
 
 def test_the_share_of_correct_answers_is_read_from_the_calibration():

@@ -9,6 +9,7 @@ from sklearn.metrics import roc_auc_score
 from analysis.answer_sets.separation import (
     areas,
     areas_with_interval,
+    best_of_layers,
     by_length,
     centred_ranks,
     held_out,
@@ -193,6 +194,23 @@ def test_intervals_hold_the_value_and_narrow_with_more_answers():
         assert (own.value <= own.high).all()
         widths.append((own.high - own.low).mean())
     assert widths[1] == pytest.approx(widths[0] / 3, rel=0.2)
+
+
+def test_few_answers_of_a_side_have_no_interval():
+    means, _ = made_up(60)
+    for num_correct, known in ((9, False), (10, True)):
+        counted = labelled(means, sides_of(np.arange(60) < num_correct), ["one"] * 60)
+        own = areas_with_interval(means[:, 0], counted, resamples=20)
+        assert np.isfinite(own.value).all()
+        assert np.isfinite([own.low, own.high]).all() == known
+
+
+def test_the_best_head_of_each_layer_is_the_one_with_more_attention_in_correct_answers():
+    means, quality = made_up()
+    result = found(means, quality)
+    best = best_of_layers(result, (3, 5, 7, 9), (5, 9))
+    assert best == ((5, INFORMATIVE[1]), (9, int(result.auc[3].argmax())))
+    assert best_of_layers(found(means, np.ones(60)), (3, 5, 7, 9), (5, 9)) == ()
 
 
 def test_held_out_heads_are_judged_on_answers_that_did_not_choose_them():

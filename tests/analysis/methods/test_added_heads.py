@@ -11,6 +11,7 @@ from analysis.methods.added_heads import (
     added_heads,
     added_heads_caption,
     added_heads_sentence,
+    chosen_sentence,
     standardised,
 )
 from analysis.methods.figures import added_heads_chart, labels_chart
@@ -51,8 +52,12 @@ def test_informative_heads_are_chosen_and_rank_better_than_random_ones():
     assert (result.random < result.differences["heads"].value).mean() > 0.9
     assert result.differences["words"].high < result.differences["heads"].value
     assert "better" in added_heads_sentence(result)
-    assert "the mean over all heads, which needs no labels, " in added_heads_sentence(result)
-    assert "layer 10 head 3" in added_heads_caption(result)
+    assert result.over["words"].value == pytest.approx(
+        result.differences["heads"].value - result.differences["words"].value
+    )
+    assert "Minus RAUQ + the mean over all heads, which needs no labels: +" in added_heads_sentence(result)
+    assert chosen_sentence(result).endswith("layer 10 head 3 (4), layer 11 head 3 (4).")
+    assert "95 % of 20 draws" in added_heads_caption(result)
 
 
 def test_heads_that_know_nothing_add_nothing():
@@ -116,6 +121,7 @@ def test_what_is_undefined_says_why(changes, k, reason, dark):
     assert reason in result.reason
     assert np.isnan([result.rauq.value, result.combined.value]).all()
     assert reason in added_heads_sentence(result)
+    assert (added_heads_caption(result), chosen_sentence(result)) == ("Ours, not the paper's.", "")
     for figure in (added_heads_chart(result, dark=dark), labels_chart(result, dark=dark)):
         assert not figure.data
         assert reason in figure.layout.annotations[0].text

@@ -1,9 +1,12 @@
 """The view Heads: first tab, its head in the URL, the way to the answers of a head, and RAUQ + heads."""
 
 import re
+from ast import literal_eval
 
 import pytest
 
+from rauq import Settings
+from tests.pages.reading import open_page
 from tests.pages.sets import clicked, drawn, make, open_sets, said, seeded, undefined
 
 pytestmark = pytest.mark.usefixtures("runs")
@@ -57,7 +60,8 @@ def test_the_table_has_each_control_and_marks_the_head_shown():
     stored = table["Layer"].isin([2, 3, 4])
     assert (table["Words alone"][stored] != "–").all()
     assert (table["Words alone"][~stored] == "–").all()
-    assert table["Held-out"].str.match(r"0\.\d\d \[0\.\d\d, [01]\.\d\d\]|–").all()
+    assert table["Words alone"][stored].str.fullmatch(r"0\.\d\d \[0\.\d\d, [01]\.\d\d\]").all()
+    assert table["Held-out"].str.fullmatch(r"0\.\d\d|–").all()  # of fewer than ten incorrect answers: no interval
 
 
 @pytest.mark.usefixtures("small")
@@ -138,3 +142,13 @@ def test_one_group_has_a_map_but_no_heads_to_add(runs, quality):
     assert not page.exception
     assert "answers in one group." in said(page)
     assert any("RAUQ + heads is undefined: only one group" in text.value for text in page.markdown)
+    assert drawn(page) == {"heads", "head_answers", "added_heads"}
+
+
+@pytest.mark.usefixtures("small")
+def test_the_best_head_of_each_layer_is_given_as_python():
+    assert not open_sets(run="small").code
+    (code,) = open_page("answer_sets", {"heads_python": True}, run="small").code
+    heads = literal_eval(code.value.partition("heads=")[2].removesuffix("))"))
+    assert [layer for layer, _ in heads] == [2, 3, 4]
+    assert Settings(heads=heads).heads == heads
