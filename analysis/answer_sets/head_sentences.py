@@ -23,8 +23,8 @@ def about_separation(found: Separation, same: Separation, layers: Sequence[int])
         )
     at_length = "" if same.best is None else f" ({same.num_beyond:,} at equal length)"
     return (
-        f"{found.num_beyond:,} of {found.auc.size:,} heads separate correct from incorrect answers beyond chance"
-        f"{at_length}; best: {best}"
+        f"{found.num_beyond:,} of {found.auc.size:,} heads separate{'s' * (found.num_beyond == 1)} correct from "
+        f"incorrect answers beyond chance{at_length}; best: {best}"
     )
 
 
@@ -64,6 +64,17 @@ def about_controls(found: Intervals) -> str:
     return (
         f"For comparison, ROC-AUC of the heads that RAUQ selects, mean over its layers: {picked}; of the mean over "
         f"all heads: {mean}; of the number of tokens: {length} (below 0.5: correct answers are shorter)."
+    )
+
+
+def about_facts(fact: Separation) -> str:
+    """How many heads separate by the tokens that carry the fact alone."""
+    if fact.best is None:
+        return ""
+    num_correct = int(fact.labelled.correct.sum())
+    return (
+        f"Beyond chance over fact tokens alone: {fact.num_beyond:,} of {fact.auc.size:,} heads ({num_correct:,} correct "
+        f"and {len(fact.labelled.correct) - num_correct:,} incorrect answers have such tokens)."
     )
 
 

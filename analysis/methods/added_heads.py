@@ -241,8 +241,16 @@ def _against_controls(found: AddedHeads) -> str:
     """Whether the heads add more than what knows less: no labels, words alone, or random heads."""
     reached = number(100 * float((found.random >= found.differences["heads"].value).mean()), places=0)
     names = {"all": "the mean over all heads, which needs no labels", "words": "the words of these heads alone"}
-    others = [f"Minus RAUQ + {name}: {_signed(found.over[key])}." for key, name in names.items() if key in found.over]
+    others = [
+        f"Compared with RAUQ + {name}: {_signed(found.over[key])}{_noise(found.over[key])}."
+        for key, name in names.items()
+        if key in found.over
+    ]
     return f"{' '.join(others)} {reached} % of draws of random heads do as well."
+
+
+def _noise(found: Estimate) -> str:
+    return ", not significant" if found.low <= 0 <= found.high else ""
 
 
 def added_heads_caption(found: AddedHeads) -> str:

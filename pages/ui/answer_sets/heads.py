@@ -21,10 +21,12 @@ from analysis.answer_sets.word_attention import WordAttention
 from analysis.methods.added_heads import SIZES, added_heads_caption, added_heads_sentence, chosen_sentence
 from analysis.methods.figures import added_heads_chart, labels_chart
 from analysis.report.tables import csv_table
+from analysis.runs.opened import TokenChoice
 from pages.ui.answer_sets.choices import Asked, Chosen
 from pages.ui.host import cache
 from pages.ui.shared import url_state
 from pages.ui.shared.figure_export import buttons, is_dark
+from pages.ui.shared.run_filters import marks_facts
 from pages.ui.shared.run_page import chart, choice, clickable, key_of, open_in_inspect, save, sentence
 
 _MAP = "heads"
@@ -32,7 +34,7 @@ _MAP = "heads"
 
 def heads(chosen: Chosen) -> None:
     """Draw the map of all heads, the strongest in detail, the answers of one, and RAUQ with heads added."""
-    found, same, half = _found(chosen)
+    found, same, half = _separated(chosen, chosen.asked.tokens)
     more = (head_sentences.about_directions(found), head_sentences.about_held_out(half))
     about = head_sentences.about_separation(found, same, chosen.layers)
     sentence(about, chosen, "" if found.best is None else joined(*more, head_sentences.about_length(same)))
@@ -50,8 +52,8 @@ def heads(chosen: Chosen) -> None:
     _export(chosen, found)
 
 
-def _found(chosen: Chosen) -> tuple[Separation, Separation, HeldOut]:
-    return cache.heads(chosen.run, chosen.rows, chosen.settings.alignment, chosen.asked.tokens, chosen.thresholds)
+def _separated(chosen: Chosen, tokens: TokenChoice) -> tuple[Separation, Separation, HeldOut]:
+    return cache.heads(chosen.run, chosen.rows, chosen.settings.alignment, tokens, chosen.thresholds)
 
 
 def _shown(chosen: Chosen, found: Separation) -> tuple[int, int]:
@@ -162,7 +164,12 @@ def _about_controls(chosen: Chosen, found: Separation) -> str:
     picked = of_selected(means, chosen.picks())[:, places].mean(axis=1) if places else np.full(len(means), np.nan)
     length = chosen.run.lengths[chosen.rows].astype(float)
     values = np.stack([picked, means.mean(axis=(1, 2)), length], axis=1)
-    return head_sentences.about_controls(areas_with_interval(values, found.labelled))
+    controls = head_sentences.about_controls(areas_with_interval(values, found.labelled))
+    return joined(controls, head_sentences.about_facts(_separated(chosen, "fact")[0]) if _has_facts(chosen) else "")
+
+
+def _has_facts(chosen: Chosen) -> bool:
+    return chosen.asked.tokens == "all" and marks_facts(chosen.run)
 
 
 def _answers(chosen: Chosen, layer: int, head: int) -> None:

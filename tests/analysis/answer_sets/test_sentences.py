@@ -183,6 +183,15 @@ def test_held_out_values_are_stated_with_those_that_hold():
     assert "undefined: too few answers" in head_sentences.about_held_out(held_out(values, nobody))
 
 
+def test_fact_tokens_are_compared_apart():
+    values = means(0.3, 0, 0)
+    values[:5] = np.nan
+    said = head_sentences.about_facts(compared(values, SIDES))
+    assert said.startswith("Beyond chance over fact tokens alone: 1 of 6 heads (25 correct and 30 incorrect answers")
+    nobody = Sides(CORRECT, np.zeros(NUM, dtype=bool))
+    assert head_sentences.about_facts(compared(values, nobody)) == ""
+
+
 def test_what_words_cannot_say_is_stated():
     words = WordAttention(layers=(4, 5), expected=np.zeros((3, 2, 2)), unseen=np.array([0.6, 0.2, np.nan]))
     said = head_sentences.top_heads_caption(words)

@@ -55,7 +55,7 @@ def test_informative_heads_are_chosen_and_rank_better_than_random_ones():
     assert result.over["words"].value == pytest.approx(
         result.differences["heads"].value - result.differences["words"].value
     )
-    assert "Minus RAUQ + the mean over all heads, which needs no labels: +" in added_heads_sentence(result)
+    assert "Compared with RAUQ + the mean over all heads, which needs no labels: +" in added_heads_sentence(result)
     assert chosen_sentence(result).endswith("layer 10 head 3 (4), layer 11 head 3 (4).")
     assert "95 % of 20 draws" in added_heads_caption(result)
 

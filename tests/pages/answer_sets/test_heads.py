@@ -40,10 +40,11 @@ def test_the_page_and_older_links_open_on_heads(query):
 @pytest.mark.usefixtures("small")
 def test_the_headline_says_which_way_it_went():
     page = open_sets(run="small")
-    assert re.search(r"(No head separates|\d+ of 24 heads separate)", page.header[0].value)
+    assert re.search(r"(No head separates|\d+ of 24 heads separates?)", page.header[0].value)
     words = said(page)
     assert "the best of 24 stays within" in words
     assert "ROC-AUC of the heads that RAUQ selects, mean over its layers: 0." in words
+    assert "over fact tokens alone" in words
     assert "Ours, not the paper's." in words
     assert any("RAUQ + 5 heads" in text.value for text in page.markdown)
 
@@ -113,6 +114,7 @@ def test_words_are_compared_over_whole_answers_only():
     page = open_sets(run="small", tokens="fact")
     assert not page.exception
     assert (page.dataframe[0].value["Words alone"] == "–").all()
+    assert "over fact tokens alone" not in said(page)
     assert "Words alone: known only for the whole answer" in said(page)
 
 
