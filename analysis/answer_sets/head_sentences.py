@@ -71,10 +71,10 @@ def about_facts(fact: Separation) -> str:
     """How many heads separate by the tokens that carry the fact alone."""
     if fact.best is None:
         return ""
-    num_correct = int(fact.labelled.correct.sum())
+    num, num_correct = len(fact.labelled.correct), int(fact.labelled.correct.sum())
     return (
-        f"Beyond chance over fact tokens alone: {fact.num_beyond:,} of {fact.auc.size:,} heads ({num_correct:,} correct "
-        f"and {len(fact.labelled.correct) - num_correct:,} incorrect answers have such tokens)."
+        f"Beyond chance over fact tokens alone: {fact.num_beyond:,} of {fact.auc.size:,} heads ({num_correct:,} "
+        f"correct and {num - num_correct:,} incorrect answers have such tokens)."
     )
 
 
