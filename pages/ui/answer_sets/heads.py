@@ -30,6 +30,13 @@ from pages.ui.shared.run_filters import marks_facts
 from pages.ui.shared.run_page import chart, choice, clickable, key_of, open_in_inspect, save, sentence
 
 _MAP = "heads"
+_HELP = {
+    "Held-out": "ROC-AUC on the half of the answers that did not choose the heads",
+    "Same length": "ROC-AUC among answers of the same group and number of tokens",
+    "Words alone": "ROC-AUC of the attention expected from an answer's pairs of tokens, taken from other answers",
+    "Residual": "ROC-AUC of mean attention minus what its words lead to expect",
+    "Selected": "Share of answers in which RAUQ's rule selects this head in its layer",
+}
 
 
 def heads(chosen: Chosen) -> None:
@@ -106,7 +113,8 @@ def _table(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> None:
         height="content",
         on_select=lambda: _choose_row(chosen, top, key),
         selection_mode="single-row",
-        column_config={"ROC-AUC": st.column_config.NumberColumn(format="%.2f")},
+        column_config={name: st.column_config.Column(help=words) for name, words in _HELP.items()}
+        | {"ROC-AUC": st.column_config.NumberColumn(format="%.2f", help="All answers, within groups")},
         alt="The strongest heads with their held-out values and controls",
     )
     save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))

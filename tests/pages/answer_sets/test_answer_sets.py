@@ -78,7 +78,10 @@ def test_heads_are_counted_as_they_were_stored(runs):
         *((view, {"quality": (1.0,) * 12}) for view in ("gap", "meaning")),
         *((view, {"quality": (1.0, 0.0) * 6, "lengths": [1] * 12}) for view in ("best", "gap", "picked")),
         ("best", {"quality": (1.0,)}),
-        *((view, {"quality": (0.5,) * 3, "text": HOSTILE, "groups": (HOSTILE, "two")}) for view in ("best", "picked")),
+        *(
+            (view, {"quality": (0.5,) * 3, "text": HOSTILE, "groups": (HOSTILE, "two")})
+            for view in ("heads", "best", "picked")
+        ),
     ],
 )
 def test_no_answers_break_a_view(runs, view, changes):
