@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.answer_sets.sentences import joined, left_out
-from analysis.answer_sets.separation import HeldOut, Labelled, Separation
+from analysis.answer_sets.separation import LEAST, HeldOut, Labelled, Separation
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.stats import Intervals
 from rauq.labels import number
@@ -16,7 +16,7 @@ def about_separation(found: Separation, same: Separation, layers: Sequence[int])
     if found.best is None:
         return f"Nothing to compare: {found.labelled.reason}"
     row, head = found.best
-    best = f"layer {layers[row]} head {head}, ROC-AUC {_short(found.auc[found.best])}"
+    best = f"layer {layers[row]} head {head}, ROC-AUC {_short(found.auc[found.best])}{_if_few(found.labelled)}"
     if not found.beyond_chance:
         return (
             f"No head separates correct from incorrect answers beyond chance; the best of {found.auc.size:,} is {best}"
@@ -26,6 +26,13 @@ def about_separation(found: Separation, same: Separation, layers: Sequence[int])
         f"{found.num_beyond:,} of {found.auc.size:,} heads separate{'s' * (found.num_beyond == 1)} correct from "
         f"incorrect answers beyond chance{at_length}; best: {best}"
     )
+
+
+def _if_few(counted: Labelled) -> str:
+    """A warning where a side has so few answers that values have no interval."""
+    num_correct = int(counted.correct.sum())
+    num, side = min((num_correct, "correct"), (len(counted.correct) - num_correct, "incorrect"))
+    return f", from only {num} {side} answer{'' if num == 1 else 's'}" if num < LEAST else ""
 
 
 def about_directions(found: Separation) -> str:

@@ -146,6 +146,8 @@ def test_the_headline_counts_heads_beyond_chance_and_at_equal_length():
     assert head_sentences.about_directions(found) == (
         "Beyond chance: 1 with more attention in correct answers, 1 with less."
     )
+    few = compared(means(0.3, -0.05, 0), Sides(CORRECT & (np.arange(NUM) < 3), ~CORRECT))
+    assert head_sentences.about_separation(few, few, (4, 5, 6)).endswith("ROC-AUC 1.00, from only 3 correct answers")
     noise = compared(np.random.default_rng(5).uniform(size=(NUM, 3, 2)), SIDES)
     assert head_sentences.about_separation(noise, noise, (4, 5, 6)).startswith(
         "No head separates correct from incorrect answers beyond chance; the best of 6 is layer "
