@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.calibration import Calibration, share_at
-from analysis.answer_sets.heads import SelectedHeads, Separation
+from analysis.answer_sets.heads import SelectedHeads
 from analysis.answer_sets.quality_bins import QualityBins
 from analysis.figures import (
     ATTENTION,
@@ -16,14 +16,12 @@ from analysis.figures import (
     attention_cells,
     attention_scale,
     cells,
-    difference_scale,
     empty_figure,
     finish,
     head_axis,
     layer_axis,
     outcomes,
     plotly_text,
-    upper_end,
 )
 from rauq.labels import number, running
 
@@ -155,35 +153,6 @@ def selected_heads_map(picked: SelectedHeads, *, dark: bool = False) -> go.Figur
     head_axis(figure, picked.shares.shape[1])
     layer_axis(figure, picked.layers)
     finish(figure, height=_SELECTED_HEADS_MAP_HEIGHT, dark=dark)
-    return figure
-
-
-_SEPARATION_MAP_HEIGHT = 400
-
-
-def separation_map(result: Separation, layers: Sequence[int], *, dark: bool = False) -> go.Figure:
-    """Heatmap of the area under the ROC curve, as wide above 0.5 as below; the best head is framed.
-
-    Above 0.5, in the colour of correct answers, these have more attention; below it incorrect ones have.
-    """
-    if result.best is None:
-        return empty_figure(result.reason, height=200, dark=dark)
-    end = min(upper_end(np.abs(result.auc - 0.5), parts=20), 0.5)
-    heat = cells(
-        result.auc, title="ROC-AUC", low=0.5 - end, high=0.5 + end, scale=difference_scale(dark=dark), dark=dark
-    )
-    heat.update(
-        customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], result.auc.shape),
-        hovertemplate="layer %{customdata} · head %{x}<br>ROC-AUC %{z:.3f}<extra></extra>",
-        colorbar={"tickformat": ".2f"},
-    )
-    figure = go.Figure(heat)
-    row, head = result.best
-    corners = {"x0": head - 0.5, "x1": head + 0.5, "y0": row - 0.5, "y1": row + 0.5}
-    figure.add_shape(type="rect", **corners, line={"color": UNCERTAINTY, "width": 3})
-    head_axis(figure, result.auc.shape[1])
-    layer_axis(figure, layers)
-    finish(figure, height=_SEPARATION_MAP_HEIGHT, dark=dark)
     return figure
 
 

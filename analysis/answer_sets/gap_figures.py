@@ -122,11 +122,13 @@ def _boxes(gaps: Gaps, column: int, *, dark: bool) -> list[go.Box]:
     masks = (gaps.sides.correct, gaps.sides.incorrect)
     size = 3 if max(gaps.correct.count[column], gaps.incorrect.count[column]) > _MANY else 6
     return [
-        _box(gaps.values[:, column], mask, look, size) for mask, look in zip(masks, outcomes(dark=dark), strict=True)
+        answer_box(gaps.values[:, column], mask, look, size)
+        for mask, look in zip(masks, outcomes(dark=dark), strict=True)
     ]
 
 
-def _box(values: np.ndarray, mask: np.ndarray, look: Look, size: int) -> go.Box:
+def answer_box(values: np.ndarray, mask: np.ndarray, look: Look, size: int) -> go.Box:
+    """A box of the values (A,) in `mask` (A,), with points of `size` whose `customdata` is the answer's position."""
     rows = np.flatnonzero(mask & np.isfinite(values))
     return go.Box(
         y=values[rows].astype(np.float32),

@@ -7,7 +7,7 @@ import numpy as np
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.calibration import Calibration, share_at
 from analysis.answer_sets.gaps import Gaps, HeadGaps, gaps
-from analysis.answer_sets.heads import Agreement, SelectedHeads, Separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads
 from analysis.answer_sets.quality_bins import Correlations, QualityBins
 from analysis.answer_sets.sides import Sides
 from analysis.quality.judgement import Thresholds
@@ -62,23 +62,6 @@ def bins_caption(bins: QualityBins, found: Correlations) -> str:
         "interval; none where all answers of a bin have the same quality.",
         f"Spearman {in_words(found.spearman)}, Pearson {in_words(found.pearson)}.",
         left_out(bins.excluded),
-    )
-
-
-def separation_caption(result: Separation, layers: Sequence[int]) -> str:
-    """The most discriminative head, compared with the best of as many heads under shuffled labels."""
-    if result.best is None:
-        return f"Nothing to compare: {result.reason}."
-    row, head = result.best
-    verdict = "significant" if result.beyond_chance else "not significant"
-    more = "correct" if result.auc[result.best] > 0.5 else "incorrect"
-    return joined(
-        f"ROC-AUC of mean attention, {result.num_correct:,} correct vs {result.num_incorrect:,} incorrect. Framed: "
-        f"layer {layers[row]} head {head}, {number(result.auc[result.best])}: {more} answers have more.",
-        f"Distance from 0.5: {number(result.strength)}; with shuffled labels the best of {result.auc.size:,} heads "
-        f"exceeds {number(result.chance)} in 5 % of cases: {verdict}.",
-        "Attention also depends on the prompt: compare within a group.",
-        left_out(result.excluded),
     )
 
 
@@ -230,19 +213,6 @@ def about_selected_heads(found: SelectedHeads, layer: int) -> str:
     return f"Layer {layer}: head {head} is selected in {_percent(share)} of {count:,} answers{others}"
 
 
-def about_separation(result: Separation, layers: Sequence[int]) -> str:
-    """The most discriminative head, and whether the number of heads compared explains it."""
-    if result.best is None:
-        return f"Nothing to compare: {result.reason}"
-    row, head = result.best
-    verdict = "beyond" if result.beyond_chance else "within"
-    return (
-        f"Best head: layer {layers[row]} head {head}, ROC-AUC {_short(result.auc[result.best])}, {verdict} the "
-        f"range of the best of {result.auc.size:,} heads by chance ({_short(0.5 - result.chance)} to "
-        f"{_short(0.5 + result.chance)})"
-    )
-
-
 def about_meaning(found: Calibration, uncertainty: np.ndarray) -> str:
     """The share of correct answers at the 10th, 50th and 90th percentile of uncertainty."""
     if found.reason:
@@ -271,10 +241,6 @@ def difference(own: Gaps, column: int) -> str:
 def _share(found: Calibration, score: float) -> str:
     share, low, high = (100 * part for part in share_at(found, score))
     return f"{number(share, places=0)} % [{number(low, places=0)}, {number(high, places=0)}]"
-
-
-def _short(value: float) -> str:
-    return number(value, places=2)
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.answer_sets.gaps import Gaps, HeadGaps
-from analysis.answer_sets.heads import Agreement, SelectedHeads, Separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads
+from analysis.answer_sets.separation import Separation, TopHeads
 from analysis.answer_sets.sides import shown_groups, sides
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, estimate, prr, roc_auc
@@ -96,6 +97,19 @@ def separation_table(found: Separation, layers: Sequence[int]) -> pd.DataFrame:
     )
     strength = (table["roc_auc"] - 0.5).abs()
     return table.loc[strength.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+def top_heads_table(found: TopHeads, layers: Sequence[int]) -> pd.DataFrame:
+    """A row for each head: its areas under the curve with their intervals, and in what percent it is selected."""
+    table = {
+        "layer": [layers[row] for row, _ in found.heads],
+        "head": [head for _, head in found.heads],
+        "roc_auc": found.auc,
+    }
+    for name in ("held_out", "same_length", "words", "residual"):
+        own = getattr(found, name)
+        table |= {name: own.value, f"{name}_low": own.low, f"{name}_high": own.high}
+    return pd.DataFrame(table | {"selected_percent": 100 * found.shares})
 
 
 def _parts(answers: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -19,6 +19,7 @@ from analysis.figures import (
     interval_panels,
     text_colour,
 )
+from analysis.methods.added_heads import AddedHeads
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
 from analysis.methods.comparison import RAUQ, Metric, headline_groups, name_of, title_of
@@ -175,3 +176,62 @@ def _written(correlations: np.ndarray) -> list[list[str]] | None:
     if len(correlations) > _MOST_WRITTEN:
         return None
     return [["" if np.isnan(value) else number(value, places=2) for value in row] for row in correlations]
+
+
+_ADDED = {
+    "words": "words of these heads",
+    "residual": "these heads without words",
+    "all": "mean over all heads, no labels",
+    "length": "number of tokens",
+}
+_LABELS_HEIGHT = 240
+
+
+def added_heads_chart(found: AddedHeads, *, dark: bool = False) -> go.Figure:
+    """PRR with each addition to RAUQ minus that of RAUQ alone, as means within groups with their intervals.
+
+    The interval of random heads holds 95 % of the draws.
+    """
+    rows = []
+    if not found.reason:
+        low, high = np.quantile(found.random, (0.025, 0.975)).tolist()
+        draws = Estimate(float(found.random.mean()), low, high, found.rauq.n, found.rauq.excluded)
+        heads = difference_row(f"{found.k} chosen heads", found.differences["heads"], dark=dark)
+        rows = [heads._replace(bold=True), Row(f"{found.k} random heads", draws, QUIET, "line-ns-open")]
+        rows += [
+            difference_row(words, found.differences[name], dark=dark)
+            for name, words in _ADDED.items()
+            if name in found.differences
+        ]
+    title = "PRR of RAUQ with the addition, minus RAUQ alone"
+    return interval_panels({"": rows}, title=title, reference=0.0, reason=found.reason, dark=dark)
+
+
+def labels_chart(found: AddedHeads, *, dark: bool = False) -> go.Figure:
+    """The mean difference to RAUQ by the number of labelled answers that choose heads, with the range of the draws."""
+    if not found.labels:
+        reason = found.reason or "fewer than 30 labelled answers are left without any one group"
+        return empty_figure(reason, height=_LABELS_HEIGHT, dark=dark)
+    mean = np.array([one.mean for one in found.labels])
+    figure = go.Figure(
+        go.Scatter(
+            x=[f"{one.n:,}" for one in found.labels],
+            y=mean,
+            error_y={
+                "array": [one.high - one.mean for one in found.labels],
+                "arrayminus": [one.mean - one.low for one in found.labels],
+                "thickness": 2,
+                "width": 4,
+            },
+            mode="lines+markers",
+            marker={"size": 9, "color": ATTENTION},
+            line={"color": ATTENTION, "width": 1.5},
+            hovertemplate="%{x} labelled answers<br>%{y:+.3f}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.add_hline(y=0, line={"color": QUIET, "width": 1.2, "dash": "dot"}, layer="below")
+    figure.update_xaxes(title="labelled answers that choose heads", type="category", showgrid=False)
+    figure.update_yaxes(title="minus RAUQ alone", nticks=6)
+    finish(figure, height=_LABELS_HEIGHT, dark=dark)
+    return figure

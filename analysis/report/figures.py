@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from analysis.answer_sets import head_sentences
 from analysis.answer_sets import sentences as answer_set_sentences
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
     quality_bins_chart,
     selected_heads_map,
-    separation_map,
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.head_figures import head_map
 from analysis.answer_sets.sentences import joined
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences as method_sentences
@@ -230,9 +231,18 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
         ),
         Drawing(
             "separation",
-            "Discriminative heads",
-            answer_set_sentences.separation_caption(found.separation, layers),
-            separation_map(found.separation, layers),
+            "Heads: correct vs incorrect within groups",
+            joined(
+                f"{head_sentences.about_separation(found.separation, found.same_length, layers)}.",
+                head_sentences.separation_caption(found.separation),
+                head_sentences.groups_caption(found.separation.labelled),
+            ),
+            head_map(
+                found.separation,
+                layers,
+                used=found.run.used_layers,
+                selected=found.picked.of_layers(found.run.used_layers),
+            ),
         ),
         Drawing(
             "score-meaning",

@@ -11,14 +11,13 @@ from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.heads import (
     Agreement,
     SelectedHeads,
-    Separation,
     agreement,
     of_selected,
     selected_heads,
-    separation,
 )
 from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
 from analysis.answer_sets.sentences import picks_note
+from analysis.answer_sets.separation import Separation, by_length, separation
 from analysis.answer_sets.sides import sides
 from analysis.methods.ablations import Ablated, ablate, ablations
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
@@ -146,6 +145,7 @@ class Results:
     picked: SelectedHeads
     agreement: Agreement
     separation: Separation
+    same_length: Separation
     calibration: Calibration
     methods: MethodResults
 
@@ -160,7 +160,7 @@ def results(run: Run, settings: ReportSettings) -> Results:
     if run.answers.empty:
         message = f"{run.folder} has no answers to report. Resume the run."
         raise InvalidInput(message)
-    layers, seed = run.answerer.layers, settings.seed
+    layers, groups, seed = run.answerer.layers, run.answers["group"].tolist(), settings.seed
     drawn = {"resamples": settings.resamples, "seed": seed}
     layer = _layer(run, settings.layer)
     row = layers.index(layer)
@@ -186,8 +186,9 @@ def results(run: Run, settings: ReportSettings) -> Results:
         correlations=correlations(of_layer, quality, **drawn),
         picks_note=picks_note(stored),
         picked=selected_heads(picks, layers, run.answerer.num_heads),
-        agreement=agreement(picks, list(run.answers["group"]), layers, run.answerer.num_heads),
-        separation=separation(looked_at, outcome, seed=seed),
+        agreement=agreement(picks, groups, layers, run.answerer.num_heads),
+        separation=separation(looked_at, outcome, groups, seed=seed),
+        same_length=separation(looked_at, outcome, by_length(groups, run.lengths), seed=seed),
         calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),
         methods=method_results(run, thresholds, **drawn),
     )

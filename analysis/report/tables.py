@@ -153,8 +153,8 @@ def report_tables(found: Results) -> tuple[Table, ...]:
         ),
         Table(
             "separation",
-            "Most discriminative heads",
-            f"The first {_MOST_SHOWN} of all heads.",
+            "Heads: correct vs incorrect within groups",
+            f"ROC-AUC of mean attention within groups, the first {_MOST_SHOWN} of all heads.",
             answer_set_tables.separation_table(found.separation, layers),
             rows=_MOST_SHOWN,
         ),

@@ -75,6 +75,14 @@ class Run:
         """The layers whose weights are kept token by token."""
         return layers_to_store(self.manifest, self.answerer)
 
+    @property
+    def used_layers(self) -> tuple[int, ...]:
+        """The layers used by RAUQ in the paper's setting; none where no layer of the window has attention."""
+        try:
+            return window(Settings(), captured=self.answerer.layers, num_layers=self.answerer.num_layers)
+        except InvalidInput:
+            return ()
+
     def uncertainty(self, method: str) -> np.ndarray:
         """What a method gave of each answer (A,); nan where the run was not asked for it."""
         return self.answers.get(method, pd.Series(np.nan, self.answers.index)).to_numpy(dtype=float)

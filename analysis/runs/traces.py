@@ -14,6 +14,7 @@ from rauq.trace.trace import NUM_BANDS as ALL_BANDS
 from rauq.trace.trace import Alternative, Trace
 
 _FACT = pa.schema([HEAVY.field("fact")])
+_ANSWER_IDS = pa.schema([HEAVY.field("answer_ids")])
 
 
 def trace(run: Run, row: int) -> Trace:
@@ -78,6 +79,16 @@ def fact_masks(run: Run) -> np.ndarray:
         for row, fact in enumerate(facts_in(run, shard), start=shard.start):
             masks[row, : len(fact) - starts[row]] = fact[starts[row] :]
     return masks
+
+
+def answer_ids(run: Run) -> list[np.ndarray]:
+    """The token ids (N,) of every answer's answer part; none where it has no such part.
+
+    Raises:
+        RunError: a shard can no longer be read.
+    """
+    starts, rows = run.part_starts, (row for shard in run.shards for row in _heavy_rows(run, shard, _ANSWER_IDS))
+    return [np.array(row["answer_ids"], dtype=np.int64)[start:] for row, start in zip(rows, starts, strict=True)]
 
 
 def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:

@@ -1,6 +1,7 @@
 """The choices on the page Answer sets: what its URL asks for, the answers chosen by it, and the fields."""
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -8,6 +9,7 @@ import streamlit as st
 
 from analysis.answer_sets.heads import of_selected
 from analysis.answer_sets.sentences import picks_note
+from analysis.methods.added_heads import SIZES
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Picks, Run, TokenChoice
 from analysis.runs.shard import OFFSETS
@@ -20,6 +22,7 @@ from pages.ui.shared.url_state import (
     ALPHA,
     CORRECT,
     GROUP,
+    HEAD,
     INCORRECT,
     LAYER,
     LAYERS,
@@ -41,9 +44,11 @@ from rauq.scoring.settings import Settings, Signal, resolve, window
 from rauq.trace.trace import Alignment
 
 PAGE = "answer_sets"
-View = Literal["best", "gap", "bins", "further", "picked", "separation", "meaning", "answers"]
+View = Literal["heads", "meaning", "best", "gap", "bins", "further", "picked", "answers"]
+_FORMER = MappingProxyType({"separation": "heads"})  # names that older links have
+_VIEWS = {name: name for name in get_args(View)}
 MOST_ROWS = 50  # best and worst answers, of each
-OF_ONE_RUN = (LAYER, TOKENS, CORRECT, INCORRECT, *FILTERS)
+OF_ONE_RUN = (LAYER, HEAD, TOKENS, CORRECT, INCORRECT, *FILTERS)
 
 _Quality = Annotated[float | None, Codec(matching(NUMBER_PATTERN, float))]
 
@@ -52,11 +57,13 @@ _Quality = Annotated[float | None, Codec(matching(NUMBER_PATTERN, float))]
 class Asked(Filters):
     """What is to be shown; a layer of None is the middle one, thresholds of None are those of the run's measure."""
 
-    view: Annotated[View, one_of(get_args(View))] = "gap"
+    view: Annotated[View, Codec((_VIEWS | _FORMER).get)] = "heads"
     layer: Number = None
+    head: Number = None
     tokens: Annotated[TokenChoice, one_of(get_args(TokenChoice))] = "all"
     offset: Annotated[int, one_of(OFFSETS)] = 1
     k: Annotated[int, one_of(range(1, MOST_ROWS + 1))] = 10
+    added: Annotated[int, one_of(SIZES)] = 5
     above: _Quality = None
     below: _Quality = None
 
@@ -72,6 +79,7 @@ def fitted(asked: Asked, run: Run, usual: Thresholds) -> Read[Asked]:
     crossed = chosen.incorrect > chosen.correct
     lacking = {
         LAYER: asked.layer not in (None, *run.answerer.layers),
+        HEAD: asked.head not in (None, *range(run.answerer.num_heads)),
         TOKENS: asked.tokens != "all" and not marks_facts(run),
         GROUP: asked.group not in (None, *groups(run)),
         CORRECT: crossed,

@@ -15,11 +15,10 @@ from analysis.answer_sets.figures import (
     calibration_chart,
     quality_bins_chart,
     selected_heads_map,
-    separation_map,
 )
 from analysis.answer_sets.gap_figures import difference_words, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import Gaps, head_gaps
-from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads, separation
+from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads
 from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sentences import (
     TOKENS,
@@ -27,7 +26,6 @@ from analysis.answer_sets.sentences import (
     best_and_worst_caption,
     bins_caption,
     selected_heads_caption,
-    separation_caption,
     sides_sentence,
 )
 from analysis.answer_sets.sides import groups_note
@@ -36,6 +34,7 @@ from analysis.runs.shard import OFFSETS
 from analysis.stats import estimate, prr, roc_auc
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
+from pages.ui.answer_sets.heads import heads
 from pages.ui.host import cache
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
@@ -85,15 +84,6 @@ def picked(chosen: Chosen) -> None:
             f"{agreement_caption(together)} Cells: the group's most frequent head and its share of answers. "
             f"{groups_note(groups)}"
         )
-
-
-def discriminative(chosen: Chosen) -> None:
-    """Draw a layer x head map of the area under the ROC curve."""
-    found = separation(chosen.means(), chosen.sides)
-    sentence(sentences.about_separation(found, chosen.layers), chosen)
-    figure = separation_map(found, chosen.layers, dark=is_dark())
-    chart(figure, "which_heads_separate", "Layer by head map of the area under the ROC curve of mean attention")
-    st.caption(separation_caption(found, chosen.layers))
 
 
 def _as_scored(chosen: Chosen) -> bool:
@@ -314,15 +304,15 @@ class _ViewSpec:
 
 _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
     {
-        "best": _ViewSpec(name="Best and worst", draw=best, rows=True, picks=True),
-        "gap": _ViewSpec(name="Correct vs incorrect", draw=gap, sides=True, picks=True),
-        "bins": _ViewSpec(name="Quality by attention", draw=bins, picks=True),
-        "further": _ViewSpec(name="Attention by distance", draw=by_distance, sides=True, offset=False, picks=True),
-        "picked": _ViewSpec(name="Selected heads", draw=picked, picks=True),
-        "separation": _ViewSpec(name="Discriminative heads", draw=discriminative, sides=True, layer=False),
+        "heads": _ViewSpec(name="Heads", draw=heads, sides=True, layer=False, offset=False, picks=True),
         "meaning": _ViewSpec(
             name="What a score means", draw=meaning, tokens=False, layer=False, offset=False, score=True
         ),
+        "best": _ViewSpec(name="Figure 2: best and worst", draw=best, rows=True, picks=True),
+        "gap": _ViewSpec(name="Figure 3a: correct vs incorrect", draw=gap, sides=True, picks=True),
+        "bins": _ViewSpec(name="Figure 3b: quality by attention", draw=bins, picks=True),
+        "further": _ViewSpec(name="Figure 3c: by distance", draw=by_distance, sides=True, offset=False, picks=True),
+        "picked": _ViewSpec(name="Selected heads", draw=picked, picks=True),
         "answers": _ViewSpec(
             name="Answers",
             draw=answers,
@@ -340,7 +330,8 @@ def empty_state() -> None:
     """Show what the page is for and how to get a run."""
     st.title("Do attention heads separate correct from incorrect answers?", anchor=False)
     st.write(
-        "This page shows the paper's figures for a run, a scored set of answers. Clicking a point opens its answer. "
+        "This page finds the heads whose attention separates correct from incorrect answers, and draws the paper's "
+        "figures, for a run: a scored set of answers. Clicking a point opens its answer. "
         "There is no run here yet."
     )
 

@@ -28,7 +28,10 @@ from rauq.trace.trace import Alignment, Trace
 
 if TYPE_CHECKING:
     from analysis.answer_sets.calibration import Calibration
+    from analysis.answer_sets.separation import HeldOut, Separation
+    from analysis.answer_sets.word_attention import WordAttention
     from analysis.methods.ablations import Ablated
+    from analysis.methods.added_heads import AddedHeads
     from analysis.methods.alpha import Sweep
     from analysis.methods.attention_permutation import GroupControl, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
@@ -278,6 +281,60 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
 
     quality = run.answers["quality"].to_numpy(dtype=float)[rows]
     return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def heads(
+    run: "Run", rows: np.ndarray, alignment: Alignment, tokens: "TokenChoice", thresholds: "Thresholds"
+) -> "tuple[Separation, Separation, HeldOut]":
+    """Compare correct and incorrect answers among `rows` (n,) in every head: all, those of one length, and halves."""
+    from analysis.answer_sets.separation import by_length, held_out, separation
+    from analysis.answer_sets.sides import sides
+
+    own = means(run, alignment, tokens, 1)[rows]
+    side, groups = sides(_quality(run, rows), thresholds), _group_names(run, rows)
+    found = separation(own, side, groups)
+    return found, separation(own, side, by_length(groups, run.lengths[rows])), held_out(own, found.labelled)
+
+
+@st.cache_resource(
+    max_entries=4, show_spinner="Comparing heads with words", show_time=False, hash_funcs=dict(BY_VERDICTS)
+)
+def words(run: "Run", alignment: Alignment) -> "WordAttention":
+    """Return the attention expected from words alone, of every answer of a run, read-only."""
+    from analysis.answer_sets.sides import sides
+    from analysis.answer_sets.word_attention import folds, word_attention
+    from analysis.runs.traces import answer_ids
+
+    side = sides(run.answers["quality"].to_numpy(dtype=float), _thresholds(run))
+    return word_attention(_batch(run, alignment), answer_ids(run), folds(run.answers["group"].tolist(), side))
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Adding heads to RAUQ, group by group", show_time=False, hash_funcs=dict(BY_VERDICTS)
+)
+def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int) -> "AddedHeads":
+    """Judge RAUQ with k heads, chosen in other groups, on the answers `rows` (n,) of a run.
+
+    Raises:
+        InvalidInput: the settings need layers that the run does not store.
+    """
+    from analysis.answer_sets.sides import sides
+    from analysis.methods import added_heads as added
+
+    quality, stored = _quality(run, rows), run.stored_layers
+    places = [run.answerer.layers.index(layer) for layer in stored]
+    given = added.Candidates(
+        uncertainty=scores(run, settings)[rows],
+        length=run.lengths[rows].astype(float),
+        quality=quality,
+        sides=sides(quality, thresholds),
+        groups=tuple(_group_names(run, rows)),
+        heads=tuple((layer, head) for layer in stored for head in range(run.answerer.num_heads)),
+        means=means(run, settings.alignment, "all", 1)[rows][:, places].reshape(len(rows), -1).astype(float),
+        expected=words(run, settings.alignment).expected[rows].reshape(len(rows), -1),
+    )
+    return added.added_heads(given, k=k, thresholds=thresholds, resamples=_RESAMPLES)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))

@@ -23,7 +23,7 @@ from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.figure_export import format_picker
 from pages.ui.shared.run_filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
-from pages.ui.shared.url_state import FROM, NUMBER, RUN, by_the_user, update_url
+from pages.ui.shared.url_state import FROM, HEAD, LAYER, NUMBER, RUN, by_the_user, update_url
 from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
 from rauq.labels import lines, running
@@ -123,8 +123,13 @@ def chart(figure: go.Figure, name: str, alt: str) -> None:
     st.plotly_chart(figure, key=f"answers_{name}", config=figure_export.buttons(name), alt=alt)
 
 
-def clickable(figure: go.Figure, name: str, alt: str, chosen: ChosenAnswers) -> None:
-    """Draw a figure whose points are answers, by position among those chosen; a click opens one in Inspect."""
+def clickable(
+    figure: go.Figure, name: str, alt: str, chosen: ChosenAnswers, *, head: tuple[int, int] | None = None
+) -> None:
+    """Draw a figure whose points are answers, by position among those chosen; a click opens one in Inspect.
+
+    `head`: the layer and the head that are then chosen there.
+    """
     event = st.plotly_chart(
         figure,
         key=f"answers_{name}",
@@ -136,7 +141,7 @@ def clickable(figure: go.Figure, name: str, alt: str, chosen: ChosenAnswers) -> 
     for point in event["selection"]["points"]:
         place = point.get("customdata")
         if isinstance(place, int) and 0 <= place < len(chosen.rows):  # the value comes from the browser
-            open_in_inspect(chosen, place)
+            open_in_inspect(chosen, place, head=head)
 
 
 def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *, height: int | None = None) -> None:
@@ -172,10 +177,15 @@ def save(label: str, file: str, write: Callable[[], str]) -> None:
     st.download_button(label, write, file, "text/plain", key=file, on_click="ignore")
 
 
-def open_in_inspect(chosen: ChosenAnswers, place: int) -> None:
-    """Open the answer at `place` among those chosen in Inspect; the URL keeps what the link back needs."""
+def open_in_inspect(chosen: ChosenAnswers, place: int, *, head: tuple[int, int] | None = None) -> None:
+    """Open the answer at `place` among those chosen in Inspect; the URL keeps what the link back needs.
+
+    `head`: the layer and the head that are chosen there.
+    """
     number = int(chosen.column_of("number")[place])
     query = st.query_params.to_dict() | {RUN: chosen.name, NUMBER: str(number), FROM: chosen.page}
+    query.pop(HEAD, None)  # one that another view has chosen
+    query |= {} if head is None else {LAYER: str(head[0]), HEAD: str(head[1])}
     st.switch_page("pages/inspect.py", query_params=query)
 
 

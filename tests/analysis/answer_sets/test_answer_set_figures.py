@@ -12,12 +12,13 @@ from analysis.answer_sets.figures import (
     calibration_chart,
     quality_bins_chart,
     selected_heads_map,
-    separation_map,
 )
 from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import of_selected, pick, selected_heads, separation
+from analysis.answer_sets.head_figures import head_answers, head_map
+from analysis.answer_sets.heads import of_selected, pick, selected_heads
 from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import sides
 from analysis.figures import outcomes, series
 from analysis.quality.judgement import Thresholds
@@ -36,6 +37,10 @@ def gaps_of(means, quality):
     return head_gaps(means, pick(means), sides(quality, Thresholds()), resamples=100)
 
 
+def compared(means, quality):
+    return separation(means, sides(quality, Thresholds()), ["one"] * len(quality), permutations=20)
+
+
 def all_figures(means, quality, *, dark=False):
     """Every figure of one set of answers."""
     picks = pick(means)
@@ -50,7 +55,8 @@ def all_figures(means, quality, *, dark=False):
         gap_lines(gaps, COLUMNS, name="layer", dark=dark),
         gap_grid(gaps.picked, COLUMNS, dark=dark),
         quality_bins_chart(quality_bins(attention, quality, resamples=20), title="attention", dark=dark),
-        separation_map(separation(means, sides(quality, Thresholds()), permutations=20), COLUMNS, dark=dark),
+        head_map(compared(means, quality), COLUMNS, used=(5, 7), selected=((5, 1),), shown=(9, 0), dark=dark),
+        head_answers(means[:, ROW, HEAD], sides(quality, Thresholds()), dark=dark),
         selected_heads_map(selected_heads(picks, COLUMNS, HEADS), dark=dark),
         calibration_chart(calibrate(uncertainty, correct, count=20), score=-0.5, dark=dark),
     ]
@@ -176,20 +182,49 @@ def test_points_of_few_qualities_are_spread_and_state_the_true_quality():
     assert points.text[1].endswith("quality 1.000")
 
 
-def test_separation_is_drawn_around_one_half_and_the_best_head_framed():
+def test_the_map_is_drawn_around_one_half_with_a_column_for_each_layer():
     means, quality = made_up()
-    result = separation(means, sides(quality, Thresholds()), permutations=20)
-    figure = separation_map(result, COLUMNS)
+    result = compared(means, quality)
+    figure = head_map(result, COLUMNS)
     heat = figure.data[0]
-    np.testing.assert_allclose(heat.z, result.auc, rtol=1e-6)
+    np.testing.assert_allclose(heat.z, result.auc.T, rtol=1e-6)
     assert (heat.zmin, heat.zmax) == (0, 1)
     weak = replace(result, auc=0.5 + 0.16 * (result.auc - 0.5))
-    bounds = separation_map(weak, COLUMNS).data[0]
+    bounds = head_map(weak, COLUMNS).data[0]
     assert (bounds.zmin, bounds.zmax) == pytest.approx((0.4, 0.6))
-    assert (heat.customdata == np.array(COLUMNS)[:, None]).all()
-    frame = figure.layout.shapes[0]
-    assert (frame.x0, frame.y0) == (HEAD - 0.5, ROW - 0.5)
-    assert list(figure.layout.yaxis.ticktext) == ["3", "5", "7", "9"]
+    assert list(figure.layout.xaxis.ticktext) == ["3", "5", "7", "9"]
+
+
+def test_the_map_frames_the_layers_of_rauq_and_rings_selected_heads():
+    means, quality = made_up()
+    figure = head_map(compared(means, quality), COLUMNS, used=(5, 7), selected=((5, 1), (7, 4)), shown=(7, 2))
+    window, shown = figure.layout.shapes
+    assert (window.x0, window.x1, window.y0, window.y1) == (0.5, 2.5, -0.5, HEADS - 0.5)
+    assert (shown.x0, shown.x1, shown.y0, shown.y1) == (1.5, 2.5, 1.5, 2.5)
+    ring = named(figure, "selected head")[0]
+    assert (list(ring.x), list(ring.y)) == ([1, 2], [1, 4])
+    assert "layers used by RAUQ" in words_of(figure)
+    assert not head_map(compared(means, quality), COLUMNS).layout.shapes
+
+
+def test_every_cell_of_the_map_can_be_clicked_and_names_its_layer():
+    means, quality = made_up()
+    result = compared(means, quality)
+    points = named(head_map(result, COLUMNS), "heads")[0]
+    assert list(points.customdata) == list(range(len(COLUMNS) * HEADS))
+    for x, y, place, text in zip(points.x, points.y, points.customdata, points.text, strict=True):
+        assert divmod(place, HEADS) == (x, y)
+        assert text == f"layer {COLUMNS[x]} · head {y}<br>ROC-AUC {result.auc[x, y]:.3f}"
+
+
+def test_answers_of_a_head_keep_their_place_in_the_run():
+    means, quality = made_up()
+    means[3, ROW, HEAD], quality[4] = np.nan, 0.5
+    boxes = head_answers(means[:, ROW, HEAD], sides(quality, Thresholds())).data
+    for box, side in zip(boxes, (1, 0), strict=True):
+        rows = [row for row in np.flatnonzero(quality == side) if row != 3]
+        assert list(box.customdata) == rows
+        np.testing.assert_allclose(box.y, means[rows, ROW, HEAD], rtol=1e-6)
 
 
 def test_picked_shares_are_percentages():

@@ -1,16 +1,15 @@
 """Captions state the numbers of their figures, the number of answers, and why something is missing."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from analysis.answer_sets import sentences
+from analysis.answer_sets import head_sentences, sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import agreement, of_selected, pick, selected_heads, separation
+from analysis.answer_sets.heads import agreement, of_selected, pick, selected_heads
 from analysis.answer_sets.quality_bins import correlations, quality_bins
+from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
 from rauq.labels import number
@@ -23,12 +22,14 @@ def all_captions(means, quality):
     picks, outcome = pick(means), sides(quality, Thresholds())
     values = of_selected(means, picks)[:, ROW]
     correct = np.where(np.isnan(quality), np.nan, quality > 0.5)
+    separated = separation(means, outcome, ["one"] * len(quality), permutations=9)
     found = agreement(picks, ["a", "b"] * (len(quality) // 2), range(LAYERS), HEADS)
     return [
         sentences.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
         sentences.gap_caption(head_gaps(means, picks, outcome, resamples=20), ROW, Thresholds()),
         sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
-        sentences.separation_caption(separation(means, outcome, permutations=9), range(LAYERS)),
+        head_sentences.separation_caption(separated),
+        head_sentences.groups_caption(separated.labelled),
         sentences.calibration_caption(calibrate(values, correct, count=9)),
         sentences.selected_heads_caption(selected_heads(picks, range(LAYERS), HEADS)),
         sentences.agreement_caption(found),
@@ -55,17 +56,6 @@ def test_a_gap_has_both_differences_an_interval_and_its_n():
     assert f"+{number(absolute.value[ROW])} (+" in caption
     assert f"[+{number(absolute.low[ROW])}, +{number(absolute.high[ROW])}]" in caption
     assert "39 correct answers (quality above 0.9), 19 incorrect (below 0.1), 2 neither" in caption
-
-
-def test_the_best_head_is_compared_with_chance():
-    means, quality = made_up()
-    result = separation(means, sides(quality, Thresholds()), permutations=50)
-    assert "Framed: layer 7 head 2, 1.000: correct answers have more." in sentences.separation_caption(
-        result, (5, 7, 8, 9)
-    )
-    assert sentences.separation_caption(result, (5, 7, 8, 9)).count(": significant") == 1
-    weak = replace(result, chance=0.6)
-    assert ": not significant" in sentences.separation_caption(weak, (5, 7, 8, 9))
 
 
 def test_groups_that_agree_are_counted_by_layers():

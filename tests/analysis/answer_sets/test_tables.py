@@ -6,7 +6,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from analysis.answer_sets.gaps import head_gaps
-from analysis.answer_sets.heads import agreement, pick, selected_heads, separation
+from analysis.answer_sets.heads import agreement, pick, selected_heads
+from analysis.answer_sets.separation import held_out, separation, top_heads
 from analysis.answer_sets.sides import sides
 from analysis.answer_sets.tables import (
     agreement_table,
@@ -16,6 +17,7 @@ from analysis.answer_sets.tables import (
     separation_table,
     strata_table,
     summary_table,
+    top_heads_table,
 )
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr
@@ -109,8 +111,17 @@ def test_gaps_and_separation_name_absolute_layers():
     mean = table[table["heads"] == "mean over heads"]
     np.testing.assert_array_equal(mean["difference_high"], gaps.mean.absolute.high)
     np.testing.assert_allclose(mean["difference"], mean["mean_correct"] - mean["mean_incorrect"])
-    found = separation(means, outcome, permutations=10)
+    found = separation(means, outcome, ["one"] * len(quality), permutations=10)
     ranked = separation_table(found, layers)
     assert (ranked["layer"][0], ranked["head"][0]) == (layers[INFORMATIVE[0]], INFORMATIVE[1])
     assert len(ranked) == len(layers) * HEADS
     assert (ranked["roc_auc"].sub(0.5).abs().diff().dropna() <= 1e-12).all()
+    half = held_out(means, found.labelled, most=3, resamples=10)
+    shares = np.full(found.auc.shape, 0.25)
+    top = top_heads_table(
+        top_heads(means, found, half, same_length=found.labelled, expected=means, shares=shares, resamples=10), layers
+    )
+    assert (top["layer"][0], top["head"][0]) == (layers[INFORMATIVE[0]], INFORMATIVE[1])
+    assert top["held_out"].tolist()[:3] == half.auc.value.tolist()
+    np.testing.assert_allclose(top["words"], top["roc_auc"])
+    assert (top["selected_percent"] == 25).all()

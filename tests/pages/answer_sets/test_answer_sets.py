@@ -15,7 +15,7 @@ CHARTS = {
     "bins": {"quality_by_attention"},
     "further": {"difference_by_offset"},
     "picked": {"picked_heads"},
-    "separation": {"which_heads_separate"},
+    "heads": {"heads", "head_answers", "added_heads", "added_heads_labels"},
     "meaning": {"what_a_score_means", "quality_by_score"},
     "answers": set(),
 }
@@ -55,7 +55,7 @@ def test_a_view_draws_only_its_figures_and_always_shows_n(view):
     assert page.query_params == {"run": "small", "view": view}
 
 
-@pytest.mark.parametrize(("view", "picks"), [("picked", True), ("gap", True), ("separation", False)])
+@pytest.mark.parametrize(("view", "picks"), [("picked", True), ("gap", True), ("meaning", False)])
 def test_a_view_of_selected_heads_says_if_they_were_not_stored(runs, view, picks):
     make(runs)
     without_picks(make(runs, "older").folder)
@@ -75,7 +75,7 @@ def test_heads_are_counted_as_they_were_stored(runs):
     ("view", "changes"),
     [
         *((view, {"quality": undefined(12)}) for view in ("best", "bins", "further", "answers")),
-        *((view, {"quality": (1.0,) * 12}) for view in ("gap", "separation", "meaning")),
+        *((view, {"quality": (1.0,) * 12}) for view in ("gap", "meaning")),
         *((view, {"quality": (1.0, 0.0) * 6, "lengths": [1] * 12}) for view in ("best", "gap", "picked")),
         ("best", {"quality": (1.0,)}),
         *((view, {"quality": (0.5,) * 3, "text": HOSTILE, "groups": (HOSTILE, "two")}) for view in ("best", "picked")),
@@ -130,7 +130,7 @@ def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):
     page.selectbox(key="answer_sets_run").set_value("small").run()
     assert not page.error
     assert page.query_params == {"run": "small"}
-    assert drawn(page) == CHARTS["gap"]
+    assert drawn(page) == CHARTS["heads"]
 
 
 @pytest.mark.usefixtures("small")
@@ -165,7 +165,7 @@ def test_a_missing_run_is_replaced_by_the_first():
     page = open_sets(run="../../etc")
     assert not page.exception
     assert "no run of that name" in page.toast[0].value
-    assert drawn(page) == CHARTS["gap"]
+    assert drawn(page) == CHARTS["heads"]
 
 
 def test_fact_tokens_can_be_chosen_only_where_they_are_known(runs):
@@ -184,18 +184,18 @@ def test_nothing_passes_the_filter():
     page = open_sets(run="small", text="nowhere")
     assert "No answer passes" in page.info[0].value
     page.button(key="no_filters").click().run()
-    assert drawn(page) == CHARTS["gap"]
+    assert drawn(page) == CHARTS["heads"]
     assert page.query_params == {"run": "small"}
 
 
 @pytest.mark.usefixtures("small")
 def test_a_choice_is_written_into_the_url():
-    page = open_sets(run="small")
+    page = open_sets(run="small", view="gap")
     page.selectbox(key="answers_layer").set_value(5).run()
-    assert page.query_params == {"run": "small", "layer": "5"}
+    assert page.query_params == {"run": "small", "view": "gap", "layer": "5"}
     assert "Layer 5, selected head:" in page.header[0].value
     next(group for group in page.get("button_group") if group.key == "answers_tokens").set_value("other").run()
-    assert page.query_params == {"run": "small", "layer": "5", "tokens": "other"}
+    assert page.query_params == {"run": "small", "view": "gap", "layer": "5", "tokens": "other"}
     next(group for group in page.get("button_group") if group.key == "answers_view").set_value("bins").run()
     assert page.query_params["view"] == "bins"
     assert drawn(page) == CHARTS["bins"]
@@ -203,12 +203,12 @@ def test_a_choice_is_written_into_the_url():
 
 @pytest.mark.usefixtures("small")
 def test_the_url_comes_back_with_the_page():
-    page = open_sets(run="small", view="separation", tokens="fact")
+    page = open_sets(run="small", view="picked", tokens="fact")
     page.switch_page("pages/lesson.py").run()
     page.query_params.clear()
     page.switch_page("pages/answer_sets.py").run()
-    assert page.query_params == {"run": "small", "view": "separation", "tokens": "fact"}
-    assert drawn(page) == CHARTS["separation"]
+    assert page.query_params == {"run": "small", "view": "picked", "tokens": "fact"}
+    assert drawn(page) == CHARTS["picked"]
 
 
 @pytest.mark.usefixtures("small")

@@ -1,0 +1,230 @@
+"""The view Heads: how each head separates correct from incorrect answers, and what its attention adds to RAUQ."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from analysis.answer_sets import head_sentences
+from analysis.answer_sets.head_figures import head_answers, head_map
+from analysis.answer_sets.heads import of_selected, selected_heads
+from analysis.answer_sets.sentences import joined
+from analysis.answer_sets.separation import (
+    HeldOut,
+    Separation,
+    TopHeads,
+    areas_with_interval,
+    best_of_layers,
+    top_heads,
+)
+from analysis.answer_sets.tables import top_heads_table
+from analysis.answer_sets.word_attention import WordAttention
+from analysis.methods.added_heads import SIZES, added_heads_caption, added_heads_sentence, chosen_sentence
+from analysis.methods.figures import added_heads_chart, labels_chart
+from analysis.report.tables import csv_table
+from analysis.runs.opened import TokenChoice
+from pages.ui.answer_sets.choices import Asked, Chosen
+from pages.ui.host import cache
+from pages.ui.shared import url_state
+from pages.ui.shared.figure_export import buttons, is_dark
+from pages.ui.shared.run_filters import marks_facts
+from pages.ui.shared.run_page import chart, choice, clickable, key_of, open_in_inspect, save, sentence
+
+_MAP = "heads"
+
+
+def heads(chosen: Chosen) -> None:
+    """Draw the map of all heads, the strongest in detail, the answers of one, and RAUQ with heads added."""
+    found, same, half = _separated(chosen, chosen.asked.tokens)
+    more = (head_sentences.about_directions(found), head_sentences.about_held_out(half))
+    about = head_sentences.about_separation(found, same, chosen.layers)
+    sentence(about, chosen, "" if found.best is None else joined(*more, head_sentences.about_length(same)))
+    layer, head = _shown(chosen, found)
+    _map(chosen, found, (layer, head))
+    if found.best is None:
+        return
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        _table(chosen, _top(chosen, found, same, half), (layer, head))
+        st.caption(_about_controls(chosen, found))
+    with right:
+        _answers(chosen, layer, head)
+    _added(chosen)
+    _export(chosen, found)
+
+
+def _separated(chosen: Chosen, tokens: TokenChoice) -> tuple[Separation, Separation, HeldOut]:
+    return cache.heads(chosen.run, chosen.rows, chosen.settings.alignment, tokens, chosen.thresholds)
+
+
+def _shown(chosen: Chosen, found: Separation) -> tuple[int, int]:
+    """Return the layer and the head that are shown: those of the URL, else the strongest, of the layer if given."""
+    asked = chosen.asked
+    if found.best is None:
+        return chosen.layer, asked.head or 0
+    row = found.best[0] if asked.layer is None else chosen.column
+    strongest = int(np.abs(found.auc[row] - 0.5).argmax())
+    return chosen.layers[row], strongest if asked.head is None else asked.head
+
+
+def _map(chosen: Chosen, found: Separation, shown: tuple[int, int]) -> None:
+    used = chosen.run.used_layers
+    picked = selected_heads(chosen.picks(), chosen.layers, chosen.run.answerer.num_heads)
+    figure = head_map(found, chosen.layers, used=used, selected=picked.of_layers(used), shown=shown, dark=is_dark())
+    key = key_of(_MAP)
+    st.plotly_chart(
+        figure,
+        key=key,
+        config=buttons("heads"),
+        alt="Layer by head map of the area under the ROC curve of mean attention",
+        on_select=lambda: _choose_cell(chosen, found, key),
+        selection_mode="points",
+    )
+    st.caption(
+        f"{head_sentences.separation_caption(found)} Click a cell to see its answers.  \n"
+        f"{head_sentences.groups_caption(found.labelled)}"
+    )
+
+
+def _choose_cell(chosen: Chosen, found: Separation, key: str) -> None:
+    for point in st.session_state[key]["selection"]["points"]:
+        place = point.get("customdata")
+        if isinstance(place, int) and 0 <= place < found.auc.size:  # the value comes from the browser
+            _choose(chosen, *divmod(place, found.auc.shape[1]))
+
+
+def _choose(chosen: Chosen, row: int, head: int) -> None:
+    url_state.update_url({url_state.LAYER: str(chosen.layers[row]), url_state.HEAD: str(head)})
+
+
+def _table(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> None:
+    """Draw the strongest heads with their controls; a ticked row is the head whose answers are shown."""
+    key = f"heads_table_{shown[0]}_{shown[1]}"  # another head: nothing is ticked
+    st.dataframe(
+        _cells(chosen, top, shown),
+        key=key,
+        hide_index=True,
+        height="content",
+        on_select=lambda: _choose_row(chosen, top, key),
+        selection_mode="single-row",
+        column_config={"ROC-AUC": st.column_config.NumberColumn(format="%.2f")},
+        alt="The strongest heads with their held-out values and controls",
+    )
+    save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
+    st.caption(head_sentences.top_heads_caption(_words(chosen)))
+
+
+def _words(chosen: Chosen) -> WordAttention | None:
+    return cache.words(chosen.run, chosen.settings.alignment) if chosen.asked.tokens == "all" else None
+
+
+def _top(chosen: Chosen, found: Separation, same: Separation, half: HeldOut) -> TopHeads:
+    means, words = chosen.means(offset=1), _words(chosen)
+    expected = np.full(means.shape, np.nan)
+    if words is not None:
+        places = [chosen.layers.index(layer) for layer in words.layers]
+        expected[:, places] = words.expected[chosen.rows]
+    shares = selected_heads(chosen.picks(), chosen.layers, means.shape[2]).shares
+    return top_heads(means.astype(float), found, half, same_length=same.labelled, expected=expected, shares=shares)
+
+
+def _cells(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> pd.DataFrame:
+    layers = [chosen.layers[row] for row, _ in top.heads]
+    columns = {
+        "Held-out": top.held_out,
+        "Same length": top.same_length,
+        "Words alone": top.words,
+        "Residual": top.residual,
+    }
+    return pd.DataFrame(
+        {
+            "Shown": [
+                "●" if (layer, head) == shown else "" for layer, (_, head) in zip(layers, top.heads, strict=True)
+            ],
+            "Layer": layers,
+            "Head": [head for _, head in top.heads],
+            "ROC-AUC": top.auc,
+            **{
+                name: [head_sentences.interval_words(own, at) for at in range(len(layers))]
+                for name, own in columns.items()
+            },
+            "Selected": [f"{100 * share:.0f} %" for share in top.shares],
+        }
+    )
+
+
+def _choose_row(chosen: Chosen, top: TopHeads, key: str) -> None:
+    for row in st.session_state[key]["selection"]["rows"]:
+        if 0 <= row < len(top.heads):
+            _choose(chosen, *top.heads[row])
+
+
+def _about_controls(chosen: Chosen, found: Separation) -> str:
+    """Say how other values separate: the attention that RAUQ uses, the mean over heads, and the number of tokens."""
+    means, places = chosen.means(offset=1), [chosen.layers.index(layer) for layer in chosen.run.used_layers]
+    picked = of_selected(means, chosen.picks())[:, places].mean(axis=1) if places else np.full(len(means), np.nan)
+    length = chosen.run.lengths[chosen.rows].astype(float)
+    values = np.stack([picked, means.mean(axis=(1, 2)), length], axis=1)
+    controls = head_sentences.about_controls(areas_with_interval(values, found.labelled))
+    return joined(controls, head_sentences.about_facts(_separated(chosen, "fact")[0]) if _has_facts(chosen) else "")
+
+
+def _has_facts(chosen: Chosen) -> bool:
+    return chosen.asked.tokens == "all" and marks_facts(chosen.run)
+
+
+def _answers(chosen: Chosen, layer: int, head: int) -> None:
+    """Draw every answer by the attention of one head, and buttons that open its best and its worst answer."""
+    values = chosen.means(offset=1)[:, chosen.layers.index(layer), head]
+    st.markdown(f"**Layer {layer}, head {head}**")
+    clickable(
+        head_answers(values, chosen.sides, dark=is_dark()),
+        "head_answers",
+        f"Attention of layer {layer} head {head} in correct and in incorrect answers",
+        chosen,
+        head=(layer, head),
+    )
+    with st.container(horizontal=True):
+        for name, mask, place in (
+            ("Best answer", chosen.sides.correct, np.nanargmax),
+            ("Worst answer", chosen.sides.incorrect, np.nanargmin),
+        ):
+            own = np.where(mask, values, np.nan)
+            known = bool(np.isfinite(own).any())
+            if st.button(f"{name} in Inspect", key=name.lower().replace(" ", "_"), disabled=not known):
+                open_in_inspect(chosen, int(place(own)), head=(layer, head))
+    st.caption(
+        "Best: the correct answer with the most attention of this head; worst: the incorrect one with the least. "
+        f"{_about_inspect(chosen, layer)}"
+    )
+
+
+def _about_inspect(chosen: Chosen, layer: int) -> str:
+    stored = chosen.run.stored_layers
+    if layer in stored:
+        return "Click a point to open its answer with this head."
+    return f"Inspect shows only layers {stored[0]} to {stored[-1]} of this run, so the nearest one instead."
+
+
+def _added(chosen: Chosen) -> None:
+    """Draw what heads chosen in other groups add to RAUQ, with its controls."""
+    st.markdown("**RAUQ + heads**: ours, not the paper's")
+    choice("Heads added", url_state.ADDED, {size: str(size) for size in SIZES}, chosen.asked.added, usual=Asked().added)
+    found = cache.added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, chosen.asked.added)
+    st.write(added_heads_sentence(found))
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        chart(added_heads_chart(found, dark=is_dark()), "added_heads", "PRR of RAUQ with heads minus RAUQ alone")
+    with right:
+        if not found.reason:
+            chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
+    st.caption(f"{added_heads_caption(found)}  \n{chosen_sentence(found)}")
+
+
+def _export(chosen: Chosen, found: Separation) -> None:
+    """Show a line of Python with the best head of each layer used by RAUQ."""
+    folded = st.expander("Python: the best head of each layer", key="heads_python", on_change="rerun")
+    if folded.open:
+        with folded:
+            best = best_of_layers(found, chosen.layers, chosen.run.used_layers)
+            st.code(f"score = rauq.score(trace, rauq.Settings(heads={best}))", language="python", wrap_lines=True)
+            st.caption("Not the paper's setting. These answers chose the heads, so judge the scores on other answers.")

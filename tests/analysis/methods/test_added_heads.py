@@ -1,0 +1,140 @@
+"""RAUQ + heads: chosen in other groups only, better where a head knows more than RAUQ, unchanged where none does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.answer_sets.sides import Sides
+from analysis.methods.added_heads import (
+    Candidates,
+    added_heads,
+    added_heads_caption,
+    added_heads_sentence,
+    chosen_sentence,
+    standardised,
+)
+from analysis.methods.figures import added_heads_chart, labels_chart
+from analysis.quality.judgement import Thresholds
+
+NUM, HEADS = 240, 12
+
+
+def given(*, informative=(), seed=0):
+    """Answers in four groups, with noisy uncertainties and heads of which some attend more where it is correct."""
+    rng = np.random.default_rng(seed)
+    correct = rng.uniform(size=NUM) < 0.4
+    means = rng.uniform(size=(NUM, HEADS))
+    for head in informative:
+        means[:, head] += 0.8 * correct
+    return Candidates(
+        uncertainty=rng.normal(size=NUM) - correct,
+        length=rng.integers(2, 9, size=NUM).astype(float),
+        quality=correct.astype(float),
+        sides=Sides(correct, ~correct),
+        groups=tuple("abcd"[number % 4] for number in range(NUM)),
+        heads=tuple((10 + head // 4, head % 4) for head in range(HEADS)),
+        means=means,
+        expected=rng.uniform(size=(NUM, HEADS)),
+    )
+
+
+def found(candidates, k=2, **options):
+    return added_heads(candidates, k=k, thresholds=Thresholds(), resamples=200, draws=20, **options)
+
+
+def test_informative_heads_are_chosen_and_rank_better_than_random_ones():
+    result = found(given(informative=(3, 7)))
+    assert [head for head, _ in result.chosen] == [(10, 3), (11, 3)]
+    assert [count for _, count in result.chosen] == [4, 4]
+    assert result.differences["heads"].low > 0
+    assert result.combined.value - result.rauq.value == pytest.approx(result.differences["heads"].value)
+    assert (result.random < result.differences["heads"].value).mean() > 0.9
+    assert result.differences["words"].high < result.differences["heads"].value
+    assert "better" in added_heads_sentence(result)
+    assert result.over["words"].value == pytest.approx(
+        result.differences["heads"].value - result.differences["words"].value
+    )
+    assert "Compared with RAUQ + the mean over all heads, which needs no labels: +" in added_heads_sentence(result)
+    assert chosen_sentence(result).endswith("layer 10 head 3 (4), layer 11 head 3 (4).")
+    assert "95 % of 20 draws" in added_heads_caption(result)
+
+
+def test_heads_that_know_nothing_add_nothing():
+    result = found(given())
+    assert result.differences["heads"].low <= 0
+    assert "better" not in added_heads_sentence(result)
+
+
+def test_a_group_does_not_choose_its_own_heads():
+    """Head 0 knows group a alone and head 5 group b; over both, head 0 is the strongest."""
+    own = given()
+    groups = tuple("ab"[number % 2] for number in range(NUM))
+    in_a, means = np.arange(NUM) % 2 == 0, own.means.copy()
+    means[:, 0] += 9.0 * own.sides.correct * in_a
+    means[:, 5] += 0.5 * own.sides.correct * ~in_a
+    result = found(replace(own, means=means, groups=groups), k=1)
+    assert dict(result.chosen) == {(10, 0): 1, (11, 1): 1}
+    assert result.differences["heads"].value < 0.1  # each group got the head of the other
+
+
+def test_no_labels_are_needed_to_standardise():
+    values = np.array([1.0, 2, 3, 10, 20, 30, 5, np.nan])
+    result = standardised(values, list("aaabbbca"))
+    np.testing.assert_allclose(result[:3], result[3:6])
+    np.testing.assert_allclose(result[:3].std(), 1)
+    assert result[6] == 0
+    assert np.isnan(result[7])
+
+
+def test_more_labels_choose_better_and_numbers_beyond_the_answers_are_left_out():
+    result = found(given(informative=(3, 7)))
+    assert [one.n for one in result.labels] == [30, 50, 100]
+    assert result.labels[-1].mean > 0.5 * result.differences["heads"].value
+    assert all(one.low <= one.mean <= one.high for one in result.labels)
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    one, other = found(given(informative=(3,))), found(given(informative=(3,)))
+    np.testing.assert_array_equal(one.random, other.random)
+    assert one.labels == other.labels
+    assert one.differences == other.differences
+
+
+def test_without_expectation_words_have_no_row():
+    result = found(replace(given(), expected=None))
+    assert set(result.differences) == {"heads", "all", "length"}
+    assert len(added_heads_chart(result).data) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "k", "reason"),
+    [
+        ({"groups": ("one",) * NUM}, 2, "only one group"),
+        ({"sides": Sides(np.ones(NUM, dtype=bool), np.zeros(NUM, dtype=bool))}, 2, "no incorrect answer"),
+        ({}, HEADS + 1, f"there are {HEADS} heads to choose {HEADS + 1} of"),
+    ],
+)
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_is_undefined_says_why(changes, k, reason, dark):
+    result = found(replace(given(), **changes), k=k)
+    assert reason in result.reason
+    assert np.isnan([result.rauq.value, result.combined.value]).all()
+    assert reason in added_heads_sentence(result)
+    assert (added_heads_caption(result), chosen_sentence(result)) == ("Ours, not the paper's.", "")
+    for figure in (added_heads_chart(result, dark=dark), labels_chart(result, dark=dark)):
+        assert not figure.data
+        assert reason in figure.layout.annotations[0].text
+
+
+def test_the_figures_draw_every_difference():
+    result = found(given(informative=(3, 7)))
+    figure = added_heads_chart(result)
+    assert [name.text for name in [] or figure.layout.annotations] == []
+    assert list(figure.layout.yaxis.ticktext)[:2] == ["<b>2 chosen heads</b>", "2 random heads"]
+    drawn = [trace.x[0] for trace in figure.data]
+    others = [result.differences[name].value for name in ("words", "residual", "all", "length")]
+    np.testing.assert_allclose(drawn, [result.differences["heads"].value, result.random.mean(), *others])
+    line = labels_chart(result).data[0]
+    assert list(line.x) == ["30", "50", "100"]
+    np.testing.assert_allclose(line.y, [one.mean for one in result.labels])
