@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rauq.errors import TraceFileError
 from rauq.trace.trace import Kind, Trace
@@ -10,11 +11,27 @@ from rauq.trace.trace import Kind, Trace
 SCORES = Path(__file__).parent / "scores.json"
 
 
+Rows = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceHeads:
+    """What the mean attention of each head (L, H) on the previous token says of the answers (alignment "predicting").
+
+    `auc`: area under the ROC curve, correct vs incorrect, within groups of questions; with shuffled labels that of the
+    best head is at most `chance` from 0.5 in 95 % of cases. `in_correct`: mean weight in correct answers.
+    """
+
+    auc: Rows
+    in_correct: Rows
+    chance: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReferenceScores:
     """Uncertainties (A,) of RAUQ with the paper's settings, and which of the answers are correct (A,).
 
-    `model`, `revision` and `kind` are those of the traces; `data` is the data set.
+    `model`, `revision` and `kind` are those of the traces; `data` is the data set; `heads` are known for some.
     """
 
     model: str
@@ -23,6 +40,7 @@ class ReferenceScores:
     data: str
     uncertainties: tuple[float, ...]
     correct: tuple[bool, ...]
+    heads: ReferenceHeads | None = None
 
 
 def load_scores() -> tuple[ReferenceScores, ...]:
@@ -33,15 +51,26 @@ def load_scores() -> tuple[ReferenceScores, ...]:
     """
     try:
         rows = json.loads(SCORES.read_text(encoding="utf-8"))
-        return tuple(
-            ReferenceScores(
-                **row | {"uncertainties": tuple(row["uncertainties"]), "correct": tuple(map(bool, row["correct"]))}
-            )
-            for row in rows
-        )
+        return tuple(map(_read, rows))
     except (OSError, ValueError, TypeError, KeyError) as error:
         message = f"{SCORES} is damaged ({error}). `python -m training run` writes it again."
         raise TraceFileError(message) from error
+
+
+def _read(row: dict[str, Any]) -> ReferenceScores:
+    heads = row.get("heads")
+    read = {
+        "uncertainties": tuple(row["uncertainties"]),
+        "correct": tuple(map(bool, row["correct"])),
+        "heads": None
+        if heads is None
+        else ReferenceHeads(
+            auc=tuple(map(tuple, heads["auc"])),
+            in_correct=tuple(map(tuple, heads["in_correct"])),
+            chance=heads["chance"],
+        ),
+    }
+    return ReferenceScores(**row | read)
 
 
 def scores_of(trace: Trace) -> ReferenceScores | None:

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 import rauq
 from analysis.figures import attention_scale
 from rauq.recorded.answers import find_recorded, load_recorded
+from rauq.recorded.scores import scores_of
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
 
 
@@ -73,6 +74,24 @@ def test_the_first_answer_is_judged_and_ranked_and_its_weakest_point_has_alterna
     expect(page.locator(".weak .where")).to_contain_text("Token 2")
     page.locator(".weak .chip:not(.chosen)").first.click()
     expect(page).to_have_url(re.compile("/compare.*branch=2"))
+
+
+def test_the_map_can_show_which_heads_separate_correct_from_incorrect_answers(page, server):
+    trace = load_recorded()[0].trace()
+    kept = scores_of(trace).heads
+    page.goto(server)
+    rested(page)
+    colours = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
+    before = page.locator("canvas.layer-head").evaluate(colours)
+    page.get_by_role("button", name="correct vs incorrect answers").click()
+    expect(page.locator(".map-sub")).to_have_text("ROC-AUC in 814 answers of this model")
+    expect(page.locator(".map-caption")).to_contain_text("With shuffled labels, the best of 270 heads stays within")
+    assert page.locator("canvas.layer-head").evaluate(colours) != before
+    click_cell(page, 19, 3, layers=30, heads=9)
+    expect(page.locator(".tip .subtitle")).to_have_text(f"ROC-AUC {kept.auc[19][3]:.3f}")
+    expect(page.locator(".heads th").nth(3)).to_have_text("ROC-AUC")
+    page.get_by_role("button", name="attention here").click()
+    expect(page.locator(".map-sub")).to_have_text("mean over the answer")
 
 
 def test_every_view_selects_and_all_follow(page, server):

@@ -28,7 +28,26 @@ def judged_payload(trace: Trace, score: Score, recorded: Recorded | None) -> dic
         "verdict": None if recorded is None else recorded.verdict,
         "correctAnswer": "" if recorded is None or recorded.correct else recorded.correct_answer,
         "standing": _standing(trace, score, kept),
+        "heads": None if kept is None or score.settings.alignment != "predicting" else _heads(kept),
         "outcomes": {name: [look.colour for look in outcomes(dark=name == "dark")] for name in ("light", "dark")},
+    }
+
+
+def _heads(kept: ReferenceScores) -> dict[str, Any] | None:
+    """Return what each head (L * H,) says of the reference answers, with the words that explain it."""
+    if kept.heads is None:
+        return None
+    low, high = (number(0.5 + side * kept.heads.chance, places=2) for side in (-1, 1))
+    count = sum(map(len, kept.heads.auc))
+    return {
+        "auc": [value for row in kept.heads.auc for value in row],
+        "inCorrect": [value for row in kept.heads.in_correct for value in row],
+        "sub": f"ROC-AUC in {len(kept.correct):,} answers of this model",
+        "caption": (
+            "How well each head's mean attention separates correct from incorrect answers of the reference, within "
+            "kinds of question. Blue: more attention in correct answers; orange: less. With shuffled labels, the best "
+            f"of {count} heads stays within {low} to {high}."
+        ),
     }
 
 

@@ -31,6 +31,17 @@ def test_a_recorded_answer_has_its_verdict_and_the_rank_of_its_score(recorded):
     json.dumps(found, allow_nan=False)
 
 
+def test_heads_of_the_reference_are_those_of_its_table_and_only_for_their_alignment():
+    trace = find_recorded("canberra").trace()
+    found, kept = judged_payload(trace, score(trace), None)["heads"], scores_of(trace).heads
+    assert found["auc"] == [value for row in kept.auc for value in row]
+    assert len(found["inCorrect"]) == len(trace.layers) * trace.num_heads
+    assert f"{0.5 - kept.chance:.2f} to {0.5 + kept.chance:.2f}" in found["caption"]
+    assert judged_payload(trace, score(trace, rauq.Settings(alignment="own")), None)["heads"] is None
+    embedded = find_recorded("myth").trace()
+    assert judged_payload(embedded, score(embedded), None)["heads"] is None
+
+
 def test_another_setting_is_not_compared_with_scores_of_the_papers():
     trace = find_recorded("canberra").trace()
     assert judged_payload(trace, score(trace, rauq.Settings(alpha=0.5)), None)["standing"] == {"reason": OTHER_SETTING}

@@ -7,7 +7,7 @@ import rauq
 from analysis.datasets.names import load
 from analysis.quality.measures import load_judge
 from analysis.runs.library import bundled_folder
-from analysis.runs.opened import open_run
+from analysis.runs.opened import means, open_run
 from rauq.recorded import scores
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import load_scores, scores_of, write_scores
@@ -20,6 +20,21 @@ def test_there_are_those_of_the_bundled_run():
     np.testing.assert_allclose(kept.uncertainties, run.answers["rauq"], atol=1e-4)
     assert list(kept.correct) == list(run.answers["quality"] == 1)
     assert (kept.revision, kept.kind) == (run.answerer.revision, run.answerer.kind)
+
+
+def test_heads_are_those_of_the_bundled_run():
+    run, kept = open_run(bundled_folder()), BY_MODEL["smollm2"].heads
+    weights, correct = means(run), (run.answers["quality"] == 1).to_numpy()
+    np.testing.assert_allclose(kept.in_correct, weights[correct].mean(axis=0), atol=1e-4)
+    area, weight = np.zeros(weights.shape[1:]), 0.0
+    for group in sorted(set(run.answers["group"])):
+        own = (run.answers["group"] == group).to_numpy()
+        right, wrong = weights[own & correct], weights[own & ~correct]
+        pairs = (right[:, None] > wrong[None]).mean(axis=(0, 1)) + (right[:, None] == wrong[None]).mean(axis=(0, 1)) / 2
+        own_weight = len(right) * len(wrong) / (own.sum() + 1)
+        area, weight = area + own_weight * pairs, weight + own_weight
+    np.testing.assert_allclose(kept.auc, area / weight, atol=2e-3)
+    assert 0.03 < kept.chance < 0.2
 
 
 def test_there_are_those_of_the_embedded_model():

@@ -17,6 +17,7 @@ function palette(element, scales) {
     link: of("--st-link-color") || "#2457c5",
     font: style.fontFamily,
     scale: ramp(dark ? scales.dark : scales.light),
+    diverging: ramp(dark ? ["#e07a1f", "#20252c", "#4aa3e0"] : ["#c2600a", "#f4f5f7", "#1b6ca8"]),
   };
 }
 

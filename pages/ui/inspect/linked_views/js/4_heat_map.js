@@ -1,6 +1,6 @@
 // A matrix of attention weights as coloured cells, with its scale beside it.
 
-function drawCells(context, area, { rows, columns, weight, top, colours }) {
+function drawCells(context, area, { rows, columns, weight, measure }) {
   const cellWidth = area.width / columns;
   const cellHeight = area.height / rows;
   const gap = cellWidth > 9 && cellHeight > 9 ? 1 : 0;
@@ -8,7 +8,7 @@ function drawCells(context, area, { rows, columns, weight, top, colours }) {
     for (let column = 0; column < columns; column += 1) {
       const value = weight(row, column);
       if (Number.isNaN(value)) continue;
-      context.fillStyle = colours.scale[Math.round(clamp(value / top, 0, 1) * 255)];
+      context.fillStyle = measure.scale[Math.round(clamp(measure.share(value), 0, 1) * 255)];
       const x = area.x + column * cellWidth;
       const y = area.y + row * cellHeight;
       context.fillRect(x, y, cellWidth - gap + (gap ? 0 : 0.5), cellHeight - gap + (gap ? 0 : 0.5));
@@ -17,16 +17,29 @@ function drawCells(context, area, { rows, columns, weight, top, colours }) {
   return { cellWidth, cellHeight };
 }
 
-function drawScale(context, x, area, top, colours) {
+function drawScale(context, x, area, { scale, label }, colours) {
   const height = area.height;
   for (let step = 0; step < 256; step += 1) {
-    context.fillStyle = colours.scale[255 - step];
+    context.fillStyle = scale[255 - step];
     context.fillRect(x, area.y + (step / 256) * height, 9, height / 256 + 0.6);
   }
   frameOf(context, x, area.y, 9, height, colours.faint, 1);
   for (const share of [0, 0.5, 1]) {
-    write(context, shown(share * top, 2).replace(/0$/, ""), x + 13, area.y + height * (1 - share), { colour: colours.quiet });
+    write(context, label(share), x + 13, area.y + height * (1 - share), { colour: colours.quiet });
   }
+}
+
+// How weights from 0 to `top` are coloured, and labelled at a share of the scale.
+function weights(top, colours) {
+  return { scale: colours.scale, share: (value) => value / top, label: (share) => shown(share * top, 2).replace(/0$/, "") };
+}
+
+// How areas under the curve are coloured: as far from 0.5 as the strongest head, either way.
+function areas(values, colours) {
+  const reach = Math.max(0.1, ...values.map((value) => Math.abs(value - 0.5)));
+  const low = 0.5 - Math.ceil(reach * 20) / 20;
+  const span = 1 - 2 * low;
+  return { scale: colours.diverging, share: (value) => (value - low) / span, label: (share) => shown(low + share * span, 2) };
 }
 
 function roundedUp(values) {
@@ -45,14 +58,16 @@ function drawLayerHead(canvas, data, view, colours) {
   const { layers, numHeads } = data;
   const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 40) };
   const atToken = view.token > 0;
-  const top = atToken ? data.topWeight : data.topMean;
-  const weight = (row, head) => (atToken ? data.attention[(row * numHeads + head) * data.gaps + view.token - 1] : data.means[row * numHeads + head]);
+  const byVerdict = view.mode === "auc";
+  const measure = byVerdict ? areas(data.judged.heads.auc, colours) : weights(atToken ? data.topWeight : data.topMean, colours);
+  const attention = (row, head) => (atToken ? data.attention[(row * numHeads + head) * data.gaps + view.token - 1] : data.means[row * numHeads + head]);
+  const weight = (row, head) => (byVerdict ? data.judged.heads.auc[row * numHeads + head] : attention(row, head));
   const cellHeight = area.height / layers.length;
   const inWindow = data.picked.map(({ row }) => row);
   const first = Math.min(...inWindow);
   const last = Math.max(...inWindow);
   bandOf(context, 0, width - 48, area.y + first * cellHeight, area.y + (last + 1) * cellHeight, colours.veil, 1);
-  const { cellWidth } = drawCells(context, area, { rows: layers.length, columns: numHeads, weight, top, colours });
+  const { cellWidth } = drawCells(context, area, { rows: layers.length, columns: numHeads, weight, measure });
   const centre = (row, head) => [area.x + (head + 0.5) * cellWidth, area.y + (row + 0.5) * cellHeight];
   for (const { row, head } of data.picked) if (head >= 0) ring(context, centre(row, head), Math.min(cellWidth, cellHeight, 34) * 0.33);
   const row = layers.indexOf(view.layer);
@@ -64,8 +79,8 @@ function drawLayerHead(canvas, data, view, colours) {
   for (let head = 0; head < numHeads; head += everyHead) write(context, head, centre(0, head)[0], area.y + area.height + 11, { align: "center", colour: colours.text });
   write(context, "head", area.x + area.width / 2, height - 8, { align: "center", colour: colours.quiet });
   writeTurned(context, "layer", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
-  drawScale(context, width - 42, area, top, colours);
-  return { area, cellWidth, cellHeight, weight };
+  drawScale(context, width - 42, area, measure, colours);
+  return { area, cellWidth, cellHeight, weight, name: byVerdict ? "ROC-AUC" : "attention" };
 }
 
 function ring(context, [x, y], radius) {
@@ -85,7 +100,7 @@ function drawTokenHead(canvas, data, view, colours) {
   const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 62) };
   const row = data.layers.indexOf(view.layer);
   const weight = (head, token) => (token ? data.attention[(row * data.numHeads + head) * data.gaps + token - 1] : NaN);
-  const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, top: data.topWeight, colours });
+  const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, measure: weights(data.topWeight, colours) });
   if (data.collapseAt !== null) frameOf(context, area.x + data.collapseAt * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.warm, 2, [5, 3]);
   if (view.token !== null) frameOf(context, area.x + view.token * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.link, 2);
   frameOf(context, area.x, area.y + view.head * cellHeight, area.width, cellHeight, colours.warm, 2);
@@ -94,7 +109,7 @@ function drawTokenHead(canvas, data, view, colours) {
   context.fillStyle = colours.text;
   writeTokens(context, data.labels, (token) => area.x + (token + 0.5) * cellWidth, area.y + area.height + 9, area.width);
   writeTurned(context, "head", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
-  drawScale(context, width - 42, area, data.topWeight, colours);
+  drawScale(context, width - 42, area, weights(data.topWeight, colours), colours);
   return { area, cellWidth, cellHeight, weight };
 }
 

@@ -13,12 +13,34 @@ function drawConfidence(canvas, data, view, colours) {
   if (view.token !== null) frameOf(context, area.x + view.token * cell, 19, cell, foot - 18, colours.link, 1.5, [4, 3]);
   drawCurves(context, data, view, panels.confidence, area, xOf, colours);
   const front = data.frontRow;
-  drawBars(context, "signal", (token) => data.signal[token], panels.signal, { area, cell, count, colour: colours.warm, colours });
+  drawBars(context, "signal", (token) => data.signal[token], panels.signal, { area, cell, count, colour: colours.warm, colours, top: signalTop });
   const fed = (token) => (token ? data.pickedAttention[front * data.gaps + token - 1] : NaN);
-  drawBars(context, "attention", fed, panels.attention, { area, cell, count, colour: colours.blue, colours, other: otherHead(data, view), otherName: `layer ${view.layer} head ${view.head}` });
+  drawBars(context, "attention", fed, panels.attention, { area, cell, count, colour: colours.blue, colours, top: attentionTop, other: otherHead(data, view), otherName: `layer ${view.layer} head ${view.head}`, usual: usualWeight(data) });
   context.fillStyle = colours.text;
   writeTokens(context, data.labels, xOf, foot + 9, area.width);
   return { area, cell };
+}
+
+// The upper end of a track: signals fill it, and weights, which are small for most heads, have a scale of their own.
+const signalTop = (most) => Math.max(1, most);
+const attentionTop = (most) => clamp(Math.ceil(most * 20 - 1e-6) / 20, 0.1, 1);
+
+// The mean weight of the front layer's head in correct answers of the reference; undefined where there is none.
+function usualWeight(data) {
+  const { row, head } = data.picked[data.frontRow];
+  return head < 0 ? undefined : data.judged?.heads?.inCorrect[row * data.numHeads + head];
+}
+
+function drawUsual(context, usual, y, area, top, colours) {
+  context.save();
+  context.strokeStyle = colours.text;
+  context.setLineDash([4, 3]);
+  context.beginPath();
+  context.moveTo(area.x, y);
+  context.lineTo(area.x + area.width, y);
+  context.stroke();
+  context.restore();
+  write(context, `dashes: mean in correct answers, ${shown(usual, 2)}`, area.x + 2, top - 3, { colour: colours.text });
 }
 
 // Columns for an answer that is still being generated: the curve grows to the right, and is squeezed only now and then.
@@ -106,11 +128,10 @@ function dot(context, x, y) {
   context.fill();
 }
 
-function drawBars(context, name, valueOf, [top, bottom], { area, cell, count, colour, colours, other, otherName }) {
+function drawBars(context, name, valueOf, [top, bottom], { area, cell, count, colour, colours, top: topOf, other, otherName, usual }) {
   const values = Array.from({ length: count }, (_, token) => valueOf(token));
   const others = other ? Array.from({ length: count }, (_, token) => other(token)) : [];
-  const most = Math.max(largest(values), largest(others));
-  const high = most <= 1 ? 1 : most;
+  const high = topOf(Math.max(0, largest(values), largest(others), usual ?? 0));
   const yOf = (value) => bottom - (value / high) * (bottom - top);
   const gap = cell > 12 ? cell * 0.3 : 0;
   context.save();
@@ -122,9 +143,10 @@ function drawBars(context, name, valueOf, [top, bottom], { area, cell, count, co
     drawSteps(context, others, area, cell, yOf, colours.text);
     write(context, `line: ${otherName}`, area.x + area.width, top - 3, { align: "right", colour: colours.text });
   }
+  if (usual !== undefined) drawUsual(context, usual, yOf(usual), area, top, colours);
   context.fillStyle = colours.faint;
   context.fillRect(area.x, bottom, area.width, 1);
-  write(context, high === 1 ? "1" : shown(high, 1), area.x - 6, top + 3, { align: "right", colour: colours.text });
+  write(context, shown(high, high < 1 ? 2 : 1).replace(/\.?0$/, ""), area.x - 6, top + 3, { align: "right", colour: colours.text });
   write(context, "0", area.x - 6, bottom - 2, { align: "right", colour: colours.text });
   writeTurned(context, name, 9, (top + bottom) / 2, -Math.PI / 2, "center", colours.quiet);
 }

@@ -66,14 +66,18 @@ function showTip(tip, children, anchor) {
 function drawHeads(holder, data, act) {
   const table = make("table");
   const head = table.createTHead().insertRow();
-  head.append(...["layer", "head", "mean attention", "margin", "u"].map((name) => make("th", "", name)));
+  const known = data.judged?.heads;
+  const titles = ["layer", "head", "mean attention", ...(known ? ["ROC-AUC"] : []), "margin", "u"];
+  head.append(...titles.map((name) => make("th", "", name)));
   head.lastChild.append(make("sub", "", "l"));
   const body = table.createTBody();
   data.picked.forEach((picked, index) => {
     const row = body.insertRow();
     row.className = picked.layer === data.scoreLayer ? "score-layer" : "";
     const named = picked.head < 0 ? "mean" : picked.five ? "top five" : String(picked.head);
-    const cells = [picked.layer === data.scoreLayer ? `${picked.layer} (score)` : picked.layer, named, ...[0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]))];
+    const [mean, margin, uncertainty] = [0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]));
+    const area = known ? [picked.head < 0 ? "–" : shown(known.auc[picked.row * data.numHeads + picked.head], 2)] : [];
+    const cells = [picked.layer === data.scoreLayer ? `${picked.layer} (score)` : picked.layer, named, mean, ...area, margin, uncertainty];
     row.append(...cells.map((text) => make("td", "", String(text))));
     row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });
   });

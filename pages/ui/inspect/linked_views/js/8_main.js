@@ -38,6 +38,10 @@ function actions(stage) {
     },
     toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
     branch: (token) => stage.ask("branch", token),
+    mode: (name) => {
+      stage.view.mode = name;
+      paint(stage);
+    },
     colour: (name) => {
       select(stage, { colour: name });
       drawLegend(stage.part("legend"), stage.data, stage.view, stage.act);
@@ -128,7 +132,8 @@ function describe({ part, data, act }) {
     part(name).max = Math.max(...allowed);
   }
   part("chart-caption").textContent = data.captions.confidence;
-  part("map-caption").textContent = data.captions.map;
+  for (const button of part("modes").children) button.onclick = () => act.mode(button.dataset.mode);
+  part("modes").hidden = !data.judged?.heads;
   part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
   drawHeads(part("heads"), data, act);
@@ -144,6 +149,7 @@ function current({ chosen, view, data }) {
   const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
   view.head = chosen.head ?? Math.max(picked, 0);
   view.token = chosen.token;
+  view.mode = data.judged?.heads ? (view.mode ?? "attention") : "attention";
   view.colouring = chosen.colour ?? (data.collapseAt === null ? "probability" : "collapse");
   const asked = data.scoreLayer ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
@@ -164,7 +170,7 @@ function paint(stage) {
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
   const front = data.picked[data.frontRow];
-  part("map-sub").textContent = view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
+  paintMapWords(part, data, view);
   part("chart-title").textContent = `Confidence, layer ${front.layer}`;
   part("chart-sub").textContent = `attention: ${headName(front)}`;
   part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
@@ -180,6 +186,13 @@ function paint(stage) {
 }
 
 const name = (canvas, text) => canvas.setAttribute("aria-label", text);
+
+function paintMapWords(part, data, view) {
+  const heads = view.mode === "auc" ? data.judged.heads : null;
+  part("map-sub").textContent = heads ? heads.sub : view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
+  part("map-caption").textContent = heads ? heads.caption : data.captions.map;
+  for (const button of part("modes").children) button.setAttribute("aria-pressed", String((button.dataset.mode === "auc") === Boolean(heads)));
+}
 
 function paintBare({ buttons, part }) {
   buttons.forEach((button) => button.setAttribute("aria-label", button.firstChild.textContent));
@@ -207,7 +220,7 @@ function wire(stage) {
   onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
   onCells(stage, part("layer-head"), {
     find: (point) => cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads),
-    say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `attention ${shown(stage.drawn.layerHead.weight(row, column))}`],
+    say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `${stage.drawn.layerHead.name} ${shown(stage.drawn.layerHead.weight(row, column))}`],
     choose: ({ row, column }) => ({ layer: stage.data.layers[row], head: column }),
   });
   onCells(stage, part("token-head"), {
