@@ -153,6 +153,24 @@ def collapse(trace: Trace, score: Score) -> CollapsePoint | None:
     )
 
 
+def weak_points(trace: Trace, score: Score, *, most: int = 3) -> tuple[int, ...]:
+    """The token of `collapse`, then others that show text and are not beside one of these, by their collapse.
+
+    Of the others only those below the bound up to which confidence is said to hold.
+    """
+    first = collapse(trace, score)
+    if first is None:
+        return ()
+    found = [first.token]
+    values = np.where(shows_text(trace), score.collapse, np.nan)
+    for token in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable").tolist():
+        if len(found) == most or not values[token] > LARGEST_HOLD:
+            break
+        if all(abs(token - other) > 1 for other in found):
+            found.append(token)
+    return tuple(found)
+
+
 def shown_layer(score: Score, selected: int | None = None) -> int:
     """The layer that gives the score; where no single layer does, `selected` if in the window, else its first layer."""
     if score.layer is not None:

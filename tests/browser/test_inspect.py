@@ -10,6 +10,7 @@ import rauq
 from analysis.figures import attention_scale
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import scores_of
+from rauq.scoring.report import weak_points
 from tests.browser.inspecting import ask, click_cell, expect_selected, rested
 
 
@@ -70,10 +71,31 @@ def test_the_first_answer_is_judged_and_ranked_and_its_weakest_point_has_alterna
     expect(chips).to_have_count(5)
     expect(chips.first).to_contain_text(f"{100 * math.exp(first.logprob):.0f} %")
     expect(page.locator(".weak .where")).to_contain_text("Weakest point, no clear favourite")
+    points = weak_points(trace, rauq.score(trace))
+    for place in (1, 2):
+        page.locator(".next-weak").click()
+        expect(page.locator(".token[aria-pressed=true]")).to_have_attribute("data-index", str(points[place]))
+        expect(page.locator(".weak .where")).to_contain_text(f"Weak point {place + 1} of 3")
     page.locator(".token").nth(2).click()
     expect(page.locator(".weak .where")).to_contain_text("Token 2")
     page.locator(".weak .chip:not(.chosen)").first.click()
     expect(page).to_have_url(re.compile("/compare.*branch=2"))
+
+
+def test_the_tracks_follow_the_pointer_over_the_map_and_a_click_keeps_the_head(page, server):
+    page.goto(server)
+    rested(page)
+    pixels = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
+    tracks, heads = page.locator("canvas.confidence"), page.locator("canvas.layer-head")
+    before = tracks.evaluate(pixels)
+    heads.hover()
+    over = tracks.evaluate(pixels)
+    assert over != before
+    page.locator(".headline").hover()
+    assert tracks.evaluate(pixels) == before
+    click_cell(page, 11, 6, layers=30, heads=9)
+    page.locator(".headline").hover()
+    assert tracks.evaluate(pixels) not in {before, over}
 
 
 def test_the_map_can_show_which_heads_separate_correct_from_incorrect_answers(page, server):

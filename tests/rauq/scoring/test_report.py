@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rauq import Settings, score
-from rauq.recorded.answers import find_recorded
+from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.scoring import report
 from tests.traces import make_trace
 
@@ -107,6 +107,28 @@ def test_neither_white_space_nor_the_end_token_is_the_collapse_unless_there_is_n
     assert report.collapse(replace(trace, stop_reason="length"), result).token in {0, 3}
     spaces = make_trace((b" ", b"\n"), probabilities=[0.5, 0.001])
     assert report.collapse(spaces, score(spaces)).token == score(spaces).collapse.argmax()
+
+
+@pytest.mark.parametrize("recorded", load_recorded(), ids=lambda one: one.id)
+def test_weak_points_are_apart_and_in_the_order_of_their_collapse(recorded):
+    trace = recorded.trace()
+    result = score(trace)
+    points = report.weak_points(trace, result)
+    assert 1 <= len(points) <= 3
+    assert points[0] == report.collapse(trace, result).token
+    values = result.collapse[list(points)]
+    assert (np.diff(values) <= 0).all()
+    assert (values[1:] > report.LARGEST_HOLD).all()
+    assert all(abs(one - other) > 1 for place, one in enumerate(points) for other in points[:place])
+    if len(points) == 3:  # no other that is apart collapses more than the last
+        apart = [token for token in range(len(trace.pieces)) if all(abs(token - point) > 1 for point in points)]
+        said = [token for token in apart if trace.answer_tokens[token].strip()]
+        assert all(result.collapse[token] <= values[-1] for token in said)
+
+
+def test_an_undefined_collapse_has_no_weak_point():
+    trace, _ = CASES["no recurrence"]
+    assert report.weak_points(trace, score(trace, Settings(update="product"))) == ()
 
 
 def test_the_headline_of_a_real_answer_names_a_word():

@@ -81,6 +81,7 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         ],
         "scoreLayer": score.layer,
         "collapseAt": found.token if found else None,
+        "weakPoints": report.weak_points(trace, score),
         "signalName": score.settings.signal,
         "arrays": {name: _base64(array, "<f4") for name, array in _arrays(trace, score).items()},
         "reasons": {name: reason for name, reason in reasons.items() if reason},

@@ -53,7 +53,8 @@ function drawWeak(holder, data, view, act) {
   const token = view.token ?? data.collapseAt;
   if (data.live || data.empty || token === null || token === undefined) return holder.replaceChildren();
   const { alternatives } = data.tokens[token];
-  const where = view.token === null ? "Weakest point" : `Token ${token}`;
+  const place = data.weakPoints.indexOf(token);
+  const where = place === 0 ? "Weakest point" : place > 0 ? `Weak point ${place + 1} of ${data.weakPoints.length}` : `Token ${token}`;
   const favourite = alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ", no clear favourite" : "";
   const chips = alternatives.slice(0, MOST_CHIPS).map(([text, share, chosen]) => {
     const chip = make("button", chosen ? "chip chosen" : "chip");
@@ -64,5 +65,15 @@ function drawWeak(holder, data, view, act) {
     chip.onclick = () => act.branch(token);
     return chip;
   });
-  holder.replaceChildren(make("span", "where", `${where}${favourite}; the model could have said`), ...chips);
+  holder.replaceChildren(make("span", "where", `${where}${favourite}; the model could have said`), ...chips, ...steps(data, place, act));
+}
+
+// From one weak point to the next.
+function steps({ weakPoints }, place, act) {
+  if (weakPoints.length < 2) return [];
+  const next = (place + 1) % weakPoints.length;
+  const button = make("button", "next-weak", `weak point ${next + 1} of ${weakPoints.length} ›`);
+  button.type = "button";
+  button.onclick = () => act.select({ token: weakPoints[next] });
+  return [button];
 }

@@ -219,7 +219,7 @@ function wire(stage) {
   onNumber(stage, "layer-input", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
   onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
   onCells(stage, part("layer-head"), {
-    find: (point) => cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads),
+    find: (point) => peek(stage, cellAt(stage.drawn.layerHead, point, stage.data.layers.length, stage.data.numHeads)),
     say: ({ row, column }) => [`layer ${stage.data.layers[row]} · head ${column}`, `${stage.drawn.layerHead.name} ${shown(stage.drawn.layerHead.weight(row, column))}`],
     choose: ({ row, column }) => ({ layer: stage.data.layers[row], head: column }),
   });
@@ -243,6 +243,17 @@ function onNumber(stage, name, change) {
   stage.part(name).onchange = ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value)));
 }
 
+// The track of attention shows the head under the pointer, until the pointer leaves the map or a click keeps it.
+function peek(stage, cell) {
+  const hovered = cell && { layer: stage.data.layers[cell.row], head: cell.column };
+  if (JSON.stringify(hovered) !== JSON.stringify(stage.view.hovered ?? null)) {
+    stage.view.hovered = hovered;
+    const shownHead = hovered ? { ...stage.view, ...hovered } : stage.view;
+    stage.drawn.confidence = drawConfidence(stage.part("confidence"), stage.data, shownHead, palette(stage.root, stage.data.scales));
+  }
+  return cell;
+}
+
 function onCells(stage, canvas, { find, say, choose }) {
   canvas.onmousemove = (event) => {
     const cell = stage.data.live ? null : find(pointIn(canvas, event));
@@ -251,7 +262,10 @@ function onCells(stage, canvas, { find, say, choose }) {
     const near = { left: event.clientX + 12, top: event.clientY - 8, bottom: event.clientY + 14 };
     lineTip(stage.part("tip"), ...say(cell), near);
   };
-  canvas.onmouseleave = () => stage.act.leave();
+  canvas.onmouseleave = () => {
+    stage.act.leave();
+    if (stage.view?.hovered) peek(stage, null);
+  };
   canvas.onclick = (event) => {
     const cell = stage.data.live ? null : find(pointIn(canvas, event));
     if (cell) select(stage, choose(cell));
