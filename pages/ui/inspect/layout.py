@@ -155,7 +155,7 @@ def _recorded() -> Shown | None:
         return None
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
     url_state.update_url({EXAMPLE: recorded.id})
-    note = f"{recorded.note} New to RAUQ? Start with Lesson."
+    note = f"{recorded.note} New to RAUQ? Start with Learn."
     return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note))
 
 
