@@ -255,9 +255,9 @@ def token_axis(pieces: Sequence[bytes]) -> dict[str, Any]:
     }
 
 
-def tick_positions(num_tokens: int) -> list[int]:
-    """Tokens that get a tick: all of them, or an even choice where labels would run into each other."""
-    return list(range(0, num_tokens, -(-num_tokens // _MOST_TICKS)))
+def tick_positions(num_tokens: int, *, most: int = _MOST_TICKS) -> list[int]:
+    """Tokens that get a tick: all of them, or an even choice of `most` where labels would run into each other."""
+    return list(range(0, num_tokens, -(-num_tokens // most)))
 
 
 def hover_labels(pieces: Sequence[bytes]) -> list[str]:

@@ -4,6 +4,8 @@ Everything here is plain Python numbers and text, ready for JSON. Tokens, layers
 """
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -87,6 +89,17 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Opening:
+    """A fluent, incorrect answer: stretches of its text, each with whether it is incorrect, and what is correct."""
+
+    prompt: str
+    parts: tuple[tuple[str, bool], ...]
+    num_tokens: int
+    num_incorrect: int
+    reference: str
+
+
+@dataclass(frozen=True)
 class Puzzle:
     """One answer of the game: its invented tokens, and the tokens that RAUQ and plain probability would name.
 
@@ -110,6 +123,7 @@ class Lesson:
     """
 
     model: str
+    opening: Opening
     near: Look
     far: Look
     head_means: tuple[tuple[float, ...], ...]
@@ -121,8 +135,10 @@ class Lesson:
     confident: Scored
 
 
-def lesson(*, wrong: Recorded, right: Recorded, confident: Recorded) -> Lesson:
-    """Compute the data from an incorrect answer, a correct one, and one that is incorrect and confident.
+def lesson(*, fluent: Recorded, wrong: Recorded, right: Recorded, confident: Recorded) -> Lesson:
+    """Compute the data from two incorrect answers, a correct one, and one that is incorrect and confident.
+
+    The lesson begins with `fluent`.
 
     Raises:
         RauqError: a file that is damaged, or an answer that cannot be scored.
@@ -131,6 +147,7 @@ def lesson(*, wrong: Recorded, right: Recorded, confident: Recorded) -> Lesson:
     score = rauq.score(trace, TAUGHT)
     return Lesson(
         model=trace.model,
+        opening=opening(fluent),
         near=look(trace, offset=1),
         far=look(trace, offset=2),
         head_means=tuple(map(_numbers, trace.previous_token_attention().mean(axis=2))),
@@ -140,6 +157,24 @@ def lesson(*, wrong: Recorded, right: Recorded, confident: Recorded) -> Lesson:
         wrong=scored(wrong),
         right=scored(right),
         confident=scored(confident),
+    )
+
+
+def opening(recorded: Recorded) -> Opening:
+    """What is shown of the answer that the lesson begins with.
+
+    Raises:
+        RauqError: its file is damaged.
+    """
+    trace = recorded.trace()
+    marked = [(text, token in trace.wrong) for token, text in enumerate(trace.answer_tokens)]
+    stretches = [(wrong, "".join(text for text, _ in run)) for wrong, run in groupby(marked, key=itemgetter(1))]
+    return Opening(
+        prompt=trace.prompt,
+        parts=tuple((text, wrong) for wrong, text in stretches),
+        num_tokens=len(marked),
+        num_incorrect=len(trace.wrong),
+        reference=recorded.correct_answer,
     )
 
 

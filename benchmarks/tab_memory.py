@@ -23,7 +23,7 @@ from benchmarks.support.server import Server, processor_seconds, started
 INTERACTIONS, WARM_UP, EVERY = 200, 60, 20
 MOST_MIB, MOST_PERCENT = 100, 5
 REST, COLLECTIONS = 30.0, 3  # seconds of rest that are measured; garbage collections before a look
-OTHER_PAGES = ("Compare", "Answer sets", "Methods", "Runs", "Lesson", "Evidence")
+OTHER_PAGES = ("Compare", "Answer sets", "Methods", "Runs", "Learn", "Evidence")
 
 
 class Look(NamedTuple):

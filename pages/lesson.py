@@ -1,4 +1,4 @@
-"""Lesson: RAUQ in eight steps on recorded generations, then a game."""
+"""Learn: why RAUQ matters, RAUQ in eight steps on recorded generations, then a game."""
 
 from pages.ui.lesson import no_recordings, show_lesson
 from pages.ui.lesson.content import content
@@ -6,7 +6,7 @@ from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
 from rauq import RauqError
 
-require_shell("lesson")
+require_shell("learn")
 try:
     shown = content()
 except RauqError as error:

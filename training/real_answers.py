@@ -15,7 +15,10 @@ _SMOLLM2, _GEMMA = "smollm2", "gemma3-270m"
 
 @dataclass(frozen=True)
 class Chosen:
-    """A question whose answer is recorded. `invented` are texts of the answer that state something incorrect."""
+    """A question whose answer is recorded. `invented` are texts of the answer that state something incorrect.
+
+    A branch begins with the tokens of the answer `branch_of` before its token `at`, and with `instead` in its place.
+    """
 
     id: str
     name: str
@@ -26,6 +29,9 @@ class Chosen:
     invented: tuple[str, ...] = ()
     model: str = _SMOLLM2
     max_new_tokens: int = 64
+    branch_of: str = ""
+    at: int = 0
+    instead: str = ""
 
 
 CHOSEN = (
@@ -73,6 +79,11 @@ CHOSEN = (
     Chosen(
         "switzerland", "The capital of Switzerland", "What is the capital of Switzerland?", "incorrect", "Bern",
         "Another place instead of the capital, with a small collapse at its first syllable.", ("Lier",),
+    ),
+    Chosen(
+        "bern", "The capital of Switzerland, with Bern", "What is the capital of Switzerland?", "correct", "Bern",
+        "A branch of the incorrect answer: Bern, which was as probable, in place of the incorrect name's first token.",
+        branch_of="switzerland", at=5, instead=" Bern",
     ),
     Chosen(
         "brazil", "The capital of Brazil", "What is the capital of Brazil?", "incorrect", "Brasília",
@@ -155,16 +166,28 @@ def record() -> tuple[Recorded, ...]:
 
 
 def _one(model: LanguageModel, chosen: Chosen) -> Recorded:
-    trace = model.generate(chosen.prompt, max_new_tokens=chosen.max_new_tokens, last_row=True)
+    trace = model.generate(
+        chosen.prompt, max_new_tokens=chosen.max_new_tokens, answer_prefix=_prefix(model, chosen), last_row=True
+    )
     recorded = Recorded(
         id=chosen.id,
         name=chosen.name,
         verdict=chosen.verdict,
         correct_answer=chosen.correct_answer,
         what_to_see=chosen.what_to_see,
+        branch_of=chosen.branch_of,
     )
     replace(trace, wrong=_invented_tokens(trace, chosen)).save(recorded.path)
     return recorded
+
+
+def _prefix(model: LanguageModel, chosen: Chosen) -> list[int] | None:
+    """The ids that a branch begins with."""
+    if not chosen.branch_of:
+        return None
+    (origin,) = (one for one in CHOSEN if one.id == chosen.branch_of)
+    answer = model.generate(origin.prompt, max_new_tokens=origin.max_new_tokens)
+    return [*answer.answer_ids[: chosen.at].tolist(), *model.tokens.encode_answer(chosen.instead)]
 
 
 def _invented_tokens(trace: Trace, chosen: Chosen) -> tuple[int, ...]:

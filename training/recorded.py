@@ -88,7 +88,7 @@ def record(model: LanguageModel) -> tuple[Recorded, ...]:
 
 def write_index(recorded: Sequence[Recorded]) -> None:
     """Write the index of all recordings; the app opens on the first."""
-    rows = [asdict(one) for one in recorded]
+    rows = [{name: value for name, value in asdict(one).items() if value} for one in recorded]
     INDEX.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput
@@ -76,9 +76,15 @@ class Record:
         return tuple(row[place] for row in self.rows)
 
     @property
+    def verdict(self) -> Verdict:
+        """The worst verdict on its bounds."""
+        verdicts = {bound.verdict for bound in self.bounds}
+        return next((verdict for verdict in get_args(Verdict) if verdict in verdicts), "met")
+
+    @property
     def met(self) -> bool:
         """Whether no bound was missed."""
-        return all(bound.verdict != "missed" for bound in self.bounds)
+        return self.verdict != "missed"
 
 
 def records() -> dict[str, Record]:

@@ -64,10 +64,18 @@ def bounds_sentence(found: Sequence[Record]) -> str:
 
 
 def record_sentence(record: Record) -> str:
-    """The headline of one record: what it found, and, first, what it missed."""
-    missed = sum(bound.verdict == "missed" for bound in record.bounds)
-    found = record.finding or f"{record.title}."
-    return joined(f"{_count(missed, 'bound')} missed." if missed else "", found)
+    """The headline of one record: what it found, and, first, how many bounds are not met."""
+    counts = Counter(bound.verdict for bound in record.bounds if bound.verdict != "met")
+    unmet = ", ".join(
+        f"{_count(counts[verdict], 'bound')} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
+    )
+    return joined(f"{unmet}." if unmet else "", record.finding or f"{record.title}.")
+
+
+def verdict_counts(bounds: Sequence[Bound]) -> str:
+    """How many of the bounds have each verdict; "" without bounds."""
+    counts = Counter(bound.verdict for bound in bounds)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict])
 
 
 def verdict_lines(bounds: Sequence[Bound]) -> list[str]:

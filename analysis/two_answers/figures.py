@@ -30,6 +30,8 @@ from rauq.scoring.score import Score
 _OVERLAY_HEIGHT = 460
 _LABEL_WIDTH = 92  # pixels, on the right, for the names of the lines
 _LONGEST_TICK = 10
+_MOST_TICKS = 12  # of two lines each: more would run into each other in a narrow window
+_MOST_LEVEL = 6  # columns whose ticks need not be turned
 _MANY = 60  # columns: more leave no room for markers
 
 
@@ -126,11 +128,13 @@ def _scatter(side: _Side, values: np.ndarray, name: str, **look: object) -> go.S
 
 
 def _axis(columns: Columns, pieces: tuple[Sequence[bytes], Sequence[bytes]], *, dark: bool) -> dict[str, Any]:
-    ticks = tick_positions(len(columns))
+    texts = [_tick(column, pieces, dark=dark) for column in columns]
+    has_pairs = any("<br>" in text for text in texts)
+    ticks = tick_positions(len(columns), most=_MOST_TICKS) if has_pairs else tick_positions(len(columns))
     return {
         "tickvals": ticks,
-        "ticktext": [_tick(columns[place], pieces, dark=dark) for place in ticks],
-        "tickangle": -50 if len(columns) > 8 else 0,
+        "ticktext": [texts[place] for place in ticks],
+        "tickangle": -50 if len(columns) > _MOST_LEVEL else 0,
         "range": [-0.5, len(columns) - 0.5],
         "automargin": True,
         "showgrid": False,

@@ -74,14 +74,14 @@ def at_most(what: str, found: Ratio | float, most: float) -> Bound:
     """A bound from above: missed where the whole interval lies beyond it, inconclusive where only the median does."""
     value, least = (found.median, found.low) if isinstance(found, Ratio) else (found, found)
     met = None if least <= most < value else value <= most
-    return Bound(text=f"{what}: {_figure(found)}, at most {most}", met=met)
+    return Bound(text=f"{what}: {_figure(found, most)}, at most {most}", met=met)
 
 
 def at_least(what: str, found: Ratio | float, least: float) -> Bound:
     """A bound from below: missed where the whole interval lies beyond it, inconclusive where only the median does."""
     value, most = (found.median, found.high) if isinstance(found, Ratio) else (found, found)
     met = None if value < least <= most else value >= least
-    return Bound(text=f"{what}: {_figure(found)}, at least {least}", met=met)
+    return Bound(text=f"{what}: {_figure(found, least)}, at least {least}", met=met)
 
 
 def interval(found: Ratio) -> tuple[float, float, float]:
@@ -95,8 +95,13 @@ def machine() -> str:
     return f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, {platform.system()}"
 
 
-def _figure(found: Ratio | float) -> str:
-    return str(found) if isinstance(found, Ratio) else shown(found)
+def _figure(found: Ratio | float, bound: float) -> str:
+    """A value, with more digits where rounding would put it on the bound."""
+    if isinstance(found, Ratio):
+        ends = interval(found)
+        value, low, high = (f"{one:.6f}" if round(one, 3) == bound != one else f"{one:.3f}" for one in ends)
+        return f"{value} [{low}, {high}]"
+    return f"{found:.9g}" if found != bound and shown(found) == shown(float(bound)) else shown(found)
 
 
 def _processor() -> str:

@@ -21,7 +21,8 @@ Verdict = Literal["correct", "incorrect", "partly correct"]
 class Recorded:
     """One recorded answer: a short name, its verdict, what is correct, and one sentence on what it shows.
 
-    Tokens that state something incorrect are marked in its trace (`Trace.wrong`).
+    Tokens that state something incorrect are marked in its trace (`Trace.wrong`). `branch_of`: the id of the recording
+    that it has its prompt and its first tokens from, if it is a branch of one.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Recorded:
     verdict: Verdict
     correct_answer: str
     what_to_see: str
+    branch_of: str = ""
 
     @property
     def correct(self) -> bool:

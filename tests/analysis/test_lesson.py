@@ -21,7 +21,8 @@ def wrong():
 
 @pytest.fixture(scope="module")
 def drawn():
-    return lesson(**{role: find_recorded(name) for role, name in NAMES.items()})
+    found = {role: find_recorded(name) for role, name in NAMES.items()}
+    return lesson(fluent=find_recorded("magic-flute"), **found)
 
 
 def test_what_is_taught_is_the_papers_setting_for_chat_models_with_probability(drawn):

@@ -87,7 +87,7 @@ def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     page.go_forward()
     expect(page.locator(".headline")).to_have_text(headline)
     settled(page)
-    go_to(page, "Lesson")
+    go_to(page, "Learn")
     expect(page.locator(".lesson .title")).to_be_visible()
     go_to(page, "Compare")
     expect(page).to_have_url(re.compile("b=kept"))

@@ -38,7 +38,7 @@ def test_stop_works_while_the_model_loads(page, cold_server):
 
 def test_a_job_survives_a_switch_of_pages(page, server):
     begin_long(page, server)
-    go_to(page, "Lesson")
+    go_to(page, "Learn")
     expect(page.locator(".lesson .title")).to_be_visible()
     go_to(page, "Inspect")
     expect(page.locator(".source", has_text=ENDLESS)).to_be_visible()

@@ -15,7 +15,7 @@ from rauq.recorded.game import load_game
 from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)
-GAME = len(TOLD) + 1
+GAME = len(TOLD)  # the first step is 0
 PUZZLES = [puzzle(game_answer) for game_answer in load_game()]
 PROJECTOR = {"width": 1280, "height": 720}
 KEEP_SCRIPT = """
@@ -38,14 +38,14 @@ MEASURES = Path(__file__).with_name("lesson_measures.js").read_text(encoding="ut
 
 
 def open_step(page, address, step):
-    page.goto(f"{address}/lesson?step={step}")
+    page.goto(f"{address}/learn?step={step}")
     expect_step(page, step)
 
 
 def expect_step(page, step):
-    title = "Which token was invented?" if step == GAME else TOLD[step - 1].title
+    title = "Which token was invented?" if step == GAME else TOLD[step].title
     expect(page.locator(".lesson .title")).to_have_text(title)
-    expect(page.locator(".dot[aria-current=step]")).to_have_text("Game" if step == GAME else str(step))
+    expect(page.locator(".dot[aria-current=step]")).to_have_text({0: "Why", GAME: "Game"}.get(step, str(step)))
 
 
 def measured(page, name):
@@ -78,14 +78,16 @@ def expected(alpha):
 
 def test_the_lesson_from_first_to_last_by_keyboard(page, server):
     page.set_viewport_size(PROJECTOR)
-    page.goto(f"{server}/lesson")
-    for step, key in enumerate(["ArrowRight", " ", "PageDown"] * 3, start=1):
+    page.goto(f"{server}/learn")
+    for step, key in enumerate(["ArrowRight", " ", "PageDown"] * 3 + [""]):
         expect_step(page, step)
         expect_fit(page)
         if step == GAME:
             break
-        expect(page.locator(".lesson [role=status].spoken")).to_contain_text(f"Step {step} of {len(TOLD)}")
-        expect(page.locator(".lesson .text")).to_have_text(TOLD[step - 1].text)
+        expect(page.locator(".lesson [role=status].spoken")).to_contain_text(
+            f"Step {step} of {GAME - 1}" if step else "Why"
+        )
+        expect(page.locator(".lesson .text")).to_have_text(TOLD[step].text)
         page.keyboard.press(key)
         expect(page).to_have_url(re.compile(rf"step={step + 1}$"))
     page.keyboard.press("PageUp")
@@ -94,7 +96,7 @@ def test_the_lesson_from_first_to_last_by_keyboard(page, server):
     expect_step(page, GAME - 2)
     page.keyboard.press("Home")
     page.keyboard.press("ArrowLeft")
-    expect_step(page, 1)
+    expect_step(page, 0)
 
 
 def test_keys_still_work_when_streamlit_cleans_up_after_an_overtaken_run(chromium, server):
@@ -120,9 +122,9 @@ def test_the_browsers_own_back_leads_to_the_step_before(page, server):
 
 
 def test_the_lesson_by_mouse_and_a_picture_for_every_step(page, server):
-    open_step(page, server, 1)
+    open_step(page, server, 0)
     pictures = set()
-    for step in range(1, GAME):
+    for step in range(GAME):
         expect_step(page, step)
         pictures.add(page.locator(".stage .picture").get_attribute("aria-label"))
         page.get_by_role("button", name="Play" if step == GAME - 1 else "Next", exact=True).click()
@@ -215,26 +217,27 @@ def test_a_game_survives_a_visit_to_another_page(page, server):
     go_to(page, "Inspect")
     expect(page.locator(".lesson")).to_have_count(0)
     rested(page)
-    go_to(page, "Lesson")
-    expect_step(page, 1)
+    go_to(page, "Learn")
+    expect_step(page, 0)
     page.keyboard.press("End")
     expect(page.locator(".count")).to_have_text("Answer 2 of 10")
     expect(page.locator(".board")).to_contain_text("You 1")
 
 
-def test_a_link_opens_its_step_on_a_server_that_has_never_run_the_app(page, cold_server):
-    page.goto(f"{cold_server}/lesson?step=4")
+@pytest.mark.parametrize("address", ["learn", "lesson"])
+def test_a_link_opens_its_step_on_a_server_that_has_never_run_the_app(address, page, cold_server):
+    page.goto(f"{cold_server}/{address}?step=4")
     expect_step(page, 4)
-    expect(page).to_have_url(re.compile(r"/lesson\?step=4$"))
+    expect(page).to_have_url(re.compile(r"/learn\?step=4$"))
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile("step=5$"))
     page.reload()
     expect_step(page, 5)
 
 
-@pytest.mark.parametrize(("asked", "shown"), [("77", GAME), ("nonsense", 1)])
+@pytest.mark.parametrize(("asked", "shown"), [("77", GAME), ("nonsense", 0)])
 def test_a_link_to_no_step_is_corrected(asked, shown, page, server):
-    page.goto(f"{server}/lesson?step={asked}")
+    page.goto(f"{server}/learn?step={asked}")
     expect_step(page, shown)
     expect(page).to_have_url(re.compile(f"step={shown}$"))
 
@@ -243,7 +246,7 @@ def test_a_link_to_no_step_is_corrected(asked, shown, page, server):
 def test_letters_stand_out_from_the_page(scheme, page, server):
     page.set_viewport_size(PROJECTOR)
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    for step in (1, 3, 4, 6, GAME):
+    for step in (0, 1, 3, 4, 6, GAME):
         open_step(page, server, step)
         found = measured(page, "contrasts")
         assert len(found) > 10

@@ -28,7 +28,7 @@ SECONDS, SESSIONS, SEED = 300.0, 20, 0
 MOST_GROWTH = 0.05
 SLOWEST_STOP = 5.0  # seconds
 
-PAGES = ("inspect", "compare", "answer_sets", "methods", "lesson", "runs", "evidence")
+PAGES = ("inspect", "compare", "answer_sets", "methods", "learn", "runs", "evidence")
 PROMPTS = ("Q: Where is {}?\nA:", "Text: {} was drawn on Friday in Lyon.\nSummary:", "German: {} ist da.\nEnglish:")
 PASTED = " In Peru.\n"
 ACTIONS_PER_SESSION = 3, 10  # at least, and fewer than
@@ -133,7 +133,7 @@ def _follow_a_link(client: Client, user: User) -> float:
         ("answer_sets", {"run": "smollm2-facts", "view": "length"}),
         ("methods", {"run": "smollm2-facts"}),
         ("compare", {}),
-        ("lesson", {}),
+        ("learn", {}),
         ("runs", {}),
         ("evidence", {"view": "speed"}),
     )

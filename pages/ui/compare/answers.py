@@ -38,12 +38,14 @@ class Answer:
 def pair() -> tuple[Answer, Answer] | None:
     """Return the answers that the URL names; a default replaces one that is not named or no longer in memory.
 
+    The defaults are a recorded answer and its branch.
+
     None if there is no answer at all.
 
     Raises:
         TraceFileError: a recorded file is damaged.
     """
-    a = _asked(A) or _found(next(iter(available_answers()), ""))
+    a = _asked(A) or _found(default_first())
     if a is None:
         return None
     b = _asked(B) or _found(default_other(a.ref)) or a
@@ -65,9 +67,19 @@ def available_answers() -> Mapping[str, str]:
     return recorded | {_KEPT + name: f"{number}. {in_short(trace)}" for number, (name, trace) in numbered}
 
 
+def default_first() -> str:
+    """Return the default A: what the first recorded branch branches off, else the first answer; "" without any."""
+    origins = [_EXAMPLE + one.branch_of for one in recordings() if one.branch_of]
+    return next(iter([*origins, *available_answers()]), "")
+
+
 def default_other(ref: str) -> str:
-    """Return the default answer to compare with: the nearest recorded one with the other verdict."""
+    """Return the default B: the recorded branch or origin of A, else the nearest recorded one with another verdict."""
     recorded = {_EXAMPLE + one.id: one.correct for one in recordings()}
+    pairs = [(one.branch_of, one.id) for one in recordings() if one.branch_of]
+    for own, other in (*pairs, *(pair[::-1] for pair in pairs)):
+        if ref == _EXAMPLE + own:
+            return _EXAMPLE + other
     others = [other for other in recorded if recorded[other] != recorded.get(ref, False)]
     places = list(recorded)
     if ref in recorded and others:

@@ -1,4 +1,4 @@
-"""The page Evidence: the records of one subject, the check of a model, the paper's tables, or the limits."""
+"""The page Evidence: five claims, the records of a subject, the check of a model, the paper's tables, the limits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from analysis.evidence.record import (
     records,
 )
 from pages.ui.evidence.check import self_check
+from pages.ui.evidence.claims import claims
 from pages.ui.evidence.paper import paper_tables
 from pages.ui.evidence.query import Asked, View, read_asked
 from pages.ui.evidence.records import headline, not_measured, show_records
@@ -51,6 +52,7 @@ class _ViewSpec:
 
 _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
     {
+        "claims": _ViewSpec(name="Claims", draw=lambda _asked, kept: claims(kept)),
         "results": _ViewSpec(name="Real models", draw=partial(show_records, RESULTS)),
         "models": _ViewSpec(name="Exact capture", draw=partial(show_records, MODELS)),
         "check": _ViewSpec(name="Self-check now", draw=lambda _asked, _kept: self_check()),

@@ -13,14 +13,14 @@ from pages.ui.shared.url_state import Codec, one_of
 
 PAGE = "evidence"
 
-View = Literal["results", "models", "check", "reference", "speed", "robustness", "paper", "limits"]
+View = Literal["claims", "results", "models", "check", "reference", "speed", "robustness", "paper", "limits"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What is to be shown; None stands for the usual: the first record or table, and no run."""
 
-    view: Annotated[View, one_of(get_args(View))] = "results"
+    view: Annotated[View, one_of(get_args(View))] = "claims"
     table: Annotated[str | None, one_of(subject.id for subject in SUBJECTS)] = None
     published: Annotated[str | None, Codec(published_ref)] = None
     run: Annotated[str | None, Codec(lambda text: text if text in runs.names() else None)] = None

@@ -39,7 +39,7 @@ def _chosen(subjects: Sequence[Subject], asked: Asked, kept: Mapping[str, Record
 
 
 def _name(subject: Subject, record: Record) -> str:
-    return subject.name if record.met else f"{subject.name} (missed)"
+    return subject.name if record.verdict == "met" else f"{subject.name} ({record.verdict})"
 
 
 def headline(text: str) -> None:

@@ -296,13 +296,12 @@ def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError
         said = _room(len(shown.prompt_ids), None)
     elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
         said = _counted(request)
-    if isinstance(said, str):
-        st.session_state[_COUNT] = (_counted_for(request), said)
-        st.caption(said)
-    elif str(said) != str(shown_error):
+    if isinstance(said, RauqError) and str(said) != str(shown_error):
         st.text(lines(str(said)))
-    else:
-        st.empty()  # clears the line of `last_count`
+        return
+    line = said if isinstance(said, str) else "No token count: the error on this page says why."
+    st.session_state[_COUNT] = (_counted_for(request), line)
+    st.caption(line)
 
 
 def last_count() -> None:

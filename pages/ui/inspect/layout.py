@@ -28,7 +28,7 @@ from pages.ui.shared.verdicts import verdict
 from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
-from rauq.labels import running
+from rauq.labels import running, shortened
 from rauq.recorded.answers import Recorded
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import Score
@@ -38,6 +38,7 @@ from rauq.trace.parts import answer_text
 from rauq.trace.trace import Kind, Trace
 
 PAGE = "inspect"
+_LONGEST_PROMPT = 80  # characters, where a prompt is only named
 _OFTEN, _SELDOM = 0.2, 0.5  # seconds; each poll takes time from the thread that imports torch or generates for others
 
 
@@ -74,6 +75,8 @@ def inspect_page() -> None:
     else:
         for problem in filter(None, (refusal, damage)):
             show_error(problem)
+        if refusal and shown:
+            _say_earlier(request, shown.trace)
         _main(shown, request, is_new=job is None)
     with sidebar:
         count = _sidebar(shown, request, live=live_job is not None)
@@ -82,6 +85,15 @@ def inspect_page() -> None:
     if not live_job:
         with count:  # last, since it may load the model
             form.token_count(request, shown.trace if shown else None, shown_error=refusal, may_load=shown is not None)
+
+
+def _say_earlier(request: Request, shown: Trace) -> None:
+    """Say which prompt failed, and that the answer below is another one."""
+    done = "generated" if request.answer is None else "scored"
+    prompts = (running(printable(prompt)) for prompt in (request.prompt, shown.prompt))
+    failed, earlier = (shortened(prompt, longest=_LONGEST_PROMPT) for prompt in prompts)
+    asked = f" for the prompt “{failed}”" if failed else ""
+    st.text(f"No answer was {done}{asked}. Below is the earlier answer to “{earlier}”.")
 
 
 def _main(shown: Shown | None, request: Request, *, is_new: bool) -> None:
@@ -149,7 +161,7 @@ def _recorded() -> Shown | None:
         return None
     recorded = at_hand.get(name or "") or next(iter(at_hand.values()))
     url_state.update_url({EXAMPLE: recorded.id})
-    note = f"Recorded. {recorded.what_to_see} New to RAUQ? Start with Lesson."
+    note = f"Recorded. {recorded.what_to_see} New to RAUQ? Start with Learn."
     return _in_form(Shown(name=f"{EXAMPLE}:{recorded.id}", trace=recorded.trace(), note=note, recorded=recorded))
 
 

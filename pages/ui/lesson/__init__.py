@@ -15,12 +15,22 @@ _HTML = """
   <h1 class="title" tabindex="-1"></h1>
   <p class="text"></p>
   <section class="stage"></section>
-  <nav class="bar" aria-label="Steps of the lesson"></nav>
+  <nav class="bar" aria-label="Steps"></nav>
   <p class="spoken" role="status"></p>
 </article>
 """
 _FOLDER = Path(__file__).parent
-_SCRIPTS = ("draw", "heads", "picking", "recurrence", "answers", "game", "score", "lesson")  # the last one exports
+_SCRIPTS = (
+    "draw",
+    "why",
+    "heads",
+    "picking",
+    "recurrence",
+    "answers",
+    "game",
+    "score",
+    "lesson",
+)  # the last one exports
 _mount = st.components.v2.component(
     "lesson",
     html=_HTML,
@@ -35,7 +45,7 @@ def show_lesson(content: Content) -> None:
         "steps": [asdict(step) for step in content.steps],
         "lesson": asdict(content.lesson),
         "puzzles": [asdict(puzzle) for puzzle in content.puzzles],
-        "step": place.step(last=len(content.steps) + 1),
+        "step": place.step(last=len(content.steps)),
         "guesses": place.guesses(content.puzzles),
         "turn": place.turn(),
     }
@@ -43,6 +53,6 @@ def show_lesson(content: Content) -> None:
 
 
 def no_recordings() -> None:
-    """Show what the lesson needs."""
-    st.header("The lesson needs recorded answers", anchor=False)
+    """Show what the page needs."""
+    st.header("Learn needs recorded answers", anchor=False)
     st.write("There are no recorded answers. Run `python -m training record` to make them.")

@@ -23,7 +23,7 @@ class Step:
 
 
 def steps(lesson: Lesson) -> tuple[Step, ...]:
-    """The steps of the lesson in order; the game comes after them.
+    """Why it matters, and the steps of the lesson in order; the game comes after them.
 
     Raises:
         TraceFileError: the recordings do not show what the texts say of them.
@@ -33,6 +33,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
     head, first, peak = scoring_head(lesson), wrong.invented[0], max(wrong.collapse)
     from_attention = wrong.attention_shares[first] / peak
     return (
+        _why(lesson),
         Step(
             "What a head is",
             f"A small language model, {_title(lesson.model)}, answers “{wrong.prompt}” Token by token, it generates "
@@ -96,6 +97,18 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
     )
 
 
+def _why(lesson: Lesson) -> Step:
+    opening = lesson.opening
+    return Step(
+        "Fluent, and incorrect",
+        f"{_title(lesson.model)}, a small language model, wrote this answer. It reads well, yet "
+        f"{opening.num_incorrect} of its {opening.num_tokens} tokens state something incorrect, and the text does not "
+        "show which. RAUQ looks inside the model, at its attention heads. Learn how RAUQ finds such tokens, what it "
+        "cannot detect, and then try it yourself.",
+        "why",
+    )
+
+
 def scoring_head(lesson: Lesson) -> Picked:
     """Return the selected head of the layer that gives the incorrect answer's score."""
     return next(picked for picked in lesson.picked if picked.layer == lesson.wrong.layer)
@@ -111,6 +124,7 @@ def _check(lesson: Lesson) -> None:
     first = wrong.invented[0] if wrong.invented else 0
     before, there = (lesson.mean_weights[token] for token in (first - 1, first))
     holds = {
+        "the first answer has incorrect tokens": lesson.opening.num_incorrect > 0,
         "the incorrect answer has an incorrect token after its second": first > 1,
         "its collapse peaks there": wrong.collapse[first] == max(wrong.collapse),
         "the mean weight does not fall there": before is not None and there is not None and there >= before,
@@ -142,7 +156,7 @@ def _move(weights: Sequence[float | None], token: int) -> str:
     return f"{'falls' if there < before else 'rises'} from {before:.2f} to {there:.2f}"
 
 
-WRONG, RIGHT, CONFIDENT = "switzerland", "canberra", "istanbul"
+FLUENT, WRONG, RIGHT, CONFIDENT = "magic-flute", "switzerland", "canberra", "istanbul"
 
 
 class Content(NamedTuple):
@@ -161,6 +175,6 @@ def content() -> Content | None:
     """
     if not (recorded.INDEX.exists() and game.GAME_INDEX.exists()):
         return None
-    wrong, right, confident = map(recorded.find_recorded, (WRONG, RIGHT, CONFIDENT))
-    drawn = lesson(wrong=wrong, right=right, confident=confident)
+    fluent, wrong, right, confident = map(recorded.find_recorded, (FLUENT, WRONG, RIGHT, CONFIDENT))
+    drawn = lesson(fluent=fluent, wrong=wrong, right=right, confident=confident)
     return Content(drawn, steps(drawn), tuple(map(puzzle, game.load_game())))

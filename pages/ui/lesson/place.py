@@ -13,8 +13,8 @@ GUESSES, TURN = "_guesses", "_turn"
 
 
 def step(*, last: int) -> int:
-    """The step of the URL, counted from 1; what is no step is corrected there."""
-    found = min(max(number(st.query_params.get(STEP, "")) or 1, 1), last)
+    """The step of the URL; 0 comes before the first. What is no step is corrected there."""
+    found = min(number(st.query_params.get(STEP, "")) or 0, last)
     if STEP in st.query_params:
         update_url({STEP: str(found)})
     return found

@@ -28,7 +28,17 @@ def test_a_missed_bound_comes_before_what_was_found():
     assert sentences.record_sentence(make_record()) == "It is fast."
     assert sentences.record_sentence(make_record(finding="")) == "Scoring."
     assert sentences.record_sentence(make_record(bounds=(MISSED, KEPT))) == "1 bound missed. It is fast."
-    assert sentences.record_sentence(make_record(bounds=(INCONCLUSIVE,))) == "It is fast."
+    assert sentences.record_sentence(make_record(bounds=(INCONCLUSIVE,))) == "1 bound inconclusive. It is fast."
+
+
+def test_the_verdict_on_a_record_is_the_worst_on_its_bounds():
+    bounds = {"met": (KEPT,), "inconclusive": (KEPT, INCONCLUSIVE), "missed": (KEPT, INCONCLUSIVE, MISSED)}
+    assert {name: make_record(bounds=found).verdict for name, found in bounds.items()} == {
+        name: name for name in bounds
+    }
+    assert make_record(bounds=()).verdict == "met"
+    assert sentences.verdict_counts(bounds["missed"]) == "1 missed, 1 inconclusive, 1 met"
+    assert sentences.verdict_counts(()) == ""
 
 
 def test_every_bound_has_its_verdict_and_a_missed_one_comes_first():

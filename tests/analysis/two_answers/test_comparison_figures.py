@@ -113,6 +113,19 @@ def test_a_tick_names_both_tokens_where_they_differ():
     assert ">–</span>" in ticks[2]
 
 
+@pytest.mark.parametrize("count", [3, 6, 7, 9, 24, 25, 60, 200])
+def test_ticks_of_two_lines_are_fewer(count):
+    a, b = (make_trace((b" is", *(word,) * (count - 1))) for word in (b" Peru", b" Japan"))
+    of_a = rauq.score(a)
+    columns = tuple((token, token) for token in range(count))
+    alone = overlay(columns, (of_a, of_a), (a.pieces, a.pieces)).layout.xaxis2
+    paired = overlay(columns, (of_a, rauq.score(b)), (a.pieces, b.pieces)).layout.xaxis2
+    assert len(paired.tickvals) <= 12
+    assert len(alone.tickvals) <= 24
+    assert len(paired.tickvals) == count or count > 12
+    assert {axis.tickangle for axis in (alone, paired)} == {0 if count <= 6 else -50}
+
+
 def test_model_text_is_never_markup():
     a, b = make_trace(HOSTILE), make_trace(HOSTILE[::-1])
     figure = overlay(aligned(a.pieces, b.pieces), (rauq.score(a), rauq.score(b)), (a.pieces, b.pieces))

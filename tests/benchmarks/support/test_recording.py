@@ -64,6 +64,19 @@ def test_a_single_number_meets_its_bound_or_misses_it_and_an_undefined_one_misse
     assert bound.met is met
 
 
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (at_most("ratio", 1.014, 1.01), "ratio: 1.014, at most 1.01"),
+        (at_least("ratio", 0.9996, 1), "ratio: 0.9996, at least 1"),
+        (at_most("ratio", 1.01, 1.01), "ratio: 1.01, at most 1.01"),
+        (at_most("ratio", Ratio(1.0302, 1.0299, 1.04, 5), 1.03), "ratio: 1.030200 [1.029900, 1.040], at most 1.03"),
+    ],
+)
+def test_a_value_beyond_its_bound_is_never_rounded_onto_it(bound, text):
+    assert bound.text == text
+
+
 def test_seconds_have_the_interval_of_a_ratio():
     samples = [1.0, 2.0, 4.0]
     assert seconds(samples) == ratio([2 * each for each in samples], [2.0] * 3)

@@ -11,6 +11,7 @@ from analysis.evidence.figures import drawing
 from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
 from analysis.runs import library
 from pages.ui.evidence import check
+from pages.ui.evidence.claims import CLAIMS
 from pages.ui.host import cache, hosting
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
@@ -19,7 +20,7 @@ from tests.pages.reading import APP, charts, interpreted
 from tests.pages.sets import drawn, make, said
 
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"
-VIEWS = ("results", "models", "check", "reference", "speed", "robustness", "paper", "limits")
+VIEWS = ("claims", "results", "models", "check", "reference", "speed", "robustness", "paper", "limits")
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +91,45 @@ def test_a_value_beyond_its_bound_is_never_called_met(folder):
     assert f"Inconclusive: {INCONCLUSIVE.text}\nMet: {KEPT.text}" in texts(page)
     assert sentences.INCONCLUSIVE in [caption.value for caption in page.caption]
     assert f"Scoring: {INCONCLUSIVE.text} (inconclusive)" in texts(open_evidence(view="limits"))
+
+
+def test_an_inconclusive_bound_is_in_the_headline_and_in_the_choice(folder):
+    save(make_record(bounds=(KEPT, INCONCLUSIVE, MISSED)), folder)
+    save(make_record("runs", title="Runs", bounds=(KEPT, INCONCLUSIVE)), folder)
+    page = open_evidence(view="speed")
+    assert page.header[-1].value == "1 bound missed, 1 bound inconclusive. It is fast"
+    (picker,) = (group for group in page.get("button_group") if group.key == "answers_table")
+    assert [option.content for option in picker.proto.options] == ["Scoring (missed)", "Runs on disk (inconclusive)"]
+
+
+def test_the_page_opens_on_five_claims_with_the_findings_of_the_records(folder):
+    for record in BUNDLED.values():
+        save(record, folder)
+    page = open_evidence()
+    assert not page.exception
+    assert len(CLAIMS) == 5
+    told = [element.value for element in page.text]
+    assert told == [BUNDLED[claim.record].finding for claim in CLAIMS]
+    assert all(any(character.isdigit() for character in finding) for finding in told)
+    assert [button.label for button in page.button] == [claim.link for claim in CLAIMS]
+    assert not page.dataframe
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.record)
+def test_the_link_of_a_claim_opens_its_record(folder, claim):
+    for record in BUNDLED.values():
+        save(record, folder)
+    page = open_evidence()
+    page = page.button(key=f"claim_{claim.record}").click().run()
+    assert page.query_params == {"view": claim.view, "table": claim.record}
+    assert page.header[-1].value.endswith(BUNDLED[claim.record].finding.removesuffix("."))
+
+
+def test_a_claim_has_the_verdicts_on_its_bounds_and_one_that_was_not_measured_its_command(folder):
+    save(make_record("overhead", bounds=(MISSED, KEPT, INCONCLUSIVE)), folder)
+    page = open_evidence()
+    assert "Cost. Bounds: 1 missed, 1 inconclusive, 1 met." in [caption.value for caption in page.caption]
+    assert len(page.dataframe[0].value) == len(CLAIMS) - 1
 
 
 def test_the_cost_of_other_tools_is_drawn_as_far_as_recorded(folder):

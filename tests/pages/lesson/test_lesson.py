@@ -1,4 +1,4 @@
-"""The page Lesson: its data, its short and correct texts, and its state without recordings."""
+"""The page Learn: its data, its short and correct texts, and its state without recordings."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.imports import MODELS, imported_after
 from tests.pages.reading import APP, open_page
 
 ROOT = Path(__file__).parents[3]
-LAST = 9
+GAME = 9  # the step after the last
 
 
 def open_lesson(**query):
@@ -46,9 +46,9 @@ def test_the_page_gets_every_step_and_ten_puzzles():
     page = open_lesson()
     assert not page.exception
     data = fed(page)
-    assert 6 <= len(data["steps"]) <= 8
+    assert len(data["steps"]) == GAME
     assert len(data["puzzles"]) == 10
-    assert data["step"] == 1
+    assert data["step"] == 0
     assert page.query_params == {}
 
 
@@ -71,8 +71,8 @@ def test_the_text_on_attention_has_the_weights_of_the_recording(lesson, told):
     chosen = [weights[layer, weights[layer].mean(axis=1).argmax()] for layer in range(10, 21)]
     means = sum(chosen) / 11
     assert (lesson.wrong.layer, scoring_head(lesson).head) == (14, 2)
-    text = told[3].text
-    assert told[3].picture == "drop"
+    text = told[4].text
+    assert told[4].picture == "drop"
     assert "head 2 in layer 14, which gives the score, falls from" in text
     assert f"falls from {chosen[4][3]:.2f} to {chosen[4][4]:.2f}." in text
     assert f"all 11 selected heads rises from {means[3]:.2f} to {means[4]:.2f}." in text
@@ -85,8 +85,35 @@ def test_attention_rises_at_the_same_place_of_the_correct_answer():
     assert means[4] > means[3]
 
 
+def test_the_first_screen_says_why_with_the_numbers_of_a_fluent_incorrect_answer(lesson, told):
+    one = recorded.find_recorded("magic-flute")
+    trace = one.trace()
+    why, opening = told[0], lesson.opening
+    assert why.picture == "why"
+    assert why.text.startswith("SmolLM2-135M-Instruct, a small language model, wrote this answer.")
+    assert f"{len(trace.wrong)} of its {len(trace.answer_ids)} tokens" in why.text
+    assert "".join(text for text, _ in opening.parts) == trace.answer
+    assert [text.strip() for text, incorrect in opening.parts if incorrect] == ["John Williams", "1979", "American"]
+    assert (opening.prompt, opening.reference) == (trace.prompt, one.correct_answer)
+
+
+def test_the_page_is_called_learn_and_its_old_address_opens_it():
+    old = AppTest.from_file(APP, default_timeout=60)
+    old.query_params["step"] = "4"
+    old = old.switch_page("pages/lesson.py").run()
+    page = AppTest.from_file(APP, default_timeout=60).run().switch_page("pages/lesson.py")
+    page.query_params.clear()
+    page.query_params["step"] = "4"
+    page = page.run()
+    for one in (old, page):
+        assert not one.exception
+        assert fed(one)["step"] == 4
+        assert one.query_params == {"step": "4"}
+
+
 WRONG_ANSWER = "has an incorrect token after its second"
 CHANGES = {
+    "nothing marked": ("opening", {"num_incorrect": 0}, "the first answer has incorrect tokens"),
     "nothing incorrect": ("wrong", {"invented": ()}, WRONG_ANSWER),
     "incorrect from the first": ("wrong", {"invented": (0,)}, WRONG_ANSWER),
     "incorrect from the second": ("wrong", {"invented": (1, 2)}, WRONG_ANSWER),
@@ -125,7 +152,7 @@ def test_the_shares_of_the_collapse_are_those_of_the_score(told):
     score = rauq.score(trace, TAUGHT)
     signal, attention = score.collapse_shares[score.collapse.argmax()] / score.collapse.max()
     assert signal + attention == pytest.approx(1)
-    assert f"{100 * signal:.0f} % of that comes from probability, {100 * attention:.0f} % from" in told[6].text
+    assert f"{100 * signal:.0f} % of that comes from probability, {100 * attention:.0f} % from" in told[7].text
 
 
 def test_the_text_on_correct_and_incorrect_answers_is_true(lesson):
@@ -160,7 +187,7 @@ def test_a_link_opens_its_step():
 
 @pytest.mark.parametrize(
     ("asked", "shown"),
-    [("0", 1), ("77", LAST), ("-1", 1), ("x", 1), ("", 1), ("4.5", 1), ("٣", 1), ("04", 4), ("9" * 40, 1)],
+    [("0", 0), ("77", GAME), ("-1", 0), ("x", 0), ("", 0), ("4.5", 0), ("٣", 0), ("04", 4), ("9" * 40, 0)],
 )
 def test_an_invalid_step_is_corrected(asked, shown):
     page = open_lesson(step=asked)
@@ -186,7 +213,7 @@ def test_without_recordings_the_page_says_what_to_do(module, index, monkeypatch,
     page = open_lesson()
     assert not page.exception
     assert not page.get("bidi_component")
-    assert page.header[0].value == "The lesson needs recorded answers"
+    assert page.header[0].value == "Learn needs recorded answers"
     assert "python -m training record" in page.markdown[0].value
 
 

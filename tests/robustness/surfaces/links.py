@@ -23,7 +23,7 @@ from tests.traces import make_trace
 Query = dict[str, str]
 
 APP = str(ROOT / "app.py")
-PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "lesson", "evidence")
+PAGES = ("inspect", "compare", "answer_sets", "methods", "runs", "learn", "evidence")
 _VALID: Query = {
     **{
         "signal": "entropy",
@@ -45,7 +45,7 @@ _VALID: Query = {
         "b": "run:smollm2-facts:3",
         "a_wrong": "0",
     },
-    **{"b_settings": "own", "b_alpha": "0.1", "branch": "1", "step": "3", "goto": "lesson", "max_new_tokens": "7"},
+    **{"b_settings": "own", "b_alpha": "0.1", "branch": "1", "step": "3", "goto": "learn", "max_new_tokens": "7"},
 }
 _PROMPT: Query = {"prompt": "Where is Oslo?", "answer": " In Norway", "model": "some/model", "kind": "base"}
 _VALUES = (

@@ -23,7 +23,7 @@ function drawGame({ puzzles, guesses, revealed, onGuess, onNext, onRestart }) {
   prompt.id = "prompt";
   const below = revealed
     ? reveal(puzzle, guesses[index], index + 1 === puzzles.length ? "See the score" : "Next answer", onNext)
-    : make("p", "hint", "Arrow keys and Enter, or click. Page Up goes back to the lesson.");
+    : make("p", "hint", "Arrow keys and Enter, or click. Page Up goes back to the steps.");
   game.append(board(puzzles, guesses, index), prompt, answerRow(puzzle, revealed ? guesses[index] : null, onGuess), below);
   return game;
 }

@@ -1,7 +1,7 @@
 // One lesson: a title, a text, a picture; steps by key and button. Python receives only the step and the guesses.
 
 const PICTURES = {
-  heads: drawHeads, previous: drawPrevious, drop: drawDrop, picking: drawPicking,
+  why: drawWhy, heads: drawHeads, previous: drawPrevious, drop: drawDrop, picking: drawPicking,
   recurrence: drawRecurrence, layers: drawLayers, answers: drawAnswers, limits: drawLimits,
 };
 const GAME = { title: "Which token was invented?", rules: "Ten answers of the same small model, chosen by a rule without looking at any score. Each states one incorrect fact: choose a token of it. RAUQ, with its default settings, chooses the largest collapse, and plain probability the least probable token." };
@@ -31,11 +31,11 @@ function open(state) {
   show(state, data.step);
 }
 
-const lastStep = (state) => state.data.steps.length + 1;
+const lastStep = (state) => state.data.steps.length; // the game; the steps count from 1, and 0 says why
 const isGame = (state) => state.step === lastStep(state);
 
 function go(state, step) {
-  const target = Math.max(1, Math.min(lastStep(state), step));
+  const target = Math.max(0, Math.min(lastStep(state), step));
   if (target === state.step) return;
   show(state, target);
   state.tell();
@@ -43,26 +43,31 @@ function go(state, step) {
 
 function show(state, step) {
   state.step = step;
-  const { title } = isGame(state) ? GAME : state.data.steps[step - 1];
+  const { title } = isGame(state) ? GAME : state.data.steps[step];
   drawStage(state);
   state.root.querySelector(".title").textContent = title;
-  state.root.querySelector(".spoken").textContent = isGame(state) ? `The game: ${title}` : `Step ${step} of ${state.data.steps.length}: ${title}`;
+  state.root.querySelector(".spoken").textContent = announced(state, title);
   markBar(state);
   if (isGame(state)) focusGame(state);
+}
+
+function announced(state, title) {
+  if (isGame(state)) return `The game: ${title}`;
+  return state.step ? `Step ${state.step} of ${state.data.steps.length - 1}: ${title}` : `Why: ${title}`;
 }
 
 // Draws text and picture; focus that stood in the old picture goes to the title.
 function drawStage(state) {
   const stage = state.root.querySelector(".stage");
   const lost = stage.contains(stage.getRootNode().activeElement);
-  stage.replaceChildren(isGame(state) ? drawGame(gameOf(state)) : PICTURES[state.data.steps[state.step - 1].picture](state.data));
+  stage.replaceChildren(isGame(state) ? drawGame(gameOf(state)) : PICTURES[state.data.steps[state.step].picture](state.data));
   state.root.classList.toggle("playing", isGame(state));
   state.root.querySelector(".text").textContent = textOf(state);
   if (lost) state.root.querySelector(".title").focus({ preventScroll: true });
 }
 
 function textOf(state) {
-  if (!isGame(state)) return state.data.steps[state.step - 1].text;
+  if (!isGame(state)) return state.data.steps[state.step].text;
   const { puzzles } = state.data;
   return state.guesses.length === puzzles.length && !state.revealed ? conclusion(puzzles, state.guesses) : GAME.rules;
 }
@@ -96,10 +101,11 @@ function drawBar(state) {
     Object.assign(button, { type: "button", onclick });
     return button;
   };
-  const names = [...state.data.steps.map(({ title }, i) => `Step ${i + 1}: ${title}`), `The game: ${GAME.title}`];
+  const names = [...state.data.steps.map(({ title }, i) => (i ? `Step ${i}: ${title}` : `Why: ${title}`)), `The game: ${GAME.title}`];
   const dots = make("div", "dots");
   dots.append(...names.map((name, i) => {
-    const dot = control(i + 1 === names.length ? "dot last" : "dot", i + 1 === names.length ? "Game" : String(i + 1), () => go(state, i + 1));
+    const word = { 0: "Why", [lastStep(state)]: "Game" }[i];
+    const dot = control("dot", word ?? String(i), () => go(state, i));
     dot.setAttribute("aria-label", name);
     dot.title = name;
     return dot;
@@ -110,13 +116,13 @@ function drawBar(state) {
 function markBar(state) {
   const bar = state.root.querySelector(".bar");
   bar.querySelectorAll(".dot").forEach((dot, i) => {
-    if (i + 1 === state.step) dot.setAttribute("aria-current", "step");
+    if (i === state.step) dot.setAttribute("aria-current", "step");
     else dot.removeAttribute("aria-current");
   });
   const [back, next] = [bar.querySelector(".back"), bar.querySelector(".next")];
-  back.disabled = state.step === 1;
+  back.disabled = state.step === 0;
   next.disabled = isGame(state);
-  next.textContent = state.step === state.data.steps.length ? "Play" : "Next";
+  next.textContent = state.step === lastStep(state) - 1 ? "Play" : "Next";
 }
 
 // What a key does; true if it did something. A slider, a field and a focused button keep their own keys.
@@ -125,7 +131,7 @@ function press(state, event) {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isOwn(target, event.key)) return false;
   const stage = state.root.querySelector(".stage");
   if (isGame(state) && moveAmongTokens(stage, event.key)) return true;
-  const to = { Home: 1, End: lastStep(state) }[event.key] ?? (event.key in MOVES ? state.step + MOVES[event.key] : null);
+  const to = { Home: 0, End: lastStep(state) }[event.key] ?? (event.key in MOVES ? state.step + MOVES[event.key] : null);
   if (to === null) return false;
   go(state, to);
   return true;

@@ -28,7 +28,6 @@ function drawStrip(strip, data, act, kept) {
     button.onmouseenter = button.onfocus = () => act.hover(index, button);
     button.onmouseleave = button.onblur = () => act.leave();
     button.onclick = () => act.toggle(index);
-    button.onkeydown = (event) => act.key(event, index);
     return button;
   });
   const nodes = added.map((button, place) => (data.tokens[kept.length + place].endsLine ? [button, make("span", "line")] : [button]));
@@ -75,11 +74,15 @@ function tokenButton(token, index) {
   return button;
 }
 
+// The token that the tab key leads to, and that keys start from.
+function firstStop(buttons, data, view) {
+  return view.token ?? data.collapseAt ?? buttons.findIndex((_, index) => !isHidden(data, view, index));
+}
+
 // Updates what depends on selection, colouring and marks; the buttons themselves are kept.
 function paintStrip(buttons, data, view) {
   const { values, level, places } = colouring(data, view);
-  const first = buttons.findIndex((_, index) => !isHidden(data, view, index));
-  const stop = view.token ?? data.collapseAt ?? first;
+  const stop = firstStop(buttons, data, view);
   buttons.forEach((button, index) => {
     const collapse = index === data.collapseAt;
     const wrong = view.wrong.includes(index);

@@ -49,19 +49,21 @@ function actions(stage) {
     },
     hover: (token, button) => stage.data.live || tokenTip(stage.part("tip"), stage.data, stage.view, token, button.getBoundingClientRect()),
     leave: () => stage.part("tip").hidePopover(),
-    key: (event, index) => pressed(stage, event, index),
   };
 }
 
-function pressed(stage, event, index) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+// Keys work wherever the focus is in the views: a click on a map or on blank space leaves it on their root.
+function pressed(stage, event) {
+  if (stage.data.live || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select")) return;
+  const own = stage.buttons.indexOf(event.target);
+  const index = own >= 0 ? own : firstStop(stage.buttons, stage.data, stage.view);
   const seen = stage.buttons.flatMap((_, token) => (isHidden(stage.data, stage.view, token) ? [] : [token]));
   const [at, last] = [seen.indexOf(index), seen.length - 1];
-  const target = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last }[event.key];
-  if (target !== undefined) {
+  const target = { ArrowRight: at + 1, ArrowLeft: at - 1, ...(own >= 0 && { Home: 0, End: last }) }[event.key];
+  if (target !== undefined && seen.length) {
     event.preventDefault();
     select(stage, { token: seen[clamp(target, 0, last)] });
-    stage.buttons[stage.view.token].focus();
+    if (own >= 0) stage.buttons[stage.view.token].focus(); // elsewhere the view that is looked at stays in sight
   } else if (event.key === "Escape") {
     if (stage.part("tip").matches(":popover-open")) stage.act.leave();
     else select(stage, { token: null });
@@ -215,7 +217,11 @@ function wire(stage) {
   const { part } = stage;
   part("mark").onclick = () => mark(stage);
   part("branch").onclick = () => stage.ask("branch", stage.view.token);
-  part("whole").onclick = () => select(stage, { token: null });
+  part("whole").onclick = () => {
+    select(stage, { token: null });
+    stage.root.focus({ preventScroll: true }); // the button has hidden itself
+  };
+  stage.root.onkeydown = (event) => pressed(stage, event);
   onNumber(stage, "layer-input", (asked) => ({ layer: nearest(stage.data.layers, asked) }));
   onNumber(stage, "head-input", (asked) => ({ layer: stage.view.layer, head: clamp(Math.round(asked), 0, stage.data.numHeads - 1) }));
   onCells(stage, part("layer-head"), {

@@ -1,0 +1,102 @@
+"""Keys of Inspect wherever was clicked before, and the frames of what is selected or focused."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.inspecting import click_cell, expect_selected, rested
+
+FRAMES = """(chip) => {
+  const number = chip.querySelector(".number").getBoundingClientRect();
+  return [chip, ...chip.querySelectorAll("*")].filter((node) => {
+    const style = getComputedStyle(node);
+    const spread = [...style.boxShadow.matchAll(/(\\d+)px/g)].reduce((most, [, length]) => Math.max(most, length), 0);
+    const width = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
+    const reach = Math.max(spread, width && width + parseFloat(style.outlineOffset));
+    const { top, bottom } = node.getBoundingClientRect();
+    return reach > 0 && bottom <= number.top && bottom + reach > number.top;
+  }).length;
+}"""
+OUTLINED = """() => {
+  let node = document.activeElement;
+  while (node.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+  return getComputedStyle(node).outlineStyle !== "none";
+}"""
+PLACES = {
+    "a map": "canvas.token-head",
+    "a chart": "canvas.confidence",
+    "blank space between the views": ".panels",
+    "the sentence": ".views > .detail",
+    "a row of the table": ".heads tbody tr",
+}
+
+
+@pytest.fixture
+def opened(page, server):
+    page.goto(f"{server}/?example=unknown-place")
+    rested(page)
+    return page
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_keys_work_after_a_click_anywhere_in_the_views(opened, place):
+    where = {"x": 2, "y": 2} if place == "blank space between the views" else None
+    opened.locator(PLACES[place]).first.click(position=where)
+    opened.keyboard.press("ArrowLeft")
+    chosen = opened.locator(".token[aria-pressed=true]")
+    expect(chosen).to_have_count(1)
+    first = int(chosen.get_attribute("data-index"))
+    opened.keyboard.press("ArrowRight")
+    expect(chosen).to_have_attribute("data-index", str(first + 1))
+    opened.keyboard.press("w")
+    expect(opened.locator(".token.wrong")).to_have_attribute("data-index", str(first + 1))
+    assert not opened.evaluate(OUTLINED)
+    opened.keyboard.press("Escape")
+    expect(chosen).to_have_count(0)
+    expect(opened).to_have_url(re.compile(f"wrong={first + 1}"))
+
+
+def test_no_frame_surrounds_the_page_after_a_click_beside_the_views(opened):
+    main = opened.get_by_test_id("stMain")
+    box = main.bounding_box()
+    opened.mouse.click(box["x"] + 8, box["y"] + box["height"] / 2)
+    opened.keyboard.press("ArrowDown")
+    expect(main).to_be_focused()
+    assert main.evaluate("main => getComputedStyle(main, '::before').content") == "none"
+
+
+def test_after_a_cell_the_arrows_show_its_head_at_each_token(opened):
+    click_cell(opened, 0, 3)
+    opened.keyboard.press("ArrowRight")
+    expect(opened.locator(".map-sub")).to_have_text(re.compile(r"at token \d+ only"))
+    expect_selected(opened, 0, 3)
+
+
+def test_keys_of_a_field_stay_its_own(opened):
+    field = opened.get_by_label("Layer", exact=True)
+    before = int(field.input_value())
+    field.focus()
+    field.press("ArrowUp")
+    field.press("w")
+    expect(field).to_have_value(str(before + 1))
+    expect(opened.locator(".token[aria-pressed=true]")).to_have_count(0)
+    expect(opened.locator(".token.wrong")).to_have_count(0)
+
+
+def test_keys_work_after_the_button_that_hides_itself(opened):
+    opened.locator(".token").nth(2).click()
+    opened.get_by_role("button", name="Whole answer").click()
+    expect(opened.locator(".token[aria-pressed=true]")).to_have_count(0)
+    opened.keyboard.press("ArrowRight")
+    expect(opened.locator(".token[aria-pressed=true]")).to_have_count(1)
+
+
+@pytest.mark.parametrize("by", ["mouse", "keys"])
+def test_the_frame_of_a_chip_leaves_its_number_free(opened, by):
+    opened.locator(".token").nth(2).click()
+    if by == "keys":
+        opened.keyboard.press("ArrowRight")
+    chip = opened.locator(".token[aria-pressed=true]")
+    assert chip.evaluate("chip => getComputedStyle(chip).boxShadow") != "none"
+    assert chip.evaluate(FRAMES) == 0
