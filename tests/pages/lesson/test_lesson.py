@@ -174,8 +174,7 @@ def test_the_attention_of_another_answer_ranks_nearly_as_well():
     asked = zip(*(kept.column(name) for name in ("model", "prompts", "answers of")), strict=True)
     place = list(asked).index(("smollm2", "plain", "all answers"))
     own, gain = (
-        float(kept.column(name)[place].split()[0])
-        for name in ("PRR of RAUQ", "minus RAUQ with shuffled attention")
+        float(kept.column(name)[place].split()[0]) for name in ("PRR of RAUQ", "minus RAUQ with shuffled attention")
     )
     assert 0 < gain < 0.01 * own
 
