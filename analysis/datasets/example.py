@@ -34,6 +34,11 @@ class Example:
     error_label: str = ""
     facts: tuple[str, ...] = ()
 
+    @property
+    def asked(self) -> str:
+        """The question without worked examples, or the prompt where that is all there is."""
+        return self.question or self.prompt
+
 
 @dataclass(frozen=True)
 class Rejected:

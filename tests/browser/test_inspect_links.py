@@ -29,7 +29,7 @@ def test_reload_and_a_second_browser_show_the_same(page, server):
             expect(who.get_by_label("Prompt")).to_have_value(PROMPT)
 
 
-def test_a_copied_link_asks_before_it_runs_anything(page, server, cold_server):
+def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_runs_anything(page, server, cold_server):
     ask(page, server)
     page.locator(".token").nth(2).click()
     expect(page).to_have_url(re.compile("token=2"))
@@ -37,8 +37,11 @@ def test_a_copied_link_asks_before_it_runs_anything(page, server, cold_server):
     page.get_by_text("Copy link").click()
     link = page.get_by_test_id("stMain").locator("code").inner_text()
     assert "Gliwice" in link
+    page.goto(link)
+    expect(page.locator(".headline")).to_have_text(headline)
+    expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")
     page.goto(link.replace(server, cold_server))
-    expect(page.get_by_role("heading", name="This link asks for an answer")).to_be_visible()
+    expect(page.get_by_role("heading", name="The answer of this link is no longer in memory")).to_be_visible()
     expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
     assert page.locator(".token").count() == 0
     page.get_by_test_id("stMain").get_by_role("button", name="Generate").click()

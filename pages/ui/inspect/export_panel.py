@@ -12,7 +12,7 @@ from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.url_state import LONGEST, RUN
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import lines, number, running
+from rauq.labels import lines, number, running, size
 from rauq.recorded.scores import scores_of
 from rauq.scoring.score import Score
 from rauq.scoring.settings import is_paper_setting, window
@@ -174,9 +174,21 @@ def _link(trace: Trace) -> None:
     if (found := url_state.link(address, st.query_params.to_dict(), trace)) is None:
         st.text(f"The link would exceed {LONGEST} characters. Download the trace and send that instead.")
     else:
-        holds = "" if url_state.EXAMPLE in st.query_params else " It contains the prompt."
-        st.caption(f"The link opens this view.{holds} Nothing is loaded or run until the recipient starts it.")
+        st.caption(_about_link(found))
         st.code(printable(found), language=None, wrap_lines=True)
+
+
+def _about_link(found: str) -> str:
+    """Say what a link opens and for how long."""
+    if f"{url_state.KEPT}=" not in found:
+        return "The link opens this view. Nothing is loaded or run."
+    lasts = (
+        "The link opens this answer while it is in the memory of this app: until the app restarts, or newer answers "
+        f"need the room ({size(cache.MOST_ANSWERS_BYTES)} for all). "
+    )
+    if f"{url_state.PROMPT}=" in found:
+        return lasts + "After that it shows the prompt, which it contains, and offers to generate the answer again."
+    return lasts + "The prompt is too long for a link, so download the trace to keep the answer."
 
 
 def _downloads(trace: Trace, score: Score) -> None:

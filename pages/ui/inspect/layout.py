@@ -136,8 +136,9 @@ def current() -> Shown | None:
     if (name := st.query_params.get(KEPT)) is not None:
         if (trace := answers.find(name)) is not None:
             return _in_form(Shown(name=f"{KEPT}:{name}", trace=trace))
-        url_state.drop(KEPT)
-        state.notify("That answer is no longer in memory. Generate it again, or open its saved trace.")
+        if form.asked_by_link() is None:  # else the page says so beside the prompt of the link
+            url_state.drop(KEPT)
+            state.notify("That answer is no longer in memory. Generate it again, or open its saved trace.")
     return None if form.asked_by_link() else _recorded()
 
 
@@ -188,7 +189,10 @@ def empty_state() -> None:
 
 def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:
     """Show the prompt of a link, which only the user can run; `is_new`: it has not been run yet."""
-    st.title("This link asks for an answer", anchor=False)
+    is_gone = KEPT in st.query_params
+    st.title(
+        "The answer of this link is no longer in memory" if is_gone else "This link asks for an answer", anchor=False
+    )
     untouched = "Nothing has been loaded or run. " if is_new else ""
     st.write(f"{untouched}The form on the left is filled with the link's request: change it, or start it below.")
     st.text(printable(f"Model {running(asked.model)}, prompt:"))

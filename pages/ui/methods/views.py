@@ -296,7 +296,7 @@ def agreement(chosen: Chosen) -> None:
         "disagreement",
         chosen,
         "Percentile: share of answers that are at most as uncertain; 100 is the least confident.",
-        height=320,
+        height=560,
     )
     chart(agreement_map(found, dark=is_dark()), "agreement", "Rank correlation between the methods")
     st.caption(_AGREEMENT)

@@ -40,7 +40,7 @@ _SHOWN_ROWS, _SHOWN_REJECTED = 9, 5
 _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
     {
         "id": lambda example: example.id,
-        "prompt": lambda example: example.prompt,
+        "question": lambda example: example.asked,
         "answer": lambda example: example.answer or "",
         "references": lambda example: " | ".join(example.references),
         "quality": lambda example: example.quality,
@@ -49,11 +49,12 @@ _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
         "error label": lambda example: example.error_label,
         "facts": lambda example: " | ".join(example.facts),
         "source": lambda example: example.source,
+        "prompt": lambda example: example.prompt if example.question else "",
     }
 )
 # Long texts leave room for references and quality, on a small screen too.
-_LONG = ("prompt", "answer", "references", "source", "facts")
-_WIDTHS = {name: st.column_config.Column(width=260 if name == "prompt" else 130) for name in _LONG}
+_LONG = ("question", "prompt", "answer", "references", "source", "facts")
+_WIDTHS = {name: st.column_config.Column(width=260 if name == "question" else 130) for name in _LONG}
 
 
 def preview(data: DataSet) -> None:

@@ -109,6 +109,7 @@ def _take_in(file: IO[bytes], name: str) -> None:
 
 
 _LAST_LINES = 12
+_MOST_FAILURES = 20  # rows that are shown without scrolling
 _DELETING = "_runs_deleting"
 
 
@@ -136,16 +137,26 @@ def _log(run: Listed) -> None:
 
 def _failures(run: Listed) -> None:
     try:
-        failures = cache.run(run.folder).failures
+        found = cache.run(run.folder)
     except RunError as error:
         st.text(lines(str(error)))
         return
     st.caption("Examples without an answer, by their number in the data set, with the reason")
+    numbers = found.failures["number"].tolist()
     st.dataframe(
-        failures[["number", "prompt", "error"]].map(lambda cell: printable(cell) if isinstance(cell, str) else cell),
+        {
+            "number": numbers,
+            "question": [printable(found.examples[number].asked) for number in numbers],
+            "error": [printable(error) for error in found.failures["error"]],
+        },
         key="failures",
         hide_index=True,
-        column_config={"number": st.column_config.NumberColumn(width="small")},
+        height="content" if len(numbers) <= _MOST_FAILURES else "auto",
+        column_config={
+            "number": st.column_config.NumberColumn(width="small"),
+            "question": st.column_config.TextColumn(width=300),
+            "error": st.column_config.TextColumn(width=600),
+        },
         alt="The examples that failed, with the reason",
     )
 

@@ -106,9 +106,10 @@ def _if_any(*numbers: tuple[str, int]) -> list[str]:
     return [f"{count:,} {name}" for name, count in numbers if count]
 
 
-UNDEFINED = "–"
+UNDEFINED, QUESTION = "–", "question"
 _ROW = 35  # pixels
 _FORMATS = {"quality": "%.2f", "uncertainty": "%.3f"}  # the other columns are whole numbers
+_WIDTHS = {name: st.column_config.TextColumn(width=300) for name in ("answer", QUESTION)}
 
 
 def sentence(text: str, chosen: ChosenAnswers, more: str = "") -> None:
@@ -145,16 +146,20 @@ def clickable(
 
 
 def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *, height: int | None = None) -> None:
-    """Draw a table of answers, its index the position among those chosen; a ticked row can be opened in Inspect."""
+    """Draw a table of answers, its index the position among those chosen; a ticked row can be opened in Inspect.
+
+    In place of a prompt, which may begin with worked examples, the page shows its question.
+    """
     event = st.dataframe(
-        table,
+        _with_questions(table, chosen),
         key=f"{name}_table",
         hide_index=True,
         height=height if height and len(table) * _ROW > height else "content",
         placeholder=UNDEFINED,
         on_select="rerun",
         selection_mode="single-row",
-        column_config={
+        column_config=_WIDTHS
+        | {
             column: st.column_config.NumberColumn(format=_FORMATS.get(str(column), "%.0f"))
             for column in table.select_dtypes("number")
         },
@@ -170,6 +175,12 @@ def openable(table: pd.DataFrame, name: str, chosen: ChosenAnswers, note: str, *
     st.caption(f"Tick a row to open it or to correct its verdict. {note}")
     if pressed and rows:
         open_in_inspect(chosen, int(table.index[rows[0]]))
+
+
+def _with_questions(table: pd.DataFrame, chosen: ChosenAnswers) -> pd.DataFrame:
+    numbers = chosen.column_of("number")[table.index]
+    questions = [printable(chosen.run.examples[number].asked) for number in numbers]
+    return table.assign(prompt=questions).rename(columns={"prompt": QUESTION})
 
 
 def save(label: str, file: str, write: Callable[[], str]) -> None:

@@ -245,17 +245,24 @@ def asking(trace: Trace) -> Asked:
 
 
 def link(base: str, query: Mapping[str, str], trace: Trace) -> str | None:
-    """A link that opens on this answer anywhere; None where it would be longer than LONGEST.
+    """A link that opens on this answer; None where it would be longer than LONGEST.
 
-    A recorded answer, and one of a run, is named. Any other is brought by its prompt, which stands in a URL for this
-    purpose alone.
+    A recorded answer, and one of a run, is named. Any other is named as long as it is in the memory of this app, and
+    its prompt, which stands in a URL for this purpose alone, leads to it again afterwards or in another app. A prompt
+    that makes the link too long is left out where the answer is named.
     """
-    kept = {name: value for name, value in query.items() if name not in (KEPT, *ASKS)}
+    named = {name: value for name, value in query.items() if name not in ASKS}
     if trace.wrong:  # they may have come with a file, and not stand in the URL yet
-        kept[WRONG] = written_wrong(trace.wrong)
-    if EXAMPLE not in query and RUN not in query:
-        kept |= written_asked(asking(trace))
-    found = f"{base}?{urlencode(kept, errors='replace')}"
+        named[WRONG] = written_wrong(trace.wrong)
+    if EXAMPLE in query or RUN in query:
+        named.pop(KEPT, None)
+        return _short_enough(base, named)
+    found = _short_enough(base, named | written_asked(asking(trace)))
+    return found or (_short_enough(base, named) if KEPT in named else None)
+
+
+def _short_enough(base: str, query: Mapping[str, str]) -> str | None:
+    found = f"{base}?{urlencode(query, errors='replace')}"
     return found if len(found) <= LONGEST else None
 
 

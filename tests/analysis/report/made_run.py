@@ -26,6 +26,7 @@ def made_run(
     failures=1,
     facts=True,
     references=(),
+    question="",
 ):
     """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more.
 
@@ -36,7 +37,13 @@ def made_run(
     lengths = [3 + number % 5 for number in range(len(quality))] if lengths is None else lengths
     count = len(quality) + failures
     examples = tuple(
-        Example(id=f"id {number}", prompt=f"{text}?", group=groups[number % len(groups)], references=references)
+        Example(
+            id=f"id {number}",
+            prompt=f"{text}?",
+            question=question,
+            group=groups[number % len(groups)],
+            references=references,
+        )
         for number in range(count)
     )
     outcomes = [

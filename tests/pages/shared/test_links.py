@@ -130,11 +130,32 @@ def test_a_link_to_a_recorded_answer_does_not_contain_its_prompt():
     assert link(BASE, query, trace_of("SECRET" * LONGEST)) == address
 
 
-def test_settings_selection_and_marks_travel_and_the_name_of_this_server_does_not():
-    kept = {"alpha": "0.5", "heads": "2-0.3-1", "layer": "1", "head": "3", "token": "2", "wrong": "0.2"}
-    old = {"kept": "a-name", "prompt": "another", "answer": "another", "model": "other", "max_new_tokens": "7"}
+def test_the_name_of_an_answer_its_settings_selection_and_marks_travel_and_an_earlier_prompt_does_not():
+    kept = {
+        "kept": "a-name",
+        "alpha": "0.5",
+        "heads": "2-0.3-1",
+        "layer": "1",
+        "head": "3",
+        "token": "2",
+        "wrong": "0.2",
+    }
+    old = {"prompt": "another", "answer": "another", "model": "other", "max_new_tokens": "7"}
     found = brought(link(BASE, kept | old, trace_of("Where?")))
     assert found == kept | {"prompt": "Where?"}
+
+
+@pytest.mark.parametrize("name", ["example", "run"])
+def test_an_answer_that_anyone_can_open_is_named_by_that_alone(name):
+    assert brought(link(BASE, {name: "one", "kept": "a-name"}, trace_of("Where?"))) == {name: "one"}
+
+
+def test_a_prompt_too_long_for_a_link_is_left_out_where_the_answer_is_named():
+    assert brought(link(BASE, {"kept": "a-name", "token": "1"}, trace_of("a" * LONGEST))) == {
+        "kept": "a-name",
+        "token": "1",
+    }
+    assert link(BASE, {"kept": "a" * LONGEST}, trace_of("Where?")) is None
 
 
 def test_marks_that_came_with_a_trace_travel_too():

@@ -1,0 +1,67 @@
+"""Copy link: it opens the answer itself for as long as that is in memory, and offers to generate it afterwards."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from pages.ui.host import cache
+from pages.ui.shared import state
+from tests.pages.conftest import NAME
+from tests.pages.reading import finished, interpreted, shown_trace, views
+from tests.traces import make_trace
+
+
+@pytest.fixture
+def trace():
+    return make_trace((b" Lima", b"."), prompt="Where is Lima?", model="atlas", stop_reason="given")
+
+
+def copied(page):
+    """The parameters of the copied link, and the caption above it."""
+    page.session_state["folded_Copy"] = True
+    page.run()
+    (link,) = page.code
+    (about,) = (caption.value for caption in page.caption if caption.value.startswith("The link opens"))
+    return dict(parse_qsl(urlsplit(link.value).query)), about
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_copied_link_opens_the_same_answer_and_says_for_how_long(open_app, trace):
+    query, about = copied(open_app(trace, token="1"))
+    assert query["kept"] == NAME
+    assert query["prompt"] == trace.prompt
+    assert "until the app restarts, or newer answers need the room (268.4 MB for all)" in about
+    assert "which it contains, and offers to generate the answer again" in about
+    page = open_app(**query)
+    assert views(page)["selection"]["token"] == 1
+    assert shown_trace(page) is trace
+    assert not page.title
+
+
+def test_the_link_of_an_answer_that_is_gone_says_so_and_offers_to_generate_it(open_app, trace):
+    query, _ = copied(open_app(trace))
+    del cache.answers().traces[NAME]
+    page = open_app(**query).run()
+    assert page.title[0].value == "The answer of this link is no longer in memory"
+    assert page.code[0].value == trace.prompt
+    assert not page.get("bidi_component")
+    page = finished(page.button(key="run_link").click().run())
+    assert not page.exception
+    assert shown_trace(page).prompt == trace.prompt
+    assert query["kept"] != page.query_params["kept"]
+    assert "prompt" not in page.query_params
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_link_without_an_answer_says_nothing_of_one_that_is_gone(open_app):
+    page = open_app(prompt="Where is Lima?")
+    assert page.title[0].value == "This link asks for an answer"
+    assert state.JOB not in page.session_state
+    assert "no longer" not in interpreted(page)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_prompt_too_long_for_a_link_is_said_to_be_left_out(open_app):
+    query, about = copied(open_app(make_trace((b" Lima", b"."), prompt="where " * 1000)))
+    assert query == {"kept": NAME}
+    assert "The prompt is too long for a link" in about
