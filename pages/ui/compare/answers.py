@@ -74,12 +74,11 @@ def default_first() -> str:
 
 
 def default_other(ref: str) -> str:
-    """Return the default B: the recorded branch or origin of A, else the nearest recorded one with another verdict."""
+    """Return the default B: the recorded branch of A, else the nearest recorded one with another verdict."""
     recorded = {_EXAMPLE + one.id: one.correct for one in recordings()}
-    pairs = [(one.branch_of, one.id) for one in recordings() if one.branch_of]
-    for own, other in (*pairs, *(pair[::-1] for pair in pairs)):
-        if ref == _EXAMPLE + own:
-            return _EXAMPLE + other
+    branches = [_EXAMPLE + one.id for one in recordings() if ref == _EXAMPLE + one.branch_of]
+    if branches:
+        return branches[0]
     others = [other for other in recorded if recorded[other] != recorded.get(ref, False)]
     places = list(recorded)
     if ref in recorded and others:

@@ -97,20 +97,6 @@ def test_the_first_screen_says_why_with_the_numbers_of_a_fluent_incorrect_answer
     assert (opening.prompt, opening.reference) == (trace.prompt, one.correct_answer)
 
 
-def test_the_page_is_called_learn_and_its_old_address_opens_it():
-    old = AppTest.from_file(APP, default_timeout=60)
-    old.query_params["step"] = "4"
-    old = old.switch_page("pages/lesson.py").run()
-    page = AppTest.from_file(APP, default_timeout=60).run().switch_page("pages/lesson.py")
-    page.query_params.clear()
-    page.query_params["step"] = "4"
-    page = page.run()
-    for one in (old, page):
-        assert not one.exception
-        assert fed(one)["step"] == 4
-        assert one.query_params == {"step": "4"}
-
-
 WRONG_ANSWER = "has an incorrect token after its second"
 CHANGES = {
     "nothing marked": ("opening", {"num_incorrect": 0}, "the first answer has incorrect tokens"),
