@@ -10,14 +10,9 @@ PAGES = {
     "answer_sets": st.Page("pages/answer_sets.py", title="Answer sets", url_path="answer_sets"),
     "methods": st.Page("pages/methods.py", title="Methods", url_path="methods"),
     "runs": st.Page("pages/runs.py", title="Runs", url_path="runs"),
-    "learn": st.Page("pages/lesson.py", title="Learn", url_path="learn"),
+    "learn": st.Page("pages/learn.py", title="Learn", url_path="learn"),
     "evidence": st.Page("pages/evidence.py", title="Evidence", url_path="evidence"),
 }
-
-
-def lesson() -> None:
-    """Open Learn from its old address."""
-    st.switch_page(PAGES["learn"], query_params=st.query_params.to_dict())
 
 
 def home() -> None:
@@ -27,7 +22,7 @@ def home() -> None:
 
 HIDDEN = (
     st.Page(home, title="RAUQ", default=True, visibility="hidden"),
-    st.Page(lesson, title="Lesson", url_path="lesson", visibility="hidden"),
+    st.Page("pages/lesson.py", title="Lesson", url_path="lesson", visibility="hidden"),
 )
 page = st.navigation([*HIDDEN, *PAGES.values()], position="top")
 configure(page.url_path or "inspect")  # the first page is Inspect

@@ -6,7 +6,8 @@ from playwright.sync_api import expect
 
 from analysis.figures import looks
 from rauq.trace.trace import Alternative
-from tests.browser.inspecting import ENDLESS, go_to
+from tests.browser.comparing import cells, open_compare, open_fields, settled
+from tests.browser.inspecting import go_to
 from tests.traces import make_trace
 
 ATTACK = (
@@ -15,30 +16,9 @@ ATTACK = (
 )
 
 
-def settled(page):
-    """Wait until the charts stand and the script rests, so that a click does not meet an element about to go."""
-    expect(page.locator(".js-plotly-plot .nsewdrag").first).to_be_visible()
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-
-
-def open_compare(page, address, query="?a=example:unknown-place&b=example:known-place"):
-    page.goto(f"{address}/compare{query}")
-    expect(page.locator(".lane.b .cell").first).to_be_visible()
-    settled(page)
-
-
-def cells(page, lane):
-    return page.locator(f".lane.{lane} .cell .text").all_inner_texts()
-
-
 def lines(page):
     """The names of the curves that the browser holds."""
     return page.evaluate("() => document.querySelector('.st-key-overlay .js-plotly-plot').data.map(line => line.name)")
-
-
-def open_fields(page, tab):
-    page.get_by_role("button", name="Make another B").click()
-    page.get_by_role("tab", name=tab).click()
 
 
 def upload(page, trace, name="answer.safetensors"):
@@ -92,31 +72,6 @@ def test_journey_from_two_answers_to_a_branch_and_back(page, server):
     go_to(page, "Compare")
     expect(page).to_have_url(re.compile("b=kept"))
     expect(page.locator(".headline")).to_have_text(headline)
-
-
-def test_stop_keeps_the_partial_branch(page, server):
-    open_compare(page, server)
-    open_fields(page, "Another prompt")
-    page.get_by_label("Prompt", exact=True).fill(ENDLESS)
-    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Generate").last.click()
-    expect(page.locator(".texts .b .source")).to_contain_text(ENDLESS)
-    settled(page)
-    page.get_by_role("button", name="Swap").click()
-    expect(page.locator(".texts .a .source")).to_contain_text(ENDLESS)
-    settled(page)
-    origin = cells(page, "a")
-
-    open_fields(page, "Branch off A")
-    page.get_by_role("combobox", name="Instead").click()
-    page.get_by_role("option", name="My own text").click()
-    page.get_by_role("textbox", name="My own text").fill(" upon")
-    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Generate").first.click()
-    expect(page.locator(".grid[aria-busy=true] .lane.b .cell").nth(2)).to_be_visible()
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
-    expect(page.locator(".texts .b .source")).to_contain_text("stopped by you")
-    settled(page)
-    assert 0 < len(cells(page, "b")) < len(origin)
-    expect(page).to_have_url(re.compile("b=kept"))
 
 
 def test_the_strips_work_with_the_keyboard(page, server):

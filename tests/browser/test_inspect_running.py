@@ -15,7 +15,8 @@ def begin_long(page, address):
     page.get_by_label("Max new tokens").press("Enter")
     rested(page)
     page.get_by_role("button", name="Generate").click()
-    expect(page.locator(".views.live.scored .token").nth(1)).to_be_visible()
+    growing = page.locator(".views.live.scored .token").first
+    expect(growing.or_(page.locator(".source", has_text=ENDLESS))).to_be_visible()  # a fast machine may be done
 
 
 def test_stop_keeps_the_partial_answer(page, server):

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from benchmarks.support.server import serving
 from rauq.checkpoints.store import PLACE_VARIABLE
+from tests.browser.comparing import cells, open_compare, open_fields, settled
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +56,20 @@ def test_an_answer_being_generated_has_colours_and_a_curve_that_grow(page, serve
     assert all(re.fullmatch(r"(▲ )?\d+\.\d\d", text) for text in live.locator(".token .number").all_text_contents())
     page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
     expect(page.locator(".views:not(.live) .source", has_text="stopped by you")).to_be_visible()
+
+
+def test_stop_keeps_the_partial_branch(page, server):
+    """The list of planets goes on for ever from Venus, so it is still being generated when Stop is clicked."""
+    open_compare(page, server, "?a=example:planets&b=example:canberra")
+    open_fields(page, "Another prompt")
+    page.get_by_label("Max new tokens").fill("1000")
+    page.get_by_label("Max new tokens").press("Enter")
+    settled(page)
+    page.get_by_role("tab", name="Branch off A").click()
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Generate").first.click()
+    expect(page.locator(".grid[aria-busy=true] .lane.b .cell").nth(37)).to_be_visible()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    expect(page.locator(".texts .b .source")).to_contain_text("stopped by you")
+    settled(page)
+    assert 37 < len(cells(page, "b")) < 1000
+    expect(page).to_have_url(re.compile("b=kept"))

@@ -207,7 +207,7 @@ def test_a_choice_is_written_into_the_url():
 @pytest.mark.usefixtures("small")
 def test_the_url_comes_back_with_the_page():
     page = open_sets(run="small", view="picked", tokens="fact")
-    page.switch_page("pages/lesson.py").run()
+    page.switch_page("pages/learn.py").run()
     page.query_params.clear()
     page.switch_page("pages/answer_sets.py").run()
     assert page.query_params == {"run": "small", "view": "picked", "tokens": "fact"}

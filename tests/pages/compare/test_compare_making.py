@@ -147,7 +147,7 @@ def test_typed_text_survives_folding_and_another_page():
     page.session_state["make"] = False
     page.run()
     assert not page.text_area
-    page.switch_page("pages/lesson.py").run()
+    page.switch_page("pages/learn.py").run()
     page.switch_page("pages/compare.py").run()
     page = unfold(page, "make")
     assert [field.value for field in page.text_area] == ["Q: Who?", " Nobody."]
@@ -216,7 +216,7 @@ def test_a_branch_survives_a_visit_to_another_page(slow):
     page = open_compare(a=a, token="1")
     unfold(page, "make").button(key="make_branch").click().run()
     assert slow.begun.wait(30)
-    page.switch_page("pages/lesson.py").run()
+    page.switch_page("pages/learn.py").run()
     job = page.session_state[JOB]
     job.cancel.set()
     assert job.done.wait(30)

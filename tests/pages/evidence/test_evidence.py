@@ -305,7 +305,7 @@ def test_a_host_checks_only_its_models_and_limits_the_prompt(monkeypatch):
 
 def test_the_url_comes_back_with_the_page():
     page = open_evidence(view="paper", published="llama_functions.Llama-3.1 8B")
-    page.switch_page("pages/lesson.py").run()
+    page.switch_page("pages/learn.py").run()
     page.query_params.clear()
     page.switch_page("pages/evidence.py").run()
     assert page.query_params == {"view": "paper", "published": "llama_functions.Llama-3.1 8B"}

@@ -262,7 +262,7 @@ def test_the_first_token_has_no_map_of_its_own(open_app, trace):
 
 def test_the_page_left_and_entered_again_shows_the_same(open_app, trace):
     page = open_app(trace, token="2", alpha="0.5")
-    page = page.switch_page("pages/lesson.py").run()
+    page = page.switch_page("pages/learn.py").run()
     page.query_params.clear()
     page = page.switch_page("pages/inspect.py").run()
     assert not page.exception

@@ -189,7 +189,7 @@ def test_guesses_come_back_after_another_page(stored, given):
     page = AppTest.from_file(APP, default_timeout=60)
     page.session_state[place.GUESSES] = stored
     page.session_state[place.TURN] = 7
-    data = fed(page.switch_page("pages/lesson.py").run())
+    data = fed(page.switch_page("pages/learn.py").run())
     assert (data["guesses"], data["turn"]) == (given, 7)
 
 
@@ -233,7 +233,7 @@ def expect_error(page, text):
 def test_the_lesson_needs_no_torch():
     code = (
         "from streamlit.testing.v1 import AppTest\n"
-        "page = AppTest.from_file('app.py', default_timeout=60).switch_page('pages/lesson.py').run()\n"
+        "page = AppTest.from_file('app.py', default_timeout=60).switch_page('pages/learn.py').run()\n"
         "assert not page.exception and len(page.get('bidi_component')) == 1\n"
     )
     assert imported_after(code, MODELS) == []

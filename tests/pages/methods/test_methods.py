@@ -210,7 +210,7 @@ def test_where_methods_disagree_a_row_opens_in_inspect():
 @pytest.mark.usefixtures("small")
 def test_the_url_comes_back_with_the_page():
     page = open_methods(run="small", view="errors", method="msp")
-    page.switch_page("pages/lesson.py").run()
+    page.switch_page("pages/learn.py").run()
     page.query_params.clear()
     page.switch_page("pages/methods.py").run()
     assert page.query_params == {"run": "small", "view": "errors", "method": "msp"}

@@ -277,7 +277,7 @@ def test_texts_of_a_file_are_drawn_as_text():
 def test_a_visit_to_another_page_keeps_the_form():
     page = written(upload(open_form(), CSV), new_run_name="typed").run()
     column(page, "group").set_value(None)
-    page = page.run().switch_page("pages/lesson.py").run()
+    page = page.run().switch_page("pages/learn.py").run()
     page = page.switch_page("pages/runs.py").run()
     assert not page.exception
     assert "3 rows accepted, 3 rows rejected." in captions(page)
