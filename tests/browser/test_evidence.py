@@ -5,6 +5,11 @@ import re
 from playwright.sync_api import expect
 
 
+def rests(page):
+    """Wait until the script rests: going back while it runs is a race with the address that it writes."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
 def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(page, cold_server):
     page.goto(f"{cold_server}/evidence?view=check")
     headline = page.get_by_role("heading", level=2).first
@@ -28,9 +33,11 @@ def test_a_claim_leads_to_its_record_and_back_to_the_claims(page, server):
     page.goto(f"{server}/evidence")
     headline = page.get_by_role("heading", level=2)
     expect(headline.first).to_have_text("What was measured, in five claims")
+    rests(page)
     claim = page.get_by_test_id("stMain").get_by_text("methods that compare samples").inner_text()
     page.get_by_test_id("stMain").get_by_role("button", name="Speed").click()
     expect(page).to_have_url(re.compile(r"view=speed&table=overhead$"))
     expect(headline.last).to_contain_text(claim.removesuffix("."))
+    rests(page)
     page.go_back()
     expect(headline.first).to_have_text("What was measured, in five claims")

@@ -44,9 +44,9 @@ def _heads(kept: ReferenceScores) -> dict[str, Any] | None:
         "inCorrect": [value for row in kept.heads.in_correct for value in row],
         "sub": f"ROC-AUC in {len(kept.correct):,} answers of this model",
         "caption": (
-            "How well each head's mean attention separates correct from incorrect answers of the reference, within "
-            "kinds of question. Blue: more attention in correct answers; orange: less. With shuffled labels, the best "
-            f"of {count} heads stays within {low} to {high}."
+            "ROC-AUC of each head's mean attention, correct vs incorrect answers of the reference, within kinds of "
+            f"question. Blue: more in correct answers; orange: less. With shuffled labels, the best of {count} heads "
+            f"stays within {low} to {high}. Length and words can explain a part: see Heads in Answer sets."
         ),
     }
 

@@ -430,7 +430,10 @@ def drop(*names: str) -> None:
 
 
 def restore_url(page: str) -> None:
-    """A switch of pages empties the URL: bring back what it said when this page was left."""
+    """A switch of pages empties the URL: bring back what it said when this page was left; Back means what it says."""
+    context = get_script_run_ctx()
+    if context is not None and context.is_history_navigation:
+        return
     if not st.query_params and (last := st.session_state.get(_last(page))):
         st.query_params.from_dict(last)
 
