@@ -25,7 +25,7 @@ HIDDEN = (
     st.Page("pages/lesson.py", title="Lesson", url_path="lesson", visibility="hidden"),
 )
 page = st.navigation([*HIDDEN, *PAGES.values()], position="top")
-configure(page.url_path or "inspect")  # the first page is Inspect
+configure()
 st.session_state[SHELL] = True
 
 query = st.query_params.to_dict()

@@ -225,12 +225,23 @@ def _shares(found: CollapsePoint, score: Score) -> str:
 
 def _weight_of_attention(found: CollapsePoint, score: Score) -> str:
     """That attention can hardly matter with this alpha, where it does not."""
+    if not _adds_little(found, score):
+        return ""
+    alpha = score.settings.alpha or 0.0
+    return f" At alpha {alpha:g} attention has a weight of {number(100 * (1 - alpha), places=0)} %, so it adds little."
+
+
+def attention_adds_little(trace: Trace, score: Score) -> bool:
+    """Whether attention hardly matters at the largest collapse, since alpha gives it a small weight."""
+    found = collapse(trace, score)
+    return found is not None and not why_empty(trace, score.settings.part) and _adds_little(found, score)
+
+
+def _adds_little(found: CollapsePoint, score: Score) -> bool:
     alpha = score.settings.alpha
     if score.settings.update != "rauq" or alpha is None or alpha <= 0.5:
-        return ""
-    if math.isnan(found.attention_share) or abs(found.attention_share) > 0.1 * found.value:
-        return ""
-    return f" At alpha {alpha:g} attention has a weight of {number(100 * (1 - alpha), places=0)} %, so it adds little."
+        return False
+    return not math.isnan(found.attention_share) and abs(found.attention_share) <= 0.1 * found.value
 
 
 def _rounded(found: CollapsePoint) -> tuple[float, float]:

@@ -5,7 +5,7 @@ import json
 from pages.ui.host import cache
 from pages.ui.shared import answers
 from rauq.recorded.answers import load_recorded
-from tests.pages.reading import open_page
+from tests.pages.reading import open_page, unfold
 
 FIRST, BESIDE = "example:unknown-place", "example:known-place"
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y] [a](http://evil.example)"
@@ -14,13 +14,6 @@ JOB = "_compare_job"
 
 def open_compare(**query):
     return open_page("compare", **query)
-
-
-def unfold(page, *keys):
-    """The page with popovers and expanders open, for one run: AppTest does not send their states along."""
-    for key in keys:
-        page.session_state[key] = True
-    return page.run()
 
 
 def kept(trace):
@@ -47,10 +40,6 @@ def interpreted(page):
     """Everything on the page that Streamlit reads as Markdown."""
     kinds = (page.markdown, page.caption, page.title, page.header, page.error, page.info, page.toast, page.warning)
     return " ".join(str(element.value) for kind in kinds for element in kind)
-
-
-def choose(page, key, value):
-    return next(group for group in page.get("button_group") if group.key == key).set_value(value).run()
 
 
 def ended(page):

@@ -78,4 +78,13 @@ def written(page, **values):
 
 
 def choose(page, key, value):
-    return next(group for group in page.get("button_group") if group.key == key).set_value(value).run()
+    """The page after one of several was chosen, from a row of buttons or from a list."""
+    fields = (*page.get("button_group"), *page.selectbox)
+    return next(field for field in fields if field.key == key).set_value(value).run()
+
+
+def unfold(page, *keys):
+    """The page with popovers and expanders open, for one run: AppTest does not send their states along."""
+    for key in keys:
+        page.session_state[key] = True
+    return page.run()

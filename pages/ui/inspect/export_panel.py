@@ -1,4 +1,4 @@
-"""Exports of one answer: link, trace, numbers, report, code, figures, and its rank in a run."""
+"""The drawers Reference and Export of one answer: its rank in a run; link, trace, numbers, report, code, figures."""
 
 import math
 from collections.abc import Callable
@@ -146,23 +146,41 @@ _FILE = "answer.safetensors"
 _WEIGHTS = "application/octet-stream"
 
 
-def export_panel(name: str, trace: Trace, score: Score) -> None:
-    """Draw downloads and links of an answer; `trace` includes the user's marks."""
-    _folded("How unusual is this score? Rank in a run of the same model", lambda: reference(trace, score))
-    st.page_link(
-        "pages/compare.py",
-        label="Compare with another answer",
-        icon=":material/compare_arrows:",
-        query_params=url_state.comparing(name, trace.wrong),
-    )
-    _folded("Copy link", lambda: _link(trace))
-    _folded("Download: trace, report, numbers", lambda: _downloads(trace, score))
-    _folded("Python code that reproduces this score", lambda: _python(trace, score))
-    _folded("Figures for print: SVG, PNG", lambda: _figures(trace, score))
+def reference_drawer(trace: Trace, score: Score) -> None:
+    """Draw the rank among the answers of the same model, in a drawer."""
+    _drawer("Reference", lambda: reference(trace, score))
 
 
-def _folded(label: str, draw: Callable[[], None]) -> None:
-    place = st.expander(label, key=f"folded_{label.partition(' ')[0]}", on_change="rerun")
+def compare_link(name: str, trace: Trace) -> None:
+    """Draw the way to Compare, with this answer as A."""
+    query = url_state.comparing(name, trace.wrong)
+    st.page_link("pages/compare.py", label="Compare", query_params=query, width="content")
+
+
+def export_drawer(trace: Trace, score: Score) -> None:
+    """Draw downloads and links of an answer in a drawer; `trace` includes the user's marks."""
+
+    def draw() -> None:
+        st.markdown("**Copy link**")
+        _link(trace)
+        st.markdown("**Download**")
+        _downloads(trace, score)
+        st.markdown("**Python code that reproduces this score**")
+        _python(trace, score)
+
+    _drawer("Export", draw)
+
+
+def print_figures(trace: Trace, score: Score) -> None:
+    """Draw the figures for print, folded."""
+    place = st.expander("Figures for print: SVG, PNG", key="folded_Figures", on_change="rerun")
+    if place.open:
+        with place:
+            _figures(trace, score)
+
+
+def _drawer(label: str, draw: Callable[[], None]) -> None:
+    place = st.popover(label, key=f"drawer_{label.lower()}", on_change="rerun")
     if place.open:
         with place:
             draw()

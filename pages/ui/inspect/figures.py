@@ -3,6 +3,7 @@
 import streamlit as st
 
 from analysis.one_answer.figures import View, drawings
+from pages.ui.inspect.front import front
 from pages.ui.shared import selection
 from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from rauq.scoring.score import Score
@@ -14,7 +15,7 @@ def show_figures(trace: Trace, score: Score) -> None:
     format_picker()
     st.caption("These figures show the selection above.")
     selected = selection.chosen(trace)
-    view = View(*selection.layer_and_head(selected, score), selected.token)
+    view = View(*front(score, trace, selected), selected.token)
     for drawing in drawings(trace, score, view, dark=is_dark()):
         key = f"figure_{drawing.name.replace('-', '_')}"
         st.header(drawing.heading, anchor=False)

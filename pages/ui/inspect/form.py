@@ -1,4 +1,4 @@
-"""The sidebar of Inspect: prompt, answer, model and options, and the conversation that a prompt continues."""
+"""The bar at the top of Inspect: model, prompt, examples, and the options of the request behind one line of links."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,12 +11,12 @@ from pages.ui.host.jobs import Job, Request, begin, check_answer, refused
 from pages.ui.shared import answer_fields, state, url_state
 from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
 from pages.ui.shared.errors import printable, show_error
-from pages.ui.shared.model_form import checked, chosen_model, model_form
+from pages.ui.shared.model_form import checked, chosen_model, model_picker
 from pages.ui.shared.state import ATLAS, GENERATE, READ, recordings
 from pages.ui.shared.url_state import DEFAULT_TOKENS, Asked
 from rauq.checkpoints.named import find_named
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import lines, running
+from rauq.labels import lines
 from rauq.recorded.answers import Recorded
 from rauq.trace.file import LARGEST_UPLOAD
 from rauq.trace.messages import Message, conversation_text, option_text, option_value
@@ -63,28 +63,22 @@ EXAMPLES = (
 _OPTION = "template_option_"
 
 
-def fields() -> None:
-    """Draw the system prompt, the template's options and the conversation so far, folded, and a button to leave it."""
-    with st.expander("System prompt"):
-        placeholder = "How the model should answer"
-        st.text_area(
-            "System message",
-            key=state.SYSTEM,
-            height=80,
-            placeholder=placeholder,
-            label_visibility="collapsed",
-            persist_state="session",
-        )
-        st.caption("Comes before the prompt. Needs a model with a chat template.")
-    if (st.session_state.get(state.SYSTEM) or "").strip():
-        st.caption("A system prompt is set.")
+def messages_fields() -> None:
+    """Draw the system prompt, the template's options and the conversation so far, and a button to leave it."""
+    placeholder = "How the model should answer"
+    st.text_area("System prompt", key=state.SYSTEM, height=80, placeholder=placeholder, persist_state="session")
+    st.caption("Comes before the prompt. Needs a model with a chat template.")
     _option_fields()
     if earlier := st.session_state.get(state.EARLIER, ()):
         show_messages("Continues a conversation", earlier)
-    if options := st.session_state.get(state.OPTIONS, {}):
-        st.text(running(printable(f"Chat template with {', '.join(f'{name}={options[name]!r}' for name in options)}")))
-    if earlier:
         st.button("Start a new conversation", key="new_conversation", on_click=_start_new_conversation)
+
+
+def _messages_label() -> str:
+    """Name what the closed drawer holds."""
+    count = len(st.session_state.get(state.EARLIER, ())) + bool((st.session_state.get(state.SYSTEM) or "").strip())
+    given = f"{count} message{'' if count == 1 else 's'} before the prompt" if count else "Messages"
+    return f"{given}, template options" if st.session_state.get(state.OPTIONS) else given
 
 
 def show_messages(label: str, messages: Sequence[Message]) -> None:
@@ -100,21 +94,20 @@ def _option_fields() -> None:
     names = sorted({*given, *_known_options()})
     if not names:
         return
-    with st.expander("Chat template", key="template_options"):
-        for name in names:
-            value = printable(option_text(given[name])) if name in given else None
-            st.session_state[_OPTION + name] = value
-            st.selectbox(
-                f"`{name}`",
-                dict.fromkeys(filter(None, ("true", "false", value))),
-                index=None,
-                key=_OPTION + name,
-                on_change=_set_option,
-                args=(name,),
-                accept_new_options=True,
-                placeholder="the template's default",
-            )
-        st.caption("Options of the model's chat template. Choose a value, or type a number or a text.")
+    for name in names:
+        value = printable(option_text(given[name])) if name in given else None
+        st.session_state[_OPTION + name] = value
+        st.selectbox(
+            f"`{name}`",
+            dict.fromkeys(filter(None, ("true", "false", value))),
+            index=None,
+            key=_OPTION + name,
+            on_change=_set_option,
+            args=(name,),
+            accept_new_options=True,
+            placeholder="the template's default",
+        )
+    st.caption("Options of the model's chat template. Choose a value, or type a number or a text.")
 
 
 def _known_options() -> tuple[str, ...]:
@@ -140,13 +133,26 @@ _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 _TEMPLATED = "The prompt already contains chat template markup, so no template is applied."
 
 
-def request_form() -> None:
-    """Prompt, answer and model; `current_request` reads them."""
+def request_bar(request: Request, *, live: bool) -> None:
+    """Draw model, prompt, examples and the button that starts; `current_request` reads them."""
+    placeholder = "A question, or any text to continue"
+    with st.container(horizontal=True, key="request_bar"):
+        model_picker()
+        st.text_area(
+            "Prompt", key=state.PROMPT, height="content", placeholder=placeholder, label_visibility="collapsed",
+            persist_state="session",
+        )  # fmt: skip
+        _examples()
+        run_buttons(request, live=live)
+
+
+def set_defaults() -> None:
+    """Give the fields their first values, before anything reads the request."""
     for key, value in {state.TASK: GENERATE, state.MODEL: hosting.first_model(), state.LIMIT: DEFAULT_TOKENS}.items():
         st.session_state.setdefault(key, value)
-    placeholder = "A question, or any text to continue"
-    st.text_area("Prompt", key=state.PROMPT, height=120, placeholder=placeholder, persist_state="session")
-    fields()
+
+
+def _examples() -> None:
     examples: tuple[Recorded | Example, ...] = (*recordings(), *EXAMPLES)
     st.selectbox(
         "Example",
@@ -155,11 +161,41 @@ def request_form() -> None:
         format_func=_name,
         key=_EXAMPLE,
         on_change=_take_example,
-        placeholder="Choose an example",
+        placeholder="Examples",
         label_visibility="collapsed",
+        width=150,
     )
-    _task()
-    model_form()
+
+
+def option_links() -> None:
+    """Draw what opens the rest of the request: an answer to paste, messages, and more."""
+    is_pasting = st.session_state.get(state.TASK) == READ
+    label = "Generate an answer" if is_pasting else "Paste an answer"
+    st.button(label, key="task_link", type="tertiary", on_click=_switch_task)
+    with st.popover(_messages_label(), type="tertiary", key="messages"):
+        messages_fields()
+    with st.popover(_more_label(), type="tertiary", key="more"):
+        _more_fields()
+
+
+def _switch_task() -> None:
+    is_pasting = st.session_state.get(state.TASK) == READ
+    st.session_state[state.TASK] = GENERATE if is_pasting else READ
+
+
+def _more_label() -> str:
+    """Name what is not the default in the closed drawer."""
+    sampling = sampling_of_form()
+    return "More" if sampling is None else f"More: temperature {sampling.temperature:g}, seed {sampling.seed}"
+
+
+def _more_fields() -> None:
+    most = hosting.limits().new_tokens
+    disabled = st.session_state.get(state.TASK) == READ
+    st.number_input("Max new tokens", 1, most, key=state.LIMIT, disabled=disabled, persist_state="session")
+    if not disabled:
+        sampling_fields()
+    open_form()
 
 
 def asked_by_link() -> Asked | None:
@@ -237,13 +273,12 @@ def current_request() -> Request:
 
 
 def run_buttons(request: Request, *, live: bool) -> None:
-    """Draw Generate or Score answer, and Stop; a missing prompt does not disable them: the click itself submits it."""
-    with st.container(horizontal=True):
-        st.button(
-            task_name(request), key="run", type="primary", on_click=run, disabled=live, width="stretch",
-            shortcut="Ctrl+Enter",
-        )  # fmt: skip
-        st.button("Stop", key="stop", on_click=stop, disabled=not live)
+    """Draw Generate or Score answer, or Stop; a missing prompt does not disable it: the click itself submits it."""
+    if live:
+        st.button("Stop", key="stop", on_click=stop, width=170)
+    else:
+        options: dict[str, Any] = {"type": "primary", "on_click": run, "width": 170, "shortcut": "Ctrl+Enter"}
+        st.button(task_name(request), key="run", **options)
 
 
 def task_name(request: Request) -> str:
@@ -323,23 +358,16 @@ def _matches(request: Request, shown: Trace) -> bool:
     return is_same and request.model.kind in (None, shown.kind)
 
 
-def _task() -> None:
-    with st.container(horizontal=True):
-        options = (GENERATE, READ)
-        task = st.segmented_control("Answer", options, key=state.TASK, required=True, persist_state="session")
-        disabled, most = task == READ, hosting.limits().new_tokens
-        st.number_input(
-            "Max new tokens", 1, most, key=state.LIMIT, disabled=disabled, width=130, persist_state="session"
-        )
-    if task == READ:
-        placeholder = "The answer, exactly as the model would generate it"
-        st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
-        kind = _known_kind(chosen_model())
-        if kind == "base" and not context():
-            _offer_leading_space()
-        end_field(kind)
-    else:
-        sampling_fields()
+def answer_fields_row() -> None:
+    """Draw the fields for an answer that is given; nothing where one is generated."""
+    if st.session_state.get(state.TASK) != READ:
+        return
+    placeholder = "The answer, exactly as the model would generate it"
+    st.text_area("Answer to score", key=state.ANSWER, height=80, placeholder=placeholder, persist_state="session")
+    kind = _known_kind(chosen_model())
+    if kind == "base" and not context():
+        _offer_leading_space()
+    end_field(kind)
 
 
 def _counted(request: Request) -> str | RauqError:
@@ -354,11 +382,11 @@ def _counted(request: Request) -> str | RauqError:
 
 
 def _room(tokens: int, limit: int | None) -> str:
-    if limit is None:
-        return f"{tokens} prompt tokens"
-    return f"{tokens} prompt tokens, " + (
-        f"room for {limit - tokens} more" if limit > tokens else "no room for an answer"
-    )
+    counted = f"{tokens:,} prompt tokens" if limit is None else f"{tokens:,} of {limit:,} tokens"
+    if limit is not None and limit <= tokens:
+        return f"{counted}, no room for an answer"
+    is_read = st.session_state.get(state.TASK) == READ
+    return counted if is_read else f"{counted} · up to {st.session_state.get(state.LIMIT, DEFAULT_TOKENS):,} new"
 
 
 def _missing(request: Request) -> str | None:

@@ -1,4 +1,4 @@
-"""The page Inspect: nothing yet, an answer being generated, or one scored answer with its views; and the sidebar."""
+"""The page Inspect: the request, and below it nothing yet, an answer being generated, or a scored one."""
 
 import time
 from collections.abc import Mapping
@@ -13,16 +13,17 @@ import rauq
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request
 from pages.ui.inspect import form
-from pages.ui.inspect.export_panel import export_panel
+from pages.ui.inspect.export_panel import compare_link, export_drawer, print_figures, reference_drawer
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
+from pages.ui.inspect.front import HALF, front, more_attention
 from pages.ui.inspect.judged import judged_payload
 from pages.ui.inspect.linked_views import live_views, payload, show_views
-from pages.ui.inspect.settings import offer_probability, settings_panel
+from pages.ui.inspect.settings import offer_probability, scoring_drawer
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
-from pages.ui.shared.model_form import chosen_model, model_of
+from pages.ui.shared.model_form import chosen_model, model_details, model_of
 from pages.ui.shared.url_state import ASKS, DEFAULT_TOKENS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, RUN, Asked
 from pages.ui.shared.verdicts import verdict
 from rauq.checkpoints.kinds import find_preset
@@ -32,7 +33,6 @@ from rauq.labels import running, shortened
 from rauq.recorded.answers import Recorded
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import Score
-from rauq.scoring.settings import Settings
 from rauq.trace.messages import Message
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Kind, Trace
@@ -55,36 +55,55 @@ class Shown:
     recorded: Recorded | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """An answer to show with its score, or with why it has none."""
+
+    shown: Shown
+    score: Score | None
+    problem: RauqError | None = None
+
+
 def inspect_page() -> None:
     """Draw the page: the answer comes before the form, since users look for it first."""
     require_shell(PAGE)
     url_state.restore_url(PAGE)
     url_state.hold((KEPT, EXAMPLE, *OF_RUN, *ASKS))
+    form.set_defaults()
     job: Job | None = st.session_state.get(state.JOB)
     live_job = job if job is not None and job.live else None  # read once: a job that ends now is left to the next run
-    shown, damage = None, None
+    found, damage = None, None
     try:
-        shown = current()
+        found = current()
     except RauqError as error:
         damage = error
+    scored = None if found is None else _scored(found)
     request = form.current_request()
     refusal = job.error if job is not None and job.request == request else None  # else it may have been fixed since
-    sidebar = st.sidebar.container()
+    bar = st.container(key="inspect_bar", gap="small")
     if live_job:
         follow(live_job)
     else:
         for problem in filter(None, (refusal, damage)):
             show_error(problem)
-        if refusal and shown:
-            _say_earlier(request, shown.trace)
-        _main(shown, request, is_new=job is None)
-    with sidebar:
-        count = _sidebar(shown, request, live=live_job is not None)
+        if refusal and found:
+            _say_earlier(request, found.trace)
+        _main(scored, request, is_new=job is None)
+    with bar:
+        count = _bar(scored, request, live=live_job is not None)
     state.show_notices()
     url_state.remember(PAGE)
     if not live_job:
         with count:  # last, since it may load the model
-            form.token_count(request, shown.trace if shown else None, shown_error=refusal, may_load=shown is not None)
+            trace = found.trace if found else None
+            form.token_count(request, trace, shown_error=refusal, may_load=found is not None)
+
+
+def _scored(shown: Shown) -> Scored:
+    try:
+        return Scored(shown=shown, score=rauq.score(shown.trace, state.settings(shown.trace)))
+    except RauqError as error:
+        return Scored(shown=shown, score=None, problem=error)
 
 
 def _say_earlier(request: Request, shown: Trace) -> None:
@@ -96,25 +115,41 @@ def _say_earlier(request: Request, shown: Trace) -> None:
     st.text(f"No answer was {done}{asked}. Below is the earlier answer to “{earlier}”.")
 
 
-def _main(shown: Shown | None, request: Request, *, is_new: bool) -> None:
-    if shown:
-        show_answer(shown, state.settings(shown.trace))
+def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
+    if scored and scored.score:
+        show_answer(scored.shown, scored.score)
+    elif scored and scored.problem:
+        show_error(scored.problem)
     elif asked := form.asked_by_link():
         linked_request(asked, request, is_new=is_new)
     else:
         empty_state()
 
 
-def _sidebar(shown: Shown | None, request: Request, *, live: bool) -> DeltaGenerator:
-    """Draw the form and the settings; return the place of the token count."""
-    form.request_form()
-    count = st.empty()
-    with count:
-        form.last_count()
-    form.run_buttons(request, live=live)
-    settings_panel(shown.trace if shown else None)
-    form.open_form()
+def _bar(scored: Scored | None, request: Request, *, live: bool) -> DeltaGenerator:
+    """Draw the form and the drawers; return the place of the token count."""
+    form.request_bar(request, live=live)
+    model_details(quiet=True)
+    with st.container(horizontal=True, vertical_alignment="center", key="links"):
+        count = st.container(width="content")
+        with count:
+            count = st.empty()
+        with count:
+            form.last_count()
+        form.option_links()
+        st.space("stretch")
+        _drawers(None if live else scored)
+    form.answer_fields_row()
     return count
+
+
+def _drawers(scored: Scored | None) -> None:
+    if scored and scored.score:
+        trace = replace(scored.shown.trace, wrong=state.wrong_tokens(scored.shown.trace))
+        reference_drawer(trace, scored.score)
+        compare_link(scored.shown.name, trace)
+        export_drawer(trace, scored.score)
+    scoring_drawer(scored.shown.trace if scored else None)
 
 
 def current() -> Shown | None:
@@ -178,7 +213,7 @@ def empty_state() -> None:
     """Say what the page is for, and offer prompts to start from."""
     st.title("Where did confidence collapse?", anchor=False)
     st.write(
-        "Type a prompt on the left. A language model answers it on this machine, and the page shows at which token "
+        "Type a prompt above. A language model answers it on this machine, and the page shows at which token "
         "confidence collapsed and which attention head shows it. Or start with one of these examples:"
     )
     for example in EXAMPLES:
@@ -194,7 +229,7 @@ def linked_request(asked: Asked, request: Request, *, is_new: bool) -> None:
         "The answer of this link is no longer in memory" if is_gone else "This link asks for an answer", anchor=False
     )
     untouched = "Nothing has been loaded or run. " if is_new else ""
-    st.write(f"{untouched}The form on the left is filled with the link's request: change it, or start it below.")
+    st.write(f"{untouched}The form above is filled with the link's request: change it, or start it here.")
     st.text(printable(f"Model {running(asked.model)}, prompt:"))
     st.code(printable(asked.prompt), language=None, wrap_lines=True)
     if asked.context:
@@ -296,20 +331,15 @@ def _ask(trace: Trace) -> None:
     form.run()
 
 
-_BRANCH = "_branch"
+_BRANCH, _RESCORE = "_branch", "_rescore"
 _WAYS_BACK = {
     "answer_sets": ("pages/answer_sets.py", "Back to the answer set"),
     "methods": ("pages/methods.py", "Back to the methods of the run"),
 }
 
 
-def show_answer(shown: Shown, settings: Settings) -> None:
-    """Score an answer and show it."""
-    try:
-        score = rauq.score(shown.trace, settings)
-    except RauqError as error:
-        show_error(error)
-        return
+def show_answer(shown: Shown, score: Score) -> None:
+    """Show a scored answer."""
     offer_other_kind(shown.trace)
     offer_probability(shown.trace, score.settings)
     if shown.trace.messages[:-1]:
@@ -320,6 +350,8 @@ def show_answer(shown: Shown, settings: Settings) -> None:
     wrong = state.wrong_tokens(shown.trace)
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
         "judged": judged_payload(shown.trace, score, shown.recorded),
+        "front": front(score, shown.trace)._asdict(),
+        "offer": more_attention(shown.trace, score),
         "answer": shown.name,
         "selection": asdict(selected),
         "serial": selection.serial(selected, wrong),
@@ -335,16 +367,26 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
         _way_back()
     show_views(
         dict(data),
-        on_view=lambda event: _apply_selection(shown, event),
-        on_branch=lambda token: st.session_state.update({_BRANCH: token}),
+        view=lambda event: _apply_selection(shown, event),
+        branch=lambda token: st.session_state.update({_BRANCH: token}),
+        offer=lambda _: _take_offer(shown.trace, score),
     )
     marked = replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
         query = url_state.comparing(shown.name, marked.wrong) | {"branch": str(token)}
         st.switch_page("pages/compare.py", query_params=query)
+    if st.session_state.pop(_RESCORE, False):
+        st.rerun()
     follow_up(shown.trace)
-    export_panel(shown.name, marked, score)
+    print_figures(marked, score)
     url_state.remember(PAGE)
+
+
+def _take_offer(trace: Trace, score: Score) -> None:
+    """Score with the settings that were offered; the whole page runs again."""
+    if more_attention(trace, score) is not None:
+        state.change_settings(replace(score.settings, alpha=HALF), trace.kind)
+        st.session_state[_RESCORE] = True
 
 
 def _way_back() -> None:

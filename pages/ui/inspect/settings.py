@@ -1,23 +1,34 @@
-"""The sidebar's lower part: how the answer is scored, and the way back to the paper's setting."""
+"""The drawer Scoring: how the answer is scored, and the way back to the paper's setting."""
 
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from pages.ui.shared import selection, state
+from pages.ui.shared import selection, state, url_state
 from pages.ui.shared.settings_form import SettingsForm, change_signal, settings_form
 from rauq.scoring.report import was_given
 from rauq.scoring.settings import Settings, is_paper_setting
 from rauq.trace.trace import Trace
 
+_MOST_NAMED = 2  # settings on the closed drawer
 
-def settings_panel(trace: Trace | None) -> None:
-    """What changes the settings of the URL."""
+
+def scoring_drawer(trace: Trace | None) -> None:
+    """What changes the settings of the URL; the closed drawer names what is not the paper's."""
     form = _form(*([trace] if trace else []))
-    st.header("Scoring", anchor=False)
-    settings_form(form)
-    _badge(form)
+    with st.popover(_label(form), key="scoring"):
+        settings_form(form)
+        _badge(form)
+
+
+def _label(form: SettingsForm) -> str:
+    changed = url_state.written_settings(form.read(), form.kinds[0])
+    named = [f"{name} {text}".replace("_", " ") for name, text in changed.items() if text is not None]
+    if not named:
+        return "Scoring: paper's"
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"Scoring: {', '.join(named[:_MOST_NAMED])}{more}"
 
 
 def offer_probability(trace: Trace, settings: Settings) -> None:

@@ -1,7 +1,6 @@
 """What every page calls first."""
 
 from pathlib import Path
-from typing import Literal
 
 import streamlit as st
 
@@ -10,21 +9,19 @@ from pages.ui.host import hosting
 SHELL, GOTO = "_shell", "goto"
 
 
-WITH_SIDEBAR = frozenset({"inspect"})
 _STYLE = Path(__file__).with_name("page.css")
 
 
-def configure(url_path: str) -> None:
-    """Set title, icon, widths and style of a page; only pages with a sidebar leave room for one."""
+def configure() -> None:
+    """Set title, icon, width and style of a page."""
     if hosting.is_hosted():
         st.set_option("client.showErrorDetails", "none")  # a traceback would show visitors details of this machine
-    sidebar: Literal["collapsed"] | int = 380 if url_path in WITH_SIDEBAR else "collapsed"
-    st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state=sidebar)
+    st.set_page_config(page_title="RAUQ", page_icon="🔬", layout="wide", initial_sidebar_state="collapsed")
     st.html(_STYLE)
 
 
 def require_shell(url_path: str) -> None:
     """Run app.py first: on a fresh server Streamlit opens a deep link to a page without it."""
     if not st.session_state.get(SHELL):
-        configure(url_path)  # the browser keeps the first sidebar width that it is sent
+        configure()
         st.switch_page("app.py", query_params={**st.query_params.to_dict(), GOTO: url_path})

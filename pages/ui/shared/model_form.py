@@ -1,6 +1,6 @@
 """The choice of a model: embedded, or another by hub id, folder or GGUF file, which can be checked before loading."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -30,14 +30,35 @@ def model_form() -> None:
     """Draw the choice; `chosen_model` reads it."""
     if hosting.is_hosted():
         st.selectbox("Model", hosting.models(), key=state.MODEL, persist_state="session")
+    else:
+        st.segmented_control("Model", _names(), key=state.MODEL, required=True, help=_HELP, persist_state="session")
+    model_details()
+
+
+def model_picker() -> None:
+    """Draw the choice as one narrow list; `model_details` draws what belongs to it."""
+    names = hosting.models() if hosting.is_hosted() else _names()
+    options: dict[str, Any] = {"label_visibility": "collapsed", "width": 170, "persist_state": "session"}
+    st.selectbox("Model", names, key=state.MODEL, **options)
+
+
+def _names() -> tuple[str, ...]:
+    return (ATLAS, *(model.name for model in rauq.NAMED_MODELS), OTHER)
+
+
+def model_details(*, quiet: bool = False) -> None:
+    """Draw what belongs to the chosen model; `quiet`: nothing of a named one that is on this machine."""
+    if hosting.is_hosted():
         st.caption(hosting.in_words())
         return
-    names = (ATLAS, *(model.name for model in rauq.NAMED_MODELS), OTHER)
-    st.segmented_control("Model", names, key=state.MODEL, required=True, help=_HELP, persist_state="session")
-    if (named := find_named(st.session_state[state.MODEL])) is not None:
+    if (named := find_named(st.session_state[state.MODEL])) is not None and not (quiet and named.is_here):
         offer(named)
-    if st.session_state[state.MODEL] != OTHER:
-        return
+    if st.session_state[state.MODEL] == OTHER:
+        _other_model()
+
+
+def _other_model() -> None:
+    """Draw the field for a hub id, a folder or a file, with the models found here, and the check."""
     st.session_state[state.OTHER_MODEL] = st.session_state.get(
         state.OTHER_MODEL, ""
     )  # kept while the field is not drawn

@@ -13,7 +13,6 @@ import streamlit as st
 from pages.ui.shared import url_state
 from pages.ui.shared.state import notify
 from pages.ui.shared.url_state import HEAD, LAYER, SELECTED, TOKEN, WRONG, Number, one_of, update_url
-from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
 
 COLOURS = ("collapse", "contribution", "entropy", "probability")
@@ -43,15 +42,6 @@ def chosen(trace: Trace) -> Chosen:
     selected = replace(asked, **found)
     write(selected)
     return selected
-
-
-def layer_and_head(selected: Chosen, score: Score) -> tuple[int, int]:
-    """Return the layer and the head that the views show: those chosen, else the ones that give the score."""
-    layer = selected.layer
-    if layer is None:
-        layer = score.layers[0] if score.layer is None else score.layer
-    picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
-    return layer, max(picked, 0) if selected.head is None else selected.head
 
 
 def store_selection(event: Mapping[str, Any], trace: Trace) -> None:

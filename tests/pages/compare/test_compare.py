@@ -11,18 +11,8 @@ from rauq import Settings
 from rauq.trace.trace import Alternative
 from tests.answers import random_trace
 from tests.imports import MODELS, imported_after
-from tests.pages.comparing import (
-    BESIDE,
-    FIRST,
-    HOSTILE,
-    charts,
-    choose,
-    interpreted,
-    kept,
-    of,
-    open_compare,
-    strips,
-)
+from tests.pages.comparing import BESIDE, FIRST, HOSTILE, charts, interpreted, kept, of, open_compare, strips
+from tests.pages.reading import choose
 from tests.traces import make_trace
 
 

@@ -19,7 +19,6 @@ from tests.pages.comparing import (
     HOSTILE,
     JOB,
     charts,
-    choose,
     ended,
     interpreted,
     kept,
@@ -27,9 +26,9 @@ from tests.pages.comparing import (
     open_compare,
     shown,
     strips,
-    unfold,
     upload,
 )
+from tests.pages.reading import choose, unfold
 from tests.traces import make_trace
 
 

@@ -6,7 +6,8 @@ import pytest
 import rauq
 from pages.ui.host import cache
 from rauq import Settings
-from tests.pages.comparing import BESIDE, FIRST, charts, choose, interpreted, kept, of, open_compare, strips, unfold
+from tests.pages.comparing import BESIDE, FIRST, charts, interpreted, kept, of, open_compare, strips
+from tests.pages.reading import choose, unfold
 from tests.traces import make_trace
 
 

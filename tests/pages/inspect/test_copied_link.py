@@ -18,9 +18,9 @@ def trace():
 
 def copied(page):
     """The parameters of the copied link, and the caption above it."""
-    page.session_state["folded_Copy"] = True
+    page.session_state["drawer_export"] = True
     page.run()
-    (link,) = page.code
+    link = page.code[0]
     (about,) = (caption.value for caption in page.caption if caption.value.startswith("The link opens"))
     return dict(parse_qsl(urlsplit(link.value).query)), about
 

@@ -29,7 +29,7 @@ def trace():
 def test_without_an_answer_the_page_says_what_to_do(open_app):
     page = open_app()
     assert not page.exception
-    assert "Type a prompt on the left" in interpreted(page)
+    assert "Type a prompt above" in interpreted(page)
     assert [button.label for button in page.button if button.key.startswith("start_")] == [e.name for e in EXAMPLES]
     assert not page.get("bidi_component")
 

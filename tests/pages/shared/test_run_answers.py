@@ -11,12 +11,12 @@ from analysis.stats import percentile_of
 from pages.ui.inspect.export_panel import rank_in_words
 from pages.ui.shared import answers
 from rauq import Settings
-from tests.pages.comparing import open_compare, strips, unfold
-from tests.pages.reading import charts, interpreted, views
+from tests.pages.comparing import open_compare, strips
+from tests.pages.reading import charts, interpreted, unfold, views
 from tests.pages.sets import make
 from tests.traces import make_trace
 
-PANEL = "folded_How"
+PANEL = "drawer_reference"
 
 pytestmark = pytest.mark.usefixtures("no_model", "small")
 

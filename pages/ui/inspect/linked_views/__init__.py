@@ -1,4 +1,4 @@
-"""The linked views of one answer, drawn in the browser: token strip, attention maps, confidence, selected heads.
+"""The linked views of one answer, drawn in the browser: text, verdict, tracks, attention maps, selected heads.
 
 One component gets typed arrays once for each score. A click or a key changes the picture at once in the browser;
 Python is notified afterwards, writes the selection to the URL, and redraws nothing.
@@ -7,7 +7,7 @@ Python is notified afterwards, writes the selection to the URL, and redraws noth
 import base64
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +15,29 @@ import numpy as np
 import streamlit as st
 
 from analysis.figures import attention_scale
-from rauq.labels import NEWLINE, SPACE, label, parts, visible
+from rauq.labels import label, parts, visible
 from rauq.scoring import report
 from rauq.scoring.report import Words, why_empty
 from rauq.scoring.score import Score
+from rauq.scoring.settings import Signal
+from rauq.trace.parts import shows_text
 from rauq.trace.trace import Alignment, Trace
 
 MOST_STEPS = 65534  # a weight of 1
-LONG = 60  # tokens: longer strips use smaller type, and scrolls
+LONG = 60  # tokens: a longer answer uses smaller type, and scrolls
 ONE_TOKEN = "RAUQ uses attention between answer tokens. This answer has one token, so no head was selected."
-_HINT = "Click a token or use the arrow keys to see its map; click a cell to show its head."
+_HINT = "Click a token or use the arrow keys to select it."
 _LIVE_HINT = "Scored so far: selected heads, colours and curves can change with the next tokens."
-_KEY = ("▲ largest collapse", f"{SPACE} space", f"{NEWLINE} line break")
 _MAP_CAPTION = (
-    "Weight on the previous token. Shaded rows: layers used by RAUQ. Ringed: the head selected in each. Framed: the "
-    "head shown in the other charts. A large weight is not an explanation."
+    "Weight on the previous token; the colours span the layers used by RAUQ (shaded). Ringed: the head selected in "
+    "each. Framed: the head shown above. Hover to see another head there; click to keep it. A large weight is not an "
+    "explanation."
 )
 _CHART_CAPTION = (
     "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "
-    "down to c is the collapse, this project's measure, not the paper's. Below: inputs to the recurrence."
+    "down to c is the collapse, this project's measure, not the paper's."
 )
+_UNITS: dict[Signal, str] = {"probability": "probability", "entropy": "log V − entropy, nats"}
 
 
 def payload(trace: Trace, score: Score, words: Words) -> dict[str, Any]:
@@ -83,10 +86,13 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "collapseAt": found.token if found else None,
         "weakPoints": report.weak_points(trace, score),
         "signalName": score.settings.signal,
-        "arrays": {name: _base64(array, "<f4") for name, array in _arrays(trace, score).items()},
+        "arrays": {name: as_base64(array, "<f4") for name, array in _arrays(trace, score).items()},
         "reasons": {name: reason for name, reason in reasons.items() if reason},
         "scales": {name: [colour for _, colour in attention_scale(dark=name == "dark")] for name in ("light", "dark")},
-        "key": _KEY,
+        "alpha": score.settings.alpha,
+        "update": score.settings.update,
+        "signalUnit": _UNITS[score.settings.signal or "probability"],
+        "sureSignal": 1.0 if score.settings.signal == "probability" else math.log(trace.vocab_size or 1),
         "captions": {"map": _MAP_CAPTION, "confidence": _CHART_CAPTION},
     }
 
@@ -119,32 +125,41 @@ def _weights(trace: Trace, alignment: Alignment, span: tuple[int, int]) -> str:
     start, stop = span
     weights[..., :start] = weights[..., max(start, stop - 1) :] = np.nan
     steps = np.round(np.clip(weights, 0, 1) * MOST_STEPS)
-    return _base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
+    return as_base64(np.where(np.isnan(weights), MOST_STEPS + 1, steps), "<u2")
 
 
 @lru_cache(maxsize=8)
 def _tokens(trace: Trace) -> tuple[dict[str, Any], ...]:
-    return tuple(_token(trace, index) for index in range(len(trace.pieces)))
+    shown = shows_text(trace)
+    return tuple(_token(trace, index, quiet=not shown[index]) for index in range(len(trace.pieces)))
 
 
-def _base64(array: np.ndarray, dtype: str) -> str:
+def as_base64(array: np.ndarray, dtype: str) -> str:
+    """Return an array as the browser decodes it."""
     return base64.b64encode(np.ascontiguousarray(array).astype(dtype).tobytes()).decode()
 
 
-def _bare_token(piece: bytes) -> dict[str, Any]:
+def _bare_token(piece: bytes, *, quiet: bool = False) -> dict[str, Any]:
+    """What is drawn of a token in running text, where a space is a space; `label` draws it as a mark."""
+    is_spaced = piece.startswith(b" ") and bool(piece.strip())
+    is_space = piece in {b" ", b"  "}
+    drawn = [[piece.decode(), False]] if is_space else parts(piece[1:] if is_spaced else piece)
     return {
-        "parts": [[part.text, part.mark] for part in parts(piece)],
+        "parts": [[text, mark] for text, mark in drawn],
+        "space": is_spaced,
+        "quiet": quiet,
+        "blank": not piece.strip(),
         "endsLine": piece.endswith(b"\n"),
         "label": label(piece, longest=60),
     }
 
 
-def _token(trace: Trace, index: int) -> dict[str, Any]:
+def _token(trace: Trace, index: int, *, quiet: bool) -> dict[str, Any]:
     chosen = int(trace.answer_ids[index])
     alternatives = [
         (visible(text) or "∅", math.exp(logprob), token == chosen) for token, text, logprob in trace.alternatives[index]
     ]
-    return _bare_token(trace.pieces[index]) | {"alternatives": alternatives}
+    return _bare_token(trace.pieces[index], quiet=quiet) | {"alternatives": alternatives}
 
 
 KEY = "views"
@@ -163,23 +178,14 @@ _component = st.components.v2.component(
 )
 
 
-def show_views(
-    data: dict[str, Any],
-    *,
-    on_view: Callable[[dict[str, Any]], None],
-    on_branch: Callable[[int], None],
-) -> None:
-    """Draw a scored answer; before the next script run the callbacks get what was selected, marked or branched."""
+def show_views(data: dict[str, Any], **on: Callable[[Any], None]) -> None:
+    """Draw a scored answer; before the next script run the callbacks get what happened, by the name of the event."""
+    callbacks = {f"on_{name}_change": partial(_report, act, name) for name, act in on.items()}
+    _component(key=KEY, data=data, **callbacks)
 
-    def callback(act: Callable[[Any], None], name: str) -> Callable[[], None]:
-        return lambda: act(st.session_state[KEY][name])
 
-    _component(
-        key=KEY,
-        data=data,
-        on_view_change=callback(on_view, "view"),
-        on_branch_change=callback(on_branch, "branch"),
-    )
+def _report(act: Callable[[Any], None], name: str) -> None:
+    act(st.session_state[KEY][name])
 
 
 def live_views(trace: Trace | None, score: Score | None, words: Words) -> None:

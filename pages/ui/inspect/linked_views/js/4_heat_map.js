@@ -59,15 +59,17 @@ function drawLayerHead(canvas, data, view, colours) {
   const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 40) };
   const atToken = view.token > 0;
   const byVerdict = view.mode === "auc";
-  const measure = byVerdict ? areas(data.judged.heads.auc, colours) : weights(atToken ? data.topWeight : data.topMean, colours);
+  const measure = byVerdict ? areas(data.judged.heads.auc, colours) : weights(atToken ? roundedUp(windowAt(data, view.token)) : data.topMean, colours);
   const attention = (row, head) => (atToken ? data.attention[(row * numHeads + head) * data.gaps + view.token - 1] : data.means[row * numHeads + head]);
+  const isPicked = (row, head) => data.picked.some((one) => one.row === row && (one.head === head || one.head < 0));
   const weight = (row, head) => (byVerdict ? data.judged.heads.auc[row * numHeads + head] : attention(row, head));
+  const drawn = (row, head) => (view.mode === "selected" && !isPicked(row, head) ? NaN : weight(row, head));
   const cellHeight = area.height / layers.length;
   const inWindow = data.picked.map(({ row }) => row);
   const first = Math.min(...inWindow);
   const last = Math.max(...inWindow);
   bandOf(context, 0, width - 48, area.y + first * cellHeight, area.y + (last + 1) * cellHeight, colours.veil, 1);
-  const { cellWidth } = drawCells(context, area, { rows: layers.length, columns: numHeads, weight, measure });
+  const { cellWidth } = drawCells(context, area, { rows: layers.length, columns: numHeads, weight: drawn, measure });
   const centre = (row, head) => [area.x + (head + 0.5) * cellWidth, area.y + (row + 0.5) * cellHeight];
   for (const { row, head } of data.picked) if (head >= 0) ring(context, centre(row, head), Math.min(cellWidth, cellHeight, 34) * 0.33);
   const row = layers.indexOf(view.layer);
@@ -81,6 +83,11 @@ function drawLayerHead(canvas, data, view, colours) {
   writeTurned(context, "layer", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
   drawScale(context, width - 42, area, measure, colours);
   return { area, cellWidth, cellHeight, weight, name: byVerdict ? "ROC-AUC" : "attention" };
+}
+
+// Weights at one token of the heads in the layers used by RAUQ, which the colours span: other layers hold larger ones.
+function windowAt({ picked, attention, numHeads, gaps }, token) {
+  return picked.flatMap(({ row }) => Array.from({ length: numHeads }, (_, head) => attention[(row * numHeads + head) * gaps + token - 1]));
 }
 
 function ring(context, [x, y], radius) {

@@ -5,31 +5,35 @@ function headName({ head, five }) {
   return five ? "mean of its top five heads" : `head ${head}`;
 }
 
-function factsOf(data, token) {
-  const front = data.picked[data.frontRow];
+function factsOf(data, view, token) {
+  const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
-  if (data.gaps) {
-    const attention = token ? data.pickedAttention[data.frontRow * data.gaps + token - 1] : NaN;
-    facts.push([`attention, layer ${front.layer}, ${headName(front)}`, shown(attention)]);
-  }
-  facts.push([`confidence c, layer ${front.layer}`, shown(data.confidence[data.frontRow * data.tokens.length + token])]);
+  if (data.gaps) facts.push([`attention, layer ${view.layer}, ${shownHead(data, view)}`, shown(token ? attention[token - 1] : NaN)]);
+  facts.push([`confidence c, layer ${view.layer}`, shown(confidence?.[token])]);
   facts.push(["collapse", `${shown(data.collapse[token])} nats`]);
   facts.push([`from ${data.signalName}, attention`, `${shown(data.shares[2 * token])}, ${shown(data.shares[2 * token + 1])}`]);
   facts.push(["contribution to the score", shown(data.contribution[token])]);
   return facts;
 }
 
-function shortFacts(data, token) {
-  const fed = token && data.gaps ? data.pickedAttention[data.frontRow * data.gaps + token - 1] : NaN;
-  const c = data.confidence[data.frontRow * data.tokens.length + token];
-  return `p ${shown(data.probability[token])} · entropy ${shown(data.entropy[token], 2)} · attention ${shown(fed)} · c ${shown(c)}`;
+function shownHead(data, { layer, head }) {
+  const picked = data.picked.find((one) => one.layer === layer);
+  return picked && (picked.head < 0 || picked.five) ? headName(picked) : `head ${head}`;
+}
+
+function shortFacts(data, view, token) {
+  const { attention, confidence } = headCurves(data, view);
+  const weight = token ? attention[token - 1] : NaN;
+  const usual = mean(attention);
+  const beside = Number.isFinite(weight) ? (weight < usual ? ` (below its mean, ${shown(usual, 2)})` : ` (no drop: its mean is ${shown(usual, 2)})`) : "";
+  return `p ${shown(data.probability[token], 2)} · entropy ${shown(data.entropy[token], 2)} nats · attention ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
 }
 
 function tokenTip(tip, data, view, token, anchor) {
   const notes = [`token ${token}`];
   if (token === data.collapseAt) notes.push("largest collapse");
   if (view.wrong.includes(token)) notes.push("marked as incorrect");
-  const rows = factsOf(data, token).map(([name, value]) => {
+  const rows = factsOf(data, view, token).map(([name, value]) => {
     const row = make("div", "row");
     row.append(make("span", "", name), make("span", "", value));
     return row;

@@ -1,26 +1,40 @@
-// The answer as a row of tokens: coloured, numbered, reachable by mouse and by arrow keys.
+// The answer as running text, reachable by mouse and by arrow keys; weak words are underlined.
 
 const COLOURINGS = {
   collapse: {
     name: "Collapse, log r − log c, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2,
-    swatches: [0, 0.25, 0.75, 1.5, 3],
+    swatches: [0.25, 0.75, 1.5, 3],
   },
   contribution: { name: "Contribution to the score", level: (value, most) => Math.max(value, 0) / most, places: 3, swatches: null },
-  entropy: { name: "Entropy, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2, swatches: [0, 0.25, 0.75, 1.5, 3] },
-  probability: { name: "Probability", level: (value) => 1 - value, places: 2, swatches: [1, 0.75, 0.5, 0.25, 0] },
+  entropy: { name: "Entropy, in nats", level: (value) => 1 - Math.exp(-Math.max(value, 0)), places: 2, swatches: [0.25, 0.75, 1.5, 3] },
+  probability: { name: "Probability", level: (value) => 1 - value, places: 2, swatches: [0.75, 0.5, 0.25, 0] },
 };
+const UNDERLINED = 0.2; // of an answer's own tokens, where no reference says what is much
+const LONGEST_WORD = 24; // characters: scripts without spaces would never wrap
 
 function colouring(data, view) {
   const kind = COLOURINGS[view.colouring];
   const values = data[view.colouring];
   const most = Math.max(1e-9, largest(values));
   const level = (value) => (Number.isNaN(value) ? 0 : clamp(kind.level(value, most), 0, 1));
-  const swatches = kind.swatches ?? [0, 0.25, 0.5, 1].map((share) => share * most);
+  const swatches = kind.swatches ?? [0.25, 0.5, 1].map((share) => share * most);
   return { ...kind, values, level, swatches };
 }
 
+// The level beyond which a word is underlined, and what it stands for: of the reference, else of this answer itself.
+function limitOf(data, view, { values, level }) {
+  const given = data.judged?.underline;
+  if (view.colouring === "collapse" && given !== null && given !== undefined) {
+    return { level: level(given), words: `Underlined: words beyond ${shown(given, 2)} nats, as one in five tokens of ${data.judged.underlineNote}.` };
+  }
+  const levels = Array.from(values, level).filter((_, token) => Number.isFinite(values[token]) && !data.tokens[token].quiet).sort((a, b) => a - b);
+  const at = levels.length ? levels[Math.min(levels.length - 1, Math.floor(levels.length * (1 - UNDERLINED)))] : 1;
+  return { level: at, words: "Underlined: words with one of this answer’s strongest fifth of tokens." };
+}
+
 // While an answer is generated, the buttons that are there are kept, so that their colour changes smoothly.
-function drawStrip(strip, data, act, kept) {
+function drawText(strip, data, act, kept) {
+  if (!kept.length) strip.replaceChildren();
   const added = data.tokens.slice(kept.length).map((token, place) => {
     const index = kept.length + place;
     const button = tokenButton(token, index);
@@ -28,15 +42,26 @@ function drawStrip(strip, data, act, kept) {
     button.onmouseenter = button.onfocus = () => act.hover(index, button);
     button.onmouseleave = button.onblur = () => act.leave();
     button.onclick = () => act.toggle(index);
+    if (data.thinking?.[0] === index) strip.append(foldButton(data, act));
+    wordFor(strip, data, index).append(button);
+    if (token.endsLine) strip.append(make("span", "line"));
     return button;
   });
-  const nodes = added.map((button, place) => (data.tokens[kept.length + place].endsLine ? [button, make("span", "line")] : [button]));
-  if (data.thinking) nodes.splice(data.thinking[0], 0, [foldButton(data, act)]);
-  if (!kept.length) strip.replaceChildren();
-  strip.append(...nodes.flat());
   strip.setAttribute("aria-busy", String(data.live));
   strip.classList.toggle("long", data.long);
   return [...kept, ...added];
+}
+
+// The word that a token belongs to: the last one, or a new one after a space or a line break.
+function wordFor(strip, { tokens, thinking }, index) {
+  const last = strip.lastElementChild;
+  const token = tokens[index];
+  const goesOn = last?.className === "word" && !token.space && !token.quiet && !tokens[index - 1]?.quiet && !thinking?.includes(index);
+  if (goesOn && last.textContent.length + token.label.length <= LONGEST_WORD) return last;
+  if (token.space) strip.append(" ");
+  const word = make("span", "word");
+  strip.append(word);
+  return word;
 }
 
 // The thinking part of an answer is folded into one control until it is opened.
@@ -60,17 +85,16 @@ function paintFold(strip, buttons, data, view) {
   buttons.forEach((button, index) => {
     const hidden = isHidden(data, view, index);
     button.hidden = hidden;
-    if (button.nextSibling?.className === "line") button.nextSibling.hidden = hidden;
+    const next = button.parentNode.nextSibling;
+    if (next?.className === "line" && button === button.parentNode.lastChild) next.hidden = hidden;
   });
 }
 
 function tokenButton(token, index) {
-  const button = make("button", "token");
+  const button = make("button", token.quiet && !token.blank ? "token quiet" : "token");
   button.type = "button";
   button.dataset.index = index;
-  const text = make("span", "text");
-  text.append(...token.parts.map(([part, mark]) => make("span", mark ? "mark-part" : "", part)));
-  button.append(text, make("span", "number"));
+  button.append(...token.parts.map(([part, mark]) => make("span", mark ? "mark-part" : "", part)));
   return button;
 }
 
@@ -80,29 +104,37 @@ function firstStop(buttons, data, view) {
 }
 
 // Updates what depends on selection, colouring and marks; the buttons themselves are kept.
-function paintStrip(buttons, data, view) {
-  const { values, level, places } = colouring(data, view);
+function paintText(strip, buttons, data, view) {
+  const colours = colouring(data, view);
+  const { values, level, places } = colours;
   const stop = firstStop(buttons, data, view);
+  const limit = limitOf(data, view, colours).level;
+  const strongest = new Map();
   buttons.forEach((button, index) => {
     const collapse = index === data.collapseAt;
     const wrong = view.wrong.includes(index);
-    const number = shown(values[index], places);
     button.classList.toggle("collapse", collapse);
     button.classList.toggle("wrong", wrong);
     button.tabIndex = index === stop ? 0 : -1;
     button.setAttribute("aria-pressed", String(index === view.token));
-    button.firstChild.style.setProperty("--level", level(values[index]));
-    button.lastChild.textContent = `${collapse ? "▲ " : ""}${number}${wrong ? " ✗" : ""}`;
-    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${view.colouring} ${number}`];
+    const own = data.tokens[index].quiet ? 0 : level(values[index]);
+    button.style.setProperty("--level", own);
+    strongest.set(button.parentNode, Math.max(strongest.get(button.parentNode) ?? 0, own));
+    const said = [`token ${index}: ${data.tokens[index].label}`, `probability ${shown(data.probability[index], 2)}`, `${view.colouring} ${shown(values[index], places)}`];
     if (collapse) said.push("largest collapse");
     if (wrong) said.push("marked as incorrect");
     button.setAttribute("aria-label", said.join(", "));
   });
+  for (const [word, most] of strongest) {
+    word.style.setProperty("--level", most);
+    word.classList.toggle("underlined", most > limit || Boolean(word.querySelector(".collapse")));
+  }
 }
 
 function drawLegend(legend, data, view, act) {
   if (!data.arrays) return legend.replaceChildren();
-  const { name, level, swatches, places } = colouring(data, view);
+  const colours = colouring(data, view);
+  const { name, level, swatches, places } = colours;
   const choice = make("select");
   choice.setAttribute("aria-label", "Colour of the tokens");
   for (const [key, { name: text }] of Object.entries(COLOURINGS)) {
@@ -118,15 +150,16 @@ function drawLegend(legend, data, view, act) {
     swatch.style.setProperty("--level", level(value));
     return swatch;
   });
-  const undefinedHere = view.colouring in data.reasons ? [make("span", "key", `undefined: ${data.reasons[view.colouring]}`)] : [];
-  legend.replaceChildren(choice, ...drawn, ...undefinedHere, ...data.key.map((text) => make("span", "key", text)));
+  const undefinedHere = view.colouring in data.reasons ? `Undefined: ${data.reasons[view.colouring]}.` : limitOf(data, view, colours).words;
+  legend.replaceChildren(choice, ...drawn, make("span", "key", undefinedHere));
   legend.title = name;
 }
 
 // A long answer scrolls: show its largest collapse, or the last token while it is being generated.
 function reveal(strip, button) {
   if (!strip.classList.contains("long") || !button) return;
-  const above = button.offsetTop < strip.scrollTop;
-  const below = button.offsetTop + button.offsetHeight > strip.scrollTop + strip.clientHeight;
-  if (above || below) strip.scrollTop = button.offsetTop - strip.clientHeight / 2;
+  const top = button.parentNode.offsetTop;
+  const above = top < strip.scrollTop;
+  const below = top + button.offsetHeight > strip.scrollTop + strip.clientHeight;
+  if (above || below) strip.scrollTop = top - strip.clientHeight / 2;
 }

@@ -37,7 +37,9 @@ function actions(stage) {
       paint(stage);
     },
     toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
-    branch: (token) => stage.ask("branch", token),
+    goOn: (token, choice) => stage.ask("go_on", { token, choice, answer: stage.data.answer }),
+    judge: (said) => stage.ask("judge", { ...said, answer: stage.data.answer }),
+    first: (token) => scrollTo(stage, token),
     mode: (name) => {
       stage.view.mode = name;
       paint(stage);
@@ -79,6 +81,7 @@ function select(stage, change) {
   Object.assign(stage.chosen, change);
   stage.act.leave();
   paint(stage);
+  if (change.token !== undefined) revealToken(stage, change.token);
   stage.report();
 }
 
@@ -97,7 +100,7 @@ function take(stage, data) {
   const another = stage.data?.answer !== data.answer;
   if (another || stage.data.serial !== data.serial) {
     stage.chosen = { ...NOTHING, ...data.selection };
-    stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [] };
+    stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [], mode: stage.view?.mode };
   }
   if (another || stage.view.folded === undefined) stage.view.folded = Boolean(data.folded);
   if (!data.folded) stage.view.folded = false;
@@ -108,12 +111,45 @@ function take(stage, data) {
   stage.root.classList.toggle("live", data.live);
   stage.root.classList.toggle("scored", Boolean(data.arrays));
   stage.root.classList.toggle("empty", Boolean(data.empty));
-  if (another || data.live) stage.buttons = drawStrip(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
+  if (another || data.live) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
   if (data.arrays) describe(stage);
   paint(stage);
   if (held >= 0 && !stage.buttons[held]?.matches(":focus")) stage.buttons[held]?.focus({ preventScroll: true });
-  reveal(part("strip"), stage.buttons[data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt]);
+  const shownToken = data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt;
+  if (another || data.live) revealToken(stage, shownToken);
+}
+
+// Brings a token into the scrolled text and into the window of the tracks.
+function revealToken(stage, token) {
+  if (token === null || token < 0) return;
+  reveal(stage.part("strip"), stage.buttons[token]);
+  const columns = stage.data.arrays && columnsOf(stage.part("tracks"), stage.data, stage.view);
+  if (!columns || (token >= columns.first && token < columns.first + columns.shown)) return;
+  stage.view.first = Math.max(0, token - Math.floor(columns.shown / 3));
+  paintTracks(stage);
+}
+
+// Moves the window of the tracks; the text follows.
+function scrollTo(stage, token) {
+  const columns = columnsOf(stage.part("tracks"), stage.data, stage.view);
+  stage.view.first = clamp(Math.round(token - columns.shown / 2), 0, columns.all - columns.shown);
+  const word = stage.buttons[stage.view.first].parentNode;
+  stage.scrolledTo = word.offsetTop;
+  stage.part("strip").scrollTop = word.offsetTop;
+  paintTracks(stage);
+}
+
+// The window of the tracks follows the text that the user scrolls.
+function followScroll(stage) {
+  const strip = stage.part("strip");
+  if (!stage.data.arrays || stage.data.live || !strip.classList.contains("long")) return;
+  if (Math.abs(strip.scrollTop - stage.scrolledTo) < 3) return; // our own doing
+  stage.scrolledTo = strip.scrollTop;
+  const first = stage.buttons.findIndex((button) => !button.hidden && button.parentNode.offsetTop >= strip.scrollTop);
+  if (first < 0 || first === stage.view.first) return;
+  stage.view.first = first;
+  paintTracks(stage);
 }
 
 // The same answer scored again has the same weights: they are kept. One that is still being generated comes without.
@@ -122,7 +158,8 @@ function decoded(data, before) {
   const same = before?.weights === data.weights;
   if (data.weights) data.attention = same ? before.attention : decodeWeights(data.weights);
   if (data.weights) data.topWeight = same ? before.topWeight : roundedUp(data.attention);
-  data.topMean = roundedUp(data.means);
+  data.topMean = roundedUp(data.picked.flatMap(({ row }) => [...data.means.subarray(row * data.numHeads, (row + 1) * data.numHeads)]));
+  if (data.other?.arrays) data.other = { ...data.other, confidence: decode(data.other.arrays.confidence) };
   data.labels = tokenLabels(data);
   return data;
 }
@@ -135,11 +172,15 @@ function describe({ part, data, act }) {
   }
   part("chart-caption").textContent = data.captions.confidence;
   for (const button of part("modes").children) button.onclick = () => act.mode(button.dataset.mode);
-  part("modes").hidden = !data.judged?.heads;
+  part("modes").querySelector("[data-mode=auc]").hidden = !data.judged?.heads;
+  part("auc-caption").textContent = data.judged?.heads ? ` ${data.judged.heads.short ?? ""}` : "";
+  part("offer").hidden = !data.offer;
+  part("offer").textContent = data.offer?.label ?? "";
   part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
   drawHeads(part("heads"), data, act);
-  if (data.judged) drawJudged(part, data);
+  if (data.judged) drawJudged(part, data, act);
+  drawOther(part, data);
 }
 
 function stageMaps(part) {
@@ -147,11 +188,11 @@ function stageMaps(part) {
 }
 
 function current({ chosen, view, data }) {
-  view.layer = chosen.layer ?? data.scoreLayer ?? data.picked[0].layer;
+  view.layer = chosen.layer ?? data.front?.layer ?? data.picked[0].layer;
   const picked = data.picked.find(({ layer }) => layer === view.layer)?.head ?? 0;
   view.head = chosen.head ?? Math.max(picked, 0);
   view.token = chosen.token;
-  view.mode = data.judged?.heads ? (view.mode ?? "attention") : "attention";
+  view.mode = view.mode === "auc" && !data.judged?.heads ? "attention" : (view.mode ?? "attention");
   view.colouring = chosen.colour ?? (data.collapseAt === null ? "probability" : "collapse");
   const asked = data.scoreLayer ?? view.layer;
   data.frontRow = Math.max(0, data.picked.findIndex(({ layer }) => layer === asked));
@@ -164,17 +205,14 @@ function paint(stage) {
   if (view.token !== null && isHidden(data, view, view.token)) view.folded = false; // a chart or a link selected it
   const colours = palette(stage.root, data.scales);
   paintFold(part("strip"), stage.buttons, data, view);
-  paintStrip(stage.buttons, data, view);
-  paintTokenBar(stage);
+  paintText(part("strip"), stage.buttons, data, view);
   drawWeak(part("weak"), data, view, stage.act);
   if (data.judged) drawHistogram(part("histogram"), data, colours);
+  paintTokenBar(stage);
   if (data.empty) return; // nothing was scored, so the panels are hidden
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
-  const front = data.picked[data.frontRow];
   paintMapWords(part, data, view);
-  part("chart-title").textContent = `Confidence, layer ${front.layer}`;
-  part("chart-sub").textContent = `attention: ${headName(front)}`;
   part("token-title").textContent = `Heads of layer ${view.layer}, token by token`;
   paintHeads(part("heads"), data, view);
   if (data.gaps) {
@@ -182,41 +220,67 @@ function paint(stage) {
     if (data.attention) drawn.tokenHead = drawTokenHead(part("token-head"), data, view, colours);
   }
   drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
+  paintTracks(stage);
   name(part("layer-head"), `Previous-token attention, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
   name(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
-  name(part("confidence"), `Confidence along the answer, with signal and attention below. ${data.headline}`);
+  name(part("confidence"), `Confidence along the answer in every layer used by RAUQ. ${data.headline}`);
+}
+
+// The tracks show the head under the pointer, if there is one, else the selected one.
+function paintTracks(stage) {
+  const { part, data, view, drawn } = stage;
+  const colours = palette(stage.root, data.scales);
+  const head = view.hovered ? { ...view, ...view.hovered } : view;
+  const columns = columnsOf(part("tracks"), data, view);
+  const scrolls = columns.shown < columns.all && !data.live;
+  if (part("overview").hidden === scrolls) part("overview").hidden = !scrolls;
+  drawn.tracks = drawTracks(part("tracks"), data, head, colours);
+  if (scrolls) drawn.overview = drawOverview(part("overview"), data, columns, colours);
+  const token = view.token ?? data.collapseAt;
+  const { attention, confidence } = drawn.tracks.curves;
+  const here = token === null ? "" : ` At token ${token}: attention ${shown(token ? attention[token - 1] : NaN)}, confidence ${shown(confidence?.[token])}.`;
+  name(part("tracks"), `Attention to the previous token, signal and confidence by token: layer ${head.layer}, head ${head.head}.${here}`);
 }
 
 const name = (canvas, text) => canvas.setAttribute("aria-label", text);
 
 function paintMapWords(part, data, view) {
   const heads = view.mode === "auc" ? data.judged.heads : null;
-  part("map-sub").textContent = heads ? heads.sub : view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
+  const where = view.token > 0 ? `at token ${view.token} only` : "mean over the answer";
+  part("map-sub").textContent = heads ? heads.sub : where;
   part("map-caption").textContent = heads ? heads.caption : data.captions.map;
-  for (const button of part("modes").children) button.setAttribute("aria-pressed", String((button.dataset.mode === "auc") === Boolean(heads)));
+  for (const button of part("modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === view.mode));
 }
 
 function paintBare({ buttons, part }) {
   buttons.forEach((button) => button.setAttribute("aria-label", button.firstChild.textContent));
   part("token-facts").textContent = "";
   part("weak").replaceChildren();
+  part("other").hidden = true;
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = true;
 }
 
 function paintTokenBar({ part, data, view }) {
-  const token = view.token;
-  const facts = token === null ? data.hint : `Token ${token} “${data.tokens[token].label}”: ${shortFacts(data, token)}`;
+  const selected = view.token !== null;
+  const token = view.token ?? data.collapseAt;
+  const facts = data.live || token === null ? data.hint : `“${data.tokens[token].label}”: ${shortFacts(data, view, token)}`;
   if (part("token-facts").textContent !== facts) part("token-facts").textContent = facts;
-  for (const button of ["mark", "branch", "whole"]) part(button).hidden = token === null;
-  const marked = view.wrong.includes(token);
+  for (const button of ["mark", "branch", "whole"]) part(button).hidden = !selected;
+  const marked = view.wrong.includes(view.token);
   part("mark").setAttribute("aria-pressed", String(marked));
-  part("mark").textContent = marked ? "✗ Marked as incorrect" : "Mark token as incorrect";
+  part("mark").textContent = marked ? "✗ Marked as incorrect" : "Mark as incorrect";
 }
 
 function wire(stage) {
   const { part } = stage;
   part("mark").onclick = () => mark(stage);
   part("branch").onclick = () => stage.ask("branch", stage.view.token);
+  part("offer").onclick = () => stage.ask("offer", stage.data.offer);
+  part("other-stop").onclick = () => stage.ask("other_answer", "stop");
+  part("other-close").onclick = () => stage.ask("other_answer", "close");
+  part("other-compare").onclick = () => stage.ask("other_answer", "compare");
+  part("strip").onscroll = () => followScroll(stage);
+  onOverview(stage, part("overview"));
   part("whole").onclick = () => {
     select(stage, { token: null });
     stage.root.focus({ preventScroll: true }); // the button has hidden itself
@@ -234,14 +298,32 @@ function wire(stage) {
     say: ({ row, column }) => [`head ${row} · token ${column} “${stage.data.tokens[column].label}”`, `attention ${shown(stage.drawn.tokenHead.weight(row, column))}`],
     choose: ({ row, column }) => ({ layer: stage.view.layer, head: row, token: column }),
   });
-  onCells(stage, part("confidence"), {
+  onColumns(stage, "tracks");
+  onColumns(stage, "confidence");
+}
+
+function onColumns(stage, chart) {
+  onCells(stage, stage.part(chart), {
     find: ([x]) => {
-      const column = Math.floor((x - stage.drawn.confidence.area.x) / stage.drawn.confidence.cell);
-      return column >= 0 && column < stage.data.tokens.length ? { column } : null;
+      const { area, cell, first = 0, count = stage.data.tokens.length } = stage.drawn[chart];
+      const place = Math.floor((x - area.x) / cell);
+      return place >= 0 && place < count ? { column: first + place } : null;
     },
-    say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, column)],
+    say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, stage.view, column)],
     choose: ({ column }) => ({ token: stage.view.token === column ? null : column }),
   });
+}
+
+// A press or a drag over the overview moves the window.
+function onOverview(stage, canvas) {
+  const move = (event) => {
+    if (event.buttons & 1) stage.act.first(Math.floor(pointIn(canvas, event)[0] / stage.drawn.overview.cell));
+  };
+  canvas.onpointerdown = (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    move(event);
+  };
+  canvas.onpointermove = move;
 }
 
 // An emptied field changes nothing: the selection stays and is written back into it.
@@ -249,13 +331,12 @@ function onNumber(stage, name, change) {
   stage.part(name).onchange = ({ target }) => select(stage, target.value === "" ? {} : change(Number(target.value)));
 }
 
-// The track of attention shows the head under the pointer, until the pointer leaves the map or a click keeps it.
+// The tracks show the head under the pointer, until it leaves the map or a click keeps it.
 function peek(stage, cell) {
   const hovered = cell && { layer: stage.data.layers[cell.row], head: cell.column };
   if (JSON.stringify(hovered) !== JSON.stringify(stage.view.hovered ?? null)) {
     stage.view.hovered = hovered;
-    const shownHead = hovered ? { ...stage.view, ...hovered } : stage.view;
-    stage.drawn.confidence = drawConfidence(stage.part("confidence"), stage.data, shownHead, palette(stage.root, stage.data.scales));
+    paintTracks(stage);
   }
   return cell;
 }

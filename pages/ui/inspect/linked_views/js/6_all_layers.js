@@ -1,4 +1,4 @@
-// Confidence along the answer, every layer of the window; signal and attention of the front layer underneath.
+// Confidence along the answer in every layer of the window; the layer that gives the score in front.
 
 function drawConfidence(canvas, data, view, colours) {
   const { context, width, height } = prepare(canvas, colours);
@@ -8,52 +8,17 @@ function drawConfidence(canvas, data, view, colours) {
   const cell = area.width / (data.live ? roomFor(count) : count);
   const xOf = (token) => area.x + (token + 0.5) * cell;
   const foot = height - 58;
-  const panels = { confidence: [20, foot * 0.58], signal: [foot * 0.58 + 14, foot * 0.79 - 4], attention: [foot * 0.79 + 10, foot] };
   if (data.collapseAt !== null) bandOf(context, area.x + data.collapseAt * cell, cell, 20, foot, colours.warm, 0.16);
   if (view.token !== null) frameOf(context, area.x + view.token * cell, 19, cell, foot - 18, colours.link, 1.5, [4, 3]);
-  drawCurves(context, data, view, panels.confidence, area, xOf, colours);
-  const front = data.frontRow;
-  drawBars(context, "signal", (token) => data.signal[token], panels.signal, { area, cell, count, colour: colours.warm, colours, top: signalTop });
-  const fed = (token) => (token ? data.pickedAttention[front * data.gaps + token - 1] : NaN);
-  drawBars(context, "attention", fed, panels.attention, { area, cell, count, colour: colours.blue, colours, top: attentionTop, other: otherHead(data, view), otherName: `layer ${view.layer} head ${view.head}`, usual: usualWeight(data) });
+  drawCurves(context, data, view, [20, foot - 4], area, xOf, colours);
   context.fillStyle = colours.text;
   writeTokens(context, data.labels, xOf, foot + 9, area.width);
   return { area, cell };
 }
 
-// The upper end of a track: signals fill it, and weights, which are small for most heads, have a scale of their own.
-const signalTop = (most) => Math.max(1, most);
-const attentionTop = (most) => clamp(Math.ceil(most * 20 - 1e-6) / 20, 0.1, 1);
-
-// The mean weight of the front layer's head in correct answers of the reference; undefined where there is none.
-function usualWeight(data) {
-  const { row, head } = data.picked[data.frontRow];
-  return head < 0 ? undefined : data.judged?.heads?.inCorrect[row * data.numHeads + head];
-}
-
-function drawUsual(context, usual, y, area, top, colours) {
-  context.save();
-  context.strokeStyle = colours.text;
-  context.setLineDash([4, 3]);
-  context.beginPath();
-  context.moveTo(area.x, y);
-  context.lineTo(area.x + area.width, y);
-  context.stroke();
-  context.restore();
-  write(context, `dashes: mean in correct answers, ${shown(usual, 2)}`, area.x + 2, top - 3, { colour: colours.text });
-}
-
 // Columns for an answer that is still being generated: the curve grows to the right, and is squeezed only now and then.
 function roomFor(count) {
   return Math.max(16, 2 ** Math.ceil(Math.log2(count)));
-}
-
-// Weights of the head chosen by the user, if it is not the one drawn as bars; none are there while an answer is generated.
-function otherHead(data, view) {
-  const picked = data.picked[data.frontRow];
-  if (data.live || (picked.layer === view.layer && picked.head === view.head)) return null;
-  const row = data.layers.indexOf(view.layer);
-  return (token) => (token ? data.attention[(row * data.numHeads + view.head) * data.gaps + token - 1] : NaN);
 }
 
 function drawCurves(context, data, view, [top, bottom], area, xOf, colours) {
@@ -126,34 +91,6 @@ function dot(context, x, y) {
   context.beginPath();
   context.arc(x, y, 3.2, 0, 2 * Math.PI);
   context.fill();
-}
-
-function drawBars(context, name, valueOf, [top, bottom], { area, cell, count, colour, colours, top: topOf, other, otherName, usual }) {
-  const values = Array.from({ length: count }, (_, token) => valueOf(token));
-  const others = other ? Array.from({ length: count }, (_, token) => other(token)) : [];
-  const high = topOf(Math.max(0, largest(values), largest(others), usual ?? 0));
-  const yOf = (value) => bottom - (value / high) * (bottom - top);
-  const gap = cell > 12 ? cell * 0.3 : 0;
-  context.save();
-  context.fillStyle = colour;
-  context.globalAlpha = 0.85;
-  values.forEach((value, token) => { if (Number.isFinite(value)) context.fillRect(area.x + token * cell + gap / 2, yOf(value), cell - gap, bottom - yOf(value)); });
-  context.restore();
-  if (other) {
-    drawSteps(context, others, area, cell, yOf, colours.text);
-    write(context, `line: ${otherName}`, area.x + area.width, top - 3, { align: "right", colour: colours.text });
-  }
-  if (usual !== undefined) drawUsual(context, usual, yOf(usual), area, top, colours);
-  context.fillStyle = colours.faint;
-  context.fillRect(area.x, bottom, area.width, 1);
-  write(context, shown(high, high < 1 ? 2 : 1).replace(/\.?0$/, ""), area.x - 6, top + 3, { align: "right", colour: colours.text });
-  write(context, "0", area.x - 6, bottom - 2, { align: "right", colour: colours.text });
-  writeTurned(context, name, 9, (top + bottom) / 2, -Math.PI / 2, "center", colours.quiet);
-}
-
-function drawSteps(context, values, area, cell, yOf, colour) {
-  context.fillStyle = colour;
-  values.forEach((value, token) => { if (Number.isFinite(value)) context.fillRect(area.x + token * cell, yOf(value) - 1, cell, 2); });
 }
 
 function logRange(arrays) {

@@ -1,0 +1,50 @@
+"""What the first screen opens on: the layer and head in front, and settings under which attention counts."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pages.ui.shared.selection import Chosen
+from rauq.recorded.scores import ReferenceHeads, scores_of
+from rauq.scoring.report import attention_adds_little, shown_layer
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
+
+HALF = 0.5  # alpha with which signal and attention weigh the same
+
+
+class Front(NamedTuple):
+    """A layer (absolute) and a head of it."""
+
+    layer: int
+    head: int
+
+
+def front(score: Score, trace: Trace, selected: Chosen | None = None) -> Front:
+    """The layer and head that the views show: those chosen, else what they open on.
+
+    They open on the selected head that separates correct from incorrect answers of the reference best, if it does so
+    beyond chance; else on the layer that gives the score.
+    """
+    chosen = selected or Chosen()
+    reference = scores_of(trace)
+    best = None if reference is None or reference.heads is None else _best(score, trace, reference.heads)
+    layer = next((one for one in (chosen.layer, best) if one is not None), shown_layer(score))
+    picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
+    return Front(layer, max(picked, 0) if chosen.head is None else chosen.head)
+
+
+def _best(score: Score, trace: Trace, heads: ReferenceHeads) -> int | None:
+    """The layer whose selected head has the largest area under the ROC curve, if one is beyond chance."""
+    if score.settings.alignment != "predicting" or isinstance(score.settings.heads, tuple):
+        return None
+    rows = [trace.layers.index(layer) for layer in score.layers]
+    areas = np.array([heads.auc[row][head] if head >= 0 else 0.0 for row, head in zip(rows, score.heads, strict=True)])
+    return score.layers[int(areas.argmax())] if areas.max(initial=0) > 0.5 + heads.chance else None
+
+
+def more_attention(trace: Trace, score: Score) -> dict[str, Any] | None:
+    """The offer of settings under which attention counts as much as the signal, where it hardly counts."""
+    if not attention_adds_little(trace, score):
+        return None
+    return {"label": f"Try alpha {HALF:g}, where attention weighs {100 * (1 - HALF):.0f} %"}

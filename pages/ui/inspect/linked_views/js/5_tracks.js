@@ -1,0 +1,252 @@
+// One column per token, all of one layer and head: attention to the previous token, signal, confidence.
+
+const NARROW = 620; // pixels: below, names stand above the tracks instead of beside them
+const LEAST_CELL = 12;
+const TRACKS = [
+  { name: "attention", weight: 1 },
+  { name: "signal", weight: 0.85 },
+  { name: "confidence", weight: 1.25 },
+];
+
+// What the tracks show of a head: its weights, its confidence, and the reference r. Those of the heads selected by RAUQ
+// come with the score; for any other head the recurrence runs here, where the update is RAUQ's own.
+function headCurves(data, { layer, head }) {
+  const picked = data.picked.findIndex((one) => one.layer === layer);
+  const count = data.tokens.length;
+  const given = picked >= 0 && (data.picked[picked].head === head || data.picked[picked].head < 0 || data.picked[picked].five || !data.attention);
+  if (given) {
+    const of = (values, width) => values.subarray(picked * width, (picked + 1) * width);
+    return { attention: of(data.pickedAttention, data.gaps), confidence: of(data.confidence, count), sure: of(data.sure, count), given };
+  }
+  const row = (data.layers.indexOf(layer) * data.numHeads + head) * data.gaps;
+  const attention = data.attention ? data.attention.subarray(row, row + data.gaps) : new Float32Array(data.gaps).fill(NaN);
+  if (data.update !== "rauq") return { attention, confidence: null, sure: null, given };
+  const usual = mean(attention);
+  return {
+    attention,
+    confidence: recurrence(data.signal, (gap) => attention[gap], data.alpha),
+    sure: recurrence(data.signal.map((value) => (Number.isFinite(value) ? data.sureSignal : NaN)), () => usual, data.alpha),
+    given,
+  };
+}
+
+// c_i = alpha s_i + (1 - alpha) a_i c_(i-1), from the first scored token on (paper, equation 2).
+function recurrence(signal, weightOf, alpha) {
+  const confidence = new Float32Array(signal.length).fill(NaN);
+  let before = NaN;
+  signal.forEach((value, token) => {
+    if (!Number.isFinite(value)) return;
+    before = Number.isNaN(before) ? value : alpha * value + (1 - alpha) * weightOf(token - 1) * before;
+    confidence[token] = before;
+  });
+  return confidence;
+}
+
+function mean(values) {
+  const finite = values.filter(Number.isFinite);
+  return finite.length ? finite.reduce((sum, value) => sum + value, 0) / finite.length : NaN;
+}
+
+// The columns that fit, and the first of them: all where they fit, else a window over a long answer.
+function columnsOf(canvas, data, view) {
+  const narrow = canvas.clientWidth < NARROW;
+  const left = narrow ? 34 : 172;
+  const width = Math.max(0, canvas.clientWidth - left - 8);
+  const count = data.live ? roomFor(data.tokens.length) : data.tokens.length;
+  const shown = Math.max(1, Math.min(count, Math.floor(width / LEAST_CELL)));
+  const first = clamp(view.first ?? 0, 0, count - shown);
+  return { narrow, left, width, shown, first, cell: width / shown, all: count };
+}
+
+function drawTracks(canvas, data, view, colours) {
+  const { context, width, height } = prepare(canvas, colours);
+  const columns = columnsOf(canvas, data, view);
+  const { left, shown, first, cell } = columns;
+  const area = { x: left, width: columns.width };
+  const xOf = (token) => left + (token - first + 0.5) * cell;
+  const foot = height - 58;
+  const places = placed(columns.narrow ? 18 : 12, foot, columns.narrow ? 20 : 14);
+  const inside = (token) => token !== null && token !== undefined && token >= first && token < first + shown;
+  if (inside(data.collapseAt)) bandOf(context, xOf(data.collapseAt) - cell / 2, cell, 4, foot, colours.warm, 0.16);
+  if (inside(view.token)) frameOf(context, xOf(view.token) - cell / 2, 4, cell, foot - 3, colours.link, 1.5, [4, 3]);
+  const curves = headCurves(data, view);
+  const frame = { context, data, view, columns, area, xOf, colours };
+  drawAttention(frame, places.attention, curves);
+  drawSignal(frame, places.signal);
+  drawHeadConfidence(frame, places.confidence, curves);
+  writeColumns(frame, foot);
+  context.clearRect(left + columns.width + 1, 0, width, height);
+  return { area, cell, first, count: Math.min(shown, data.tokens.length - first), curves };
+}
+
+function placed(top, foot, gap) {
+  const weight = TRACKS.reduce((sum, track) => sum + track.weight, 0);
+  const room = foot - top - gap * (TRACKS.length - 1);
+  const places = {};
+  for (const track of TRACKS) {
+    const bottom = top + (room * track.weight) / weight;
+    places[track.name] = [top, bottom];
+    top = bottom + gap;
+  }
+  return places;
+}
+
+function nameTrack({ context, columns, colours }, [top, bottom], title, sub) {
+  if (columns.narrow) {
+    write(context, `${title.join(" ")}, ${sub}`, columns.left, top - 8, { colour: colours.text });
+    return;
+  }
+  const middle = (top + bottom) / 2 - (title.length * 15) / 2;
+  title.forEach((line, index) => write(context, line, 0, middle + index * 15, { colour: colours.text, bold: true }));
+  write(context, sub, 0, middle + title.length * 15, { colour: colours.quiet });
+}
+
+function drawBars({ context, columns, area, colours }, values, [top, bottom], high, colour) {
+  const { first, shown, cell } = columns;
+  const gap = cell > 8 ? cell * 0.22 : 0;
+  context.save();
+  context.fillStyle = colour;
+  for (let place = 0; place < shown; place += 1) {
+    const value = values(first + place);
+    if (!Number.isFinite(value)) continue;
+    const tall = (clamp(value / high, 0, 1)) * (bottom - top);
+    context.fillRect(area.x + place * cell + gap / 2, bottom - tall, cell - gap, tall);
+  }
+  context.restore();
+  context.fillStyle = colours.faint;
+  context.fillRect(area.x, bottom, area.width, 1);
+  write(context, scaleEnd(high), area.x - 6, top + 4, { align: "right", colour: colours.text });
+  write(context, "0", area.x - 6, bottom - 2, { align: "right", colour: colours.text });
+}
+
+const scaleEnd = (high) => shown(high, high < 1 ? 2 : 1).replace(/\.?0$/, "");
+
+function drawAttention(frame, place, { attention }) {
+  const { context, data, view, area, colours } = frame;
+  const usual = usualWeight(data, view);
+  const most = Math.max(0, largest(attention), usual ?? 0);
+  const high = clamp(Math.ceil(most * 20 - 1e-6) / 20, 0.1, 1);
+  const named = data.picked.find(({ layer }) => layer === view.layer);
+  const which = named && (named.head < 0 || named.five) ? headName(named).replace("its ", "") : `head ${view.head}`;
+  nameTrack(frame, place, ["Attention to the", "previous token"], `layer ${view.layer}, ${which}`);
+  drawBars(frame, (token) => (token ? attention[token - 1] : NaN), place, high, colours.blue);
+  if (usual === undefined) return;
+  const y = place[1] - (usual / high) * (place[1] - place[0]);
+  dashes(context, area, y, colours.usual);
+  writeOver(context, `mean in correct answers, ${shown(usual, 2)}`, area.x + area.width, y - 8, colours.usual, colours.background);
+}
+
+// A text that stays readable over bars and lines.
+function writeOver(context, text, x, y, colour, background) {
+  context.save();
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  context.lineWidth = 5;
+  context.strokeStyle = background;
+  context.strokeText(text, x, y);
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
+  context.restore();
+}
+
+function dashes(context, area, y, colour) {
+  context.save();
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.setLineDash([5, 3]);
+  context.beginPath();
+  context.moveTo(area.x, y);
+  context.lineTo(area.x + area.width, y);
+  context.stroke();
+  context.restore();
+}
+
+// The mean weight of the shown head in correct answers of the reference; undefined where there is none.
+function usualWeight(data, { layer, head }) {
+  const picked = data.picked.find((one) => one.layer === layer);
+  const averaged = picked && (picked.head < 0 || picked.five);
+  return averaged ? undefined : data.judged?.heads?.inCorrect[data.layers.indexOf(layer) * data.numHeads + head];
+}
+
+function drawSignal(frame, place) {
+  const { data, colours } = frame;
+  nameTrack(frame, place, ["Signal"], data.signalUnit);
+  const high = Math.max(data.sureSignal, largest(data.signal));
+  drawBars(frame, (token) => data.signal[token], place, high, colours.signal);
+}
+
+function drawHeadConfidence(frame, [top, bottom], curves) {
+  const { context, data, view, columns, area, xOf, colours } = frame;
+  nameTrack(frame, [top, bottom], ["Confidence"], `recurrence in layer ${view.layer}`);
+  const values = curves.confidence;
+  if (!values?.some((value) => value > 0)) {
+    const why = values || curves.given ? "no per-token confidence with this setting" : "drawn for selected heads only with this update";
+    return write(context, why, area.x + area.width / 2, (top + bottom) / 2, { align: "center", colour: colours.text });
+  }
+  const other = otherCurve(data, view);
+  const [low, high] = logRange([values, curves.sure, ...(other ? [other.values] : [])]);
+  const yOf = (value) => bottom - ((Math.log10(value) - low) / (high - low)) * (bottom - top);
+  for (const tick of logTicks(low, high)) gridLine(frame, yOf(tick), `${tick}`);
+  const stop = columns.first + columns.shown;
+  const seen = (all) => all.map((value, token) => (token >= columns.first && token < stop ? value : NaN));
+  context.save();
+  context.beginPath();
+  context.rect(area.x - 4, top - 8, area.width + 8, bottom - top + 16);
+  context.clip();
+  drawLine(context, seen(curves.sure), xOf, yOf, { colour: colours.text, line: 1.5, dash: [2, 3] });
+  if (other) drawLine(context, seen(other.values), xOf, yOf, { colour: colours.other, line: 2.5, dots: columns.cell > 9 });
+  drawLine(context, seen(values), xOf, yOf, { colour: colours.warm, line: 3, dots: columns.cell > 9 });
+  context.restore();
+  const place = Math.max(columns.first, 1);
+  writeOver(context, "dotted: fully confident", area.x + area.width, yOf(curves.sure[place]) - 9, colours.quiet, colours.background);
+}
+
+function gridLine({ context, area, colours }, y, text) {
+  context.save();
+  context.globalAlpha = 0.5;
+  context.fillStyle = colours.faint;
+  context.fillRect(area.x, y, area.width, 1);
+  context.restore();
+  write(context, text, area.x - 6, y, { align: "right", colour: colours.text });
+}
+
+// The confidence of the continuation with another token, in the layer that is shown; null without one.
+function otherCurve({ other, tokens }, view) {
+  const row = other?.arrays ? other.layers.indexOf(view.layer) : -1;
+  if (row < 0) return null;
+  const count = other.tokens.length;
+  const values = other.confidence.subarray(row * count, (row + 1) * count);
+  const shownFrom = Math.max(0, other.from - 1); // the last token in common, where the curves part
+  return { values: Float32Array.from({ length: tokens.length }, (_, token) => (token >= shownFrom && token < count ? values[token] : NaN)) };
+}
+
+// Token labels under the columns: the weakest point and the selected token always, others as many as fit.
+function writeColumns({ context, data, view, columns, xOf, colours }, foot) {
+  const { first, shown: many, cell } = columns;
+  const every = Math.max(1, Math.ceil(13 / cell));
+  const marked = new Map([[data.collapseAt, colours.warmText], [view.token, colours.link]]);
+  for (let token = first; token < Math.min(first + many, data.labels.length); token += 1) {
+    const near = [...marked.keys()].some((other) => other !== null && other !== token && Math.abs(other - token) < every);
+    if (!marked.has(token) && ((token - first) % every || near)) continue;
+    context.save();
+    if (marked.has(token)) context.font = `600 ${context.font}`;
+    writeTurned(context, data.labels[token], xOf(token) + 3, foot + 9, -0.85, "right", marked.get(token) ?? colours.text);
+    context.restore();
+  }
+}
+
+// All tokens of a long answer by their collapse, with a frame around those in the tracks.
+function drawOverview(canvas, data, columns, colours) {
+  const { context, width, height } = prepare(canvas, colours);
+  const count = data.tokens.length;
+  const cell = width / count;
+  const most = Math.max(1e-9, largest(data.collapse));
+  context.fillStyle = colours.warm;
+  for (let token = 0; token < count; token += 1) {
+    const tall = (clamp(data.collapse[token] / most, 0, 1) || 0) * (height - 6);
+    context.fillRect(token * cell, height - 2 - tall, Math.max(1, cell - 0.5), tall);
+  }
+  frameOf(context, columns.first * cell + 1, 1, columns.shown * cell - 2, height - 2, colours.link, 2);
+  return { cell };
+}
