@@ -20,7 +20,7 @@ from itertools import pairwise, takewhile
 from types import MappingProxyType
 
 from analysis.datasets.example import Example
-from analysis.datasets.facts.families import FAMILIES, KINDS
+from analysis.datasets.facts.families import FAMILIES, KINDS, Family
 from analysis.datasets.facts.tables import facts, names, phrases
 from analysis.normalisation import plain_text
 from analysis.quality.judgement import Judgement, undefined
@@ -38,6 +38,24 @@ def judge_fact(example: Example, answer: str) -> Judgement:
     stated = _stated(example, answer)
     correct = bool(stated) and all(mention.owner == ACCEPTED for mention in stated)
     return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))
+
+
+def family_of(question: str, references: Iterable[str]) -> str:
+    """The family whose question this is, else one with a table of names that has all references; "" where none has.
+
+    Numbers have no table: not every number below 119 is an atomic one.
+    """
+    names = [tuple(word.plain for word in _words(text)) for text in references]
+    asked = [family.id for family in FAMILIES.values() if _asks(family, question)]
+    tables = [family for family in FAMILIES.values() if not KINDS[family.kind].numbers]
+    named = [family.id for family in tables if names and all(name in _names_of(family.kind) for name in names)]
+    return next(iter([*asked, *named]), "")
+
+
+def _asks(family: Family, question: str) -> bool:
+    beginning, end = family.question.casefold().split("{}")
+    text = question.strip().casefold()
+    return text.startswith(beginning) and text.endswith(end)
 
 
 def known_facts(example: Example) -> Facts | None:

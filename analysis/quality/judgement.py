@@ -38,6 +38,12 @@ class Thresholds:
     incorrect: float = 0.1
     roc: float = 0.5
 
+    def decide(self, quality: float) -> bool | None:
+        """Whether an answer of this quality is correct; None for one that is neither, or whose quality is nan."""
+        if quality > self.correct:
+            return True
+        return False if quality < self.incorrect else None
+
 
 def fact_spans(answer: str, texts: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """Characters (start, end) of every occurrence of every text in the answer, in order; case does not matter.

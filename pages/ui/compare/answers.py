@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from pages.ui.host import jobs
-from pages.ui.host.jobs import Branch, Job, Request
+from pages.ui.host.jobs import Job, Request
 from pages.ui.shared import answers, state, url_state
 from pages.ui.shared.model_form import model_of
 from pages.ui.shared.state import recordings
@@ -203,18 +203,8 @@ def start_branch(a: Answer, token: int, instead: int | str, max_new_tokens: int)
     if instead == "":
         refuse(InvalidInput("There is no text to continue with. Type one, or choose an alternative."))
         return
-    trace = a.trace
-    branch = Branch(origin=trace, token=token, instead=instead)
-    start(
-        Request(
-            model=model_of(trace),
-            prompt=trace.prompt,
-            context=trace.messages[:-1],
-            template_options=trace.template_options,
-            branch=branch,
-            max_new_tokens=max_new_tokens,
-        )
-    )
+    branch = jobs.Branch(origin=a.trace, token=token, instead=instead)
+    start(jobs.branch_request(branch, model_of(a.trace), max_new_tokens))
 
 
 def stop() -> None:

@@ -66,6 +66,19 @@ class Request:
         return (*self.context, Message(role="user", content=self.prompt)) if self.context else self.prompt
 
 
+def branch_request(branch: Branch, model: ModelChoice, max_new_tokens: int) -> Request:
+    """Return the request for a branch, with the prompt and the conversation of its origin."""
+    origin = branch.origin
+    return Request(
+        model=model,
+        prompt=origin.prompt,
+        context=origin.messages[:-1],
+        template_options=origin.template_options,
+        branch=branch,
+        max_new_tokens=max_new_tokens,
+    )
+
+
 def check_answer(request: Request) -> None:
     """Check that a request for one answer keeps the limits.
 

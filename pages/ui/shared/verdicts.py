@@ -1,5 +1,6 @@
 """The verdict on one answer of a run, with its reference, and buttons to correct it; the run stores corrections."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,24 +50,66 @@ def verdict_buttons(run: "Run", name: str, number: int | None) -> None:
         show_error(error)
 
 
-def about_verdict(run: "Run", number: int) -> str:
-    """Return the references of an answer, the verdict on it, and where the verdict comes from."""
+@dataclass(frozen=True, kw_only=True)
+class RunVerdict:
+    """What a run says of one of its answers.
+
+    `correct` is None where it is neither correct nor incorrect, or, for the `reason`, not judged. `references`: correct
+    answers as one line, "" without any. `measured`: name and value of the measured quality.
+    """
+
+    correct: bool | None
+    by_hand: bool
+    references: str
+    measured: str
+    reason: str = ""
+
+
+def find_verdict(name: str, example: str) -> RunVerdict | None:
+    """Return the verdict on the answer to example `example` of the run `name`; None if there is no such answer.
+
+    Raises:
+        RunError: the run cannot be read.
+    """
+    number, folder = url_state.number(example), runs.folder(name)
+    if number is None or folder is None:
+        return None
+    run = cache.run(folder)
+    return read_verdict(run, number) if (run.answers["number"] == number).any() else None
+
+
+def read_verdict(run: "Run", number: int) -> RunVerdict:
+    """Return the verdict on one answer of an open run."""
     from analysis.quality.measures import measure
 
     row = run.answers.iloc[_row(run, number)]
-    judged = measure(run.manifest.request.quality)
-    shown = shortened(running(" | ".join(row["references"])), longest=_LONGEST)
-    reference = f"Reference: {shown}" if shown else "No reference"
-    measured = f"{judged.name}: {written(float(row['measured_quality']), places=2)}"
-    if row["corrected"]:
-        said = "correct, quality 1" if row["quality"] else "incorrect, quality 0"
-        return f"{reference}. Marked by hand as {said}, which replaces the measured quality ({measured})."
-    quality, limits = float(row["quality"]), judged.thresholds
-    if np.isnan(quality):
-        return f"{reference}. Not judged: {running(row['quality_reason'])}."
-    between = "neither correct nor incorrect"
-    said = "correct" if quality > limits.correct else "incorrect" if quality < limits.incorrect else between
-    return f"{reference}. Judged {said} ({measured})."
+    judged, quality = measure(run.manifest.request.quality), float(row["quality"])
+    return RunVerdict(
+        correct=bool(quality) if row["corrected"] else judged.thresholds.decide(quality),
+        by_hand=bool(row["corrected"]),
+        references=shortened(running(" | ".join(row["references"])), longest=_LONGEST),
+        measured=f"{judged.name}: {written(float(row['measured_quality']), places=2)}",
+        reason=running(row["quality_reason"]) if np.isnan(quality) else "",
+    )
+
+
+_SAID = {True: "correct", False: "incorrect", None: "neither correct nor incorrect"}
+
+
+def about_verdict(run: "Run", number: int) -> str:
+    """Return the references of an answer, the verdict on it, and where the verdict comes from."""
+    found = read_verdict(run, number)
+    reference = f"Reference: {found.references}" if found.references else "No reference"
+    said = _SAID[found.correct]
+    if found.by_hand:
+        quality = int(found.correct is True)
+        return (
+            f"{reference}. Marked by hand as {said}, quality {quality}, which replaces the measured quality "
+            f"({found.measured})."
+        )
+    if found.reason:
+        return f"{reference}. Not judged: {found.reason}."
+    return f"{reference}. Judged {said} ({found.measured})."
 
 
 def _button(label: str, key: str, name: str, number: int | None, *, correct: bool | None) -> None:
@@ -75,19 +118,28 @@ def _button(label: str, key: str, name: str, number: int | None, *, correct: boo
 
 
 def _correct(*, name: str, number: int, correct: bool | None) -> None:
-    """Correct a verdict; only runs of this session have a name here."""
-    from analysis.runs.verdicts import correct_verdict
-
     try:
-        if (folder := runs.folder(name)) is None:
-            message = f"Run {name} not found. Choose another one."
-            raise RunError(message)
-        correct_verdict(cache.run(folder), number, correct=correct)
+        correct_in_run(name, number, correct=correct)
     except RauqError as error:
         st.session_state[_PROBLEM] = error
     else:
         said = "undone" if correct is None else f"saved: the answer counts as {'correct' if correct else 'incorrect'}"
         state.notify(f"Correction {said}.")
+
+
+def correct_in_run(name: str, number: int, *, correct: bool | None) -> None:
+    """Correct a verdict in its run, or undo that with None; only runs of this session have a name here.
+
+    Raises:
+        InvalidInput: the verdicts of this run cannot be corrected.
+        RunError: there is no such run, or the correction cannot be written.
+    """
+    from analysis.runs.verdicts import correct_verdict
+
+    if (folder := runs.folder(name)) is None:
+        message = f"Run {name} not found. Choose another one."
+        raise RunError(message)
+    correct_verdict(cache.run(folder), number, correct=correct)
 
 
 def _row(run: "Run", number: int) -> int:

@@ -1,0 +1,177 @@
+"""The answer shown, continued from a token with one of its alternatives: the job, its result, and what is drawn."""
+
+import base64
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import rauq
+from pages.ui.host import jobs
+from pages.ui.host.jobs import Branch, Job
+from pages.ui.shared import answers, state
+from pages.ui.shared.model_form import model_of
+from pages.ui.shared.url_state import DEFAULT_TOKENS
+from rauq.errors import InvalidInput, RauqError
+from rauq.labels import label, running
+from rauq.scoring.report import selected_heads, why_empty
+from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
+from rauq.trace.trace import Trace
+
+_KEY = "_continuation"
+_LONGEST_LABEL = 60  # characters
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Continuation:
+    """A branch of the answer `shown_name` at `token`: a job, and once it has ended a kept answer or an error."""
+
+    shown_name: str
+    token: int
+    job: Job | None = None
+    kept: str = ""
+    error: RauqError | None = None
+
+
+def start_branch(shown_name: str, trace: Trace, token: int, choice: int) -> None:
+    """Continue an answer with the alternative `choice` of `token`, both from the browser, unless a job is running."""
+    earlier = _collected(shown_name) or _Continuation(shown_name=shown_name, token=0)
+    if earlier.job is not None:
+        return
+    try:
+        branch = Branch(origin=trace, token=token, instead=_alternative(trace, token, choice))
+    except InvalidInput as error:
+        st.session_state[_KEY] = replace(earlier, error=error)
+        return
+    limit = int(st.session_state.get(state.LIMIT, DEFAULT_TOKENS))
+    job = Job(jobs.branch_request(branch, model_of(trace), limit))
+    st.session_state[_KEY] = _Continuation(shown_name=shown_name, token=token, job=job)
+    jobs.begin(job)
+
+
+def branch_job(shown_name: str) -> Job | None:
+    """Return the running job of this answer, if any."""
+    found = _continuation(shown_name)
+    return found.job if found is not None and found.job is not None and found.job.live else None
+
+
+def stop_branch() -> None:
+    """Stop the job, keeping what it has."""
+    found: _Continuation | None = st.session_state.get(_KEY)
+    if found is not None and found.job is not None:
+        found.job.cancel.set()
+
+
+def clear_branch() -> None:
+    """Stop the job and forget the branch; an answer that it made stays available in Compare."""
+    stop_branch()
+    st.session_state.pop(_KEY, None)
+
+
+def finished_branch(shown_name: str) -> tuple[Trace, int] | None:
+    """Return the branch of this answer and the token at which it begins; None while there is none."""
+    found = _collected(shown_name)
+    trace = answers.find(found.kept) if found is not None and found.kept else None
+    return None if found is None or trace is None else (trace, found.token)
+
+
+def branch_problem(shown_name: str) -> RauqError | None:
+    """Return why the branch of this answer was not made, if it failed."""
+    found = _collected(shown_name)
+    if found is not None and found.kept and answers.find(found.kept) is None:
+        return InvalidInput("The continuation is no longer in memory. Choose the alternative again.")
+    return None if found is None else found.error
+
+
+def _alternative(trace: Trace, token: int, choice: int) -> int:
+    """Return the id of an alternative.
+
+    Raises:
+        InvalidInput: the answer has no such alternative, or it is the token that the answer has.
+    """
+    rows = trace.alternatives
+    are_places = all(type(place) is int for place in (token, choice))  # the browser may send anything
+    if not (are_places and 0 <= token < len(rows) and 0 <= choice < len(rows[token])):
+        message = "This answer has no such alternative. Choose one of those that are shown at a token."
+        raise InvalidInput(message)
+    if rows[token][choice].id == trace.answer_ids[token]:
+        message = "The answer already continues with this token. Choose another alternative."
+        raise InvalidInput(message)
+    return rows[token][choice].id
+
+
+def _continuation(shown_name: str) -> _Continuation | None:
+    """Return the branch of the answer shown; that of another answer is stopped and forgotten."""
+    found: _Continuation | None = st.session_state.get(_KEY)
+    if found is None or found.shown_name == shown_name:
+        return found
+    clear_branch()
+    return None
+
+
+def _collected(shown_name: str) -> _Continuation | None:
+    """Return the branch of the answer shown, with the result of a job that has ended."""
+    found = _continuation(shown_name)
+    if found is None or found.job is None or found.job.live:
+        return found
+    job = found.job
+    kept = "" if job.trace is None else answers.keep(job.trace)
+    ended = replace(found, job=None, kept=kept, error=job.error)
+    st.session_state[_KEY] = ended  # last: if this script run is interrupted before, the next one takes the answer
+    return ended
+
+
+def branch_payload(trace: Trace, branch_trace: Trace, token: int, settings: Settings) -> dict[str, Any]:
+    """Return what the browser draws of a branch of an answer: its N2 tokens, of which those from `token` on are new.
+
+    `arrays` as in the linked views: confidence and sure (Lw, N2), signal and collapse (N2,), pickedAttention
+    (Lw, N2 - 1). `why`: the reason where the branch has no score.
+    """
+    bare: dict[str, Any] = {
+        "from": token,
+        "text": running("".join(branch_trace.answer_tokens[token:])),
+        "tokens": [label(piece, longest=_LONGEST_LABEL) for piece in branch_trace.pieces],
+        "rank": None,
+        "kept": answers.keep(branch_trace),
+    }
+    try:
+        before, score = rauq.score(trace, settings), rauq.score(branch_trace, settings)
+    except RauqError as error:
+        nothing: dict[str, Any] = {"arrays": {}, "layers": [], "heads": [], "uncertainty": None, "note": ""}
+        return bare | nothing | {"why": running(str(error))}
+    return bare | {
+        "arrays": _arrays(score),
+        "layers": list(score.layers),
+        "heads": score.heads.tolist(),
+        "uncertainty": score.uncertainty if math.isfinite(score.uncertainty) else None,
+        "why": why_empty(branch_trace, score.settings.part) or score.reasons.uncertainty,
+        "note": _note(before, score),
+    }
+
+
+def _arrays(score: Score) -> dict[str, str]:
+    arrays = {
+        "confidence": score.confidence,
+        "sure": score.reference_confidence,
+        "signal": score.signal,
+        "pickedAttention": score.attention,
+        "collapse": score.collapse,
+    }
+    return {name: _base64(array) for name, array in arrays.items()}
+
+
+def _base64(array: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).astype("<f4").tobytes()).decode()
+
+
+def _note(answer: Score, branch: Score) -> str:
+    """Return which heads the layer that gives the answer's score selects, if those of answer and branch differ."""
+    if answer.settings.heads != "max" or answer.layer is None:
+        return ""
+    own, other = ({head.layer: head.head for head in selected_heads(score)}[answer.layer] for score in (answer, branch))
+    if own == other or own is None or other is None:
+        return ""
+    return f"In layer {answer.layer} RAUQ selects head {other} in the continuation, head {own} in the answer."

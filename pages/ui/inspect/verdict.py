@@ -1,0 +1,170 @@
+"""Is the answer shown correct? By the user, by a correct answer that the user typed, or as recorded or in its run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+import streamlit as st
+
+from pages.ui.shared.errors import printable
+from pages.ui.shared.url_state import RUN
+from pages.ui.shared.verdicts import RunVerdict, correct_in_run, find_verdict
+from rauq.errors import RauqError
+from rauq.labels import running, shortened
+from rauq.recorded.answers import Recorded
+from rauq.recorded.answers import Verdict as Said
+from rauq.trace.parts import answer_text
+from rauq.trace.trace import Trace
+
+LONGEST = 500  # characters of a typed correct answer; what is beyond is cut off
+MOST = 100  # answers that a session says something of; the oldest are forgotten
+
+ByUser = Literal["correct", "incorrect"]
+
+_KEY = "_own_verdicts"
+_OF_RUN = f"{RUN}:"
+_LONGEST_NAME, _LONGEST_REASON = 60, 200  # characters, where a run or a reason is only named
+_SET, _NOT_STORED = "set by you", "set by you, in this session only, since the run cannot store it"
+_NO_TEXT = "not judged, since the answer has no text"
+_RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "facts": "by the rule for facts",
+        "contains": "by whether it names the correct answer",
+        "token_f1": "by the words it shares with the correct answer",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether an answer is correct, None where that is not known, and where the verdict comes from, in words.
+
+    `correct_answer`: "" where none is known. `typed`: the user typed it. `can_change`: the user may set the verdict.
+    """
+
+    verdict: Said | None = None
+    correct_answer: str = ""
+    source: str = ""
+    can_change: bool = True
+    typed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Own:
+    """What the user said of one answer; `source` is that of the verdict."""
+
+    correct_answer: str = ""
+    verdict: ByUser | None = None
+    source: str = _SET
+
+
+def known_verdict(name: str, trace: Trace, recorded: Recorded | None) -> Verdict:
+    """Return the verdict on the answer of that name: the user's, else by what was typed, as recorded, of its run."""
+    own = _owns().get(name, _Own())
+    if own.correct_answer:
+        found = _by_typed(trace, own.correct_answer)
+    elif recorded is not None:
+        found = Verdict(verdict=recorded.verdict, correct_answer=recorded.correct_answer, source="recorded")
+    else:
+        found = _of_run(name)
+    if own.verdict is not None:
+        found = replace(found, verdict=own.verdict, source=own.source)
+    return replace(found, can_change=bool(answer_text(trace).strip()))
+
+
+def _by_typed(trace: Trace, correct_answer: str) -> Verdict:
+    known = Verdict(correct_answer=correct_answer, typed=True)
+    if not (answer := answer_text(trace)).strip():
+        return replace(known, source=_NO_TEXT)
+    from analysis.quality.typed import judge_typed  # reads the tables of facts, which only this needs
+
+    ruling = judge_typed(trace.prompt, correct_answer, answer)
+    rule = _RULES[ruling.measure.id]
+    return replace(
+        known, verdict=_said(ruling.correct), source=rule if ruling.correct is not None else f"not decided {rule}"
+    )
+
+
+def _of_run(name: str) -> Verdict:
+    """Return the verdict that a run has on one of its answers; an empty one for other answers."""
+    run, number = _place(name)
+    try:
+        found = find_verdict(run, number) if run else None
+    except RauqError as error:
+        return Verdict(source=shortened(running(str(error)), longest=_LONGEST_REASON))
+    if found is None:
+        return Verdict()
+    return Verdict(verdict=_said(found.correct), correct_answer=found.references, source=_source(run, found))
+
+
+def _source(run: str, found: RunVerdict) -> str:
+    named = shortened(running(run), longest=_LONGEST_NAME)
+    if found.by_hand:
+        return f"{_SET}, in the run {named}"
+    if found.correct is not None:
+        return f"of the run {named}"
+    reason = f"not judged: {found.reason}" if found.reason else "neither correct nor incorrect"
+    return shortened(f"{reason}, in the run {named}", longest=_LONGEST_REASON)
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Return run and number that the name of an answer contains; empty for an answer of no run."""
+    run, _, number = name.removeprefix(_OF_RUN).rpartition(":")
+    return (run, number) if name.startswith(_OF_RUN) else ("", "")
+
+
+def _said(correct: bool | None) -> ByUser | None:  # noqa: FBT001 - None is a third case
+    return None if correct is None else "correct" if correct else "incorrect"
+
+
+def set_correct_answer(name: str, text: str) -> None:
+    """Keep a correct answer that the user typed; several are separated by " | ", and an empty text removes it."""
+    _keep(name, correct_answer=" ".join(printable(text[:LONGEST]).split()))
+
+
+def overrule(name: str, verdict: ByUser | None) -> None:
+    """Set the verdict, or undo that with None: in the run of the answer if it can be corrected, else in the session."""
+    run, number = _place(name)
+    if not run:
+        _keep(name, verdict=verdict)
+        return
+    try:
+        correct_in_run(run, int(number), correct=None if verdict is None else verdict == "correct")
+    except RauqError:
+        _keep(name, verdict=verdict, source=_NOT_STORED)
+    else:
+        _keep(name, verdict=None)
+
+
+def verdict_payload(verdict: Verdict) -> dict[str, Any]:
+    """Return what the browser shows; `asks`: no correct answer is known, so that there is a field to type one."""
+    return {
+        "verdict": verdict.verdict,
+        "correctAnswer": running(printable(verdict.correct_answer)),
+        "source": printable(verdict.source),
+        "canChange": verdict.can_change,
+        "asks": not verdict.correct_answer,
+        "typed": verdict.typed,
+    }
+
+
+def apply_event(name: str, event: object) -> None:
+    """Keep what the user typed or set in the browser; anything else that comes from there is ignored."""
+    match event:
+        case {"correct": str(text)}:
+            set_correct_answer(name, text)
+        case {"verdict": "correct" | "incorrect" | None as verdict}:
+            overrule(name, verdict)
+
+
+def _owns() -> Mapping[str, _Own]:
+    found: Mapping[str, _Own] = st.session_state.get(_KEY, {})
+    return found
+
+
+def _keep(name: str, **changes: Any) -> None:  # noqa: ANN401 - fields of _Own
+    own = replace(_owns().get(name, _Own()), **changes)
+    others = {other: said for other, said in _owns().items() if other != name}
+    new = {name: own} if own.correct_answer or own.verdict else {}
+    st.session_state[_KEY] = dict([*others.items(), *new.items()][-MOST:])

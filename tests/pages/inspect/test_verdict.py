@@ -1,0 +1,237 @@
+"""Is the answer correct: what the user said, by what the user typed, as recorded, or in its run, in this order."""
+
+import json
+
+import pytest
+import streamlit as st
+
+from analysis.runs.corrections import read_corrections
+from analysis.runs.files import CORRECTIONS
+from pages.ui.inspect import verdict
+from pages.ui.inspect.verdict import (
+    LONGEST,
+    MOST,
+    Verdict,
+    apply_event,
+    known_verdict,
+    overrule,
+    set_correct_answer,
+    verdict_payload,
+)
+from rauq.recorded.answers import find_recorded, load_recorded
+from tests.hostile import ATTACK
+from tests.imports import imported_after
+from tests.pages.sets import make
+from tests.traces import make_trace
+
+ASKED = "What is the capital of Norway?"
+OSLO = make_trace((b"It", b" is", b" Oslo", b"."), prompt=ASKED)
+NAME = "kept:a"
+ANSWER_4 = "run:small:4"
+
+
+@pytest.fixture(autouse=True)
+def session(monkeypatch):
+    own = {}
+    monkeypatch.setattr(st, "session_state", own)
+    return own
+
+
+def known(name=NAME, trace=OSLO, recorded=None):
+    return known_verdict(name, trace, recorded)
+
+
+def test_a_new_answer_has_no_verdict_and_asks_for_the_correct_one():
+    assert known() == Verdict()
+    assert verdict_payload(known()) == {
+        "verdict": None,
+        "correctAnswer": "",
+        "source": "",
+        "canChange": True,
+        "asks": True,
+        "typed": False,
+    }
+
+
+@pytest.mark.parametrize("recorded", load_recorded(), ids=lambda one: one.id)
+def test_a_recorded_answer_has_its_verdict(recorded):
+    found = known(f"example:{recorded.id}", recorded.trace(), recorded)
+    assert (found.verdict, found.correct_answer) == (recorded.verdict, recorded.correct_answer)
+    assert found.source == "recorded"
+    assert not verdict_payload(found)["asks"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("Oslo", "correct"),
+        ("oslo", "correct"),
+        ("Kristiania | Oslo", "correct"),
+        ("Bergen", "incorrect"),
+        ("Quxton", "incorrect"),  # a name of no table; the question belongs to the family of capitals
+    ],
+)
+def test_a_typed_answer_is_compared_by_the_rule_for_facts(typed, said):
+    set_correct_answer(NAME, f"  {typed}\n")
+    assert known() == Verdict(verdict=said, correct_answer=typed, source="by the rule for facts", typed=True)
+
+
+def test_a_second_name_of_the_same_kind_makes_an_answer_incorrect():
+    both = make_trace((b"Oslo", b" or", b" Stockholm"), prompt=ASKED)
+    set_correct_answer(NAME, "Oslo")
+    assert known(trace=both).verdict == "incorrect"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "typed", "said", "by"),
+    [
+        ("How many bones has a hand?", b"It has 27 bones.", "27", "correct", "whether it names"),
+        ("How many bones has a hand?", b"It has 28 bones.", "27", "incorrect", "whether it names"),
+        ("Say it in French.", b"le chat dort sur la chaise", "Le chat dort sur la chaise.", "correct", "the words"),
+        ("Say it in French.", b"la lune", "Un chien court dans le grand jardin", "incorrect", "the words"),
+        ("Say it in French.", b"le chat court", "Le chat dort sur la chaise.", None, "the words"),
+        ("Q: Where is Oslo?\nA: Norway\nQ: Where is Tsu?\nA:", b" Japan, not Peru", "Japan", "correct", "the rule"),
+        ("Q: Where is Oslo?\nA: Norway\nQ: Where is Tsu?\nA:", b" Japan, or Norway", "Japan", "incorrect", "the rule"),
+    ],
+)
+def test_other_questions_are_judged_by_the_measure_that_suits_the_typed_answer(prompt, answer, typed, said, by):
+    set_correct_answer(NAME, typed)
+    found = known(trace=make_trace((answer,), prompt=prompt))
+    assert found.verdict == said
+    assert found.source.startswith("by " if said else "not decided by ")
+    assert f"by {by}" in found.source
+
+
+def test_what_the_user_typed_comes_before_the_recording_and_can_be_removed():
+    recorded = find_recorded("canberra")
+    name, trace = "example:canberra", recorded.trace()
+    set_correct_answer(name, "Sydney")
+    assert known(name, trace, recorded).verdict == "incorrect"
+    set_correct_answer(name, " \n")
+    assert known(name, trace, recorded).source == "recorded"
+
+
+def test_what_the_user_set_comes_before_all_and_can_be_undone(session):
+    recorded = find_recorded("canberra")
+    name, trace = "example:canberra", recorded.trace()
+    set_correct_answer(name, "Canberra")
+    overrule(name, "incorrect")
+    found = known(name, trace, recorded)
+    assert (found.verdict, found.source, found.correct_answer) == ("incorrect", "set by you", "Canberra")
+    assert known("example:moon", trace, recorded).source == "recorded"
+    overrule(name, None)
+    assert known(name, trace, recorded).verdict == "correct"
+    set_correct_answer(name, "")
+    assert session[verdict._KEY] == {}
+
+
+def test_an_answer_without_text_is_neither_judged_nor_changed():
+    set_correct_answer(NAME, "Oslo")
+    found = known(trace=make_trace((b"\n",), prompt=ASKED))
+    assert (found.verdict, found.can_change) == (None, False)
+    assert "no text" in found.source
+
+
+def test_a_session_keeps_a_bounded_number_of_texts_of_bounded_length(session):
+    for number in range(MOST + 5):
+        set_correct_answer(f"kept:{number}", "x" * 10_000)
+    overrule("kept:5", "correct")  # it moves to the end
+    set_correct_answer("kept:new", "y")
+    kept = session[verdict._KEY]
+    assert len(kept) == MOST
+    assert {"kept:5", "kept:new"} < set(kept)
+    assert "kept:6" not in kept
+    assert known("kept:5").correct_answer == "x" * LONGEST
+
+
+def test_typed_text_can_be_sent_and_hides_nothing():
+    set_correct_answer(NAME, f"a\ud800 {ATTACK}"[:LONGEST])
+    sent = json.dumps(verdict_payload(known()), allow_nan=False).encode()
+    assert b"\\u202e" not in sent
+    set_correct_answer(NAME, "a\ud800\u202eb")
+    assert known().correct_answer == "a?\u202eb"
+    assert verdict_payload(known())["correctAnswer"] == "a?⟨U+202E⟩b"
+
+
+def test_events_of_the_browser_are_applied():
+    apply_event(NAME, {"correct": "Oslo"})
+    assert known().verdict == "correct"
+    apply_event(NAME, {"verdict": "incorrect"})
+    assert known().verdict == "incorrect"
+    apply_event(NAME, {"verdict": None})
+    assert known().verdict == "correct"
+
+
+@pytest.mark.parametrize(
+    "event", [None, "correct", [], {}, {"correct": 5}, {"correct": None}, {"verdict": "partly correct"}, {"verdict": 1}]
+)
+def test_any_other_event_is_ignored(event, session):
+    apply_event(NAME, event)
+    assert session == {}
+
+
+@pytest.fixture
+def small(runs):
+    make(runs, references=("a a", "b"))
+    return runs / "small"
+
+
+def test_an_answer_of_a_run_has_the_verdict_of_the_run_where_a_change_is_stored(small, session):
+    found = known(ANSWER_4)
+    assert (found.verdict, found.correct_answer, found.source) == ("correct", "a a | b", "of the run small")
+    overrule(ANSWER_4, "incorrect")
+    assert [(one.number, one.correct) for one in read_corrections(small)] == [(4, False)]
+    found = known(ANSWER_4)
+    assert (found.verdict, found.source) == ("incorrect", "set by you, in the run small")
+    overrule(ANSWER_4, None)
+    assert read_corrections(small) == ()
+    assert known(ANSWER_4).source == "of the run small"
+    assert session.get(verdict._KEY, {}) == {}
+
+
+def test_a_change_that_the_run_cannot_store_is_kept_for_the_session(small):
+    (small / CORRECTIONS).mkdir()
+    overrule(ANSWER_4, "incorrect")
+    assert known(ANSWER_4).verdict == "incorrect"
+    assert "in this session only" in known(ANSWER_4).source
+
+
+def test_the_run_that_came_with_the_app_is_not_changed(small, monkeypatch):
+    monkeypatch.setattr("analysis.runs.verdicts.bundled_folder", lambda: small)
+    overrule(ANSWER_4, "incorrect")
+    assert read_corrections(small) == ()
+    found = known(ANSWER_4)
+    assert (found.verdict, found.can_change) == ("incorrect", True)
+    assert "in this session only" in found.source
+    overrule(ANSWER_4, None)
+    assert known(ANSWER_4).verdict == "correct"
+
+
+@pytest.mark.parametrize("name", ["run:gone:4", "run:small:99", "run:small:x", "run:small", "run:"])
+@pytest.mark.usefixtures("small")
+def test_an_answer_that_no_run_has_has_no_verdict(name):
+    assert known(name) == Verdict()
+
+
+def test_an_answer_between_the_thresholds_or_without_quality_says_so(runs):
+    make(runs, quality=(0.5, float("nan"), 1.0))
+    found = known("run:small:0")
+    assert (found.verdict, found.source) == (None, "neither correct nor incorrect, in the run small")
+    assert known("run:small:1").source == "not judged: no reference, in the run small"
+
+
+def test_a_damaged_run_leaves_the_answer_without_a_verdict(small):
+    (small / "manifest.json").write_bytes(b"{")
+    found = known(ANSWER_4)
+    assert found.verdict is None
+    assert "damaged" in found.source
+
+
+def test_a_verdict_at_first_paint_reads_no_table_of_facts():
+    code = (
+        "from pages.ui.inspect.verdict import known_verdict\n"
+        "from rauq.recorded.answers import load_recorded\n"
+        "one = load_recorded()[0]\n"
+        "assert known_verdict('example:' + one.id, one.trace(), one).source == 'recorded'\n"
+    )
+    assert imported_after(code, ("torch", "pandas", "analysis.runs", "analysis.quality", "analysis.datasets")) == []
