@@ -18,17 +18,18 @@ from rauq.trace.batch import Blocks
 FOUR_OF_FIVE = 0.8
 
 
-def reference_scores(run: Run, settings: Settings | None = None) -> ReferenceScores:
+def reference_scores(run: Run, settings: Settings | None = None, *, scored: Blocks | None = None) -> ReferenceScores:
     """The uncertainties of a run's answers with their verdicts; answers without either are left out.
 
     With the paper's settings, which None means, they are those that were stored with the answers, to 4 decimals.
+    `scored`: what `batch` gives of the run for the alignment of the settings, where it is at hand.
 
     Raises:
         InvalidInput: the settings need layers that the run does not store, or another part than its answers.
         RunError: a shard can no longer be read.
     """
     settings, thresholds = settings or Settings(), measure(run.manifest.request.quality).thresholds
-    scored, about = batch(run, settings.alignment), tokens(run)
+    scored, about = scored or batch(run, settings.alignment), tokens(run)
     uncertainty, quality = _uncertainty(run, scored, settings), run.answers["quality"].to_numpy(dtype=float)
     known, verdicts = np.isfinite(uncertainty) & np.isfinite(quality), sides(quality, thresholds)
     collapse = collapse_many(scored, settings)

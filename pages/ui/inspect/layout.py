@@ -17,6 +17,7 @@ from pages.ui.inspect.export_panel import export_panel
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.judged import judged_payload
 from pages.ui.inspect.linked_views import live_views, payload, show_views
+from pages.ui.inspect.reference import finish_reference, reference
 from pages.ui.inspect.settings import offer_probability, settings_panel
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
@@ -85,6 +86,17 @@ def inspect_page() -> None:
     if not live_job:
         with count:  # last, since it may load the model
             form.token_count(request, shown.trace if shown else None, shown_error=refusal, may_load=shown is not None)
+        if shown:
+            _finish(shown.trace)
+
+
+def _finish(trace: Trace) -> None:
+    """Compare with a run, once the page is drawn."""
+    try:
+        score = rauq.score(trace, state.settings(trace))
+    except RauqError:
+        return  # the page says why
+    finish_reference(trace, score)
 
 
 def _say_earlier(request: Request, shown: Trace) -> None:
@@ -319,7 +331,7 @@ def show_answer(shown: Shown, settings: Settings) -> None:
     selected = selection.chosen(shown.trace)
     wrong = state.wrong_tokens(shown.trace)
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
-        "judged": judged_payload(shown.trace, score, shown.recorded),
+        "judged": judged_payload(shown.trace, score, shown.recorded, reference(shown.trace, score)),
         "answer": shown.name,
         "selection": asdict(selected),
         "serial": selection.serial(selected, wrong),
