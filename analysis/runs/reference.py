@@ -12,7 +12,7 @@ from analysis.runs.opened import Run, batch, means
 from analysis.runs.traces import Tokens, tokens
 from rauq.recorded.scores import ReferenceHeads, ReferenceScores, WeakPointWorth
 from rauq.scoring.score import collapse_many, score_many
-from rauq.scoring.settings import Settings, resolve
+from rauq.scoring.settings import Settings
 from rauq.trace.batch import Blocks
 
 FOUR_OF_FIVE = 0.8
@@ -21,36 +21,37 @@ FOUR_OF_FIVE = 0.8
 def reference_scores(run: Run, settings: Settings | None = None, *, scored: Blocks | None = None) -> ReferenceScores:
     """The uncertainties of a run's answers with their verdicts; answers without either are left out.
 
-    With the paper's settings, which None means, they are those that were stored with the answers, to 4 decimals.
+    Settings of None are the paper's, and then uncertainties are those that were stored with the answers, to 4 decimals;
+    else they come from the run's weights in half precision.
     `scored`: what `batch` gives of the run for the alignment of the settings, where it is at hand.
 
     Raises:
         InvalidInput: the settings need layers that the run does not store, or another part than its answers.
         RunError: a shard can no longer be read.
     """
-    settings, thresholds = settings or Settings(), measure(run.manifest.request.quality).thresholds
-    scored, about = scored or batch(run, settings.alignment), tokens(run)
-    uncertainty, quality = _uncertainty(run, scored, settings), run.answers["quality"].to_numpy(dtype=float)
+    how, thresholds = settings or Settings(), measure(run.manifest.request.quality).thresholds
+    scored, about = scored or batch(run, how.alignment), tokens(run)
+    uncertainty = _stored(run) if settings is None else score_many(scored, how).uncertainty
+    quality = run.answers["quality"].to_numpy(dtype=float)
     known, verdicts = np.isfinite(uncertainty) & np.isfinite(quality), sides(quality, thresholds)
-    collapse = collapse_many(scored, settings)
+    collapse = collapse_many(scored, how)
     return ReferenceScores(
         model=run.answerer.name,
         revision=run.answerer.revision,
         kind=run.answerer.kind,
         data=run.manifest.request.data,
-        uncertainties=tuple(uncertainty[known].round(4).tolist()),
+        uncertainties=tuple(uncertainty[known].tolist()),
         correct=tuple((quality[known] > thresholds.roc).tolist()),
-        heads=_heads(run, verdicts) if settings.alignment == "predicting" else None,
+        heads=_heads(run, verdicts) if how.alignment == "predicting" else None,
         longest=int(scored.lengths[known].max(initial=0)),
         token_collapse=_token_collapse([(collapse[row], about[row]) for row in np.flatnonzero(known)]),
         weak_point=_worth(run, collapse, about, verdicts),
     )
 
 
-def _uncertainty(run: Run, scored: Blocks, settings: Settings) -> np.ndarray:
-    """The uncertainty of every answer (A,): the exact one where it was stored, else from weights in half precision."""
-    is_stored = "rauq" in run.methods and resolve(settings, run.answerer.kind) == resolve(Settings(), run.answerer.kind)
-    return run.uncertainty("rauq") if is_stored else score_many(scored, settings).uncertainty
+def _stored(run: Run) -> np.ndarray:
+    """The uncertainty that was stored with every answer (A,), to 4 decimals; from weights in full precision."""
+    return run.uncertainty("rauq").round(4)
 
 
 def _token_collapse(answers: Sequence[tuple[np.ndarray, Tokens]]) -> float | None:

@@ -37,6 +37,8 @@ FEWER_LAYERS = (
 )
 OTHER_PART = "No rank: the reference answers are scored without thinking. Choose the answer part to compare."
 _LOOKED, _READ, _CHOSEN = "_reference_looked", "_reference_read", "_reference_chosen"
+_WRITTEN = "_reference_written"
+_MOST_CHOSEN = 8  # of one model, in one session
 _MOST_READ = 256  # pairs of a run and settings that one session remembers
 
 Model = tuple[str, str, str]
@@ -88,24 +90,26 @@ def table(trace: Trace, score: Score) -> Reference | None:
     return Reference(scores=kept, name="the table that came with the app")
 
 
-def fitting(trace: Trace) -> "tuple[Listed, ...]":
-    """Return the runs with answers of the same weights and the same kind of prompt."""
-    wanted = model_of(trace)
-    return tuple(
+def settled(trace: Trace) -> "list[Listed]":
+    """Return the runs with answers of the same weights and kind of prompt, except those that a job is changing."""
+    from analysis.runs.job import WORKING
+
+    return [
         listed
         for listed in runs.at_hand()
         if listed.manifest is not None
         and (model := listed.manifest.answerer) is not None
-        and (model.name, model.revision, model.kind) == wanted
+        and (model.name, model.revision, model.kind) == model_of(trace)
         and listed.status is not None
+        and listed.status.state not in WORKING
         and listed.status.saved > listed.status.failed
-    )
+    ]
 
 
 def choose(trace: Trace, name: str) -> None:
-    """Compare answers of this model with that run, or TABLE, from now on."""
-    st.session_state[_CHOSEN] = st.session_state.get(_CHOSEN, {}) | {model_of(trace): name}
-    url_state.update_url({REFERENCE: name})
+    """Compare answers of this model with that run, or TABLE, from now on; with the former choice while it is made."""
+    _remember(trace, name)
+    _write(name)
 
 
 def model_of(trace: Trace) -> Model:
@@ -113,15 +117,31 @@ def model_of(trace: Trace) -> Model:
     return trace.model, trace.revision, trace.kind
 
 
-def _chosen(trace: Trace) -> tuple[str, ...]:
-    """Return the runs, or TABLE, that the URL names and that the user chose for this model, the most wanted first."""
-    names = st.query_params.get(REFERENCE), st.session_state.get(_CHOSEN, {}).get(model_of(trace))
-    return tuple(filter(None, names))
+def _remembered(trace: Trace) -> tuple[str, ...]:
+    """Return the runs, or TABLE, that were chosen for this model in this session, the latest first."""
+    found: tuple[str, ...] = st.session_state.get(_CHOSEN, {}).get(model_of(trace), ())
+    return found
+
+
+def _remember(trace: Trace, name: str) -> None:
+    names = (name, *(other for other in _remembered(trace) if other != name))[:_MOST_CHOSEN]
+    st.session_state[_CHOSEN] = st.session_state.get(_CHOSEN, {}) | {model_of(trace): names}
+
+
+def _linked() -> str | None:
+    """Return what a link, or Back, names; None where the URL only has what was written here."""
+    named = st.query_params.get(REFERENCE)
+    return None if named == st.session_state.get(_WRITTEN) else named
+
+
+def _write(name: str | None) -> None:
+    st.session_state[_WRITTEN] = name
+    url_state.update_url({REFERENCE: name})
 
 
 def _prefers_run(trace: Trace) -> bool:
     """Whether a run is named for this model, or the answer is one of a run."""
-    names = _chosen(trace)
+    names = [*filter(None, [_linked()]), *_remembered(trace)]
     return names[0] != TABLE if names else RUN in st.query_params
 
 
@@ -139,21 +159,20 @@ def _among_runs(trace: Trace, score: Score) -> Reference:
 def _preferred(trace: Trace, *, has_table: bool) -> str:
     """Return the name of the run to compare with, or TABLE: the chosen one, the answer's own, the table, any run.
 
-    One whose job is at work is left out, for it would change all the time. A name in the URL that fits nothing here is
-    taken out of it.
+    The URL gets the chosen one, so that a name that fits nothing here is taken out of it.
     """
-    from analysis.runs.job import WORKING
     from analysis.runs.library import BUNDLED
 
-    settled = [one.name for one in fitting(trace) if one.status is not None and one.status.state not in WORKING]
-    usable = [name for name in _chosen(trace) if name in settled or (name == TABLE and has_table)]
-    url_state.update_url({REFERENCE: usable[0] if usable else None})
-    if usable:
-        return usable[0]
+    at_hand = [one.name for one in settled(trace)]
+    usable = [*at_hand, *([TABLE] if has_table else [])]
+    if (linked := _linked()) in usable:
+        _remember(trace, str(linked))
+    found = next((name for name in _remembered(trace) if name in usable), None)
+    _write(found)
     own = st.query_params.get(RUN)
-    if own in settled and not (own == BUNDLED and has_table):
+    if found is None and own in at_hand and not (own == BUNDLED and has_table):
         return str(own)
-    return TABLE if has_table or not settled else settled[0]
+    return found or (TABLE if has_table or not at_hand else at_hand[0])
 
 
 def _of_run(name: str, score: Score) -> Reference:

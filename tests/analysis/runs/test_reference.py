@@ -37,7 +37,7 @@ def test_that_of_the_bundled_run_is_the_table_that_comes_with_the_app(run):
 
 def test_uncertainties_follow_the_settings(run, scored):
     found = reference_scores(run, OTHER)
-    np.testing.assert_allclose(found.uncertainties, [score.uncertainty for _, score in scored], atol=1e-4)
+    np.testing.assert_allclose(found.uncertainties, [score.uncertainty for _, score in scored], atol=1e-9)
     assert found.correct == reference_scores(run).correct
     assert found.heads == reference_scores(run).heads
     assert reference_scores(run, Settings(alignment="own")).heads is None

@@ -102,10 +102,10 @@ def test_the_first_fitting_run_is_taken_and_another_one_is_remembered(open_app, 
     first, trace = open_run(runs / "small"), trace_of(two)
     uncertainty = score(trace).uncertainty
     found = standing_of(open_app(trace))
-    assert found["rank"] == rank_in(reference_scores(first), uncertainty)
+    assert found["rank"] == rank_in(reference_scores(first, rauq.Settings()), uncertainty)
     assert "the run small" in found["about"]
     page = open_app(trace, reference="third")
-    assert standing_of(page)["rank"] == rank_in(reference_scores(two), uncertainty)
+    assert standing_of(page)["rank"] == rank_in(reference_scores(two, rauq.Settings()), uncertainty)
     assert page.query_params["reference"] == "third"
 
 
