@@ -7,20 +7,16 @@ those of its model where the run itself is not at hand or not read yet.
 import shutil
 from pathlib import Path
 
-import numpy as np
-
-from analysis.answer_sets.separation import separation
-from analysis.answer_sets.sides import Sides, sides
 from analysis.datasets.example import DataSet
 from analysis.datasets.names import load
-from analysis.quality.measures import measure
 from analysis.runs.create import prepare, request_for, without_download
 from analysis.runs.files import is_exported
 from analysis.runs.library import BUNDLED, bundled_folder
 from analysis.runs.manifest import Request
-from analysis.runs.opened import Run, means, open_run
+from analysis.runs.opened import open_run
+from analysis.runs.reference import reference_scores
 from analysis.runs.work import work
-from rauq.recorded.scores import ReferenceHeads, ReferenceScores, write_scores
+from rauq.recorded.scores import write_scores
 
 BUNDLED_PER_FAMILY, ATLAS_PER_FAMILY = 74, 300
 LONGEST = 32  # tokens of an answer of the bundled run, which has to stay small
@@ -48,34 +44,6 @@ def make_atlas(folder: Path) -> Path:
     _work(folder, data, request, name="atlas")
     write_scores(reference_scores(open_run(folder)))
     return folder
-
-
-def reference_scores(run: Run) -> ReferenceScores:
-    """The uncertainties of a run with the paper's settings, and its verdicts; answers without either are left out."""
-    uncertainty, quality = run.uncertainty("rauq"), run.answers["quality"].to_numpy(dtype=float)
-    known = np.isfinite(uncertainty) & np.isfinite(quality)
-    thresholds = measure(run.manifest.request.quality).thresholds
-    return ReferenceScores(
-        model=run.answerer.name,
-        revision=run.answerer.revision,
-        kind=run.answerer.kind,
-        data=run.manifest.request.data,
-        uncertainties=tuple(uncertainty[known].round(4).tolist()),
-        correct=tuple((quality[known] > thresholds.roc).tolist()),
-        heads=_reference_heads(run, sides(quality, thresholds)),
-    )
-
-
-def _reference_heads(run: Run, verdicts: Sides) -> ReferenceHeads:
-    """What the mean attention of each head says of the answers."""
-    weights = means(run)
-    found = separation(weights, verdicts, run.answers["group"].tolist())
-    in_correct = np.nanmean(weights[verdicts.correct], axis=0, dtype=float)
-    return ReferenceHeads(
-        auc=tuple(map(tuple, found.auc.round(3).tolist())),
-        in_correct=tuple(map(tuple, in_correct.round(4).tolist())),
-        chance=round(found.chance, 4),
-    )
 
 
 def _request(data: DataSet, model: str, **options: object) -> Request:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +10,21 @@ import pyarrow as pa
 from analysis.runs.opened import UNREADABLE, Arrays, Run, Shard, answers_of
 from analysis.runs.shard import HEAVY, NUM_BANDS, answers_path, read_columns
 from rauq.errors import InvalidInput, RunError
+from rauq.trace.parts import pieces_with_text
 from rauq.trace.trace import NUM_BANDS as ALL_BANDS
 from rauq.trace.trace import Alternative, Trace
 
 _FACT = pa.schema([HEAVY.field("fact")])
 _ANSWER_IDS = pa.schema([HEAVY.field("answer_ids")])
+_TOKENS = pa.schema([HEAVY.field(name) for name in ("answer_tokens", "pieces", "fact")])
+
+
+class Tokens(NamedTuple):
+    """The N tokens of an answer's answer part: `texts`, and which of them show text and which carry the fact (N,)."""
+
+    texts: tuple[str, ...]
+    shown: np.ndarray
+    fact: np.ndarray
 
 
 def trace(run: Run, row: int) -> Trace:
@@ -89,6 +99,25 @@ def answer_ids(run: Run) -> list[np.ndarray]:
     """
     starts, rows = run.part_starts, (row for shard in run.shards for row in _heavy_rows(run, shard, _ANSWER_IDS))
     return [np.array(row["answer_ids"], dtype=np.int64)[start:] for row, start in zip(rows, starts, strict=True)]
+
+
+def tokens(run: Run) -> list[Tokens]:
+    """The tokens of every answer's answer part; none where it has no such part.
+
+    Raises:
+        RunError: a shard can no longer be read.
+    """
+    heavy = (row for shard in run.shards for row in _heavy_rows(run, shard, _TOKENS))
+    return [
+        _tokens(row, start, ended=stop_reason == "eos")
+        for row, start, stop_reason in zip(heavy, run.part_starts.tolist(), run.answers["stop_reason"], strict=True)
+    ]
+
+
+def _tokens(heavy: dict[str, Any], start: int, *, ended: bool) -> Tokens:
+    texts = heavy["answer_tokens"]
+    shown = pieces_with_text(heavy["pieces"], ended=ended and not texts[-1])
+    return Tokens(tuple(texts[start:]), shown[start:], np.array(heavy["fact"], dtype=bool)[start:])
 
 
 def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:

@@ -28,10 +28,38 @@ class ReferenceHeads:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReferenceScores:
-    """Uncertainties (A,) of RAUQ with the paper's settings, and which of the answers are correct (A,).
+class WeakPointShare:
+    """In what share of `count` answers the token of the largest collapse carries the fact, and in what by chance.
 
-    `model`, `revision` and `kind` are those of the traces; `data` is the data set; `heads` are known for some.
+    Shares are from 0 to 1. `chance`: that of a token drawn at random among those that show text. `limit`: the share
+    that such draws exceed in 2.5 of 100 cases.
+    """
+
+    count: int
+    share: float
+    chance: float
+    limit: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeakPointWorth:
+    """How often the weakest point of incorrect and of correct answers carries the fact; None where there are none.
+
+    `marked`: the run marks the tokens that carry the fact; else those of names and numbers not in the question do.
+    """
+
+    incorrect: WeakPointShare | None
+    correct: WeakPointShare | None
+    marked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceScores:
+    """Uncertainties (A,) of RAUQ, in the table beside this module with the paper's settings, and verdicts (A,).
+
+    `correct`: which of the answers are correct. `model`, `revision` and `kind` are those of the traces; `data` is the
+    data set. `longest`: tokens of the longest answer. `token_collapse`: nats that the collapse of four of five tokens
+    with text does not exceed. `heads`, and what follows, are known for some.
     """
 
     model: str
@@ -41,6 +69,9 @@ class ReferenceScores:
     uncertainties: tuple[float, ...]
     correct: tuple[bool, ...]
     heads: ReferenceHeads | None = None
+    longest: int | None = None
+    token_collapse: float | None = None
+    weak_point: WeakPointWorth | None = None
 
 
 def load_scores() -> tuple[ReferenceScores, ...]:
@@ -58,19 +89,24 @@ def load_scores() -> tuple[ReferenceScores, ...]:
 
 
 def _read(row: dict[str, Any]) -> ReferenceScores:
-    heads = row.get("heads")
+    heads, worth = row.get("heads"), row.get("weak_point")
     read = {
         "uncertainties": tuple(row["uncertainties"]),
         "correct": tuple(map(bool, row["correct"])),
-        "heads": None
-        if heads is None
-        else ReferenceHeads(
-            auc=tuple(map(tuple, heads["auc"])),
-            in_correct=tuple(map(tuple, heads["in_correct"])),
-            chance=heads["chance"],
-        ),
+        "heads": None if heads is None else _read_heads(heads),
+        "weak_point": None if worth is None else _read_worth(worth),
     }
     return ReferenceScores(**row | read)
+
+
+def _read_heads(row: dict[str, Any]) -> ReferenceHeads:
+    auc, in_correct = (tuple(map(tuple, row[name])) for name in ("auc", "in_correct"))
+    return ReferenceHeads(auc=auc, in_correct=in_correct, chance=row["chance"])
+
+
+def _read_worth(row: dict[str, Any]) -> WeakPointWorth:
+    sides = {name: row[name] and WeakPointShare(**row[name]) for name in ("incorrect", "correct")}
+    return WeakPointWorth(**sides, marked=row["marked"])
 
 
 def scores_of(trace: Trace) -> ReferenceScores | None:

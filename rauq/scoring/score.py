@@ -1,6 +1,6 @@
 """The score of an answer with all its steps, and the scores of a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, NamedTuple
@@ -262,6 +262,35 @@ def score_many(answers: Answers, settings: Settings | None = None) -> Scores:
         layer_scores=steps.layer_scores,
         reasons=why_uncertainty(steps, answers),
     )
+
+
+def collapse_many(answers: Answers, settings: Settings | None = None) -> tuple[np.ndarray, ...]:
+    """`Score.collapse` (N,) of every answer of a batch, in nats, without its shares; of each answer's own length.
+
+    Raises:
+        InvalidInput: as in `score_many`.
+    """
+    _require(answers, Answers, "give a batch: collapse_many(batch(traces)). For one trace: score(trace).collapse.")
+    found = [row for _, one in answers.blocks() for row in _collapse_in(one, _checked(settings))]
+    places = np.argsort(np.concatenate([places for places, _ in answers.blocks()]))
+    return tuple(found[place] for place in places)
+
+
+def _collapse_in(answers: Batch, settings: Settings) -> Iterator[np.ndarray]:
+    """The collapse of each answer of one batch; the recurrence never looks ahead, so the padding changes nothing."""
+    steps = steps_of(answers, settings)
+    name, alpha = signal_and_alpha(steps.settings, answers.kind)
+    sure_signal = float(signal_of(np.zeros(()), np.zeros(()), answers.vocab_size, name))
+    weights = np.where(steps.counted[:, None, 1:], steps.attention, 0.0)
+    means = weights.sum(axis=-1, keepdims=True) / np.maximum(1, answers.lengths - 1)[:, None, None]
+    sure, mean_weights = np.full_like(steps.signal, sure_signal)[:, None], np.broadcast_to(means, weights.shape)
+    reference = confidence_of(sure, mean_weights, alpha=alpha, update=steps.settings.update)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        in_layers = np.log(reference) - np.log(steps.confidence)
+    if steps.settings.update in WITHOUT_ALPHA:
+        in_layers = np.full_like(in_layers, np.nan)
+    for row, layer, length in zip(in_layers, _score_layers(steps), answers.lengths, strict=True):
+        yield _over_layers(row[:, :length], steps, int(layer))
 
 
 def _in_order(answers: Blocks, found: Sequence[Scores]) -> Scores:

@@ -22,8 +22,13 @@ def tokens_in(answer_tokens: Sequence[str], spans: Iterable[tuple[int, int]]) ->
 
 def shows_text(trace: Trace) -> np.ndarray:
     """Which tokens of an answer show text, being neither white space alone nor the end token: (N,) bool."""
-    shown = np.array([bool(piece.strip()) for piece in trace.pieces])
-    if trace.stop_reason == "eos" and not trace.answer_tokens[-1]:  # its piece names it, but it has no text
+    return pieces_with_text(trace.pieces, ended=trace.stop_reason == "eos" and not trace.answer_tokens[-1])
+
+
+def pieces_with_text(pieces: Sequence[bytes], *, ended: bool) -> np.ndarray:
+    """Which tokens show text, by their bytes: (N,) bool. `ended`: the last is an end token, which names itself."""
+    shown = np.array([bool(piece.strip()) for piece in pieces])
+    if ended:
         shown[-1] = False
     return shown
 

@@ -40,10 +40,11 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     source = page.locator(".views .source").inner_text()
     page.reload()
     expect(page.locator(".views .source")).to_have_text(source)
-    page.get_by_text("How unusual is this score?").click()
-    expect(
-        page.get_by_text(re.compile(r"Less confident than \d+ % of 814 answers of the run smollm2-facts"))
-    ).to_be_visible()
+    page.get_by_text("Reference of the score").click()
+    ranked = page.get_by_text(
+        re.compile(r"More (uncertain|confident) than \d+ % of 814 answers of this model\. Of the")
+    )
+    expect(ranked).to_be_visible()
 
     page.get_by_role("link", name="Back to the answer set").click()
     expect(page).to_have_url(re.compile("/answer_sets.*tokens=fact"))

@@ -79,6 +79,8 @@ def written(page, **values):
 
 def choose(page, key, value):
     """The page after one of several was chosen, from a row of buttons or from a list."""
+    if key == state.TASK:  # one link switches between the two
+        return page if page.session_state[key] == value else page.button(key="task_link").click().run()
     fields = (*page.get("button_group"), *page.selectbox)
     return next(field for field in fields if field.key == key).set_value(value).run()
 

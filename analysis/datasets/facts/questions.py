@@ -1,12 +1,17 @@
 """The facts as data sets: a plain question, whose answer is a sentence, or few-shot, where it is a word."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from analysis.datasets.example import DataSet, Example
 from analysis.datasets.facts.tables import Fact, facts
 from rauq.trace.trace import Kind
 
 FACT_SETS = (PLAIN, FEW_SHOT) = ("facts", "facts_few_shot")
+
+FACT_FORMS: Mapping[str, str] = MappingProxyType(
+    {PLAIN: "Plain questions, answered in a sentence", FEW_SHOT: "Few-shot, answered in a word"}
+)
 
 _SENTENCE, _WORD = 40, 16  # tokens
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rauq.arguments import Cancel, OnProgress
     from rauq.checkpoints.model_info import ModelInfo
     from rauq.model.language_model import LanguageModel
+    from rauq.recorded.scores import ReferenceScores
 
 
 _RUN = "analysis.runs.opened.Run"
@@ -281,6 +282,26 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
 
     quality = run.answers["quality"].to_numpy(dtype=float)[rows]
     return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def reference_scores(run: "Run", settings: Settings) -> "ReferenceScores":
+    """Return what an answer of the run's model is compared with under these settings.
+
+    Raises:
+        InvalidInput: the settings need layers that the run does not store, or another part than its answers.
+    """
+    from analysis.runs import reference
+
+    return reference.reference_scores(run, settings, scored=_batch(run, settings.alignment))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def reference_calibration(scores: "ReferenceScores") -> "Calibration":
+    """Return the share of correct answers at each score of a reference."""
+    from analysis.answer_sets.calibration import calibrate
+
+    return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _EXIT_SECONDS = 5.0  # seconds that an exiting process waits for a job to stop
+_LEAST_PIECES = 5  # tokens from which the speed of a model is measured
 _PROGRESS_SECONDS, _PROGRESS_SHARE = 0.2, 0.1  # how often an answer is looked at, and the most that this may slow it
 
 
@@ -230,6 +231,23 @@ def _answer(job: Job) -> None:
             cancel=job.cancel,
             **_sampling(request.sampling),
         )
+        _note_speed(job, time.monotonic() - job.begun)
+
+
+def tokens_per_second(choice: ModelChoice) -> float | None:
+    """Return the speed of a model's last answer in this app; None if it has generated none."""
+    return _speeds().get(replace(choice, kind=None))
+
+
+def _note_speed(job: Job, seconds: float) -> None:
+    """Keep how fast an answer was generated, unless it was too short to tell."""
+    if len(job.pieces) >= _LEAST_PIECES and seconds > 0:
+        _speeds()[replace(job.request.model, kind=None)] = len(job.pieces) / seconds
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _speeds() -> dict[ModelChoice, float]:
+    return {}
 
 
 def _note_progress(job: Job, so_far: Callable[[], Trace]) -> None:

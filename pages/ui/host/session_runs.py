@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from analysis.runs.files import size_of
-from analysis.runs.job import is_held
+from analysis.runs.job import is_held, start_job
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
 from rauq.errors import InvalidInput
@@ -24,7 +24,7 @@ from rauq.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from analysis.datasets.example import Example
+    from analysis.datasets.example import DataSet, Example
     from analysis.runs.manifest import Manifest, Request
 
 _MINE = "_runs_folder"
@@ -68,6 +68,44 @@ def check_run(request: "Request", examples: "Iterable[Example]") -> None:
     for example in examples:
         hosting.check_text("prompt", example.prompt)
         hosting.check_text("answer", example.answer or "")
+
+
+def create_run(name: str, data: "DataSet", request: "Request") -> Path:
+    """Create a run of this session on disk and return its folder; `begin_job` starts its job.
+
+    Raises:
+        RauqError: a name or an option is not allowed, or the name is taken.
+    """
+    from analysis.runs.create import prepare
+    from analysis.runs.library import folder_of
+
+    folder = folder_of(name, runs_folder())
+    if folder.exists():
+        message = f"A run named {name} already exists. Choose another name, such as {free_name(name)}."
+        raise InvalidInput(message)
+    check_run(request, data.examples)
+    make_room()
+    prepare(folder, data, request, name=name)
+    return folder
+
+
+def begin_job(folder: Path) -> None:
+    """Start or resume the job of a run; return once the job has locked its run and is counted.
+
+    Raises:
+        InvalidInput, RunError: as in `check_begin`, or the job ended at once.
+    """
+    with room_for_job(folder):
+        start_job(folder)
+
+
+def free_name(name: str) -> str:
+    """Return the name if it is free, else the name with the first free number."""
+    from analysis.runs.library import list_runs
+
+    taken = {run.name for run in list_runs(runs_folder())}
+    numbered = (f"{name[:60]}-{number}" for number in range(2, len(taken) + 3))
+    return next(free for free in (name, *numbered) if free not in taken)
 
 
 @contextmanager

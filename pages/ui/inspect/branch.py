@@ -1,21 +1,23 @@
 """The answer shown, continued from a token with one of its alternatives: the job, its result, and what is drawn."""
 
-import base64
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 import rauq
 from pages.ui.host import jobs
 from pages.ui.host.jobs import Branch, Job
+from pages.ui.inspect.judged import ranked
+from pages.ui.inspect.linked_views import as_base64
+from pages.ui.inspect.reference import Reference
 from pages.ui.shared import answers, state
 from pages.ui.shared.model_form import model_of
-from pages.ui.shared.url_state import DEFAULT_TOKENS
+from pages.ui.shared.url_state import DEFAULT_TOKENS, KEPT
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import label, running
+from rauq.labels import label, number, running
 from rauq.scoring.report import selected_heads, why_empty
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
@@ -84,6 +86,54 @@ def branch_problem(shown_name: str) -> RauqError | None:
     if found is not None and found.kept and answers.find(found.kept) is None:
         return InvalidInput("The continuation is no longer in memory. Choose the alternative again.")
     return None if found is None else found.error
+
+
+def continuation(shown_name: str, trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
+    """Return what the browser draws of a branch of the answer, growing or complete; nothing without one."""
+    if (job := branch_job(shown_name)) is not None:
+        said = f"{job.stage} …" if not job.pieces else f"{len(job.pieces)} tokens so far"
+        return {"otherRuns": True, "other": {"text": running("".join(job.pieces)), "facts": said, "kept": ""}}
+    if (found := finished_branch(shown_name)) is None:
+        return {}
+    branch, token = found
+    drawn = branch_payload(trace, branch, token, score.settings)
+    return {"other": drawn | {"facts": _facts(drawn, score, reference)}}
+
+
+def _facts(drawn: Mapping[str, Any], score: Score, reference: Reference) -> str:
+    if drawn["why"]:
+        return f"No score: {drawn['why']}."
+    uncertainty, rank = drawn["uncertainty"], ranked(drawn["uncertainty"], reference)
+    beside = f"RAUQ {number(uncertainty, places=2)}; the answer above has {number(score.uncertainty, places=2)}"
+    return " ".join(filter(None, (f"{rank}." if rank else "", f"{beside}.", drawn["note"])))
+
+
+_ENDED, _OPENED = "_continuation_ended", "_continuation_opened"
+
+
+def just_ended(shown_name: str) -> bool:
+    """Whether the job has ended since the last question, so that the page need not look again."""
+    is_live = branch_job(shown_name) is not None
+    was_live = bool(st.session_state.get(_ENDED))
+    st.session_state[_ENDED] = is_live
+    return was_live and not is_live
+
+
+def act_on_branch(event: object) -> None:
+    """Stop the branch, remove it, or open it in Compare, as asked for in the browser; anything else is ignored."""
+    if event == "stop":
+        stop_branch()
+    elif event == "close":
+        clear_branch()
+    elif event == "compare":
+        st.session_state[_OPENED] = True
+
+
+def opened_in_compare(shown_name: str) -> str | None:
+    """Return the reference of the branch if it was asked for in Compare, once."""
+    if not st.session_state.pop(_OPENED, False) or (found := finished_branch(shown_name)) is None:
+        return None
+    return f"{KEPT}:{answers.keep(found[0])}"
 
 
 def _alternative(trace: Trace, token: int, choice: int) -> int:
@@ -160,11 +210,7 @@ def _arrays(score: Score) -> dict[str, str]:
         "pickedAttention": score.attention,
         "collapse": score.collapse,
     }
-    return {name: _base64(array) for name, array in arrays.items()}
-
-
-def _base64(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).astype("<f4").tobytes()).decode()
+    return {name: as_base64(array, "<f4") for name, array in arrays.items()}
 
 
 def _note(answer: Score, branch: Score) -> str:

@@ -254,7 +254,8 @@ def _model(wanted: Asked) -> dict[str, str]:
         return {state.MODEL: hosting.offered(wanted.model)}
     named = wanted.model == ATLAS or find_named(wanted.model) is not None
     other = {} if named else {state.OTHER_MODEL: printable(wanted.model)}
-    return {state.MODEL: wanted.model if named else state.OTHER, state.KIND: wanted.kind or state.AUTO} | other
+    kind = {state.KIND: wanted.kind or state.AUTO, state.KIND_OF: wanted.model}
+    return {state.MODEL: wanted.model if named else state.OTHER} | kind | other
 
 
 def current_request() -> Request:

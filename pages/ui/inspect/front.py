@@ -1,11 +1,13 @@
 """What the first screen opens on: the layer and head in front, and settings under which attention counts."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pages.ui.shared import state
 from pages.ui.shared.selection import Chosen
-from rauq.recorded.scores import ReferenceHeads, scores_of
+from rauq.recorded.scores import ReferenceHeads, ReferenceScores, scores_of
 from rauq.scoring.report import attention_adds_little, shown_layer
 from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
@@ -20,15 +22,17 @@ class Front(NamedTuple):
     head: int
 
 
-def front(score: Score, trace: Trace, selected: Chosen | None = None) -> Front:
+def front(
+    score: Score, trace: Trace, reference: ReferenceScores | None = None, selected: Chosen | None = None
+) -> Front:
     """The layer and head that the views show: those chosen, else what they open on.
 
     They open on the selected head that separates correct from incorrect answers of the reference best, if it does so
-    beyond chance; else on the layer that gives the score.
+    beyond chance; else on the layer that gives the score. `reference`: None for the table that came with the app.
     """
     chosen = selected or Chosen()
-    reference = scores_of(trace)
-    best = None if reference is None or reference.heads is None else _best(score, trace, reference.heads)
+    known = reference or scores_of(trace)
+    best = None if known is None or known.heads is None else _best(score, trace, known.heads)
     layer = next((one for one in (chosen.layer, best) if one is not None), shown_layer(score))
     picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
     return Front(layer, max(picked, 0) if chosen.head is None else chosen.head)
@@ -48,3 +52,9 @@ def more_attention(trace: Trace, score: Score) -> dict[str, Any] | None:
     if not attention_adds_little(trace, score):
         return None
     return {"label": f"Try alpha {HALF:g}, where attention weighs {100 * (1 - HALF):.0f} %"}
+
+
+def take_more_attention(trace: Trace, score: Score) -> None:
+    """Score with the settings that `more_attention` offers, if it offers any."""
+    if more_attention(trace, score) is not None:
+        state.change_settings(replace(score.settings, alpha=HALF), trace.kind)

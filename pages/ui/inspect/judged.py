@@ -1,34 +1,31 @@
-"""Whether an answer is correct, and how uncertain it is compared with other answers of its model."""
+"""How uncertain an answer is compared with other answers of its model."""
 
 from typing import Any
 
 import numpy as np
 
+from analysis.answer_sets.weak_point import worth_in_words
 from analysis.figures import outcomes
-from analysis.one_answer.standing import Standing, nearest_in_words, rank_in_words, standing
+from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
+from pages.ui.inspect.reference import Reference
 from rauq.labels import number, running
-from rauq.recorded.answers import Recorded
 from rauq.recorded.scores import ReferenceScores, scores_of
 from rauq.scoring.score import Score
-from rauq.scoring.settings import is_paper_setting
 from rauq.trace.trace import Trace
 
-NO_REFERENCE = (
-    "How uncertain this is, compared with other answers of the model, needs a run of it: score a data set on the page "
-    "Runs."
-)
-OTHER_SETTING = "The reference answers are scored with the paper's setting. Reset to it to compare."
 UNDEFINED = "No rank: the score is undefined."
 
 
-def judged_payload(trace: Trace, score: Score, recorded: Recorded | None) -> dict[str, Any]:
-    """Return the verdict, where it is known, and the rank of the score, or why it has none."""
-    kept = scores_of(trace)
+def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
+    """Return what the reference says of the score, its tokens and the heads."""
+    scores = reference.scores
+    kept = (scores or scores_of(trace)) if score.settings.alignment == "predicting" else None  # whatever the alpha
     return {
-        "verdict": None if recorded is None else recorded.verdict,
-        "correctAnswer": "" if recorded is None or recorded.correct else recorded.correct_answer,
-        "standing": _standing(trace, score, kept),
-        "heads": None if kept is None or score.settings.alignment != "predicting" else _heads(kept),
+        "standing": _standing(score, reference),
+        "heads": None if kept is None else _heads(kept),
+        "underline": None if scores is None else scores.token_collapse,
+        "underlineNote": "" if scores is None else _underline_note(scores),
+        "worth": "" if scores is None or scores.weak_point is None else worth_in_words(scores.weak_point),
         "outcomes": {name: [look.colour for look in outcomes(dark=name == "dark")] for name in ("light", "dark")},
     }
 
@@ -42,35 +39,56 @@ def _heads(kept: ReferenceScores) -> dict[str, Any] | None:
     return {
         "auc": [value for row in kept.heads.auc for value in row],
         "inCorrect": [value for row in kept.heads.in_correct for value in row],
+        "chance": kept.heads.chance,
         "sub": f"ROC-AUC in {len(kept.correct):,} answers of this model",
         "caption": (
-            "ROC-AUC of each head's mean attention, correct vs incorrect answers of the reference, within kinds of "
-            f"question. Blue: more in correct answers; orange: less. With shuffled labels, the best of {count} heads "
-            f"stays within {low} to {high}. Length and words can explain a part: see Heads in Answer sets."
+            "ROC-AUC of each head's mean attention, correct vs incorrect, within kinds of question. Blue: more in "
+            f"correct answers; orange: less. With shuffled labels, the best of {count} heads stays within {low} to "
+            f"{high}. Length and words can explain a part: see Heads in Answer sets."
         ),
     }
 
 
-def _standing(trace: Trace, score: Score, kept: ReferenceScores | None) -> dict[str, Any]:
-    if kept is None:
-        return {"reason": NO_REFERENCE}
-    if not is_paper_setting(score.settings, trace.kind):
-        return {"reason": OTHER_SETTING}
-    found = standing(score.uncertainty, np.array(kept.uncertainties), np.array(kept.correct))
-    return {"reason": UNDEFINED} if found is None else _in_words(found, kept)
+def _underline_note(scores: ReferenceScores) -> str:
+    if scores.token_collapse is None:
+        return ""
+    limit = number(scores.token_collapse, places=2)
+    return f"Underlined: words with a collapse beyond {limit} nats, which one in five tokens of the reference exceeds."
 
 
-def _in_words(found: Standing, kept: ReferenceScores) -> dict[str, Any]:
-    about = (
-        f"Reference: answers of {running(kept.model)} to the data set {kept.data}. RAUQ "
-        f"{number(found.uncertainty, places=2)}: for ranking, not a probability."
-    )
+def _standing(score: Score, reference: Reference) -> dict[str, Any]:
+    if reference.scores is None:
+        return {"reason": reference.reason} | ({"pending": True} if reference.pending else {})
+    scores = reference.scores
+    found = standing(score.uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
+    if found is None:
+        return {"reason": UNDEFINED}
     return {
         "rank": rank_in_words(found),
         "nearest": nearest_in_words(found),
-        "about": about,
+        "about": about_reference(score, scores, reference.name),
         "uncertainty": found.uncertainty,
         "edges": found.edges,
         "correct": found.correct,
         "incorrect": found.incorrect,
     }
+
+
+def ranked(uncertainty: float | None, reference: Reference) -> str:
+    """How an uncertainty ranks among the reference; empty where it has no rank."""
+    scores = reference.scores
+    if scores is None or uncertainty is None:
+        return ""
+    found = standing(uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
+    return "" if found is None else rank_in_words(found)
+
+
+def about_reference(score: Score, scores: ReferenceScores, name: str) -> str:
+    """Say which answers a score is compared with, what the score is for, and whether this answer is longer than all."""
+    length = score.span[1] - score.span[0]
+    longer = scores.longest is not None and length > scores.longest
+    note = f" This answer is longer ({length} tokens) than all of these (at most {scores.longest})." if longer else ""
+    return (
+        f"Reference: {running(name)}, answers of {running(scores.model)} to the data set {running(scores.data)}.{note} "
+        f"RAUQ {number(score.uncertainty, places=2)}: for ranking, not a probability."
+    )

@@ -1,7 +1,7 @@
 """The page Inspect: the request, and below it nothing yet, an answer being generated, or a scored one."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,19 +13,29 @@ import rauq
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request
 from pages.ui.inspect import form
+from pages.ui.inspect.branch import (
+    act_on_branch,
+    branch_job,
+    branch_problem,
+    continuation,
+    just_ended,
+    opened_in_compare,
+    start_branch,
+)
 from pages.ui.inspect.export_panel import compare_link, export_drawer, print_figures, reference_drawer
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
-from pages.ui.inspect.front import HALF, front, more_attention
+from pages.ui.inspect.front import front, more_attention, take_more_attention
 from pages.ui.inspect.judged import judged_payload
 from pages.ui.inspect.linked_views import live_views, payload, show_views
+from pages.ui.inspect.reference import Reference, finish_reference, reference
 from pages.ui.inspect.settings import offer_probability, scoring_drawer
+from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.model_form import chosen_model, model_details, model_of
 from pages.ui.shared.url_state import ASKS, DEFAULT_TOKENS, EXAMPLE, FROM, KEPT, NUMBER, OF_RUN, RUN, Asked
-from pages.ui.shared.verdicts import verdict
 from rauq.checkpoints.kinds import find_preset
 from rauq.checkpoints.named import find_named
 from rauq.errors import RauqError
@@ -97,6 +107,8 @@ def inspect_page() -> None:
         with count:  # last, since it may load the model
             trace = found.trace if found else None
             form.token_count(request, trace, shown_error=refusal, may_load=found is not None)
+        if scored and scored.score:
+            finish_reference(scored.shown.trace, scored.score)
 
 
 def _scored(shown: Shown) -> Scored:
@@ -285,7 +297,7 @@ def offer_other_kind(trace: Trace) -> None:
 
 def _switch(kind: Kind) -> None:
     """Treat the model as the other kind and answer again."""
-    st.session_state[state.KIND] = kind
+    st.session_state.update({state.KIND: kind, state.KIND_OF: chosen_model().name})
     form.run()
 
 
@@ -331,7 +343,7 @@ def _ask(trace: Trace) -> None:
     form.run()
 
 
-_BRANCH, _RESCORE = "_branch", "_rescore"
+_BRANCH, _AGAIN = "_branch", "_again"
 _WAYS_BACK = {
     "answer_sets": ("pages/answer_sets.py", "Back to the answer set"),
     "methods": ("pages/methods.py", "Back to the methods of the run"),
@@ -344,49 +356,65 @@ def show_answer(shown: Shown, score: Score) -> None:
     offer_probability(shown.trace, score.settings)
     if shown.trace.messages[:-1]:
         show_messages("Conversation so far", shown.trace.messages)
-    if (name := st.query_params.get(RUN)) is not None:
-        verdict(name, st.query_params.get(NUMBER, ""))
     selected = selection.chosen(shown.trace)
     wrong = state.wrong_tokens(shown.trace)
+    found = reference(shown.trace, score)
+    said = known_verdict(shown.name, shown.trace, shown.recorded)
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
-        "judged": judged_payload(shown.trace, score, shown.recorded),
-        "front": front(score, shown.trace)._asdict(),
+        "judged": judged_payload(shown.trace, score, found) | {"verdict": verdict_payload(said)},
+        "front": front(score, shown.trace, found.scores)._asdict(),
         "offer": more_attention(shown.trace, score),
         "answer": shown.name,
         "selection": asdict(selected),
         "serial": selection.serial(selected, wrong),
         "wrong": wrong,
     }
-    _linked(shown, score, data)
+    poll = _SELDOM if branch_job(shown.name) else None
+    st.fragment(_linked, run_every=poll)(shown, score, data, found)
 
 
-@st.fragment
-def _linked(shown: Shown, score: Score, data: Mapping[str, Any]) -> None:
+def _linked(shown: Shown, score: Score, data: Mapping[str, Any], found: Reference) -> None:
     """Rerun alone when something is selected; the views get the data they have, so they redraw nothing."""
     if RUN in st.query_params:
         _way_back()
+    if problem := branch_problem(shown.name):
+        show_error(problem)
     show_views(
-        dict(data),
+        dict(data) | continuation(shown.name, shown.trace, score, found),
         view=lambda event: _apply_selection(shown, event),
         branch=lambda token: st.session_state.update({_BRANCH: token}),
-        offer=lambda _: _take_offer(shown.trace, score),
+        offer=lambda _: _act(lambda: take_more_attention(shown.trace, score)),
+        judge=lambda event: _act(lambda: _judge(shown, event)),
+        go_on=lambda event: _act(lambda: _go_on(shown, event)),
+        other_answer=lambda event: _act(lambda: act_on_branch(event)),
     )
     marked = replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
         query = url_state.comparing(shown.name, marked.wrong) | {"branch": str(token)}
         st.switch_page("pages/compare.py", query_params=query)
-    if st.session_state.pop(_RESCORE, False):
+    if (kept := opened_in_compare(shown.name)) is not None:
+        st.switch_page("pages/compare.py", query_params=url_state.comparing(shown.name, marked.wrong) | {"b": kept})
+    if st.session_state.pop(_AGAIN, False) or just_ended(shown.name):
         st.rerun()
     follow_up(shown.trace)
     print_figures(marked, score)
     url_state.remember(PAGE)
 
 
-def _take_offer(trace: Trace, score: Score) -> None:
-    """Score with the settings that were offered; the whole page runs again."""
-    if more_attention(trace, score) is not None:
-        state.change_settings(replace(score.settings, alpha=HALF), trace.kind)
-        st.session_state[_RESCORE] = True
+def _act(act: Callable[[], object]) -> None:
+    """Do what was asked for in the browser, and run the whole page again: more than the views depends on it."""
+    act()
+    st.session_state[_AGAIN] = True
+
+
+def _judge(shown: Shown, event: Mapping[str, Any]) -> None:
+    if event["answer"] == shown.name:
+        apply_event(shown.name, event)
+
+
+def _go_on(shown: Shown, event: Mapping[str, Any]) -> None:
+    if event["answer"] == shown.name:
+        start_branch(shown.name, shown.trace, event["token"], event["choice"])
 
 
 def _way_back() -> None:

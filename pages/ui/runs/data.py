@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
-from analysis.datasets.facts.questions import FACT_SETS, PLAIN, fact_set
+from analysis.datasets.facts.questions import FACT_FORMS, FACT_SETS, PLAIN, fact_set
 from analysis.datasets.names import EMBEDDED_SETS, embedded_set, load
 from analysis.datasets.own_files import (
     ENDINGS,
@@ -292,7 +292,6 @@ def _load(asked: _Asked) -> DataSet | RauqError:
 
 FILE, TWO_FILES, EMBEDDED, FACTS, PAPER = "A file", "Two files", "Embedded", "Facts", "The paper's"
 SOURCE, EMBEDDED_NAME, FACTS_NAME = "new_run_source", "new_run_embedded", "new_run_facts"
-_FORMS = dict(zip(FACT_SETS, ("Plain questions, answered in a sentence", "Few-shot, answered in a word"), strict=True))
 ANSWERS, CORRECT, INCORRECT = "answers", "correct", "incorrect"
 _UPLOAD, _READ = "new_run_upload_", "_new_run_read_"
 _ONE = "CSV, JSONL or Parquet: one row for each prompt, with answers to score, or without."
@@ -344,7 +343,7 @@ def _facts() -> DataSet:
         "Form",
         FACT_SETS,
         key=FACTS_NAME,
-        format_func=lambda name: _FORMS[name],
+        format_func=FACT_FORMS.__getitem__,
         label_visibility="collapsed",
         persist_state="session",
     )

@@ -10,14 +10,14 @@ import streamlit as st
 
 from analysis.runs.archive import LARGEST_ARCHIVE, export_zip, import_zip
 from analysis.runs.corrections import read_corrections, remove_corrections
-from analysis.runs.job import WORKING, State, Status, is_held, is_stopping, last_lines, read_status, request_stop
+from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, request_stop
 from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST
 from pages.ui.host import cache, hosting
-from pages.ui.host.session_runs import make_room, runs_folder
+from pages.ui.host.run_progress import counted, progress
+from pages.ui.host.session_runs import free_name, make_room, runs_folder
 from pages.ui.runs import query, words
-from pages.ui.runs.new_run import attempt, begin, free_name, open_form, problem
-from pages.ui.runs.words import progress_in_words
+from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
 from pages.ui.shared.errors import printable, show_error
 from pages.ui.shared.url_state import RUN
@@ -44,31 +44,6 @@ def corrected_verdicts(run: Listed) -> None:
 def _undo(run: Listed) -> None:
     if attempt(lambda: remove_corrections(run.folder), run.name):
         shared_state.notify("All corrections are undone.")
-
-
-_OFTEN = 1.0  # seconds
-
-
-def progress(folder: Path, status: Status) -> None:
-    """Show a run's progress; the whole page reruns when its job starts, changes state or ends."""
-    live = _is_live(folder, status)
-    st.fragment(_show, run_every=_OFTEN if live else None)(folder, status.state, live=live)
-
-
-def _show(folder: Path, before: str, *, live: bool) -> None:
-    try:
-        status = read_status(folder)
-    except RunError:  # deleted in the meantime
-        st.rerun()
-    if status.state != before or _is_live(folder, status) != live:
-        st.rerun()
-    st.progress(min(1.0, status.done / max(status.total, 1)))
-    st.text(progress_in_words(status))
-
-
-def _is_live(folder: Path, status: Status) -> bool:
-    """Return whether a job is running; one that has just started holds the lock before it writes its state."""
-    return status.state in WORKING or is_held(folder)
 
 
 _HELP = "Unpack a larger archive by hand, into a folder of its own next to the other runs."
@@ -293,7 +268,7 @@ def _line(run: Listed, *, unfolded: bool) -> None:
         _badge(run)
     with counts:
         if run.status is not None and run.status.state == "finished":
-            st.text(words.counted(run.status))
+            st.text(counted(run.status))
     with links, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         _ways(run, unfolded=unfolded)
 

@@ -19,15 +19,13 @@ from analysis.runs.create import (
     available_needs,
     bytes_per_answer,
     missing_needs,
-    prepare,
     request_for,
     without_download,
 )
-from analysis.runs.job import start_job
-from analysis.runs.library import folder_of, list_runs, slug
+from analysis.runs.library import slug
 from analysis.runs.manifest import Request, StoredLayers
 from pages.ui.host import cache, hosting
-from pages.ui.host.session_runs import check_run, make_room, room_for_job, runs_folder
+from pages.ui.host.session_runs import begin_job, create_run, free_name, runs_folder
 from pages.ui.runs import query
 from pages.ui.runs.data import data_fields, preview
 from pages.ui.shared import state
@@ -290,7 +288,7 @@ def start_step(data: DataSet) -> None:
     if st.button("Start", key="start_run", type="primary", disabled=not data.examples):
         with st.spinner("Starting the job"):
             try:
-                folder = create_run(data, typed.strip() or suggested)
+                folder = make_run(data, typed.strip() or suggested)
             except RauqError as error:
                 show_error(error)
                 return
@@ -299,21 +297,14 @@ def start_step(data: DataSet) -> None:
         st.rerun()
 
 
-def create_run(data: DataSet, name: str) -> Path:
-    """Create the run on disk and return its folder.
+def make_run(data: DataSet, name: str) -> Path:
+    """Create the run that the form asks for and return its folder.
 
     Raises:
         RauqError: a name or an option is not allowed, or the name is taken.
     """
-    folder = folder_of(name, runs_folder())
-    if folder.exists():
-        message = f"A run named {name} already exists. Choose another name, such as {free_name(name)}."
-        raise InvalidInput(message)
     asked, request = request_of(data)
-    check_run(request, asked.examples)
-    make_room()
-    prepare(folder, asked, request, name=name)
-    return folder
+    return create_run(name, asked, request)
 
 
 _PROBLEM = "_runs_problem"
@@ -345,12 +336,7 @@ def attempt(action: Callable[[], object], name: str | None = None) -> bool:
 
 def begin(name: str, folder: Path) -> None:
     """Start or resume the job of a run."""
-    attempt(lambda: _begin(folder), name)
-
-
-def _begin(folder: Path) -> None:
-    with room_for_job(folder):
-        start_job(folder)  # returns once the job has locked its run and is counted
+    attempt(lambda: begin_job(folder), name)
 
 
 def room(data: DataSet) -> str:
@@ -370,13 +356,6 @@ def room(data: DataSet) -> str:
     free = shutil.disk_usage(next(path for path in (runs_folder(), *runs_folder().parents) if path.exists())).free
     verdict = "" if whole < free else " This does not fit. Choose fewer examples."
     return f"At most {size(whole)}, {size(each)} for an answer of {tokens} tokens. {size(free)} free.{verdict}"
-
-
-def free_name(name: str) -> str:
-    """Return the name if it is free, else the name with the first free number."""
-    taken = {run.name for run in list_runs(runs_folder())}
-    numbered = (f"{name[:60]}-{number}" for number in range(2, len(taken) + 3))
-    return next(free for free in (name, *numbered) if free not in taken)
 
 
 def _tokens(data: DataSet) -> int:

@@ -5,14 +5,13 @@ from types import MappingProxyType
 
 from analysis.quality.measures import MEASURES
 from analysis.runs.create import about_unknown_methods
-from analysis.runs.job import WORKING, State, Status
+from analysis.runs.job import State
 from analysis.runs.library import Listed
 from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
 from rauq.labels import about_weights, lines, running, size
 from rauq.methods.table import METHODS
 
 WRONG: tuple[State, ...] = ("interrupted", "failed")
-_MINUTE, _HOUR = 60, 3600
 _LAYERS: Mapping[StoredLayers, str] = MappingProxyType({"middle": "the middle layers", "all": "all layers"})
 
 
@@ -29,33 +28,6 @@ def what_is_wrong(run: Listed) -> str:
     if run.status is None:
         return lines(run.fault)
     return lines(run.status.message) if run.status.state in WRONG else ""
-
-
-def counted(status: Status) -> str:
-    """Return how many answers there are and how many examples failed."""
-    answers = status.done - status.failed
-    whole = status.done == status.total
-    of_all = "" if whole else f" of {status.total:,}"
-    failed = f", {status.failed:,} failed" if status.failed else ""
-    return f"{answers:,}{of_all} answer{'' if (answers if whole else status.total) == 1 else 's'}{failed}"
-
-
-def progress_in_words(status: Status) -> str:
-    """Return a run's progress, speed and remaining time."""
-    parts = [counted(status)]
-    if status.state in WORKING and (speed := status.tokens_per_second) is not None:
-        parts.append(f"{speed:,.0f} tokens/s")
-    if (left := status.seconds_left) is not None:
-        parts.append(f"about {duration(left)} left")
-    return ", ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in words: 40 s, 12 min, 3 h 20 min."""
-    if round(seconds) < _MINUTE:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / _MINUTE), _HOUR // _MINUTE)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def asked(manifest: Manifest) -> str:

@@ -86,7 +86,7 @@ def _other_model() -> None:
     with st.expander("Device, precision, kind"):
         _one_of("Device", DEVICES, DEVICE)
         _one_of("Precision", DTYPES, DTYPE)
-        _one_of("Kind", KINDS, KIND, explanation=_KIND_HELP)
+        _one_of("Kind", KINDS, KIND, help=_KIND_HELP, on_change=_own_kind)
     choice = chosen_model()
     if st.button(
         "Check model", key="check", disabled=not typed, help="Reads the model's configuration, not its weights."
@@ -106,9 +106,10 @@ def chosen_model() -> ModelChoice:
         return ModelChoice(name=values.get(state.MODEL, hosting.models()[0]))
     if (name := values.get(state.MODEL, ATLAS)) != OTHER:
         return ModelChoice(name=name)
-    kind = values.get(KIND, AUTO)
+    name = (values.get(state.OTHER_MODEL) or "").strip()
+    kind = values.get(KIND, AUTO) if values.get(state.KIND_OF, name) == name else AUTO
     return ModelChoice(
-        name=(values.get(state.OTHER_MODEL) or "").strip(),
+        name=name,
         device=values.get(DEVICE, AUTO),
         dtype=values.get(DTYPE, AUTO),
         kind=None if kind == AUTO else kind,
@@ -168,6 +169,10 @@ def _check(choice: ModelChoice) -> None:
     st.session_state[_CHECKED] = (choice, candidate)
 
 
-def _one_of(label: str, options: tuple[str, ...], key: str, *, explanation: str | None = None) -> None:
+def _own_kind() -> None:
+    st.session_state[state.KIND_OF] = (st.session_state[state.OTHER_MODEL] or "").strip()
+
+
+def _one_of(label: str, options: tuple[str, ...], key: str, **more: Any) -> None:  # noqa: ANN401 - of the widget
     st.session_state.setdefault(key, AUTO)  # not the widget's default: a link may have set it
-    st.segmented_control(label, options, key=key, required=True, help=explanation, persist_state="session")
+    st.segmented_control(label, options, key=key, required=True, persist_state="session", **more)

@@ -21,6 +21,7 @@ JOB, UNREADABLE = "_job", "_unreadable"
 IN_FORM = "_in_form"  # what the form was last filled with: a request, or the name of an answer
 GENERATE, READ = "generate", "paste"
 DEVICE, DTYPE, KIND, AUTO = "device", "dtype", "kind", "auto"
+KIND_OF = "_kind_of"  # the model that the kind was chosen for: another one does not inherit it
 ATLAS, OTHER = "atlas", "another"
 _NOTICES = "_notices"
 

@@ -1,4 +1,4 @@
-"""The verdict on one answer of a run, with its reference, and buttons to correct it; the run stores corrections."""
+"""The verdict that a run has on one of its answers, and buttons to correct it; the run stores corrections."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -8,9 +8,8 @@ import streamlit as st
 
 from pages.ui.host import cache, runs
 from pages.ui.shared import state, url_state
-from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.errors import show_error
 from rauq.errors import RauqError, RunError
-from rauq.labels import number as written
 from rauq.labels import running, shortened
 
 if TYPE_CHECKING:
@@ -19,17 +18,6 @@ if TYPE_CHECKING:
 _PROBLEM = "_verdict_problem"
 _LONGEST = 200  # characters of the references
 _HELP = "A corrected answer has quality 1 (correct) or 0 (incorrect) in every figure, table and export of this run."
-
-
-def verdict(name: str, example: str) -> None:
-    """Show the verdict on the answer to example `example` of the run `name`, with buttons to correct it."""
-    number, folder = url_state.number(example), runs.folder(name)
-    if number is None or folder is None:
-        return
-    run = cache.run(folder)
-    with st.container(horizontal=True, vertical_alignment="center", key="verdict"):
-        st.text(printable(about_verdict(run, number)), width="content")
-        verdict_buttons(run, name, number)
 
 
 def verdict_buttons(run: "Run", name: str, number: int | None) -> None:
@@ -55,13 +43,12 @@ class RunVerdict:
     """What a run says of one of its answers.
 
     `correct` is None where it is neither correct nor incorrect, or, for the `reason`, not judged. `references`: correct
-    answers as one line, "" without any. `measured`: name and value of the measured quality.
+    answers as one line, "" without any.
     """
 
     correct: bool | None
     by_hand: bool
     references: str
-    measured: str
     reason: str = ""
 
 
@@ -88,28 +75,8 @@ def read_verdict(run: "Run", number: int) -> RunVerdict:
         correct=bool(quality) if row["corrected"] else judged.thresholds.decide(quality),
         by_hand=bool(row["corrected"]),
         references=shortened(running(" | ".join(row["references"])), longest=_LONGEST),
-        measured=f"{judged.name}: {written(float(row['measured_quality']), places=2)}",
         reason=running(row["quality_reason"]) if np.isnan(quality) else "",
     )
-
-
-_SAID = {True: "correct", False: "incorrect", None: "neither correct nor incorrect"}
-
-
-def about_verdict(run: "Run", number: int) -> str:
-    """Return the references of an answer, the verdict on it, and where the verdict comes from."""
-    found = read_verdict(run, number)
-    reference = f"Reference: {found.references}" if found.references else "No reference"
-    said = _SAID[found.correct]
-    if found.by_hand:
-        quality = int(found.correct is True)
-        return (
-            f"{reference}. Marked by hand as {said}, quality {quality}, which replaces the measured quality "
-            f"({found.measured})."
-        )
-    if found.reason:
-        return f"{reference}. Not judged: {found.reason}."
-    return f"{reference}. Judged {said} ({found.measured})."
 
 
 def _button(label: str, key: str, name: str, number: int | None, *, correct: bool | None) -> None:

@@ -28,8 +28,8 @@ def test_the_embedded_model_answers(open_app, key):
     assert shown.model == "atlas"
     assert len(views(page)["tokens"]) == len(shown.pieces)
     assert page.text_area(key=state.PROMPT).value == EXAMPLES[0].prompt
-    room = cache.if_loaded(ModelChoice()).context_length - len(shown.prompt_ids)
-    assert f"{len(shown.prompt_ids)} prompt tokens, room for {room} more" in interpreted(page)
+    limit = cache.if_loaded(ModelChoice()).context_length
+    assert f"{len(shown.prompt_ids)} of {limit} tokens · up to" in interpreted(page)
 
 
 def test_a_pasted_answer_is_scored(open_app):

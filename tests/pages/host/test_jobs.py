@@ -273,8 +273,7 @@ def test_five_clicks_are_one_generation(slow, open_app):
         button.click().run()
     assert slow.begun.wait(30)
     page.run()
-    assert page.button(key="run").disabled
-    assert not page.button(key="stop").disabled
+    assert "run" not in {button.key for button in page.button}
     page.button(key="stop").click().run()
     assert shown_trace(finished(page)).stop_reason == "cancelled"
     assert slow.calls == 1

@@ -17,7 +17,6 @@ from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import Answerer, read_manifest, write_manifest
 from pages.ui.host import cache, hosting, session_runs
 from pages.ui.host.hosting import HOST
-from pages.ui.runs import new_run as form
 from rauq.errors import InvalidInput
 from tests.pages.reading import interpreted
 from tests.pages.runs_page import captions, new_run, open_form, open_runs, said, upload
@@ -173,10 +172,10 @@ def test_two_runs_started_at_once_are_not_both_admitted(host, monkeypatch):
         assert go_on.wait(30)
         at_work.add(folder)
 
-    monkeypatch.setattr(form, "start_job", start)
+    monkeypatch.setattr(session_runs, "start_job", start)
     monkeypatch.setattr(session_runs, "is_held", at_work.__contains__)
     with ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(form._begin, run) for run in runs]
+        both = [pool.submit(session_runs.begin_job, run) for run in runs]
         assert begun.wait(30)
         assert not crowded.wait(0.1)  # the other one is not admitted before the first is counted
         go_on.set()

@@ -84,7 +84,7 @@ def test_the_page_opens_on_a_recorded_generation_and_leads_to_the_others(open_ap
     page = open_app()
     assert views(page)["headline"].startswith("Confidence dips most")
     assert views(page)["source"].endswith("Recorded. Sight 0 New to RAUQ? Start with Learn.")
-    assert views(page)["judged"]["verdict"] == "correct"
+    assert views(page)["judged"]["verdict"]["verdict"] == "correct"
     assert page.text_area(key=state.PROMPT).value == trace.prompt
     page.selectbox(key="_example").select_index(1).run()
     assert page.text_area(key=state.PROMPT).value == "The other?"

@@ -1,4 +1,4 @@
-"""The verdict and the rank of the answer shown: from the recording and the small table, or why there is none."""
+"""What is said of the answer shown, its heads and its tokens, by the reference that is found."""
 
 import json
 
@@ -6,55 +6,91 @@ import numpy as np
 import pytest
 
 import rauq
+from analysis.answer_sets.weak_point import worth_in_words
 from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
-from pages.ui.inspect.judged import NO_REFERENCE, OTHER_SETTING, UNDEFINED, judged_payload
+from pages.ui.inspect.judged import UNDEFINED, judged_payload
+from pages.ui.inspect.reference import Reference, table
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import scores_of
 from rauq.scoring.score import score
 from tests.traces import make_trace
 
+NONE = Reference(reason="No rank: there is nothing to compare with.")
+
+
+def payload(trace, settings=None, *, reference=None):
+    scored = score(trace, settings)
+    return judged_payload(trace, scored, reference or table(trace, scored) or NONE)
+
 
 @pytest.mark.parametrize("recorded", load_recorded(), ids=lambda one: one.id)
-def test_a_recorded_answer_has_its_verdict_and_the_rank_of_its_score(recorded):
+def test_a_recorded_answer_has_the_rank_of_its_score(recorded):
     trace = recorded.trace()
-    found = judged_payload(trace, score(trace), recorded)
-    assert found["verdict"] == recorded.verdict
-    assert found["correctAnswer"] == ("" if recorded.correct else recorded.correct_answer)
+    found = payload(trace)
     kept = scores_of(trace)
     if kept is None:
-        assert found["standing"] == {"reason": NO_REFERENCE}
+        assert found["standing"] == {"reason": NONE.reason}
+        assert (found["underline"], found["underlineNote"], found["worth"]) == (None, "", "")
         return
     expected = standing(score(trace).uncertainty, np.array(kept.uncertainties), np.array(kept.correct))
     assert found["standing"]["rank"] == rank_in_words(expected)
     assert found["standing"]["nearest"] == nearest_in_words(expected)
-    assert kept.model in found["standing"]["about"]
+    assert f"the table that came with the app, answers of {kept.model}" in found["standing"]["about"]
     json.dumps(found, allow_nan=False)
+
+
+def test_the_reference_says_which_words_are_underlined_and_what_a_weak_point_is_worth():
+    trace = find_recorded("canberra").trace()
+    kept, found = scores_of(trace), payload(trace)
+    assert found["underline"] == kept.token_collapse
+    assert f"beyond {kept.token_collapse:.2f} nats" in found["underlineNote"]
+    assert found["worth"] == worth_in_words(kept.weak_point)
+
+
+@pytest.mark.parametrize(("longer", "said"), [(0, False), (1, True)])
+def test_an_answer_longer_than_all_of_the_reference_is_said_to_be(longer, said):
+    kept = scores_of(find_recorded("canberra").trace())
+    trace = make_trace((b" a",) * (kept.longest + longer))
+    about = payload(trace, reference=Reference(scores=kept, name="the run mine"))["standing"]["about"]
+    assert ("This answer is longer (33 tokens) than all of these (at most 32)." in about) is said
+    assert about.startswith("Reference: the run mine, answers of smollm2 to the data set facts.")
 
 
 def test_heads_of_the_reference_are_those_of_its_table_and_only_for_their_alignment():
     trace = find_recorded("canberra").trace()
-    found, kept = judged_payload(trace, score(trace), None)["heads"], scores_of(trace).heads
+    found, kept = payload(trace)["heads"], scores_of(trace).heads
     assert found["auc"] == [value for row in kept.auc for value in row]
+    assert found["chance"] == kept.chance
     assert len(found["inCorrect"]) == len(trace.layers) * trace.num_heads
     assert f"{0.5 - kept.chance:.2f} to {0.5 + kept.chance:.2f}" in found["caption"]
-    assert judged_payload(trace, score(trace, rauq.Settings(alignment="own")), None)["heads"] is None
+    assert len(found["caption"].split()) <= 45
+    assert payload(trace, rauq.Settings(alignment="own"))["heads"] is None
     embedded = find_recorded("myth").trace()
-    assert judged_payload(embedded, score(embedded), None)["heads"] is None
+    assert payload(embedded)["heads"] is None
 
 
-def test_another_setting_is_not_compared_with_scores_of_the_papers():
+def test_heads_do_not_depend_on_alpha_so_those_of_the_table_stay():
     trace = find_recorded("canberra").trace()
-    assert judged_payload(trace, score(trace, rauq.Settings(alpha=0.5)), None)["standing"] == {"reason": OTHER_SETTING}
-    assert "rank" in judged_payload(trace, score(trace, rauq.Settings(signal="entropy", alpha=0.9)), None)["standing"]
+    found = payload(trace, rauq.Settings(alpha=0.5))
+    assert found["standing"] == {"reason": NONE.reason}
+    assert found["heads"] == payload(trace)["heads"]
+    assert found["underline"] is None
 
 
-def test_a_model_without_a_table_is_told_how_to_get_a_reference():
+@pytest.mark.parametrize("settings", [rauq.Settings(alpha=0.5), rauq.Settings(signal="probability")])
+def test_the_table_is_only_for_the_setting_it_was_made_with(settings):
+    trace = find_recorded("canberra").trace()
+    assert table(trace, score(trace, settings)) is None
+    assert table(trace, score(trace, rauq.Settings(signal="entropy", alpha=0.9))).scores == scores_of(trace)
+
+
+def test_a_reference_that_is_being_read_is_waited_for():
     trace = make_trace()
-    found = judged_payload(trace, score(trace), None)
-    assert (found["verdict"], found["standing"]) == (None, {"reason": NO_REFERENCE})
+    waiting = Reference(run="mine", reason="Comparing with the run mine …", pending=True)
+    assert payload(trace, reference=waiting)["standing"] == {"reason": waiting.reason, "pending": True}
 
 
 def test_an_undefined_score_has_no_rank(monkeypatch):
     trace = find_recorded("canberra").trace()
     monkeypatch.setattr("pages.ui.inspect.judged.standing", lambda *_: None)
-    assert judged_payload(trace, score(trace), None)["standing"] == {"reason": UNDEFINED}
+    assert payload(trace)["standing"] == {"reason": UNDEFINED}

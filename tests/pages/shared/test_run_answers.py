@@ -1,22 +1,16 @@
-"""An answer of a run in Inspect and in Compare: found by its name, with its rank among the answers of a run."""
+"""An answer of a run in Inspect and in Compare: found by its name."""
 
-import numpy as np
 import pytest
 
 import rauq
 from analysis.runs import library
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
-from analysis.stats import percentile_of
-from pages.ui.inspect.export_panel import rank_in_words
 from pages.ui.shared import answers
-from rauq import Settings
 from tests.pages.comparing import open_compare, strips
-from tests.pages.reading import charts, interpreted, unfold, views
+from tests.pages.reading import interpreted, unfold, views
 from tests.pages.sets import make
 from tests.traces import make_trace
-
-PANEL = "drawer_reference"
 
 pytestmark = pytest.mark.usefixtures("no_model", "small")
 
@@ -27,10 +21,6 @@ def shared(tmp_path_factory):
     make(root)
     make(root, "other", text="b")
     return root
-
-
-def text(page):
-    return " ".join(element.value for element in page.text)
 
 
 def test_a_link_opens_an_answer_of_a_run_without_a_model(open_app, small):
@@ -82,47 +72,3 @@ def test_compare_finds_an_answer_of_a_run(small):
     run = open_run(small / "small")
     scores = [rauq.score(trace(run, row)).uncertainty for row in (4, 7)]
     assert [side["uncertainty"] for side in strips(page)["sides"]] == [f"{score:.2f}" for score in scores]
-
-
-@pytest.mark.parametrize("settings", [Settings(), Settings(alpha=0.7, alignment="own")])
-def test_the_panel_ranks_the_score_under_the_current_settings(open_app, small, settings):
-    query = {} if settings == Settings() else {"alpha": "0.7", "alignment": "own"}
-    page = unfold(open_app(run="small", number="4", **query), PANEL)
-    assert not page.exception
-    run = open_run(small / "small")
-    scores = np.array([rauq.score(trace(run, row), settings).uncertainty for row in range(45)])
-    assert f"Less confident than {percentile_of(scores, scores[4]):.0f} % of 45 answers of the run small" in text(page)
-    assert "% [" in text(page)
-    assert "For ranking, not a probability" in text(page)
-    assert "reference_chart" in charts(page)
-
-
-def test_the_panel_says_why_it_is_empty(open_app):
-    assert "needs a run of the same model and revision" in interpreted(unfold(open_app(make_trace()), PANEL))
-    one_token = make_trace((b"a",), model="a", revision="0")
-    page = unfold(open_app(one_token), PANEL)
-    assert not page.exception
-    all_layers = unfold(open_app(make_trace(model="a", revision="0"), layers="all"), PANEL)
-    assert "stores fewer layers" in text(all_layers)
-
-
-def test_a_run_of_one_quality_gives_a_rank_and_no_share(open_app, monkeypatch, tmp_path):
-    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "even"))
-    make(tmp_path / "even", quality=(1.0,) * 24)
-    page = unfold(open_app(run="small", number="4"), PANEL)
-    assert "unknown: all 24 answers are correct" in text(page)
-    assert "Less confident than" in text(page)
-
-
-@pytest.mark.parametrize(
-    ("percentile", "words"),
-    [
-        (0, "More confident than all 900 answers"),
-        (0.06, "Less confident than under 1 % of 900 answers"),
-        (41.7, "Less confident than 42 % of 900 answers"),
-        (99.94, "Less confident than over 99 % of 900 answers"),
-        (100, "Less confident than all 900 answers"),
-    ],
-)
-def test_a_rank_is_rounded_to_neither_none_nor_all(percentile, words):
-    assert rank_in_words(percentile, 900) == words

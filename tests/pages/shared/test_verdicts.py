@@ -1,10 +1,11 @@
-"""Verdicts corrected on the pages: in Inspect, in the table of answers, and on the page Runs."""
+"""Verdicts corrected beside the answer in Inspect, in the table of answers, and on the page Runs."""
 
 import pytest
 
 from analysis.runs import library
 from analysis.runs.corrections import read_corrections
 from analysis.runs.files import CORRECTIONS
+from pages.ui.inspect import verdict
 from pages.ui.shared import verdicts
 from tests.pages.reading import interpreted, views
 from tests.pages.runs_page import captions as told_of_runs
@@ -21,8 +22,8 @@ def root(runs):
 
 
 def shown(page):
-    """The text of the verdict."""
-    return next(text.value for text in page.text if "eference" in text.value)
+    """The verdict beside the answer."""
+    return views(page)["judged"]["verdict"]
 
 
 def buttons(page):
@@ -34,28 +35,27 @@ def kept(root):
 
 
 def test_a_verdict_is_corrected_twice_and_undone_in_inspect(open_app, root):
+    name = "run:small:4"
+    found = shown(open_app(run="small", number="4"))
+    assert (found["verdict"], found["correctAnswer"]) == ("correct", "a a | b")
+    assert found["source"] == "of the run small"
+    verdict.apply_event(name, {"verdict": "incorrect"})
     page = open_app(run="small", number="4")
-    assert shown(page) == "Reference: a a | b. Judged correct (Quality of the data set: 1.00)."
-    assert buttons(page) == {"verdict_correct": True, "verdict_incorrect": True}
-    page = page.button(key="verdict_incorrect").click().run()
     assert not page.exception
-    by_hand = (
-        "Marked by hand as incorrect, quality 0, which replaces the measured quality (Quality of the data set: 1.00)."
-    )
-    assert shown(page) == f"Reference: a a | b. {by_hand}"
+    assert (shown(page)["verdict"], shown(page)["source"]) == ("incorrect", "set by you, in the run small")
     assert "quality 0.00" in views(page)["source"]
-    assert buttons(page) == {"verdict_correct": True, "verdict_undo": True}
-    page = page.button(key="verdict_correct").click().run()
+    assert kept(root) == {4: False}
+    verdict.apply_event(name, {"verdict": "correct"})
     assert kept(root) == {4: True}
-    page = page.button(key="verdict_undo").click().run()
+    verdict.apply_event(name, {"verdict": None})
     assert kept(root) == {}
-    assert "Judged correct" in shown(page)
+    assert shown(open_app(run="small", number="4"))["source"] == "of the run small"
 
 
-def test_every_figure_of_the_run_counts_the_corrected_verdict(open_app):
+def test_every_figure_of_the_run_counts_the_corrected_verdict():
     before = open_sets(run="small", view="meaning")
     assert "30 correct (quality above 0.9), 15 incorrect" in said(before)
-    open_app(run="small", number="4").button(key="verdict_incorrect").click().run()
+    verdicts.correct_in_run("small", 4, correct=False)
     page = open_sets(run="small", view="meaning")
     assert "29 correct (quality above 0.9), 16 incorrect" in said(page)
     assert "1 verdict corrected by hand." in said(page)
@@ -78,27 +78,28 @@ def test_the_ticked_answer_of_the_table_is_corrected(root):
     assert table.set_index("number")["by hand"][number] == "incorrect"
 
 
-def test_a_run_that_came_with_the_app_keeps_its_verdicts(open_app, monkeypatch, root):
+def test_a_run_that_came_with_the_app_keeps_its_verdicts(monkeypatch, root):
     monkeypatch.setattr(library, "BUNDLED", "small")
     monkeypatch.setattr(library, "bundled_folder", lambda: root / "small")
     monkeypatch.setattr("analysis.runs.verdicts.bundled_folder", lambda: root / "small")
-    page = open_app(run="small", number="4")
+    page = open_sets(run="small", view="answers")
     assert not page.exception
     assert buttons(page) == {}
     assert "came with the app" in " ".join(caption.value for caption in page.caption)
 
 
-def test_a_failed_correction_is_reported(open_app, root):
-    page = open_app(run="small", number="4")
+def test_a_failed_correction_is_reported(root):
+    query = {"run": "small", "view": "answers"}
+    page = seeded(query, "answers_table", {"rows": [2], "columns": []})
     (root / "small" / CORRECTIONS).mkdir()  # not a file that can be replaced
     page = page.button(key="verdict_correct").click().run()
     assert not page.exception
     assert page.error
 
 
-def test_all_corrections_are_undone_on_the_page_runs_damaged_ones_too(open_app, root):
+def test_all_corrections_are_undone_on_the_page_runs_damaged_ones_too(root):
     assert "corrected by hand" not in " ".join(text.value for text in open_runs(run="small").text)
-    open_app(run="small", number="4").button(key="verdict_incorrect").click().run()
+    verdicts.correct_in_run("small", 4, correct=False)
     page = open_runs(run="small")
     assert "1 verdict corrected by hand" in " ".join(text.value for text in page.text)
     (root / "small" / CORRECTIONS).write_bytes(b"{")

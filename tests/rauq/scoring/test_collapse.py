@@ -1,5 +1,6 @@
 """Collapse: about 0 for a confident model, largest at the improbable token, its shares sum to it; and margins."""
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rauq import Settings, score
-from rauq.scoring.score import collapse_of, margins
+from rauq import InvalidInput, Settings, batch, score
+from rauq.scoring.score import collapse_many, collapse_of, margins
 from rauq.scoring.settings import WITHOUT_ALPHA, Update
 from tests.answers import VOCAB_SIZE, random_trace, with_attention
 
@@ -140,3 +141,23 @@ def test_margin_is_the_distance_to_the_best_other_head():
 def test_margin_is_nan_without_a_head_or_without_others():
     assert np.isnan(margins(HEAD_MEANS, np.array([-1, -1]))).all()
     assert np.isnan(margins(HEAD_MEANS[:, :1], np.array([0, 0]))).all()
+
+
+@pytest.mark.parametrize("update", get_args(Update))
+@pytest.mark.parametrize("layer_aggregation", ["max", "mean", "median"])
+def test_many_answers_have_the_collapse_of_each(update, layer_aggregation):
+    settings = Settings(update=update, layer_aggregation=layer_aggregation, layers="all")
+    traces = [random_trace(num_tokens, seed=num_tokens) for num_tokens in (5, 1, 9, 2)]
+    found = collapse_many(batch(traces), settings)
+    for own, trace in zip(found, traces, strict=True):
+        np.testing.assert_allclose(own, score(trace, settings).collapse, atol=1e-12)
+
+
+def test_an_undefined_answer_leaves_the_others_their_collapse():
+    traces = [random_trace(6, seed=1), random_trace(4, seed=2)]
+    broken = replace(traces[0], logprobs=np.where(np.arange(6) == 3, np.nan, traces[0].logprobs))
+    first, second = collapse_many(batch([broken, traces[1]]), PROBABILITY)
+    assert np.isnan(first).all()
+    np.testing.assert_allclose(second, score(traces[1], PROBABILITY).collapse)
+    with pytest.raises(InvalidInput, match="give a batch"):
+        collapse_many(traces)

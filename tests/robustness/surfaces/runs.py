@@ -19,6 +19,7 @@ from analysis.runs.opened import Run, batch, means, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import work
+from pages.ui.host.run_progress import progress_in_words
 from pages.ui.runs import words
 from rauq.scoring.score import score_many
 from tests.robustness.malformed import (
@@ -90,7 +91,7 @@ def _check_listed(folder: Path) -> None:
     said = [words.facts(listed), words.what_is_wrong(listed)]
     if listed.status and listed.manifest:
         assert listed.status.done >= 0
-        said += [words.progress_in_words(listed.status), words.asked(listed.manifest)]
+        said += [progress_in_words(listed.status), words.asked(listed.manifest)]
     "".join(said).encode()
 
 

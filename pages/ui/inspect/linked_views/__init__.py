@@ -180,7 +180,7 @@ _component = st.components.v2.component(
 
 def show_views(data: dict[str, Any], **on: Callable[[Any], None]) -> None:
     """Draw a scored answer; before the next script run the callbacks get what happened, by the name of the event."""
-    callbacks = {f"on_{name}_change": partial(_report, act, name) for name, act in on.items()}
+    callbacks: dict[str, Any] = {f"on_{name}_change": partial(_report, act, name) for name, act in on.items()}
     _component(key=KEY, data=data, **callbacks)
 
 

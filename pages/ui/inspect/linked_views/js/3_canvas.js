@@ -43,8 +43,10 @@ function writeTokens(context, labels, xOf, y, width) {
 }
 
 function tokenLabels(data) {
-  return data.tokens.map(({ label }) => (label.length > 11 ? `${label.slice(0, 10)}…` : label));
+  return data.tokens.map(({ label }) => shortLabel(label));
 }
+
+const shortLabel = (label) => (label.length > 11 ? `${label.slice(0, 10)}…` : label);
 
 function bandOf(context, x, width, top, bottom, colour, opacity) {
   context.save();

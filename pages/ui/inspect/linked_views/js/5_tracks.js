@@ -52,7 +52,8 @@ function columnsOf(canvas, data, view) {
   const narrow = canvas.clientWidth < NARROW;
   const left = narrow ? 34 : 172;
   const width = Math.max(0, canvas.clientWidth - left - 8);
-  const count = data.live ? roomFor(data.tokens.length) : data.tokens.length;
+  const longest = Math.max(data.tokens.length, data.other?.tokens?.length ?? 0);
+  const count = data.live ? roomFor(longest) : longest;
   const shown = Math.max(1, Math.min(count, Math.floor(width / LEAST_CELL)));
   const first = clamp(view.first ?? 0, 0, count - shown);
   return { narrow, left, width, shown, first, cell: width / shown, all: count };
@@ -218,7 +219,8 @@ function otherCurve({ other, tokens }, view) {
   const count = other.tokens.length;
   const values = other.confidence.subarray(row * count, (row + 1) * count);
   const shownFrom = Math.max(0, other.from - 1); // the last token in common, where the curves part
-  return { values: Float32Array.from({ length: tokens.length }, (_, token) => (token >= shownFrom && token < count ? values[token] : NaN)) };
+  const length = Math.max(tokens.length, count);
+  return { values: Float32Array.from({ length }, (_, token) => (token >= shownFrom && token < count ? values[token] : NaN)) };
 }
 
 // Token labels under the columns: the weakest point and the selected token always, others as many as fit.
@@ -226,12 +228,15 @@ function writeColumns({ context, data, view, columns, xOf, colours }, foot) {
   const { first, shown: many, cell } = columns;
   const every = Math.max(1, Math.ceil(13 / cell));
   const marked = new Map([[data.collapseAt, colours.warmText], [view.token, colours.link]]);
-  for (let token = first; token < Math.min(first + many, data.labels.length); token += 1) {
+  for (let token = first; token < first + many; token += 1) {
+    const own = token < data.labels.length;
+    const text = own ? data.labels[token] : data.other?.tokens?.[token];
+    if (text === undefined) break;
     const near = [...marked.keys()].some((other) => other !== null && other !== token && Math.abs(other - token) < every);
     if (!marked.has(token) && ((token - first) % every || near)) continue;
     context.save();
     if (marked.has(token)) context.font = `600 ${context.font}`;
-    writeTurned(context, data.labels[token], xOf(token) + 3, foot + 9, -0.85, "right", marked.get(token) ?? colours.text);
+    writeTurned(context, shortLabel(text), xOf(token) + 3, foot + 9, -0.85, "right", marked.get(token) ?? (own ? colours.text : colours.other));
     context.restore();
   }
 }
@@ -240,7 +245,7 @@ function writeColumns({ context, data, view, columns, xOf, colours }, foot) {
 function drawOverview(canvas, data, columns, colours) {
   const { context, width, height } = prepare(canvas, colours);
   const count = data.tokens.length;
-  const cell = width / count;
+  const cell = width / columns.all;
   const most = Math.max(1e-9, largest(data.collapse));
   context.fillStyle = colours.warm;
   for (let token = 0; token < count; token += 1) {

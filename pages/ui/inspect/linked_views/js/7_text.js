@@ -25,7 +25,7 @@ function colouring(data, view) {
 function limitOf(data, view, { values, level }) {
   const given = data.judged?.underline;
   if (view.colouring === "collapse" && given !== null && given !== undefined) {
-    return { level: level(given), words: `Underlined: words beyond ${shown(given, 2)} nats, as one in five tokens of ${data.judged.underlineNote}.` };
+    return { level: level(given), words: data.judged.underlineNote };
   }
   const levels = Array.from(values, level).filter((_, token) => Number.isFinite(values[token]) && !data.tokens[token].quiet).sort((a, b) => a - b);
   const at = levels.length ? levels[Math.min(levels.length - 1, Math.floor(levels.length * (1 - UNDERLINED)))] : 1;

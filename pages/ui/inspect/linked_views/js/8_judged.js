@@ -6,7 +6,7 @@ const NO_FAVOURITE = 0.2; // of probability: below, no token is one
 
 function drawJudged(part, { judged }, act) {
   const { standing } = judged;
-  drawVerdict(part, judged, act);
+  drawVerdict(part, judged.verdict, act);
   part("rank").textContent = standing.rank ?? "";
   part("nearest").textContent = standing.nearest ?? standing.reason;
   part("reference").textContent = standing.about ?? "";
@@ -18,12 +18,13 @@ function drawJudged(part, { judged }, act) {
 }
 
 // The verdict with the correct answer, or a field for that answer, and what the user may say instead.
-function drawVerdict(part, { verdict, correctAnswer, verdictSource, canChange, asks }, act) {
+function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, typed }, act) {
   part("badge").textContent = VERDICTS[verdict] ?? "Correct or not?";
   part("badge").dataset.verdict = verdict ?? "";
   part("correct-answer").textContent = correctAnswer ? `Correct answer: ${correctAnswer}` : "";
-  part("verdict-source").textContent = verdictSource ?? "";
-  part("ask-correct").hidden = !asks;
+  part("verdict-source").textContent = source ? `Verdict: ${source}.` : "";
+  part("ask-correct").hidden = !(asks || typed);
+  if (typed) part("correct-input").value = correctAnswer;
   part("overrule").hidden = !canChange;
   for (const button of part("overrule").children) {
     const chosen = button.dataset.verdict === verdict;

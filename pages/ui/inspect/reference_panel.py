@@ -1,0 +1,179 @@
+"""The drawer Reference: what the score is compared with, another choice, the calibration, and how to make one."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
+from pages.ui.host import cache, hosting, jobs
+from pages.ui.inspect.judged import UNDEFINED, about_reference
+from pages.ui.inspect.reference import TABLE, Model, Reference, choose, model_of, reference, settled, table
+from pages.ui.shared import model_form, url_state
+from pages.ui.shared.errors import show_error
+from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.url_state import RUN, VIEW
+from rauq.errors import RauqError
+from rauq.labels import lines, running
+from rauq.recorded.scores import ReferenceScores
+from rauq.scoring.score import Score
+from rauq.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from analysis.datasets.example import DataSet
+
+_PICK, _FORM, _COUNT, _MAKE = "reference_run", "reference_form", "reference_count", "reference_make"
+_CHANGED, _MAKING, _PROBLEM = "_reference_changed", "_reference_making", "_reference_problem"
+_USUAL, _FEWEST = 300, 20  # questions of a reference
+_UNKNOWN = "How long this takes is unknown until the model has generated an answer in this app."
+
+
+def reference_panel(trace: Trace, score: Score) -> None:
+    """Draw what a score is compared with; nothing is read for it that `finish_reference` has not read."""
+    found = reference(trace, score)
+    if found.pending:
+        st.text(found.reason)
+        return
+    _choice(trace, score, found)
+    if found.scores is None:
+        st.text(lines(found.reason))
+    else:
+        _rank(score, found.scores, found.name)
+    if found.run:
+        _way_to_answers(trace, score, found.run)
+    _make(trace)
+    if st.session_state.pop(_CHANGED, False):
+        st.rerun()  # the whole page compares with it, and this may be drawn alone
+
+
+def _choice(trace: Trace, score: Score, found: Reference) -> None:
+    """Draw the choice between the table and the runs of this model, if there is one."""
+    kept = [TABLE] if table(trace, score) is not None else []
+    names = [*kept, *(one.name for one in settled(trace))]
+    if len(names) < 2:
+        return
+    key = f"{_PICK}_{trace.model}"
+    st.session_state[key] = found.run or TABLE
+    st.selectbox("Compare with", names, key=key, format_func=_named, on_change=_choose, args=(trace, key))
+
+
+def _named(name: str) -> str:
+    return "The table that came with the app" if name == TABLE else f"The run {name}"
+
+
+def _choose(trace: Trace, key: str) -> None:
+    choose(trace, st.session_state[key])
+    st.session_state[_CHANGED] = True
+
+
+def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
+    """Say where the score ranks, and draw the share of correct answers at every score."""
+    from analysis.answer_sets.figures import calibration_chart
+
+    ranked = standing(score.uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
+    if ranked is None:
+        st.text(UNDEFINED)
+        return
+    about = about_reference(score, scores, name)
+    st.text(f"{rank_in_words(ranked)}. {nearest_in_words(ranked)} {about}")
+    calibration = cache.reference_calibration(scores)
+    if calibration.reason:
+        st.text(f"The share of correct answers at this score is unknown: {calibration.reason}.")
+        return
+    figure = calibration_chart(calibration, score=score.uncertainty, dark=is_dark())
+    st.plotly_chart(figure, key="reference_chart", alt="Share of correct answers by uncertainty, this score marked")
+
+
+def _way_to_answers(trace: Trace, score: Score, name: str) -> None:
+    written = url_state.written_settings(score.settings, trace.kind)
+    query = {RUN: name, VIEW: "meaning"} | {key: value for key, value in written.items() if value is not None}
+    st.page_link("pages/answer_sets.py", label="All answers of this run", query_params=query)
+
+
+def _make(trace: Trace) -> None:
+    """Draw the run that is being made for this model, or the form of a new one."""
+    if (name := _making().get(model_of(trace))) is not None and _follow(trace, name):
+        return
+    if st.toggle("Make a reference", key=_MAKE):
+        _new(trace)
+
+
+def _making() -> dict[Model, str]:
+    found: dict[Model, str] = st.session_state.get(_MAKING, {})
+    return found
+
+
+def _follow(trace: Trace, name: str) -> bool:
+    """Draw how far a run is, or how it ended; whether its job is at work."""
+    from analysis.runs.job import WORKING, is_held, read_status
+    from pages.ui.host import runs
+    from pages.ui.host.run_progress import progress
+
+    if (folder := runs.folder(name)) is None or (status := read_status(folder)).state == "finished":
+        st.session_state[_MAKING] = {key: value for key, value in _making().items() if key != model_of(trace)}
+        st.session_state[_CHANGED] = True
+        return False
+    works = status.state in WORKING or is_held(folder)
+    becomes = "It becomes the reference of this model" if works else "It would have become the reference of this model"
+    st.text(lines(f"The run {name} is {status.state}. {becomes}. {status.message}").rstrip())
+    progress(folder, status)
+    st.page_link("pages/runs.py", label="Stop or resume it on the page Runs", query_params={RUN: name})
+    return works
+
+
+def _new(trace: Trace) -> None:
+    """Draw the form of a new run of this model: which questions, and how many."""
+    from analysis.datasets.facts.questions import FACT_FORMS, FACT_SETS, fact_set
+
+    st.text(f"{running(trace.model)} answers questions about plain facts; an answer is correct if it names the fact.")
+    form = st.selectbox("Questions", FACT_SETS, key=_FORM, format_func=FACT_FORMS.__getitem__, persist_state="session")
+    data = fact_set(form, kind=trace.kind)
+    most = min(len(data.examples), hosting.limits().rows)
+    count = st.number_input(
+        "Number of questions", _FEWEST, most, min(_USUAL, most), key=_COUNT, persist_state="session"
+    )
+    st.caption(time_in_words(jobs.tokens_per_second(model_form.model_of(trace)), int(count), data.max_new_tokens))
+    st.button("Start", key="start_reference", on_click=_start, args=(trace, data, int(count)))
+    if (error := st.session_state.pop(_PROBLEM, None)) is not None:
+        show_error(error)
+
+
+def time_in_words(speed: float | None, count: int, tokens: int) -> str:
+    """Say how long `count` answers of up to `tokens` tokens take, by the tokens per second of one answer at a time."""
+    from pages.ui.host.run_progress import duration
+
+    if speed is None:
+        return _UNKNOWN
+    asked = f"{count:,} answers of up to {tokens} tokens at the {speed:,.0f} tokens per second of its last answer here"
+    return f"At most about {duration(count * tokens / speed)}: {asked}. The job continues while this page is closed."
+
+
+def _start(trace: Trace, data: "DataSet", count: int) -> None:
+    try:
+        folder = _begun(trace, data, count)
+    except RauqError as error:
+        st.session_state[_PROBLEM] = error
+        return
+    st.session_state[_MAKING] = _making() | {model_of(trace): folder.name}
+    choose(trace, folder.name)
+
+
+def _begun(trace: Trace, data: "DataSet", count: int) -> "Path":
+    """Create a run of the answer's model as the page Runs does, start its job, and return its folder.
+
+    Raises:
+        RauqError: the host does not allow it, or the job ended at once.
+    """
+    from analysis.datasets.sampling import spread
+    from analysis.runs.create import request_for
+    from analysis.runs.library import slug
+    from pages.ui.host.session_runs import begin_job, create_run, free_name
+
+    examples, choice = replace(data, examples=spread(data.examples, count, seed=0)), model_form.model_of(trace)
+    request = request_for(examples, model=choice.name, kind=choice.kind, device=choice.device, dtype=choice.dtype)
+    folder = create_run(free_name(slug(f"{data.name}-{choice.name.rsplit('/', 1)[-1]}")), examples, request)
+    begin_job(folder)
+    return folder

@@ -1,0 +1,145 @@
+"""What the first screen compares a score with: a table at once, a run after the page is drawn, or why nothing."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rauq
+from analysis.one_answer.standing import rank_in_words, standing
+from analysis.runs import library
+from analysis.runs.job import Status, only_job, write_status
+from analysis.runs.opened import open_run
+from analysis.runs.reference import reference_scores
+from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, OTHER_PART, OTHER_SETTING, TABLE
+from rauq.recorded.answers import find_recorded
+from rauq.scoring.score import score
+from tests.imports import MODELS, imported_after
+from tests.pages.reading import open_page, views
+from tests.pages.sets import make
+from tests.traces import make_trace
+
+SLOW = ("analysis.runs", "analysis.one_answer.figures", "analysis.exports")  # pandas is Streamlit's own
+
+pytestmark = pytest.mark.usefixtures("no_model")
+
+
+def judged(page):
+    assert not page.exception
+    return views(page)["judged"]
+
+
+def standing_of(page):
+    return judged(page)["standing"]
+
+
+def rank_in(scores, uncertainty):
+    return rank_in_words(standing(uncertainty, np.array(scores.uncertainties), np.array(scores.correct)))
+
+
+@pytest.fixture
+def recorded_page(monkeypatch, tmp_path):
+    """A recorded answer, with the runs that came with the app and no other."""
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "none"))
+    return lambda name, **query: open_page("inspect", example=name, **query)
+
+
+def trace_of(run):
+    """An answer of the model of a made-up run."""
+    return make_trace(model="a", revision=run.answerer.revision)
+
+
+@pytest.mark.parametrize(("example", "query"), [("canberra", {}), ("canberra", {"alpha": "0.5"}), ("bern", {})])
+def test_the_first_paint_reads_no_run(example, query):
+    code = (
+        "from streamlit.testing.v1 import AppTest\n"
+        "import pages.ui.inspect.layout as layout\n"
+        "layout.finish_reference = lambda *_: None\n"
+        "page = AppTest.from_file('app.py', default_timeout=60)\n"
+        f"for name, value in {query | {'example': example}!r}.items(): page.query_params[name] = value\n"
+        "page.run()\n"
+        "assert not page.exception and len(page.get('bidi_component')) == 1\n"
+    )
+    assert imported_after(code, (*SLOW, *MODELS)) == []
+
+
+def test_under_other_settings_the_bundled_run_is_scored_again(recorded_page):
+    trace, bundled = find_recorded("canberra").trace(), open_run(library.bundled_folder())
+    usual = standing_of(recorded_page("canberra"))
+    assert "the table that came with the app" in usual["about"]
+    found = judged(recorded_page("canberra", alpha="0.3", layers="all"))
+    assert found["standing"] == {"reason": FEWER_LAYERS.format("smollm2-facts")}
+    for query, settings in (
+        ({"alpha": "0.3"}, rauq.Settings(alpha=0.3)),
+        ({"signal": "probability"}, rauq.Settings(signal="probability")),
+        ({"alignment": "own"}, rauq.Settings(alignment="own")),
+    ):
+        found, expected = judged(recorded_page("canberra", **query)), reference_scores(bundled, settings)
+        assert "the run smollm2-facts" in found["standing"]["about"]
+        assert found["standing"]["rank"] == rank_in(expected, score(trace, settings).uncertainty)
+        assert found["underline"] == expected.token_collapse
+        assert (found["heads"] is None) is (settings.alignment == "own")
+
+
+def test_a_model_without_run_or_table_is_told_how_to_get_one(open_app, runs):
+    assert standing_of(open_app(make_trace())) == {"reason": NO_REFERENCE}
+    assert not runs.exists()
+
+
+def test_a_table_without_a_run_is_for_the_papers_setting(recorded_page):
+    assert "rank" in standing_of(recorded_page("myth"))
+    assert standing_of(recorded_page("myth", alpha="0.5")) == {"reason": OTHER_SETTING}
+
+
+@pytest.fixture
+def two(runs):
+    make(runs)
+    return make(runs, "third", quality=(1.0, 0.0) * 30)
+
+
+def test_the_first_fitting_run_is_taken_and_another_one_is_remembered(open_app, two, runs):
+    first, trace = open_run(runs / "small"), trace_of(two)
+    uncertainty = score(trace).uncertainty
+    found = standing_of(open_app(trace))
+    assert found["rank"] == rank_in(reference_scores(first, rauq.Settings()), uncertainty)
+    assert "the run small" in found["about"]
+    page = open_app(trace, reference="third")
+    assert standing_of(page)["rank"] == rank_in(reference_scores(two, rauq.Settings()), uncertainty)
+    assert page.query_params["reference"] == "third"
+
+
+@pytest.mark.parametrize("name", ["gone", "../small", "", TABLE])
+def test_a_run_of_a_link_that_fits_nothing_is_ignored(open_app, two, name):
+    page = open_app(trace_of(two), reference=name)
+    assert "the run small" in standing_of(page)["about"]
+    assert "reference" not in page.query_params
+
+
+@pytest.mark.usefixtures("two")
+def test_an_answer_of_a_run_is_compared_with_that_run(open_app):
+    assert "the run third" in standing_of(open_app(run="third", number="0"))["about"]
+    assert "the run small" in standing_of(open_app(run="third", number="0", reference="small"))["about"]
+
+
+def test_runs_of_other_weights_or_kind_and_runs_at_work_do_not_fit(open_app, two, runs):
+    trace = trace_of(two)
+    for other in (replace(trace, revision="1"), replace(trace, kind="instruct"), replace(trace, model="b")):
+        assert standing_of(open_app(other)) == {"reason": NO_REFERENCE}
+    with held(runs / "small"):
+        assert "the run third" in standing_of(open_app(trace))["about"]
+
+
+def test_what_a_run_cannot_be_compared_with_is_said(open_app, two, runs):
+    all_layers = open_app(trace_of(two), layers="all")
+    assert standing_of(all_layers) == {"reason": FEWER_LAYERS.format("small")}
+    thinking = replace(trace_of(two), thinking=(0, 2))
+    assert standing_of(open_app(thinking, part="thinking")) == {"reason": OTHER_PART}
+    (runs / "small" / "examples.parquet").write_bytes(b"")
+    assert "cannot be read" in standing_of(open_app(trace_of(two)))["reason"]
+
+
+def held(folder):
+    """A run whose job is at work."""
+    write_status(folder, Status(state="answering", total=46, saved=46, failed=1, pid=os.getpid()))
+    return only_job(folder)
