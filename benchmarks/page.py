@@ -20,7 +20,7 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, Locator, Page
 
 from analysis.evidence.record import Record
-from benchmarks.support.browser import chromium, fresh_page, wait_until_idle
+from benchmarks.support.browser import chromium, fresh_page, open_drawer, wait_until_idle
 from benchmarks.support.paired import Ratio, seconds
 from benchmarks.support.random_trace import HEADS, LAYERS, random_trace
 from benchmarks.support.recording import at_most, interval, measured, tell
@@ -99,6 +99,7 @@ def upload(page: Page, path: Path) -> float:
     """Seconds from a file chosen to its trace of 200 tokens drawn."""
     _chart(page).wait_for()
     wait_until_idle(page)
+    open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     start = time.perf_counter()
     page.locator("input[type=file]").set_input_files(path)
@@ -135,7 +136,7 @@ def _strip(page: Page) -> Locator:
 
 
 def _chart(page: Page) -> Locator:
-    return page.locator("canvas.confidence[aria-label]")
+    return page.locator("canvas.tracks[aria-label]")
 
 
 def _interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
@@ -168,9 +169,10 @@ def _selecting(page: Page, what: str, most: float) -> Iterator[Row]:
 
 
 def _change_alpha(page: Page) -> float:
+    open_drawer(page, "scoring")
     slider = page.locator(".st-key-settings_alpha input[type=range]")
     slider.focus()
-    page.locator(".views > .detail").evaluate(_WATCH)
+    page.locator(".detail").evaluate(_WATCH)
     slider.press("ArrowRight")
     seconds: float = page.evaluate("window.repainted")
     wait_until_idle(page)
@@ -180,6 +182,7 @@ def _change_alpha(page: Page) -> float:
 def _answer(page: Page, day: str) -> float:
     """The first one loads the model, and does not count; the day tells an answer from the one before."""
     page.get_by_label("Prompt").fill(PROMPT.format(day=day))
+    open_drawer(page, "more")
     page.get_by_label("Max new tokens").fill("20")
     page.get_by_label("Max new tokens").press("Enter")
     wait_until_idle(page)

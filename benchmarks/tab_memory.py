@@ -15,7 +15,7 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, CDPSession, Page
 
 from analysis.evidence.record import Record
-from benchmarks.support.browser import chromium, fresh_page, wait_until_idle
+from benchmarks.support.browser import chromium, fresh_page, open_drawer, wait_until_idle
 from benchmarks.support.processes import memory_mib
 from benchmarks.support.recording import at_most, measured, tell
 from benchmarks.support.server import Server, processor_seconds, started
@@ -49,8 +49,8 @@ def _interact(page: Page, number: int) -> None:
         _follow(page, OTHER_PAGES[number // 10 % len(OTHER_PAGES)])
     elif turn == 9:
         _follow(page, "Inspect")
-        page.locator("canvas.confidence[aria-label]").wait_for()
-        page.locator(".st-key-settings_alpha input[type=range]").wait_for()
+        page.locator("canvas.tracks[aria-label]").wait_for()
+        page.locator(".st-key-scoring").wait_for()
     else:
         (_token, _cell, _alpha, _alignment, _token, _cell, _example, _answer)[turn](page, number)
     wait_until_idle(page)
@@ -66,10 +66,12 @@ def _cell(page: Page, number: int) -> None:
 
 
 def _alpha(page: Page, number: int) -> None:
+    open_drawer(page, "scoring")
     page.locator(".st-key-settings_alpha input[type=range]").press("ArrowLeft" if number % 4 < 2 else "ArrowRight")
 
 
 def _alignment(page: Page, number: int) -> None:
+    open_drawer(page, "scoring")
     page.get_by_text(("own", "predicting")[number // 10 % 2], exact=True).click()
 
 
@@ -88,7 +90,7 @@ def _answer(page: Page, number: int) -> None:
 def _follow(page: Page, title: str) -> None:
     page.get_by_role("link", name=title, exact=True).click()
     if title != "Inspect":
-        page.locator("canvas.confidence").wait_for(state="detached")
+        page.locator("canvas.tracks").wait_for(state="detached")
 
 
 def _looks(browser: Browser, server: Server) -> tuple[list[Look], float]:
@@ -99,7 +101,7 @@ def _looks(browser: Browser, server: Server) -> tuple[list[Look], float]:
         session.send("Performance.enable")
         whole = browser.new_browser_cdp_session()
         page.goto(server.address)
-        page.locator("canvas.confidence[aria-label]").wait_for()
+        page.locator("canvas.tracks[aria-label]").wait_for()
         wait_until_idle(page)
         for number in range(WARM_UP + INTERACTIONS):
             _interact(page, number)

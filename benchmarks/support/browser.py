@@ -39,6 +39,13 @@ def fresh_page(browser: Browser) -> Iterator[Page]:
         yield page
 
 
+def open_drawer(page: Page, key: str) -> None:
+    """Open a drawer of Inspect, unless it is open."""
+    button = page.locator(f".st-key-{key} button").first
+    if button.get_attribute("aria-expanded") != "true":
+        button.click()
+
+
 def wait_until_idle(page: Page) -> None:
     """Wait until the script of the app does not run, and no change is on its way to it."""
     page.wait_for_timeout(250)  # a change is sent to the server after a short rest

@@ -21,18 +21,18 @@ def ask(page, address, prompt=PROMPT):
 
 
 def rested(page):
-    """Wait until the script rests, a chart is drawn, and the sidebar has its buttons: they are drawn a little later.
+    """Wait until the script rests, the tracks are drawn, and the bar has its buttons: they are drawn a little later.
 
     The answer before stays in the page for a moment, unseen, when another one comes.
     """
-    expect(page.locator(".views:not(.live) canvas.confidence[aria-label]").filter(visible=True)).to_have_count(1)
+    expect(page.locator(".views:not(.live) canvas.tracks[aria-label]").filter(visible=True)).to_have_count(1)
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.locator(".st-key-run button")).to_be_visible()
-    expect(page.locator(".st-key-settings_alpha")).to_be_visible()
+    expect(page.locator(".st-key-scoring")).to_be_visible()
 
 
 def go_to(page, title):
-    """Follow a link of the navigation once the page rests: links move when a sidebar comes or goes."""
+    """Follow a link of the navigation once the page rests."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     page.get_by_role("link", name=title, exact=True).click()
 

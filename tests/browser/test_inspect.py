@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 import rauq
 from analysis.figures import attention_scale
+from benchmarks.support.browser import open_drawer
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import scores_of
 from rauq.scoring.report import weak_points
@@ -34,12 +35,15 @@ def test_journey_from_a_prompt_to_a_head(page, server):
     expect_selected(page, 1, 6)
     expect(page).to_have_url(re.compile("layer=1&head=6"))
 
-    before = page.locator(".views > .detail").inner_text()
-    slider = page.locator("[data-testid=stSidebar] .st-key-settings_alpha input[type=range]")
+    before = page.locator(".detail").inner_text()
+    open_drawer(page, "scoring")
+    slider = page.locator(".st-key-settings_alpha input[type=range]")
     slider.focus()
     slider.press("ArrowRight")
     expect(page.get_by_text("not the paper's setting")).to_be_visible()
-    expect(page.locator(".views > .detail")).not_to_have_text(before)
+    expect(page.locator(".detail")).not_to_have_text(before)
+    expect(page.locator(".st-key-scoring button").first).to_have_text(re.compile("Scoring: alpha 0.25"))
+    page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile("alpha=0.25"))
     expect_selected(page, 1, 6)
 
@@ -55,7 +59,7 @@ def test_the_first_answer_is_judged_and_ranked_and_its_weakest_point_has_alterna
     rested(page)
     judged = page.locator(".judged")
     expect(judged.locator(".badge")).to_have_text("✕ Incorrect")
-    expect(judged.locator(".correct-answer")).to_have_text(f"Correct: {recorded.correct_answer}")
+    expect(judged.locator(".correct-answer")).to_have_text(f"Correct answer: {recorded.correct_answer}")
     expect(judged.locator(".rank")).to_have_text(re.compile(r"More uncertain than \d+ % of 814 answers of this model"))
     expect(judged.locator(".nearest")).to_have_text(re.compile(r"Of the 100 nearest, \d+ % were correct"))
     assert judged.locator("canvas").evaluate(
@@ -70,15 +74,16 @@ def test_the_first_answer_is_judged_and_ranked_and_its_weakest_point_has_alterna
     chips = page.locator(".weak .chip")
     expect(chips).to_have_count(5)
     expect(chips.first).to_contain_text(f"{100 * math.exp(first.logprob):.0f} %")
-    expect(page.locator(".weak .where")).to_contain_text("Weakest point, no clear favourite")
+    where = page.locator(".weak .where").first
+    expect(where).to_have_text("Weakest point: no clear favourite")
     points = weak_points(trace, rauq.score(trace))
     for place in (1, 2):
         page.locator(".next-weak").click()
         expect(page.locator(".token[aria-pressed=true]")).to_have_attribute("data-index", str(points[place]))
-        expect(page.locator(".weak .where")).to_contain_text(f"Weak point {place + 1} of 3")
+        expect(where).to_contain_text(f"Weak point {place + 1} of 3")
     page.locator(".token").nth(2).click()
-    expect(page.locator(".weak .where")).to_contain_text("Token 2")
-    page.locator(".weak .chip:not(.chosen)").first.click()
+    expect(where).to_contain_text("Token 2")
+    page.get_by_role("button", name="Branch in Compare").click()
     expect(page).to_have_url(re.compile("/compare.*branch=2"))
 
 
@@ -86,15 +91,15 @@ def test_the_tracks_follow_the_pointer_over_the_map_and_a_click_keeps_the_head(p
     page.goto(server)
     rested(page)
     pixels = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
-    tracks, heads = page.locator("canvas.confidence"), page.locator("canvas.layer-head")
+    tracks, heads = page.locator("canvas.tracks"), page.locator("canvas.layer-head")
     before = tracks.evaluate(pixels)
     heads.hover()
     over = tracks.evaluate(pixels)
     assert over != before
-    page.locator(".headline").hover()
+    page.locator(".heads-title").hover()
     assert tracks.evaluate(pixels) == before
     click_cell(page, 11, 6, layers=30, heads=9)
-    page.locator(".headline").hover()
+    page.locator(".heads-title").hover()
     assert tracks.evaluate(pixels) not in {before, over}
 
 
@@ -105,14 +110,14 @@ def test_the_map_can_show_which_heads_separate_correct_from_incorrect_answers(pa
     rested(page)
     colours = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
     before = page.locator("canvas.layer-head").evaluate(colours)
-    page.get_by_role("button", name="correct vs incorrect answers").click()
+    page.get_by_role("button", name="correct vs incorrect").click()
     expect(page.locator(".map-sub")).to_have_text("ROC-AUC in 814 answers of this model")
     expect(page.locator(".map-caption")).to_contain_text("With shuffled labels, the best of 270 heads stays within")
     assert page.locator("canvas.layer-head").evaluate(colours) != before
     click_cell(page, 19, 3, layers=30, heads=9)
     expect(page.locator(".tip .subtitle")).to_have_text(f"ROC-AUC {kept.auc[19][3]:.3f}")
     expect(page.locator(".heads th").nth(3)).to_have_text("ROC-AUC")
-    page.get_by_role("button", name="attention here").click()
+    page.get_by_role("button", name="attention", exact=True).click()
     expect(page.locator(".map-sub")).to_have_text("mean over the answer")
 
 
@@ -129,7 +134,7 @@ def test_every_view_selects_and_all_follow(page, server):
     page.locator(".heads tbody tr").nth(1).click()
     chosen = page.locator(".heads tr[aria-selected=true] td").all_inner_texts()
     expect_selected(page, int(chosen[0].split()[0]), int(chosen[1]))
-    page.locator("canvas.confidence").click()
+    page.locator("canvas.tracks").click()
     pressed = page.locator(".token[aria-pressed=true]")
     expect(pressed).to_have_count(1)
     expect(page).to_have_url(re.compile(f"token={pressed.get_attribute('data-index')}$"))
@@ -171,15 +176,19 @@ def test_a_selection_runs_nothing_and_draws_no_other_view_again(page, server):
 def test_the_colour_of_the_tokens_can_be_another(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
-    numbers = page.locator(".token .number").all_inner_texts()
+    underlined = page.locator(".word.underlined")
+    expect(page.locator(".legend .key")).to_have_text(re.compile("one in five tokens of the reference"))
+    assert underlined.count() > 0
     page.get_by_label("Colour of the tokens").select_option("probability")
-    expect(page.locator(".token .number").first).not_to_have_text(numbers[0])
+    expect(page.locator(".legend .key")).to_have_text(re.compile("strongest fifth"))
     expect(page).to_have_url(re.compile("colour=probability"))
-    levels = page.locator(".token .text").evaluate_all(
-        "(all) => all.map((one) => one.style.getPropertyValue('--level'))"
+    levels = page.locator(".token:not(.quiet)").evaluate_all(
+        "(all) => all.map((one) => [one.dataset.index, one.style.getPropertyValue('--level')])"
     )
-    shown = [float(text.lstrip("▲ ")) for text in page.locator(".token .number").all_inner_texts()]
-    assert all(abs(float(level) - (1 - p)) < 0.006 for level, p in zip(levels, shown, strict=True))
+    probability = np.exp(find_recorded("unknown-place").trace().logprobs)
+    drawn = {int(index): float(level) for index, level in levels if float(level)}
+    assert len(drawn) > 5
+    np.testing.assert_allclose([drawn[index] for index in drawn], 1 - probability[list(drawn)], atol=1e-5)
 
 
 def test_the_maps_suit_a_dark_page(page, server):

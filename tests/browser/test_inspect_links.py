@@ -6,6 +6,7 @@ from dataclasses import replace
 from playwright.sync_api import expect
 
 import rauq
+from benchmarks.support.browser import open_drawer
 from tests.browser.inspecting import PROMPT, ask, click_cell, expect_selected, rested
 
 
@@ -34,8 +35,8 @@ def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_ru
     page.locator(".token").nth(2).click()
     expect(page).to_have_url(re.compile("token=2"))
     headline = page.locator(".headline").inner_text()
-    page.get_by_text("Copy link").click()
-    link = page.get_by_test_id("stMain").locator("code").inner_text()
+    open_drawer(page, "drawer_export")
+    link = page.get_by_test_id("stPopoverBody").locator("code").first.inner_text()
     assert "Gliwice" in link
     page.goto(link)
     expect(page.locator(".headline")).to_have_text(headline)
@@ -44,7 +45,7 @@ def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_ru
     expect(page.get_by_role("heading", name="The answer of this link is no longer in memory")).to_be_visible()
     expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
     assert page.locator(".token").count() == 0
-    page.get_by_test_id("stMain").get_by_role("button", name="Generate").click()
+    page.locator(".st-key-run_link button").click()
     expect(page.locator(".headline")).to_have_text(headline)
     expect(page.locator(".token").nth(2)).to_have_attribute("aria-pressed", "true")
     assert "Gliwice" not in page.url
@@ -55,7 +56,7 @@ def test_a_link_works_on_a_server_that_has_never_run_the_app(page, cold_server):
     rested(page)
     expect(page).to_have_title("RAUQ")
     expect(page.locator(".source", has_text="Every word of the sentence was common")).to_be_visible()
-    expect(page.get_by_text("not the paper's setting")).to_be_visible()
+    expect(page.locator(".st-key-scoring button").first).to_have_text(re.compile("Scoring: alpha 0.5"))
     expect_selected(page, 1, 3)
     expect(page).to_have_url(re.compile(r"/inspect\?example=known-words&layer=1&head=3&alpha=0.5$"))
 
@@ -64,10 +65,10 @@ def test_a_trace_is_downloaded_with_its_marks_and_opened_again(page, server, tmp
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
     page.locator(".token").nth(4).click()
-    page.get_by_role("button", name="Mark token as incorrect").click()
+    page.get_by_role("button", name="Mark as incorrect").click()
     expect(page).to_have_url(re.compile("wrong=4"))
     rested(page)
-    page.get_by_text("Download: trace").click()
+    open_drawer(page, "drawer_export")
     files = {}
     for label in ("Trace", "Token numbers", "Selected heads", "Report"):
         with page.expect_download() as download:
@@ -76,6 +77,7 @@ def test_a_trace_is_downloaded_with_its_marks_and_opened_again(page, server, tmp
         download.value.save_as(files[label])
     assert files["Token numbers"].read_text().splitlines()[5].endswith(",true")
     assert files["Report"].read_text().startswith("<!doctype html>")
+    open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(files["Trace"])
     expect(page).to_have_url(re.compile("kept="))

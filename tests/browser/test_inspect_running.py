@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
+from benchmarks.support.browser import open_drawer
 from tests.browser.inspecting import ENDLESS, PROMPT, go_to, rested
 
 
@@ -11,8 +12,11 @@ def begin_long(page, address):
     page.goto(f"{address}/?example=unknown-place")
     rested(page)
     page.get_by_label("Prompt").fill(ENDLESS)
+    open_drawer(page, "more")
     page.get_by_label("Max new tokens").fill("1000")
     page.get_by_label("Max new tokens").press("Enter")
+    expect(page.get_by_text("up to 1,000 new")).to_be_visible()
+    page.keyboard.press("Escape")
     rested(page)
     page.get_by_role("button", name="Generate").click()
     growing = page.locator(".views.live.scored .token").first
@@ -21,7 +25,7 @@ def begin_long(page, address):
 
 def test_stop_keeps_the_partial_answer(page, server):
     begin_long(page, server)
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    page.locator(".st-key-stop button").click()
     expect(page.locator(".source", has_text=re.compile("stopped by you|ended|stop string"))).to_be_visible()
     expect(page.locator(".token.collapse")).to_have_count(1)
 
@@ -31,7 +35,7 @@ def test_stop_works_while_the_model_loads(page, cold_server):
     rested(page)
     page.get_by_label("Prompt").fill(PROMPT)
     page.get_by_role("button", name="Generate").click()
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    page.locator(".st-key-stop button").click()
     expect(page.get_by_text("Stopped before the first token.")).to_be_visible()
     expect(page.get_by_role("button", name="Generate")).to_be_enabled()
     expect(page.get_by_label("Prompt")).to_have_value(PROMPT)

@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from benchmarks.support.browser import open_drawer
 from tests.browser.inspecting import rested
 from tests.hostile import hostile_trace
 
@@ -14,14 +15,13 @@ HOSTILE = (
 def test_hostile_input_is_drawn_as_text(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
-    page.get_by_text("paste", exact=True).click()
+    page.get_by_role("button", name="Paste an answer").click()
     page.get_by_role("textbox", name="Answer to score").fill(HOSTILE)
     page.get_by_label("Prompt").fill(f"Q:{HOSTILE}\nA:")
     page.get_by_role("button", name="Score answer").click()
     expect(page.locator(".source", has_text="as given")).to_be_visible()
     rested(page)
-    drawn = page.locator(".token .text").all_inner_texts()
-    assert "".join(drawn) == HOSTILE.replace(" ", "·")
+    assert page.locator(".strip").evaluate("strip => strip.textContent") == HOSTILE
     expect_unharmed(page, "RAUQ")
 
 
@@ -30,10 +30,11 @@ def test_a_hostile_trace_is_drawn_as_text(page, server, tmp_path):
     file.write_bytes(hostile_trace().to_bytes())
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
+    open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(file)
     attack = page.locator(".token.collapse", has_text="<img")
-    expect(attack.locator(".text")).to_contain_text("<img·src=x·onerror=")
+    expect(attack).to_contain_text("<img·src=x·onerror=")
     rested(page)
     for place in (".headline", ".source"):
         expect(page.locator(place)).to_contain_text("<b>bold</b>")
@@ -54,6 +55,7 @@ def test_a_file_that_is_no_trace_is_refused_and_the_answer_stays(page, server, t
     headline = page.locator(".headline").inner_text()
     file = tmp_path / "broken.safetensors"
     file.write_bytes(b"\x80\x04 no trace")
+    open_drawer(page, "more")
     page.get_by_text("Open a saved trace").click()
     page.locator("input[type=file]").set_input_files(file)
     expect(page.get_by_text("This trace cannot be opened")).to_be_visible()

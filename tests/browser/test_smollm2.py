@@ -20,7 +20,7 @@ def server(store_with_smollm2):
 
 def test_a_question_to_smollm2_is_answered_and_drawn(page, server):
     page.goto(f"{server}/?model=smollm2&prompt=Who+is+the+author+of+The+Trial%3F&max_new_tokens=24")
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Generate").click()
+    page.locator(".st-key-run button").click()
     expect(page.locator(".token", has_text="John")).to_be_visible()
     expect(page.locator(".token.collapse")).to_have_count(1)
     expect(page.locator(".source", has_text="smollm2")).to_be_visible()
@@ -42,19 +42,18 @@ CURVE_ENDS = """canvas => {
 
 def test_an_answer_being_generated_has_colours_and_a_curve_that_grow(page, server):
     page.goto(f"{server}/?model=smollm2&prompt=Tell+me+a+long+story+about+the+sea.&max_new_tokens=400")
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Generate").click()
+    page.locator(".st-key-run button").click()
     live = page.locator(".views.live.scored")
     expect(live.locator(".token.collapse")).to_have_count(1)
     first = live.locator(".token").count()
     assert live.locator("canvas.confidence").evaluate(CURVE_ENDS) > 0
     expect(live.locator(".token").nth(first + 10)).to_be_visible()
-    levels = live.locator(".token .text").evaluate_all(
+    levels = live.locator(".token").evaluate_all(
         "nodes => nodes.map(node => Number(node.style.getPropertyValue('--level')))"
     )
     assert min(levels) >= 0
     assert max(levels) > 0.2
-    assert all(re.fullmatch(r"(▲ )?\d+\.\d\d", text) for text in live.locator(".token .number").all_text_contents())
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
+    page.locator(".st-key-stop button").click()
     expect(page.locator(".views:not(.live) .source", has_text="stopped by you")).to_be_visible()
 
 
