@@ -20,7 +20,7 @@ def added_heads_field() -> None:
         key=_UPLOAD,
         max_upload_size=LARGEST_FILE // 2**20,  # megabytes
         on_change=_read,
-        help="From Answer sets, Heads. Remembered for its model in this session; its settings are those it was fitted with.",
+        help="From Answer sets, Heads. Remembered for its model in this session; it brings its own settings.",
     )
     if (error := st.session_state.get(_REFUSED)) is not None:
         show_error(error)
