@@ -55,7 +55,8 @@ class WithLabels:
 class AddedHeads:
     """PRR within groups that chose no head: of `rauq` alone, of `combined` with `k` heads, and differences to RAUQ.
 
-    `differences` are by what is added to RAUQ: "heads", "words", "residual", "all" (the mean over all heads), "length";
+    `differences` are by what is added to RAUQ: "heads", "words", "residual", "all" (the mean over all heads), "length",
+    and "exported" (the heads, with both parts standardised by the other groups, as for an answer of an unknown group);
     `over`: of RAUQ + heads minus RAUQ with another addition, by its name; `random` (D,): of as many random heads, one
     for each draw. `chosen`: how many of the groups each (layer, head) is used in, the most frequent first. `labels`:
     the difference by number of labels. `reason` says why all is undefined.
@@ -98,10 +99,11 @@ def added_heads(
     among = judged_groups(groups, given.quality, metric="prr", thresholds=thresholds, count=resamples, seed=seed)
     base = standardised(given.uncertainty, given.groups)
     setup = _Setup(given, counted, base, among, {group.name: group.rows for group in groups[1:]})
-    chosen = {name: _best(areas(given.means, counted.among(_others(counted, name))), k) for name in setup.rows}
+    chosen = {name: best_heads(areas(given.means, counted.among(_others(counted, name))), k) for name in setup.rows}
     scores = {name: _combined(setup, values, chosen.__getitem__) for name, values in _added(given).items()}
     scores["all"] = base - standardised(given.means.mean(axis=1), given.groups)
     scores["length"] = base + standardised(given.length, given.groups)
+    scores["exported"] = _scaled_by_others(setup, chosen)
     scored = {name: (values, _ranked(values, among)) for name, values in {"rauq": base, **scores}.items()}
     rng = np.random.default_rng(seed)
     return AddedHeads(
@@ -160,7 +162,23 @@ def _combined(setup: _Setup, values: np.ndarray, heads_of: Chooser) -> np.ndarra
     return setup.base - standardised(taken, setup.given.groups)
 
 
-def _best(area: np.ndarray, k: int) -> np.ndarray:
+def _scaled_by_others(setup: _Setup, chosen: dict[str, np.ndarray]) -> np.ndarray:
+    """RAUQ minus the mean of the heads chosen for each group (A,), both standardised by the answers of other groups."""
+    found, given = np.full(len(setup.base), np.nan), setup.given
+    for name, rows in setup.rows.items():
+        heads, others = chosen[name], np.setdiff1d(setup.counted.rows, rows)
+        taken = given.means[:, heads].mean(axis=1) if len(heads) else np.zeros(len(setup.base))
+        found[rows] = given.uncertainty[rows] / _spread(given.uncertainty[others])
+        found[rows] -= taken[rows] / _spread(taken[others])
+    return found
+
+
+def _spread(values: np.ndarray) -> float:
+    """The standard deviation, 1 where it is 0; their means would change no ranking within a group."""
+    return float(np.nanstd(values)) or 1.0
+
+
+def best_heads(area: np.ndarray, k: int) -> np.ndarray:
     """The k heads whose attention is most often higher in correct answers; none where the areas are undefined."""
     return np.argsort(-area, kind="stable")[:k] if np.isfinite(area).all() else np.empty(0, int)
 
@@ -198,7 +216,7 @@ def _labelling(setup: _Setup, n: int, k: int, rng: np.random.Generator) -> Choos
     def heads_of(name: str) -> np.ndarray:
         chosen = np.zeros(len(setup.counted.rows), dtype=bool)
         chosen[rng.choice(np.flatnonzero(_others(setup.counted, name)), size=n, replace=False)] = True
-        return _best(areas(setup.given.means, setup.counted.among(chosen)), k)
+        return best_heads(areas(setup.given.means, setup.counted.among(chosen)), k)
 
     return heads_of
 

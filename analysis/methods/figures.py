@@ -183,6 +183,7 @@ _ADDED = {
     "residual": "these heads without words",
     "all": "mean over all heads, no labels",
     "length": "number of tokens",
+    "exported": "chosen heads on the scale of other groups",
 }
 _LABELS_HEIGHT = 240
 
