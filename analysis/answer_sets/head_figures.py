@@ -24,16 +24,18 @@ def head_map(
     used: Sequence[int] = (),
     selected: Sequence[tuple[int, int]] = (),
     shown: tuple[int, int] | None = None,
+    end: float | None = None,
     dark: bool = False,
 ) -> go.Figure:
     """Map of the areas under the ROC curve: a column for each layer, a row for each head, as wide above 0.5 as below.
 
-    `used`: the layers of RAUQ, framed. `selected` (layer, head) have a ring, `shown` a square. An invisible point over
+    `used`: the layers of RAUQ, framed. `selected` (layer, head) have a ring, `shown` a square. `end`: the distance from
+    0.5 at which the colours end, by default that of the strongest head. An invisible point over
     each cell can be clicked: its `customdata` is row * H + head, row being the layer's position.
     """
     if found.best is None:
         return empty_figure(found.labelled.reason, height=200, dark=dark)
-    end = min(upper_end(np.abs(found.auc - 0.5), parts=20), 0.5)
+    end = scale_end(found) if end is None else end
     scale = [[at / 4, colour] for at, colour in enumerate(_SCALE_AT_NIGHT if dark else _SCALE)]
     heat = cells(found.auc.T, title="ROC-AUC", low=0.5 - end, high=0.5 + end, scale=scale, dark=dark)
     heat.update(hoverinfo="skip", colorbar={"tickformat": ".2f"})
@@ -46,6 +48,11 @@ def head_map(
     finish(figure, height=min(_ROW_HEIGHT * found.auc.shape[1] + _REST, _HIGHEST), dark=dark)
     figure.update_layout(margin={"t": 24}, showlegend=False)
     return figure
+
+
+def scale_end(*several: Separation) -> float:
+    """The distance from 0.5 at which the colours end, for maps that share a scale."""
+    return min(upper_end(np.abs(np.stack([found.auc for found in several]) - 0.5), parts=20), 0.5)
 
 
 def _axes(figure: go.Figure, layers: Sequence[int], num_heads: int) -> None:

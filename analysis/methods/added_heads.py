@@ -11,6 +11,7 @@ from analysis.answer_sets.sides import Sides
 from analysis.methods.comparison import JudgedGroups, Ranking, difference, groups_of, judged_groups, ranking
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate, in_words, prr
+from rauq.detectors.added_heads import AddedHeads as FittedHeads
 from rauq.labels import number
 
 SIZES = (2, 5, 10)  # heads
@@ -286,6 +287,15 @@ def chosen_sentence(found: AddedHeads) -> str:
     """Which heads are chosen for most groups; "" where none is."""
     heads = [f"layer {layer} head {head} ({count})" for (layer, head), count in found.chosen[: found.k]]
     return f"Most often chosen, with the number of groups: {', '.join(heads)}." if heads else ""
+
+
+def added_heads_file_caption(fitted: FittedHeads) -> str:
+    """Which heads a detector adds, on which answers it was fitted, and where it is used."""
+    heads = ", ".join(f"layer {layer} head {head}" for layer, head in fitted.heads)
+    return (
+        f"The detector adds {heads}, chosen by all {len(fitted.reference):,} answers shown, so judge it on others. It "
+        "scores answers of this model in Inspect and in Python."
+    )
 
 
 def _signed(found: Estimate) -> str:
