@@ -28,4 +28,5 @@ def detectors_chart(found: Detectors, *, dark: bool = False) -> go.Figure:
     }
     reason = next(filter(None, found.reasons.values()), "")
     title = "PRR within groups" if over == "within" else "PRR"
-    return interval_panels(panels or {"": []}, title=title, reference=0.0, reason=reason, dark=dark)
+    figure = interval_panels(panels or {"": []}, title=title, reference=0.0, reason=reason, dark=dark)
+    return figure.update_xaxes(matches="x")

@@ -39,13 +39,13 @@ def _compared(found: Detectors, split: Split, against: _Against) -> str:
     within = " within groups" if found.num_groups > 1 else ""
     return (
         f"{where}: PRR{within} {own} with all heads and RAUQ, {rest} with {against.name}. {_verdict(change, against)} "
-        f"(difference {_signed(change)})."
+        f"({_signed(change)})."
     )
 
 
 def _verdict(change: Estimate, against: _Against) -> str:
     if change.low <= 0 <= change.high:
-        return against.equal
+        return against.equal if change.value <= 0 else "No significant difference"
     return "Heads rank better" if change.value > 0 else against.worse
 
 

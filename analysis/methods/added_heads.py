@@ -293,8 +293,8 @@ def added_heads_file_caption(fitted: FittedHeads) -> str:
     """Which heads a detector adds, on which answers it was fitted, and where it is used."""
     heads = ", ".join(f"layer {layer} head {head}" for layer, head in fitted.heads)
     return (
-        f"The detector adds {heads}, chosen by all {len(fitted.reference):,} answers shown, so judge it on others. It "
-        "scores answers of this model in Inspect and in Python."
+        f"The detector adds {heads}, chosen by all {len(fitted.reference):,} answers shown. How it ranks answers of an "
+        "unseen group: last row above. It scores answers of this model in Inspect and in Python."
     )
 
 

@@ -16,7 +16,7 @@ from analysis.answer_sets.carry_over import (
 )
 from analysis.answer_sets.head_figures import head_map, scale_end
 from analysis.runs.manifest import Answerer
-from pages.ui.answer_sets.choices import Asked, Chosen
+from pages.ui.answer_sets.choices import ANOTHER_RUN, WHOLE, Asked, Chosen
 from pages.ui.host import cache, head_cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import printable
@@ -24,9 +24,6 @@ from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import chart, default_thresholds, key_of, put, write
 from rauq.errors import RunError
 from rauq.labels import running
-
-_ALL, _OTHERS = "", ""  # all answers on the left, all other groups on the right
-_RUN = "run:"  # before the name of another run
 
 
 def carried(chosen: Chosen) -> None:
@@ -54,8 +51,10 @@ def _choices_and_maps(chosen: Chosen) -> None:
 
 
 def _groups(chosen: Chosen) -> tuple[str, ...]:
-    """Return the groups that have both correct and incorrect answers, by name."""
-    return _of_rows(chosen, chosen.rows).found.labelled.names
+    """Return the groups that have both correct and incorrect answers, those that say most about heads first."""
+    counted = _of_rows(chosen, chosen.rows).found.labelled
+    order = np.argsort(-counted.weights, kind="stable").tolist() if counted.names else []
+    return tuple(counted.names[place] for place in order)
 
 
 def _other_runs(chosen: Chosen) -> tuple[str, ...]:
@@ -75,13 +74,13 @@ def _weights(answerer: Answerer) -> Answerer:
 
 
 def _left(groups: tuple[str, ...], others: tuple[str, ...]) -> dict[str, str]:
-    return {**({_ALL: "all answers"} if others else {}), **_named(groups)}
+    return {**({WHOLE: "all answers"} if others else {}), **_named(groups)}
 
 
 def _right(first: str, groups: tuple[str, ...], others: tuple[str, ...]) -> dict[str, str]:
-    own = {} if first == _ALL or len(groups) < 2 else {_OTHERS: "all other groups"}
-    apart = {} if first == _ALL else _named(tuple(name for name in groups if name != first))
-    return {**own, **apart, **{f"{_RUN}{name}": f"run {name}" for name in others}}
+    own = {} if first == WHOLE or len(groups) < 2 else {WHOLE: "all other groups"}
+    apart = {} if first == WHOLE else _named(tuple(name for name in groups if name != first))
+    return {**own, **apart, **{f"{ANOTHER_RUN}{name}": f"run {name}" for name in others}}
 
 
 def _named(groups: tuple[str, ...]) -> dict[str, str]:
@@ -105,15 +104,15 @@ def _picker(label: str, name: str, options: Mapping[str, str], value: str) -> No
 
 
 def _set_of(chosen: Chosen, group: str) -> HeadSet:
-    return _of_rows(chosen, chosen.rows if group == _ALL else chosen.rows[chosen.column_of("group") == group])
+    return _of_rows(chosen, chosen.rows if group == WHOLE else chosen.rows[chosen.column_of("group") == group])
 
 
 def _other_set(chosen: Chosen, first: str, second: str) -> HeadSet:
-    if second == _OTHERS:
+    if second == WHOLE:
         return _of_rows(chosen, chosen.rows[chosen.column_of("group") != first])
     if second in _groups(chosen):
         return _set_of(chosen, second)
-    folder = runs.folder(second.removeprefix(_RUN))
+    folder = runs.folder(second.removeprefix(ANOTHER_RUN))
     if folder is None:
         message = "The other run was deleted. Choose another one."
         raise RunError(message)
@@ -131,7 +130,7 @@ def _maps(chosen: Chosen, first: HeadSet, second: HeadSet) -> None:
     if found.reason:
         return
     rings = [(chosen.layers[row], head) for row, head in strongest(first.found)]
-    options: dict[str, Any] = {"used": chosen.run.used_layers, "selected": rings, "dark": is_dark()}
+    options: dict[str, Any] = {"used": chosen.run.used_layers, "selected": rings, "narrow": True, "dark": is_dark()}
     options["end"] = scale_end(first.found, second.found)
     for column, own, side in zip(st.columns(2, gap="medium"), (first, second), ("left", "right"), strict=True):
         with column:

@@ -50,6 +50,8 @@ PAGE = "answer_sets"
 View = Literal["heads", "meaning", "best", "gap", "bins", "further", "picked", "answers"]
 _FORMER = MappingProxyType({"separation": "heads"})  # names that older links have
 _VIEWS = {name: name for name in get_args(View)}
+WHOLE = "all:"  # of two maps of heads: all answers on the left, all other groups on the right
+ANOTHER_RUN = "run:"  # before its name
 MOST_ROWS = 50  # best and worst answers, of each
 OF_ONE_RUN = (LAYER, HEAD, TOKENS, CORRECT, INCORRECT, FIRST, SECOND, *FILTERS)
 
@@ -90,6 +92,8 @@ def fitted(asked: Asked, run: Run, usual: Thresholds) -> Read[Asked]:
         HEAD: asked.head not in (None, *range(run.answerer.num_heads)),
         TOKENS: asked.tokens != "all" and not marks_facts(run),
         GROUP: asked.group not in (None, *groups(run)),
+        FIRST: asked.first not in (None, WHOLE, *groups(run)),
+        SECOND: asked.second not in (None, WHOLE, *groups(run)) and not str(asked.second).startswith(ANOTHER_RUN),
         CORRECT: crossed,
         INCORRECT: crossed,
     }

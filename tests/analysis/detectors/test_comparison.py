@@ -1,5 +1,6 @@
 """Detectors beside the same classifier on what knows less: a planted signal is found, noise is not, and it is said."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 
 from analysis.answer_sets.sides import Sides
 from analysis.detectors import fit
-from analysis.detectors.comparison import NAMES, SPLITS, Labelled, detectors
+from analysis.detectors.comparison import NAMES, SPLITS, Judgement, Labelled, detectors
 from analysis.detectors.figures import detectors_chart
 from analysis.detectors.sentences import detectors_caption, detectors_sentence, table_caption
 from analysis.detectors.tables import detectors_cells, detectors_table
 from analysis.quality.judgement import Thresholds
+from analysis.stats import Estimate
 
 NUM, HEADS = 240, 12
 GROUP = np.arange(NUM) % 4
@@ -68,7 +70,7 @@ def test_a_head_that_knows_is_found_on_unseen_questions_and_in_groups_left_out(i
         assert within(informative, split, "words").low < 0.2
         assert within(informative, split, "rauq") == within(informative, "questions", "rauq")
     said = detectors_sentence(informative)
-    assert said.count("Heads rank better (difference +") == 2
+    assert said.count("Heads rank better (+") == 2
     assert said.startswith("Unseen questions: PRR within groups 0.")
 
 
@@ -78,14 +80,14 @@ def test_pure_noise_has_intervals_that_hold_0(noise):
             one = within(noise, split, name)
             assert one.low <= 0 <= one.high, (split, name)
     said = detectors_sentence(noise)
-    assert "Words alone do as well (difference" in said
-    assert "RAUQ alone does as well (difference" in said
+    assert re.search(r"(Words alone do as well|No significant difference) \(", said)
+    assert re.search(r"(RAUQ alone does as well|No significant difference) \(", said)
 
 
 def test_what_words_tell_is_not_taken_for_attention():
     result = found(given(heads=0.3, word=True))
     assert within(result, "questions", "words").value > 0.9
-    assert "Words alone rank better (difference −" in detectors_sentence(result)
+    assert "Words alone rank better (−" in detectors_sentence(result)
 
 
 def test_a_group_is_known_by_its_name_only_where_it_was_seen():
@@ -134,6 +136,21 @@ def test_tables_figure_and_captions_hold_all_of_it(informative):
     assert len(figure.data) == 2 * len(NAMES)
     assert "240 answers, 12 heads." in table_caption(informative)
     assert all(len(text.split()) <= 45 for text in (detectors_caption(), table_caption(informative)))
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "said"),
+    [
+        (0.1, 0.2, 0.3, "Heads rank better (+0.20 [0.10, 0.30])."),
+        (-0.1, 0.1, 0.3, "No significant difference (+0.10 [−0.10, 0.30])."),
+        (-0.3, -0.1, 0.1, "Words alone do as well (−0.10 [−0.30, 0.10])."),
+        (-0.3, -0.2, -0.1, "Words alone rank better (−0.20 [−0.30, −0.10])."),
+    ],
+)
+def test_the_verdict_follows_the_interval(informative, low, value, high, said):
+    change = Estimate(value, low, high, NUM, 0)
+    minus = {**informative.minus_words, "questions": Judgement(change, change)}
+    assert said in detectors_sentence(replace(informative, minus_words=minus))
 
 
 def test_one_group_is_judged_on_unseen_questions_alone():
