@@ -3,13 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from types import MappingProxyType
 
 import numpy as np
 
 from analysis.answer_sets.separation import Labelled, areas, labelled
-from analysis.answer_sets.sides import Sides
+from analysis.answer_sets.sides import Sides, sides
 from analysis.methods.comparison import JudgedGroups, Ranking, difference, groups_of, judged_groups, ranking
 from analysis.quality.judgement import Thresholds
+from analysis.runs.opened import Run
 from analysis.stats import Estimate, in_words, prr
 from rauq.detectors.added_heads import AddedHeads as FittedHeads
 from rauq.labels import number
@@ -18,6 +20,17 @@ SIZES = (2, 5, 10)  # heads
 DRAWS = 100  # of random heads
 LABELS = (30, 50, 100, 200, 400)
 _LABEL_DRAWS = 10
+
+ADDED_NAMES = MappingProxyType(
+    {
+        "heads": "{k} chosen heads",
+        "words": "words of these heads",
+        "residual": "these heads without words",
+        "all": "mean over all heads, no labels",
+        "length": "number of tokens",
+        "exported": "chosen heads on the scale of other groups",
+    }
+)
 
 Chooser = Callable[[str], np.ndarray]
 _Scored = tuple[np.ndarray, list[Ranking]]  # a score (A,), and its ranking in each part
@@ -39,6 +52,33 @@ class Candidates:
     heads: tuple[tuple[int, int], ...]
     means: np.ndarray
     expected: np.ndarray | None
+
+
+def candidates(
+    run: Run,
+    rows: np.ndarray,
+    *,
+    uncertainty: np.ndarray,
+    means: np.ndarray,
+    thresholds: Thresholds,
+    expected: np.ndarray | None = None,
+) -> Candidates:
+    """The heads of the stored layers for the answers `rows` (n,) of a run, with the `uncertainty` (n,) of RAUQ.
+
+    `means` (n, L, H) are of all layers, `expected` (n, L', H) of those stored.
+    """
+    quality, stored = run.answers["quality"].to_numpy(dtype=float)[rows], run.stored_layers
+    places = [run.answerer.layers.index(layer) for layer in stored]
+    return Candidates(
+        uncertainty=uncertainty,
+        length=run.lengths[rows].astype(float),
+        quality=quality,
+        sides=sides(quality, thresholds),
+        groups=tuple(run.answers["group"].iloc[rows]),
+        heads=tuple((layer, head) for layer in stored for head in range(run.answerer.num_heads)),
+        means=means[:, places].reshape(len(rows), -1).astype(float),
+        expected=None if expected is None else expected.reshape(len(rows), -1),
+    )
 
 
 @dataclass(frozen=True)

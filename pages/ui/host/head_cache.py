@@ -122,19 +122,8 @@ def head_set(run: "Run", rows: np.ndarray, alignment: Alignment, thresholds: "Th
 
 
 def _candidates(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Candidates":
-    """Return the heads of the stored layers that can be added to RAUQ; what words explain of them is not known yet."""
-    from analysis.answer_sets.sides import sides
-    from analysis.methods.added_heads import Candidates
+    """Return the heads that can be added to RAUQ; what words explain of them is not known yet."""
+    from analysis.methods.added_heads import candidates
 
-    quality, stored = cache.quality_of(run, rows), run.stored_layers
-    places = [run.answerer.layers.index(layer) for layer in stored]
-    return Candidates(
-        uncertainty=cache.scores(run, settings)[rows],
-        length=run.lengths[rows].astype(float),
-        quality=quality,
-        sides=sides(quality, thresholds),
-        groups=tuple(cache.group_names(run, rows)),
-        heads=tuple((layer, head) for layer in stored for head in range(run.answerer.num_heads)),
-        means=cache.means(run, settings.alignment, "all", 1)[rows][:, places].reshape(len(rows), -1).astype(float),
-        expected=None,
-    )
+    uncertainty, own = cache.scores(run, settings)[rows], cache.means(run, settings.alignment, "all", 1)[rows]
+    return candidates(run, rows, uncertainty=uncertainty, means=own, thresholds=thresholds)
