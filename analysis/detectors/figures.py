@@ -11,7 +11,7 @@ _LOOKS = {RAUQ_ALONE: (UNCERTAINTY, "diamond"), HEADS: (ATTENTION, "circle"), HE
 
 
 def detectors_chart(found: Detectors, *, dark: bool = False) -> go.Figure:
-    """PRR of each detector within groups, on unseen questions and on groups left out; what knows less is grey."""
+    """PRR of each detector within groups, on unseen questions and on groups left out; the controls are grey."""
     over = "within" if found.num_groups > 1 else "all"
     panels = {
         SPLIT_NAMES[split]: [

@@ -53,12 +53,13 @@ def _main(judged: Judgement, found: Detectors) -> Estimate:
     return judged.within if found.num_groups > 1 else judged.all
 
 
-def detectors_caption() -> str:
+def detectors_caption(found: Detectors) -> str:
     """What is fitted, and how to read it."""
+    within = " within groups" if found.num_groups > 1 else ""
+    apart = "; on the right, without its whole group" if found.num_groups > 1 else ""
     return (
-        "Logistic regression on the mean previous-token attention of all heads, and on what knows less. Each answer is "
-        "scored by fits that saw neither it nor its question; on the right, none of its group. PRR within groups, 95 % "
-        "bootstrap intervals."
+        "Logistic regression on the mean previous-token attention of all heads, or on words, length or group instead. "
+        f"Each answer is scored by fits without it and its question{apart}. PRR{within}, 95 % bootstrap intervals."
     )
 
 

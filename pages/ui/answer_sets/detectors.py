@@ -1,4 +1,4 @@
-"""Fit a detector: logistic regression on all heads, beside the same classifier on what knows less."""
+"""Fit a detector: logistic regression on all heads, beside the same classifier on words, length or group."""
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ def detectors(chosen: Chosen) -> None:
     if st.session_state.get(_ASKED) != asked:
         st.button("Fit detectors", key="fit_detectors", on_click=_ask, args=(asked,))
         st.caption(
-            "Fits on all heads, on words, on length and on the group, each judged on answers that it has not seen. "
+            "Fits on all heads, on words, on length and on the group, each judged on answers left out of the fit. "
             f"Takes about {_seconds(chosen):,.0f} s."
         )
         return
@@ -42,7 +42,7 @@ def _comparison(chosen: Chosen) -> None:
     found = head_cache.detectors(chosen.run, chosen.rows, chosen.settings, chosen.thresholds)
     st.write(detectors_sentence(found))
     chart(detectors_chart(found, dark=is_dark()), "detectors", "PRR of each detector with its interval")
-    st.caption(detectors_caption())
+    st.caption(detectors_caption(found))
     st.dataframe(
         detectors_cells(found), key="detectors_table", hide_index=True, height="content", alt="PRR of detectors"
     )

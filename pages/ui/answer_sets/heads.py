@@ -16,7 +16,7 @@ from analysis.answer_sets.separation import (
     best_of_layers,
     top_heads,
 )
-from analysis.answer_sets.tables import top_heads_table
+from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.methods.added_heads import (
     SIZES,
@@ -66,7 +66,7 @@ def heads(chosen: Chosen) -> None:
         return
     left, right = st.columns([5, 3], gap="medium")
     with left:
-        _table(chosen, _top(chosen, found, same, half), (layer, head))
+        _table(chosen, found, _top(chosen, found, same, half), (layer, head))
         st.caption(_about_controls(chosen, found))
     with right:
         _answers(chosen, layer, head)
@@ -120,7 +120,7 @@ def _choose(chosen: Chosen, row: int, head: int) -> None:
     url_state.update_url({url_state.LAYER: str(chosen.layers[row]), url_state.HEAD: str(head)})
 
 
-def _table(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> None:
+def _table(chosen: Chosen, found: Separation, top: TopHeads, shown: tuple[int, int]) -> None:
     """Draw the strongest heads with their controls; a ticked row is the head whose answers are shown."""
     key = f"heads_table_{shown[0]}_{shown[1]}"  # another head: nothing is ticked
     st.dataframe(
@@ -134,7 +134,9 @@ def _table(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> None:
         | {"ROC-AUC": st.column_config.NumberColumn(format="%.2f", help="All answers, within groups")},
         alt="The strongest heads with their held-out values and controls",
     )
-    save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
+    with st.container(horizontal=True):
+        save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
+        save("All heads as CSV", "all-heads.csv", lambda: csv_table(separation_table(found, chosen.layers)))
     st.caption(head_sentences.top_heads_caption(_words(chosen)))
 
 

@@ -145,3 +145,56 @@ def test_a_field_that_is_missing_is_named_and_a_large_file_is_not_parsed():
             added_heads.read(json.dumps({key: value for key, value in fields.items() if key != name}))
     with pytest.raises(InvalidInput, match="too large: 4,194,305 bytes"):
         added_heads.read(b" " * (added_heads.LARGEST_FILE + 1))
+
+
+def spoilt(rng, value):
+    """One value of the parsed file in place of another, somewhere in it."""
+    if isinstance(value, dict) and value and rng.random() < 0.8:
+        key = rng.choice(sorted(value))
+        return {**value, key: spoilt(rng, value[key])}
+    if isinstance(value, list) and value and rng.random() < 0.8:
+        place = rng.integers(len(value))
+        return [*value[:place], spoilt(rng, value[place]), *value[place + 1 :]]
+    return WRONG[rng.integers(len(WRONG))]
+
+
+WRONG = (
+    None,
+    True,
+    -1,
+    0,
+    1e308,
+    -1e308,
+    float("inf"),
+    float("nan"),
+    10**30,
+    "",
+    "\ud800",
+    "base",
+    [],
+    [[]],
+    {},
+    [None],
+)
+
+
+def refusal(content):
+    """What is said where a file is refused; "" where it is read and scores."""
+    try:
+        added_heads.read(content).score(TRACE)
+    except (InvalidInput, NotCaptured) as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_a_file_holds_is_read_or_refused(seed):
+    rng, content = np.random.default_rng(seed), DETECTOR.to_json()
+    said = []
+    for _ in range(400):
+        place = rng.integers(len(content))
+        bytes_ = content[:place].encode() + rng.bytes(int(rng.integers(1, 4))) + content[place + 2 :].encode()
+        said += [refusal(bytes_), refusal(json.dumps(spoilt(rng, json.loads(content))))]
+    refused = [one for one in said if one]
+    assert len(refused) > 600
+    assert all(len(one) < 600 and one.endswith(".") for one in refused)
