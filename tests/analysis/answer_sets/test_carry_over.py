@@ -1,5 +1,7 @@
 """Heads carry over where both sets of answers have the same strong ones, beyond what shuffled labels give."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import hypergeom
@@ -85,6 +87,25 @@ def test_the_interval_by_chance_holds_what_shuffled_labels_give():
     found, area = carry_over(first, second), first.found.auc.ravel()
     inside = [found.low <= np.corrcoef(area, one)[0, 1] <= found.high for one in drawn]
     assert 0.88 < np.mean(inside) < 1
+
+
+def test_heads_that_go_together_agree_more_by_chance():
+    """The labels of the second set are shuffled: where its heads are nearly one, so are their areas."""
+    rng = np.random.default_rng(3)
+    means = SAME[1].means * 0.1 + rng.normal(size=(NUM, LAYERS, 1))
+    correct = rng.uniform(size=NUM) < 0.5
+    alike = HeadSet(means, separation(means, Sides(correct, ~correct), ["one"] * NUM, permutations=50))
+    wide, narrow = carry_over(SAME[0], alike), carry_over(alike, SAME[0])
+    assert wide.high - wide.low > 1.2 * (narrow.high - narrow.low)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "verdict"),
+    [(0.31, "Heads carry over"), (0.29, "No significant"), (-0.29, "No significant"), (-0.31, "The order of heads is")],
+)
+def test_the_verdict_follows_the_limits_of_chance(correlation, verdict):
+    found = replace(carry_over(*SAME), correlation=correlation, low=-0.3, high=0.3)
+    assert carry_over_sentence(found).startswith(verdict)
 
 
 def test_a_set_without_one_side_says_so():
