@@ -96,9 +96,9 @@ def carry_over_sentence(found: CarryOver) -> str:
     if found.reason:
         return f"Nothing to compare: {found.reason}."
     verdict = (
-        "Heads carry over"
+        "The maps agree beyond chance"
         if found.correlation > found.high
-        else "The order of heads is reversed"
+        else "The maps are opposite beyond chance"
         if found.correlation < found.low
         else "No significant agreement"
     )

@@ -43,7 +43,7 @@ def test_the_same_effects_carry_over():
     assert -0.6 < found.low < 0 < found.high < 0.6
     assert len(found.shared) >= 5
     assert found.probability < 0.01
-    assert carry_over_sentence(found).startswith("Heads carry over: rank correlation of 60 heads 0.")
+    assert carry_over_sentence(found).startswith("The maps agree beyond chance: rank correlation of 60 heads 0.")
     assert "of the top 10 in both, 1.7 expected by chance" in carry_over_sentence(found)
 
 
@@ -54,7 +54,7 @@ def test_other_effects_do_not_and_opposite_ones_are_reversed():
     found = carry_over(SAME[0], made(-effects(0), seed=3))
     assert found.correlation < found.low
     assert not found.shared
-    assert carry_over_sentence(found).startswith("The order of heads is reversed")
+    assert carry_over_sentence(found).startswith("The maps are opposite beyond chance")
 
 
 def test_it_does_not_matter_which_set_comes_first_and_a_set_agrees_with_itself():
@@ -101,7 +101,7 @@ def test_heads_that_go_together_agree_more_by_chance():
 
 @pytest.mark.parametrize(
     ("correlation", "verdict"),
-    [(0.31, "Heads carry over"), (0.29, "No significant"), (-0.29, "No significant"), (-0.31, "The order of heads is")],
+    [(0.31, "The maps agree"), (0.29, "No significant"), (-0.29, "No significant"), (-0.31, "The maps are opposite")],
 )
 def test_the_verdict_follows_the_limits_of_chance(correlation, verdict):
     found = replace(carry_over(*SAME), correlation=correlation, low=-0.3, high=0.3)
