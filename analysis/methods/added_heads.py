@@ -28,7 +28,7 @@ ADDED_NAMES = MappingProxyType(
         "residual": "these heads without words",
         "all": "mean over all heads, no labels",
         "length": "number of tokens",
-        "exported": "chosen heads on the scale of other groups",
+        "exported": "heads on the scale of other groups",
     }
 )
 

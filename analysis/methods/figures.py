@@ -196,7 +196,7 @@ def added_heads_chart(found: AddedHeads, *, dark: bool = False) -> go.Figure:
             if name in found.differences
         )
         rows = [first._replace(bold=True), Row(f"{found.k} random heads", draws, QUIET, "line-ns-open"), *others]
-    title = "PRR of RAUQ with the addition, minus RAUQ alone"
+    title = "PRR minus that of RAUQ alone"
     return interval_panels({"": rows}, title=title, reference=0.0, reason=found.reason, dark=dark)
 
 
