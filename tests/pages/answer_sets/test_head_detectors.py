@@ -108,6 +108,17 @@ def test_one_group_of_the_only_run_cannot_be_compared(runs):
     assert "heads_left" not in drawn(page)
 
 
+def test_another_run_without_answers_has_nothing_to_compare(runs):
+    make(runs)
+    begun = make(runs, "begun").folder
+    for path in [*begun.glob("answers-*"), *begun.glob("traces-*")]:
+        path.unlink()
+    page = open_page("answer_sets", OPEN, run="small", first="all:", second="run:begun")
+    assert not page.exception
+    assert "Nothing to compare: on the right, no correct and no incorrect answer has attention." in said(page)
+    assert "heads_left" not in drawn(page)
+
+
 @pytest.mark.usefixtures("small")
 def test_the_detector_is_saved_for_the_library():
     page = open_sets(run="small")
