@@ -16,6 +16,7 @@ from analysis.answer_sets.carry_over import (
 )
 from analysis.answer_sets.separation import areas_by_chance, separation
 from analysis.answer_sets.sides import Sides
+from rauq.labels import number
 
 LAYERS, HEADS, NUM = 10, 6, 200
 
@@ -87,6 +88,25 @@ def test_the_interval_by_chance_holds_what_shuffled_labels_give():
     found, area = carry_over(first, second), first.found.auc.ravel()
     inside = [found.low <= np.corrcoef(area, one)[0, 1] <= found.high for one in drawn]
     assert 0.88 < np.mean(inside) < 1
+
+
+def test_the_interval_of_the_correlation_holds_what_other_answers_give():
+    found = carry_over(*SAME)
+    others = [made(effects(0), seed=seed) for seed in range(10, 30)]
+    drawn = [carry_over(*pair).correlation for pair in zip(others[::2], others[1::2], strict=True)]
+    low, high = found.interval
+    assert low < found.correlation < high < low + 0.5
+    assert np.mean([low <= one <= high for one in drawn]) > 0.7
+    assert f"{found.correlation:.2f} [{low:.2f}, {high:.2f}] (by chance" in carry_over_sentence(found)
+
+
+def test_with_one_correct_answer_there_is_no_interval():
+    means = SAME[0].means
+    correct = np.arange(NUM) == 3
+    few = HeadSet(means, separation(means, Sides(correct, ~correct), ["one"] * NUM, permutations=50))
+    found = carry_over(SAME[0], few)
+    assert np.isnan(found.interval).all()
+    assert f"heads {number(found.correlation, places=2)} (by chance" in carry_over_sentence(found)
 
 
 def test_heads_that_go_together_agree_more_by_chance():
