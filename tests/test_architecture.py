@@ -12,7 +12,7 @@ from tests.imports import imported_after
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("pages", "analysis", "rauq", "training", "benchmarks")
-HEAVY = ("torch", "transformers", "scipy", "pandas", "plotly", "pydantic", "streamlit")
+HEAVY = ("torch", "transformers", "scipy", "sklearn", "pandas", "plotly", "pydantic", "streamlit")
 LINT = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True, no_logo=True))"
 
 # Modules that break the contracts of pyproject.toml, and what import-linter says of each.

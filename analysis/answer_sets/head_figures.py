@@ -24,16 +24,19 @@ def head_map(
     used: Sequence[int] = (),
     selected: Sequence[tuple[int, int]] = (),
     shown: tuple[int, int] | None = None,
+    end: float | None = None,
+    narrow: bool = False,
     dark: bool = False,
 ) -> go.Figure:
     """Map of the areas under the ROC curve: a column for each layer, a row for each head, as wide above 0.5 as below.
 
-    `used`: the layers of RAUQ, framed. `selected` (layer, head) have a ring, `shown` a square. An invisible point over
-    each cell can be clicked: its `customdata` is row * H + head, row being the layer's position.
+    `used`: the layers of RAUQ, framed. `selected` (layer, head) have a ring, `shown` a square. `end`: the distance from
+    0.5 at which the colours end, by default that of the strongest head. `narrow`: on half a page. An invisible point
+    over each cell can be clicked: its `customdata` is row * H + head, row being the layer's position.
     """
     if found.best is None:
         return empty_figure(found.labelled.reason, height=200, dark=dark)
-    end = min(upper_end(np.abs(found.auc - 0.5), parts=20), 0.5)
+    end = scale_end(found) if end is None else end
     scale = [[at / 4, colour] for at, colour in enumerate(_SCALE_AT_NIGHT if dark else _SCALE)]
     heat = cells(found.auc.T, title="ROC-AUC", low=0.5 - end, high=0.5 + end, scale=scale, dark=dark)
     heat.update(hoverinfo="skip", colorbar={"tickformat": ".2f"})
@@ -42,15 +45,20 @@ def head_map(
     if shown is not None:
         column = layers.index(shown[0])
         _box(figure, (column - 0.5, column + 0.5), (shown[1] - 0.5, shown[1] + 0.5), 3, dark=dark)
-    _axes(figure, layers, found.auc.shape[1])
+    _axes(figure, layers, found.auc.shape[1], narrow=narrow)
     finish(figure, height=min(_ROW_HEIGHT * found.auc.shape[1] + _REST, _HIGHEST), dark=dark)
     figure.update_layout(margin={"t": 24}, showlegend=False)
     return figure
 
 
-def _axes(figure: go.Figure, layers: Sequence[int], num_heads: int) -> None:
+def scale_end(*several: Separation) -> float:
+    """The distance from 0.5 at which the colours end, for maps that share a scale."""
+    return min(upper_end(np.abs(np.stack([found.auc for found in several]) - 0.5), parts=20), 0.5)
+
+
+def _axes(figure: go.Figure, layers: Sequence[int], num_heads: int, *, narrow: bool) -> None:
     plain = {"showgrid": False, "showline": False, "ticks": ""}
-    columns = list(range(0, len(layers), 1 if len(layers) <= _MOST_NAMED else 4))
+    columns = list(range(0, len(layers), 1 if len(layers) <= _MOST_NAMED // (1 + narrow) else 4))
     names = [str(layers[column]) for column in columns]
     figure.update_xaxes(plain, title="layer", tickvals=columns, ticktext=names, range=[-0.6, len(layers) - 0.4])
     step = 1 if num_heads <= _MOST_NAMED // 2 else 4

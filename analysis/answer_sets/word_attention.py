@@ -32,7 +32,7 @@ class WordAttention:
         return int((self.unseen > 0.5).sum())
 
 
-def folds(groups: Sequence[str] | np.ndarray, sides: Sides, *, seed: int = 0) -> np.ndarray:
+def folds(groups: Sequence[str] | np.ndarray, sides: Sides, *, count: int = FOLDS, seed: int = 0) -> np.ndarray:
     """A fold (A,) for each answer, as many of each group and side in each as can be.
 
     Leaving out single answers would give two answers of the same words different expectations, against their labels.
@@ -41,7 +41,7 @@ def folds(groups: Sequence[str] | np.ndarray, sides: Sides, *, seed: int = 0) ->
     shuffled = np.random.default_rng(seed).permutation(len(group))
     order = np.lexsort((shuffled, sides.correct, sides.incorrect, group))
     found = np.empty(len(group), dtype=np.int64)
-    found[order] = np.arange(len(group)) % FOLDS
+    found[order] = np.arange(len(group)) % count
     return found
 
 

@@ -3,20 +3,34 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from types import MappingProxyType
 
 import numpy as np
 
 from analysis.answer_sets.separation import Labelled, areas, labelled
-from analysis.answer_sets.sides import Sides
+from analysis.answer_sets.sides import Sides, sides
 from analysis.methods.comparison import JudgedGroups, Ranking, difference, groups_of, judged_groups, ranking
 from analysis.quality.judgement import Thresholds
+from analysis.runs.opened import Run
 from analysis.stats import Estimate, in_words, prr
+from rauq.detectors.added_heads import AddedHeads as FittedHeads
 from rauq.labels import number
 
 SIZES = (2, 5, 10)  # heads
 DRAWS = 100  # of random heads
 LABELS = (30, 50, 100, 200, 400)
 _LABEL_DRAWS = 10
+
+ADDED_NAMES = MappingProxyType(
+    {
+        "heads": "{k} chosen heads",
+        "words": "words of these heads",
+        "residual": "these heads without words",
+        "all": "mean over all heads, no labels",
+        "length": "number of tokens",
+        "exported": "heads on the scale of other groups",
+    }
+)
 
 Chooser = Callable[[str], np.ndarray]
 _Scored = tuple[np.ndarray, list[Ranking]]  # a score (A,), and its ranking in each part
@@ -40,6 +54,33 @@ class Candidates:
     expected: np.ndarray | None
 
 
+def candidates(
+    run: Run,
+    rows: np.ndarray,
+    *,
+    uncertainty: np.ndarray,
+    means: np.ndarray,
+    thresholds: Thresholds,
+    expected: np.ndarray | None = None,
+) -> Candidates:
+    """The heads of the stored layers for the answers `rows` (n,) of a run, with the `uncertainty` (n,) of RAUQ.
+
+    `means` (n, L, H) are of all layers, `expected` (n, L', H) of those stored.
+    """
+    quality, stored = run.answers["quality"].to_numpy(dtype=float)[rows], run.stored_layers
+    places = [run.answerer.layers.index(layer) for layer in stored]
+    return Candidates(
+        uncertainty=uncertainty,
+        length=run.lengths[rows].astype(float),
+        quality=quality,
+        sides=sides(quality, thresholds),
+        groups=tuple(run.answers["group"].iloc[rows]),
+        heads=tuple((layer, head) for layer in stored for head in range(run.answerer.num_heads)),
+        means=means[:, places].reshape(len(rows), -1).astype(float),
+        expected=None if expected is None else expected.reshape(len(rows), -1),
+    )
+
+
 @dataclass(frozen=True)
 class WithLabels:
     """The mean difference to RAUQ with `n` labelled answers, over `draws` of these, and the range of the draws."""
@@ -55,7 +96,8 @@ class WithLabels:
 class AddedHeads:
     """PRR within groups that chose no head: of `rauq` alone, of `combined` with `k` heads, and differences to RAUQ.
 
-    `differences` are by what is added to RAUQ: "heads", "words", "residual", "all" (the mean over all heads), "length";
+    `differences` are by what is added to RAUQ: "heads", "words", "residual", "all" (the mean over all heads), "length",
+    and "exported" (the heads, with both parts standardised by the other groups, as for an answer of an unknown group);
     `over`: of RAUQ + heads minus RAUQ with another addition, by its name; `random` (D,): of as many random heads, one
     for each draw. `chosen`: how many of the groups each (layer, head) is used in, the most frequent first. `labels`:
     the difference by number of labels. `reason` says why all is undefined.
@@ -98,10 +140,11 @@ def added_heads(
     among = judged_groups(groups, given.quality, metric="prr", thresholds=thresholds, count=resamples, seed=seed)
     base = standardised(given.uncertainty, given.groups)
     setup = _Setup(given, counted, base, among, {group.name: group.rows for group in groups[1:]})
-    chosen = {name: _best(areas(given.means, counted.among(_others(counted, name))), k) for name in setup.rows}
+    chosen = {name: best_heads(areas(given.means, counted.among(_others(counted, name))), k) for name in setup.rows}
     scores = {name: _combined(setup, values, chosen.__getitem__) for name, values in _added(given).items()}
     scores["all"] = base - standardised(given.means.mean(axis=1), given.groups)
     scores["length"] = base + standardised(given.length, given.groups)
+    scores["exported"] = _scaled_by_others(setup, chosen)
     scored = {name: (values, _ranked(values, among)) for name, values in {"rauq": base, **scores}.items()}
     rng = np.random.default_rng(seed)
     return AddedHeads(
@@ -160,7 +203,23 @@ def _combined(setup: _Setup, values: np.ndarray, heads_of: Chooser) -> np.ndarra
     return setup.base - standardised(taken, setup.given.groups)
 
 
-def _best(area: np.ndarray, k: int) -> np.ndarray:
+def _scaled_by_others(setup: _Setup, chosen: dict[str, np.ndarray]) -> np.ndarray:
+    """RAUQ minus the mean of the heads chosen for each group (A,), both standardised by the answers of other groups."""
+    found, given = np.full(len(setup.base), np.nan), setup.given
+    for name, rows in setup.rows.items():
+        heads, others = chosen[name], np.setdiff1d(setup.counted.rows, rows)
+        taken = given.means[:, heads].mean(axis=1) if len(heads) else np.zeros(len(setup.base))
+        found[rows] = given.uncertainty[rows] / _spread(given.uncertainty[others])
+        found[rows] -= taken[rows] / _spread(taken[others])
+    return found
+
+
+def _spread(values: np.ndarray) -> float:
+    """The standard deviation, 1 where it is 0; their means would change no ranking within a group."""
+    return float(np.nanstd(values)) or 1.0
+
+
+def best_heads(area: np.ndarray, k: int) -> np.ndarray:
     """The k heads whose attention is most often higher in correct answers; none where the areas are undefined."""
     return np.argsort(-area, kind="stable")[:k] if np.isfinite(area).all() else np.empty(0, int)
 
@@ -198,7 +257,7 @@ def _labelling(setup: _Setup, n: int, k: int, rng: np.random.Generator) -> Choos
     def heads_of(name: str) -> np.ndarray:
         chosen = np.zeros(len(setup.counted.rows), dtype=bool)
         chosen[rng.choice(np.flatnonzero(_others(setup.counted, name)), size=n, replace=False)] = True
-        return _best(areas(setup.given.means, setup.counted.among(chosen)), k)
+        return best_heads(areas(setup.given.means, setup.counted.among(chosen)), k)
 
     return heads_of
 
@@ -268,6 +327,15 @@ def chosen_sentence(found: AddedHeads) -> str:
     """Which heads are chosen for most groups; "" where none is."""
     heads = [f"layer {layer} head {head} ({count})" for (layer, head), count in found.chosen[: found.k]]
     return f"Most often chosen, with the number of groups: {', '.join(heads)}." if heads else ""
+
+
+def added_heads_file_caption(fitted: FittedHeads) -> str:
+    """Which heads a detector adds, on which answers it was fitted, and where it is used."""
+    heads = ", ".join(f"layer {layer} head {head}" for layer, head in fitted.heads)
+    return (
+        f"The detector adds {heads}, chosen by all {len(fitted.reference):,} answers shown. How it ranks answers of an "
+        "unseen group: last row above. It scores answers of this model in Inspect and in Python."
+    )
 
 
 def _signed(found: Estimate) -> str:

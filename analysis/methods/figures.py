@@ -19,7 +19,7 @@ from analysis.figures import (
     interval_panels,
     text_colour,
 )
-from analysis.methods.added_heads import AddedHeads
+from analysis.methods.added_heads import ADDED_NAMES, AddedHeads
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
 from analysis.methods.comparison import RAUQ, Metric, headline_groups, name_of, title_of
@@ -178,12 +178,6 @@ def _written(correlations: np.ndarray) -> list[list[str]] | None:
     return [["" if np.isnan(value) else number(value, places=2) for value in row] for row in correlations]
 
 
-_ADDED = {
-    "words": "words of these heads",
-    "residual": "these heads without words",
-    "all": "mean over all heads, no labels",
-    "length": "number of tokens",
-}
 _LABELS_HEIGHT = 240
 
 
@@ -196,14 +190,13 @@ def added_heads_chart(found: AddedHeads, *, dark: bool = False) -> go.Figure:
     if not found.reason:
         low, high = np.quantile(found.random, (0.025, 0.975)).tolist()
         draws = Estimate(float(found.random.mean()), low, high, found.rauq.n, found.rauq.excluded)
-        heads = difference_row(f"{found.k} chosen heads", found.differences["heads"], dark=dark)
-        rows = [heads._replace(bold=True), Row(f"{found.k} random heads", draws, QUIET, "line-ns-open")]
-        rows += [
-            difference_row(words, found.differences[name], dark=dark)
-            for name, words in _ADDED.items()
+        first, *others = (
+            difference_row(words.format(k=found.k), found.differences[name], dark=dark)
+            for name, words in ADDED_NAMES.items()
             if name in found.differences
-        ]
-    title = "PRR of RAUQ with the addition, minus RAUQ alone"
+        )
+        rows = [first._replace(bold=True), Row(f"{found.k} random heads", draws, QUIET, "line-ns-open"), *others]
+    title = "PRR minus that of RAUQ alone"
     return interval_panels({"": rows}, title=title, reference=0.0, reason=found.reason, dark=dark)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.methods.ablations import Ablated
+from analysis.methods.added_heads import ADDED_NAMES, AddedHeads
 from analysis.methods.agreement import Disagreement, MethodAgreement, RankedAnswers
 from analysis.methods.alpha import REPLACED, Sweep
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
@@ -89,6 +90,19 @@ def errors_table(found: ErrorAnalysis, method: str) -> pd.DataFrame:
     ends = (("highest", found.highest), ("lowest", found.lowest), ("all", found.all))
     kinds = [label for label, _ in found.all.labels if label]
     return pd.DataFrame([{"method": name_of(method), "uncertainty": name, **_shares(end, kinds)} for name, end in ends])
+
+
+def added_heads_table(found: AddedHeads) -> pd.DataFrame:
+    """A row for each addition to RAUQ: PRR within groups with it minus that of RAUQ alone, with the interval."""
+    rows = [
+        {"added to RAUQ": ADDED_NAMES[name].format(k=found.k), **_estimate(one)}
+        for name, one in found.differences.items()
+    ]
+    return pd.DataFrame(rows or [{"added to RAUQ": "nothing", **_estimate(found.rauq)}])
+
+
+def _estimate(found: Estimate) -> dict[str, object]:
+    return {"difference": found.value, "low": found.low, "high": found.high, "undefined": found.reason}
 
 
 def _grid(

@@ -16,11 +16,14 @@ from analysis.answer_sets.head_figures import head_map
 from analysis.answer_sets.sentences import joined
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences as method_sentences
+from analysis.methods.added_heads import added_heads_caption, added_heads_sentence, chosen_sentence
 from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
 from analysis.methods.comparison import ALL, name_of
 from analysis.methods.figures import (
+    added_heads_chart,
     agreement_map,
     control_differences,
+    labels_chart,
     method_intervals,
     paired_differences,
     rejection_curves,
@@ -243,6 +246,22 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
                 used=found.run.used_layers,
                 selected=found.picked.of_layers(found.run.used_layers),
             ),
+        ),
+        Drawing(
+            "added-heads",
+            "RAUQ + heads: ours, not the paper's",
+            joined(
+                added_heads_sentence(found.added_heads),
+                added_heads_caption(found.added_heads),
+                chosen_sentence(found.added_heads),
+            ),
+            added_heads_chart(found.added_heads),
+        ),
+        Drawing(
+            "added-heads-labels",
+            "RAUQ + heads by number of labelled answers",
+            "Mean difference to RAUQ alone, with the range of ten draws of labelled answers that choose the heads.",
+            labels_chart(found.added_heads),
         ),
         Drawing(
             "score-meaning",

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+import rauq
 from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
 from analysis.answer_sets.calibration import Calibration, calibrate
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
@@ -18,8 +19,10 @@ from analysis.answer_sets.heads import (
 from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
 from analysis.answer_sets.sentences import picks_note
 from analysis.answer_sets.separation import Separation, by_length, separation
-from analysis.answer_sets.sides import sides
+from analysis.answer_sets.sides import Sides, sides
+from analysis.answer_sets.word_attention import folds, word_attention
 from analysis.methods.ablations import Ablated, ablate, ablations
+from analysis.methods.added_heads import AddedHeads, added_heads, candidates
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
 from analysis.methods.alpha import Sweep, sweep
 from analysis.methods.attention_permutation import GroupControl, control_groups
@@ -33,9 +36,9 @@ from analysis.runs.opened import Run, TokenChoice, batch, means
 from analysis.runs.opened import picks as picks_of
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
-from analysis.runs.traces import fact_masks
+from analysis.runs.traces import answer_ids, fact_masks
 from rauq.errors import InvalidInput
-from rauq.scoring.settings import Signal
+from rauq.scoring.settings import Settings, Signal
 from rauq.trace.trace import Alignment
 
 OTHER = "perplexity"  # is set beside RAUQ, where the run has it
@@ -146,6 +149,7 @@ class Results:
     agreement: Agreement
     separation: Separation
     same_length: Separation
+    added_heads: AddedHeads
     calibration: Calibration
     methods: MethodResults
 
@@ -189,9 +193,27 @@ def results(run: Run, settings: ReportSettings) -> Results:
         agreement=agreement(picks, groups, layers, run.answerer.num_heads),
         separation=separation(looked_at, outcome, groups, seed=seed),
         same_length=separation(looked_at, outcome, by_length(groups, run.lengths), seed=seed),
+        added_heads=_added_heads(run, settings, thresholds, outcome),
         calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),
         methods=method_results(run, thresholds, **drawn),
     )
+
+
+_ADDED = 5  # heads
+
+
+def _added_heads(run: Run, settings: ReportSettings, thresholds: Thresholds, outcome: Sides) -> AddedHeads:
+    """RAUQ with heads over the whole answer, for any choice of tokens."""
+    answers, rows = batch(run, settings.alignment), np.arange(len(run.answers))
+    given = candidates(
+        run,
+        rows,
+        uncertainty=rauq.score_many(answers, Settings(alignment=settings.alignment)).uncertainty,
+        means=means(run, settings.alignment),
+        thresholds=thresholds,
+        expected=word_attention(answers, answer_ids(run), folds(run.answers["group"].tolist(), outcome)).expected,
+    )
+    return added_heads(given, k=_ADDED, thresholds=thresholds, resamples=settings.resamples, seed=settings.seed)
 
 
 def _layer(run: Run, chosen: int | None) -> int:

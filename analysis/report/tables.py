@@ -12,6 +12,7 @@ from analysis.answer_sets.sides import groups_note
 from analysis.exports.numbers import as_text
 from analysis.methods import sentences
 from analysis.methods import tables as methods_tables
+from analysis.methods.added_heads import added_heads_caption
 from analysis.methods.comparison import name_of
 from analysis.report.results import MethodResults, Results
 from analysis.runs.opened import Run
@@ -157,6 +158,12 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             f"ROC-AUC of mean attention within groups, the first {_MOST_SHOWN} of all heads.",
             answer_set_tables.separation_table(found.separation, layers),
             rows=_MOST_SHOWN,
+        ),
+        Table(
+            "added_heads",
+            "RAUQ + heads",
+            f"{added_heads_caption(found.added_heads)} PRR within groups minus that of RAUQ alone.",
+            methods_tables.added_heads_table(found.added_heads),
         ),
     )
 

@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
+from benchmarks.support.browser import open_drawer
+
 FIGURE = ".st-key-answers_correct_against_incorrect"
 
 
@@ -40,7 +42,7 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     source = page.locator(".views .source").inner_text()
     page.reload()
     expect(page.locator(".views .source")).to_have_text(source)
-    page.get_by_text("Reference of the score").click()
+    open_drawer(page, "drawer_reference")
     ranked = page.get_by_text(
         re.compile(r"More (uncertain|confident) than \d+ % of 814 answers of this model\. Of the")
     )

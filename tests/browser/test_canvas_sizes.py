@@ -31,7 +31,7 @@ def test_generate_without_a_prompt_leaves_the_page_working(own_page, server):
         own_page.get_by_label("Prompt").fill("")
         own_page.get_by_role("button", name="Generate").click()
         expect(own_page.get_by_text("There is no prompt.")).to_be_visible()
-    own_page.get_by_text("paste", exact=True).click()
+    own_page.get_by_role("button", name="Paste an answer").click()
     expect(own_page.get_by_role("textbox", name="Answer to score")).to_be_visible()
 
 

@@ -164,7 +164,7 @@ def test_the_strip_works_with_the_keyboard(page, server):
 def test_a_selection_runs_nothing_and_draws_no_other_view_again(page, server):
     page.goto(f"{server}/?example=unknown-place")
     rested(page)
-    page.locator(".views").evaluate("(views) => { views.querySelector('.strip').firstChild.dataset.kept = 'yes'; }")
+    page.locator(".views").evaluate("(views) => { views.querySelector('.token').dataset.kept = 'yes'; }")
     page.locator(".token").nth(3).click()
     click_cell(page, 2, 2)
     for part in ("token=3", "layer=2&head=2"):  # in the order in which they were heard of
@@ -220,7 +220,9 @@ def test_the_browser_shows_the_numbers_that_python_computed(page, server):
     expect(said).to_have_text([fact.replace("-", "−") for fact in facts])
 
     weights = trace.previous_token_attention().mean(axis=2)
-    layer, head = np.unravel_index(weights.argmax(), weights.shape)
+    used = list(score.layers)  # the colours span their weights
+    row, head = np.unravel_index(weights[used].argmax(), weights[used].shape)
+    layer = used[int(row)]
     click_cell(page, int(layer), int(head))
     expect(page.locator(".tip .subtitle")).to_have_text(f"attention {weights[layer, head]:.3f}")
     middle = page.locator("canvas.layer-head").evaluate(
@@ -232,7 +234,7 @@ def test_the_browser_shows_the_numbers_that_python_computed(page, server):
         }""",
         [int(layer), int(head), *weights.shape],
     )
-    step = weights[layer, head] / (np.ceil(weights.max() * 10) / 10) * 5
+    step = weights[layer, head] / (np.ceil(weights[used].max() * 10) / 10) * 5
     below, above = (
         np.array(bytearray.fromhex(colour[1:])) for _, colour in attention_scale(dark=False)[int(step) :][:2]
     )

@@ -19,7 +19,7 @@ from analysis.evidence.record import Bound, Record
 from benchmarks.support.recording import measured
 from rauq.errors import RauqError
 from tests.robustness.malformed import Surface, input_of
-from tests.robustness.surfaces.files import csv_uploads, json_uploads, parquet_uploads, trace_files
+from tests.robustness.surfaces.files import csv_uploads, detector_files, json_uploads, parquet_uploads, trace_files
 from tests.robustness.surfaces.links import links_read, pages_opened
 from tests.robustness.surfaces.runs import run_archives, run_folders
 from tests.robustness.surfaces.texts import answers, prompts, reports
@@ -30,7 +30,7 @@ SLOW = 10.0  # seconds of processor time that one input may take
 HANGING = 120.0  # seconds after which the process is ended, with a traceback of where it hangs
 
 SURFACES: tuple[Callable[[Path], Surface], ...] = (
-    *(prompts, answers, reports, trace_files, csv_uploads, json_uploads, parquet_uploads),
+    *(prompts, answers, reports, trace_files, detector_files, csv_uploads, json_uploads, parquet_uploads),
     *(run_folders, run_archives, links_read, pages_opened),
 )
 

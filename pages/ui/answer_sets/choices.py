@@ -21,15 +21,18 @@ from pages.ui.shared.url_state import (
     ALIGNMENT,
     ALPHA,
     CORRECT,
+    FIRST,
     GROUP,
     HEAD,
     INCORRECT,
     LAYER,
     LAYERS,
+    SECOND,
     SETTINGS,
     SIGNAL,
     TOKENS,
     Codec,
+    Name,
     Number,
     Read,
     matching,
@@ -47,15 +50,20 @@ PAGE = "answer_sets"
 View = Literal["heads", "meaning", "best", "gap", "bins", "further", "picked", "answers"]
 _FORMER = MappingProxyType({"separation": "heads"})  # names that older links have
 _VIEWS = {name: name for name in get_args(View)}
+WHOLE = "all:"  # of two maps of heads: all answers on the left, all other groups on the right
+ANOTHER_RUN = "run:"  # before its name
 MOST_ROWS = 50  # best and worst answers, of each
-OF_ONE_RUN = (LAYER, HEAD, TOKENS, CORRECT, INCORRECT, *FILTERS)
+OF_ONE_RUN = (LAYER, HEAD, TOKENS, CORRECT, INCORRECT, FIRST, SECOND, *FILTERS)
 
 _Quality = Annotated[float | None, Codec(matching(NUMBER_PATTERN, float))]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Filters):
-    """What is to be shown; a layer of None is the middle one, thresholds of None are those of the run's measure."""
+    """What is to be shown; a layer of None is the middle one, thresholds of None are those of the run's measure.
+
+    `first` and `second` are what two maps of heads are of, as `pages.ui.answer_sets.carried` names it.
+    """
 
     view: Annotated[View, Codec((_VIEWS | _FORMER).get)] = "heads"
     layer: Number = None
@@ -64,6 +72,8 @@ class Asked(Filters):
     offset: Annotated[int, one_of(OFFSETS)] = 1
     k: Annotated[int, one_of(range(1, MOST_ROWS + 1))] = 10
     added: Annotated[int, one_of(SIZES)] = 5
+    first: Name = None
+    second: Name = None
     above: _Quality = None
     below: _Quality = None
 
@@ -82,6 +92,8 @@ def fitted(asked: Asked, run: Run, usual: Thresholds) -> Read[Asked]:
         HEAD: asked.head not in (None, *range(run.answerer.num_heads)),
         TOKENS: asked.tokens != "all" and not marks_facts(run),
         GROUP: asked.group not in (None, *groups(run)),
+        FIRST: asked.first not in (None, WHOLE, *groups(run)),
+        SECOND: asked.second not in (None, WHOLE, *groups(run)) and not str(asked.second).startswith(ANOTHER_RUN),
         CORRECT: crossed,
         INCORRECT: crossed,
     }

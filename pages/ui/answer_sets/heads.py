@@ -16,20 +16,37 @@ from analysis.answer_sets.separation import (
     best_of_layers,
     top_heads,
 )
-from analysis.answer_sets.tables import top_heads_table
+from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
-from analysis.methods.added_heads import SIZES, added_heads_caption, added_heads_sentence, chosen_sentence
+from analysis.methods.added_heads import (
+    SIZES,
+    added_heads_caption,
+    added_heads_file_caption,
+    added_heads_sentence,
+    chosen_sentence,
+)
 from analysis.methods.figures import added_heads_chart, labels_chart
 from analysis.report.tables import csv_table
 from analysis.runs.opened import TokenChoice
+from pages.ui.answer_sets.carried import carried
 from pages.ui.answer_sets.choices import Asked, Chosen
-from pages.ui.host import cache
-from pages.ui.shared import url_state
+from pages.ui.answer_sets.detectors import detectors
+from pages.ui.host import head_cache
+from pages.ui.host.detectors import remember
+from pages.ui.shared import state, url_state
 from pages.ui.shared.figure_export import buttons, is_dark
 from pages.ui.shared.run_filters import marks_facts
 from pages.ui.shared.run_page import chart, choice, clickable, key_of, open_in_inspect, save, sentence
+from rauq.detectors.added_heads import AddedHeads
+from rauq.errors import InvalidInput
+from rauq.labels import lines, running
 
-_MAP = "heads"
+_MAP, _JSON = "heads", "application/json"
+_READ_DETECTOR = """from pathlib import Path
+from rauq.detectors import added_heads
+
+detector = added_heads.read(Path("rauq-{size}-heads.json").read_bytes())
+detector.rank(detector.score(trace))  # percent of the answers it was fitted on that are less uncertain"""
 _HELP = {
     "Held-out": "ROC-AUC on the half of the answers that did not choose the heads",
     "Same length": "ROC-AUC among answers of the same group and number of tokens",
@@ -51,16 +68,18 @@ def heads(chosen: Chosen) -> None:
         return
     left, right = st.columns([5, 3], gap="medium")
     with left:
-        _table(chosen, _top(chosen, found, same, half), (layer, head))
+        _table(chosen, found, _top(chosen, found, same, half), (layer, head))
         st.caption(_about_controls(chosen, found))
     with right:
         _answers(chosen, layer, head)
     _added(chosen)
+    detectors(chosen)
+    carried(chosen)
     _export(chosen, found)
 
 
 def _separated(chosen: Chosen, tokens: TokenChoice) -> tuple[Separation, Separation, HeldOut]:
-    return cache.heads(chosen.run, chosen.rows, chosen.settings.alignment, tokens, chosen.thresholds)
+    return head_cache.heads(chosen.run, chosen.rows, chosen.settings.alignment, tokens, chosen.thresholds)
 
 
 def _shown(chosen: Chosen, found: Separation) -> tuple[int, int]:
@@ -103,7 +122,7 @@ def _choose(chosen: Chosen, row: int, head: int) -> None:
     url_state.update_url({url_state.LAYER: str(chosen.layers[row]), url_state.HEAD: str(head)})
 
 
-def _table(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> None:
+def _table(chosen: Chosen, found: Separation, top: TopHeads, shown: tuple[int, int]) -> None:
     """Draw the strongest heads with their controls; a ticked row is the head whose answers are shown."""
     key = f"heads_table_{shown[0]}_{shown[1]}"  # another head: nothing is ticked
     st.dataframe(
@@ -117,12 +136,14 @@ def _table(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> None:
         | {"ROC-AUC": st.column_config.NumberColumn(format="%.2f", help="All answers, within groups")},
         alt="The strongest heads with their held-out values and controls",
     )
-    save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
+    with st.container(horizontal=True):
+        save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
+        save("All heads as CSV", "all-heads.csv", lambda: csv_table(separation_table(found, chosen.layers)))
     st.caption(head_sentences.top_heads_caption(_words(chosen)))
 
 
 def _words(chosen: Chosen) -> WordAttention | None:
-    return cache.words(chosen.run, chosen.settings.alignment) if chosen.asked.tokens == "all" else None
+    return head_cache.words(chosen.run, chosen.settings.alignment) if chosen.asked.tokens == "all" else None
 
 
 def _top(chosen: Chosen, found: Separation, same: Separation, half: HeldOut) -> TopHeads:
@@ -217,7 +238,7 @@ def _added(chosen: Chosen) -> None:
     """Draw what heads chosen in other groups add to RAUQ, with its controls."""
     st.markdown("**RAUQ + heads**: ours, not the paper's")
     choice("Heads added", url_state.ADDED, {size: str(size) for size in SIZES}, chosen.asked.added, usual=Asked().added)
-    found = cache.added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, chosen.asked.added)
+    found = head_cache.added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, chosen.asked.added)
     st.write(added_heads_sentence(found))
     left, right = st.columns([5, 3], gap="medium")
     with left:
@@ -226,13 +247,39 @@ def _added(chosen: Chosen) -> None:
         if not found.reason:
             chart(labels_chart(found, dark=is_dark()), "added_heads_labels", "Difference by number of labelled answers")
     st.caption(f"{added_heads_caption(found)}  \n{chosen_sentence(found)}")
+    _detector(chosen)
+
+
+def _detector(chosen: Chosen) -> None:
+    """Draw a button that saves RAUQ with heads chosen by all answers, for Inspect and for Python."""
+    size = chosen.asked.added
+    try:
+        fitted = head_cache.fitted_added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, size)
+    except InvalidInput as error:
+        st.text(lines(str(error)))
+        return
+    with st.container(horizontal=True):
+        st.download_button(
+            "Detector as JSON", fitted.to_json(), f"rauq-{size}-heads.json", _JSON, key="detector_file",
+            on_click="ignore",
+        )  # fmt: skip
+        st.button("Use in Inspect", key="use_detector", on_click=_use, args=(fitted,))
+    st.caption(added_heads_file_caption(fitted))
+
+
+def _use(fitted: AddedHeads) -> None:
+    remember(fitted)
+    state.notify(f"Answers of {running(fitted.model)} in Inspect are also ranked by RAUQ + {fitted.k} heads.")
 
 
 def _export(chosen: Chosen, found: Separation) -> None:
-    """Show a line of Python with the best head of each layer used by RAUQ."""
-    folded = st.expander("Python: the best head of each layer", key="heads_python", on_change="rerun")
+    """Show lines of Python: the best head of each layer used by RAUQ, and how a saved detector scores."""
+    folded = st.expander(
+        "Python: the best head of each layer, and a saved detector", key="heads_python", on_change="rerun"
+    )
     if folded.open:
         with folded:
             best = best_of_layers(found, chosen.layers, chosen.run.used_layers)
             st.code(f"score = rauq.score(trace, rauq.Settings(heads={best}))", language="python", wrap_lines=True)
             st.caption("Not the paper's setting. These answers chose the heads, so judge the scores on other answers.")
+            st.code(_READ_DETECTOR.format(size=chosen.asked.added), language="python", wrap_lines=True)

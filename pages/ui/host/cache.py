@@ -28,10 +28,7 @@ from rauq.trace.trace import Alignment, Trace
 
 if TYPE_CHECKING:
     from analysis.answer_sets.calibration import Calibration
-    from analysis.answer_sets.separation import HeldOut, Separation
-    from analysis.answer_sets.word_attention import WordAttention
     from analysis.methods.ablations import Ablated
-    from analysis.methods.added_heads import AddedHeads
     from analysis.methods.alpha import Sweep
     from analysis.methods.attention_permutation import GroupControl, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
@@ -63,7 +60,7 @@ BY_ARRAYS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_R
 BY_VERDICTS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({_RUN: _verdicts})
 
 
-_RESAMPLES = 500  # few enough to rank thirty methods in two seconds; a report uses more
+RESAMPLES = 500  # few enough to rank thirty methods in two seconds; a report uses more
 _POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
 
@@ -268,7 +265,7 @@ def scores(run: "Run", settings: Settings) -> np.ndarray:
     Raises:
         InvalidInput: the settings need layers that the run does not store.
     """
-    return rauq.score_many(_batch(run, settings.alignment), settings).uncertainty
+    return rauq.score_many(batch(run, settings.alignment), settings).uncertainty
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
@@ -293,7 +290,7 @@ def reference_scores(run: "Run", settings: Settings) -> "ReferenceScores":
     """
     from analysis.runs import reference
 
-    return reference.reference_scores(run, settings, scored=_batch(run, settings.alignment))
+    return reference.reference_scores(run, settings, scored=batch(run, settings.alignment))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -302,60 +299,6 @@ def reference_calibration(scores: "ReferenceScores") -> "Calibration":
     from analysis.answer_sets.calibration import calibrate
 
     return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float))
-
-
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
-def heads(
-    run: "Run", rows: np.ndarray, alignment: Alignment, tokens: "TokenChoice", thresholds: "Thresholds"
-) -> "tuple[Separation, Separation, HeldOut]":
-    """Compare correct and incorrect answers among `rows` (n,) in every head: all, those of one length, and halves."""
-    from analysis.answer_sets.separation import by_length, held_out, separation
-    from analysis.answer_sets.sides import sides
-
-    own = means(run, alignment, tokens, 1)[rows]
-    side, groups = sides(_quality(run, rows), thresholds), _group_names(run, rows)
-    found = separation(own, side, groups)
-    return found, separation(own, side, by_length(groups, run.lengths[rows])), held_out(own, found.labelled)
-
-
-@st.cache_resource(
-    max_entries=4, show_spinner="Comparing heads with words", show_time=False, hash_funcs=dict(BY_VERDICTS)
-)
-def words(run: "Run", alignment: Alignment) -> "WordAttention":
-    """Return the attention expected from words alone, of every answer of a run, read-only."""
-    from analysis.answer_sets.sides import sides
-    from analysis.answer_sets.word_attention import folds, word_attention
-    from analysis.runs.traces import answer_ids
-
-    side = sides(run.answers["quality"].to_numpy(dtype=float), _thresholds(run))
-    return word_attention(_batch(run, alignment), answer_ids(run), folds(run.answers["group"].tolist(), side))
-
-
-@st.cache_resource(
-    max_entries=8, show_spinner="Adding heads to RAUQ, group by group", show_time=False, hash_funcs=dict(BY_VERDICTS)
-)
-def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int) -> "AddedHeads":
-    """Judge RAUQ with k heads, chosen in other groups, on the answers `rows` (n,) of a run.
-
-    Raises:
-        InvalidInput: the settings need layers that the run does not store.
-    """
-    from analysis.answer_sets.sides import sides
-    from analysis.methods import added_heads as added
-
-    quality, stored = _quality(run, rows), run.stored_layers
-    places = [run.answerer.layers.index(layer) for layer in stored]
-    given = added.Candidates(
-        uncertainty=scores(run, settings)[rows],
-        length=run.lengths[rows].astype(float),
-        quality=quality,
-        sides=sides(quality, thresholds),
-        groups=tuple(_group_names(run, rows)),
-        heads=tuple((layer, head) for layer in stored for head in range(run.answerer.num_heads)),
-        means=means(run, settings.alignment, "all", 1)[rows][:, places].reshape(len(rows), -1).astype(float),
-        expected=words(run, settings.alignment).expected[rows].reshape(len(rows), -1),
-    )
-    return added.added_heads(given, k=k, thresholds=thresholds, resamples=_RESAMPLES)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
@@ -373,7 +316,7 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     """Compare the methods of a run on its answers `rows` (n,)."""
     from analysis.methods.comparison import compare
 
-    asked: Any = {"metric": metric, "thresholds": _thresholds(run), "resamples": _RESAMPLES}
+    asked: Any = {"metric": metric, "thresholds": usual_thresholds(run), "resamples": RESAMPLES}
     answers = run.answers.iloc[rows].reset_index(drop=True)
     return compare(answers, run.methods, _groups(run, rows), **asked)
 
@@ -384,7 +327,7 @@ def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
     from analysis.methods.simple_rankings import simple_rankings as ranked
 
     answers = run.answers.iloc[rows].reset_index(drop=True)
-    return ranked(answers, metric=metric, thresholds=_thresholds(run), resamples=_RESAMPLES)
+    return ranked(answers, metric=metric, thresholds=usual_thresholds(run), resamples=RESAMPLES)
 
 
 @st.cache_resource(
@@ -401,9 +344,9 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     """
     from analysis.methods.alpha import sweep as swept
 
-    asked: Any = {"signal": signal, "metric": metric, "thresholds": _thresholds(run), "resamples": _RESAMPLES}
-    names, groups = _group_names(run, rows), _groups(run, rows)
-    return swept(_batch(run, alignment).take(rows), _quality(run, rows), names, groups, **asked)
+    asked: Any = {"signal": signal, "metric": metric, "thresholds": usual_thresholds(run), "resamples": RESAMPLES}
+    names, groups = group_names(run, rows), _groups(run, rows)
+    return swept(batch(run, alignment).take(rows), quality_of(run, rows), names, groups, **asked)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Scoring all variants", show_time=False, hash_funcs=dict(BY_VERDICTS))
@@ -414,13 +357,13 @@ def ablated(run: "Run", rows: np.ndarray, metric: "Metric", table: str) -> "Abla
     wanted = next(one for one in ablations(run.answerer.layers) if one.id == table)
     return ablate(
         wanted,
-        _batch(run, "predicting").take(rows),
-        _quality(run, rows),
-        _group_names(run, rows),
+        batch(run, "predicting").take(rows),
+        quality_of(run, rows),
+        group_names(run, rows),
         _groups(run, rows),
         layers=run.answerer.layers,
         metric=metric,
-        thresholds=_thresholds(run),
+        thresholds=usual_thresholds(run),
     )
 
 
@@ -431,12 +374,12 @@ def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScore
     from analysis.runs.traces import fact_masks
 
     return control_groups(
-        _batch(run, "predicting").take(rows),
-        _quality(run, rows),
-        _group_names(run, rows),
+        batch(run, "predicting").take(rows),
+        quality_of(run, rows),
+        group_names(run, rows),
         _groups(run, rows),
         metric=metric,
-        thresholds=_thresholds(run),
+        thresholds=usual_thresholds(run),
         facts=fact_masks(run)[rows] if tokens == "fact" else None,
     )
 
@@ -474,27 +417,31 @@ def _opened(folder: str, state: tuple[int, int, int]) -> "Run":
 
 
 @st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
-def _batch(run: "Run", alignment: Alignment) -> Blocks:
+def batch(run: "Run", alignment: Alignment) -> Blocks:
+    """Return all that scoring the answers of a run needs, read-only."""
     from analysis.runs import opened
 
     return opened.batch(run, alignment)
 
 
-def _quality(run: "Run", rows: np.ndarray) -> np.ndarray:
+def quality_of(run: "Run", rows: np.ndarray) -> np.ndarray:
+    """Return the quality (n,) of the answers `rows` (n,) of a run, nan where undefined."""
     return run.answers["quality"].to_numpy(dtype=float)[rows]
 
 
-def _group_names(run: "Run", rows: np.ndarray) -> list[str]:
+def group_names(run: "Run", rows: np.ndarray) -> list[str]:
+    """Return the group of each of the answers `rows` (n,) of a run."""
     return run.answers["group"].iloc[rows].tolist()
 
 
 def _groups(run: "Run", rows: np.ndarray) -> "tuple[Group, ...]":
     from analysis.methods.comparison import groups_of
 
-    return groups_of(_group_names(run, rows))
+    return groups_of(group_names(run, rows))
 
 
-def _thresholds(run: "Run") -> "Thresholds":
+def usual_thresholds(run: "Run") -> "Thresholds":
+    """Return the thresholds of the run's measure of quality."""
     from analysis.quality.measures import measure
 
     return measure(run.manifest.request.quality).thresholds

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui.host import cache
+from pages.ui.inspect.added_heads import added_heads_field
 from pages.ui.inspect.reference_panel import reference_panel
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import printable
@@ -20,7 +21,12 @@ _WEIGHTS = "application/octet-stream"
 
 def reference_drawer(trace: Trace, score: Score) -> None:
     """Draw what the score is compared with, in a drawer."""
-    _drawer("Reference", lambda: reference_panel(trace, score))
+
+    def draw() -> None:
+        reference_panel(trace, score)
+        added_heads_field()
+
+    _drawer("Reference", draw)
 
 
 def compare_link(name: str, trace: Trace) -> None:

@@ -13,6 +13,7 @@ import rauq
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request
 from pages.ui.inspect import form
+from pages.ui.inspect.added_heads import added_heads_line
 from pages.ui.inspect.branch import (
     act_on_branch,
     branch_job,
@@ -360,8 +361,9 @@ def show_answer(shown: Shown, score: Score) -> None:
     wrong = state.wrong_tokens(shown.trace)
     found = reference(shown.trace, score)
     said = known_verdict(shown.name, shown.trace, shown.recorded)
+    own = {"verdict": verdict_payload(said), "ours": added_heads_line(shown.trace) or ""}
     data = payload(shown.trace, score, words(shown.trace, score, shown.note)) | {
-        "judged": judged_payload(shown.trace, score, found) | {"verdict": verdict_payload(said)},
+        "judged": judged_payload(shown.trace, score, found) | own,
         "front": front(score, shown.trace, found.scores)._asdict(),
         "offer": more_attention(shown.trace, score),
         "answer": shown.name,

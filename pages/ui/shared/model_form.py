@@ -107,12 +107,12 @@ def chosen_model() -> ModelChoice:
     if (name := values.get(state.MODEL, ATLAS)) != OTHER:
         return ModelChoice(name=name)
     name = (values.get(state.OTHER_MODEL) or "").strip()
-    kind = values.get(KIND, AUTO) if values.get(state.KIND_OF, name) == name else AUTO
+    kind = values.get(KIND, AUTO)
     return ModelChoice(
         name=name,
         device=values.get(DEVICE, AUTO),
         dtype=values.get(DTYPE, AUTO),
-        kind=None if kind == AUTO else kind,
+        kind=None if kind == AUTO or values.get(state.KIND_OF, name) != name else kind,
     )
 
 

@@ -138,8 +138,24 @@ REFERENCE = "reference"  # the run that a score is compared with
 FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
 METRIC, METHOD, METHODS, TABLE, PUBLISHED, ADDED = "metric", "method", "methods", "table", "published", "added"
+FIRST, SECOND = "first", "second"  # what two maps of heads are of
 GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
-OF_VIEW = (VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT, METRIC, METHOD, METHODS, TABLE, PUBLISHED, ADDED)
+OF_VIEW = (
+    VIEW,
+    TOKENS,
+    OFFSET,
+    COUNT,
+    CORRECT,
+    INCORRECT,
+    METRIC,
+    METHOD,
+    METHODS,
+    TABLE,
+    PUBLISHED,
+    ADDED,
+    FIRST,
+    SECOND,
+)
 OF_RUN = (RUN, NUMBER, FROM, *OF_VIEW, GROUP, QUALITY, LENGTH, TEXT)  # and the view that led to it
 PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"
 CONTEXT, OPTIONS = "context", "template_options"

@@ -78,6 +78,17 @@ def test_a_group_does_not_choose_its_own_heads():
     assert result.differences["heads"].value < 0.1  # each group got the head of the other
 
 
+def test_the_exported_scale_comes_from_other_groups():
+    """In groups of one spread it ranks as the usual one does; what is multiplied in one group counts more there."""
+    own = given(informative=(3, 7))
+    result = found(own)
+    assert result.differences["exported"].value == pytest.approx(result.differences["heads"].value, abs=0.05)
+    louder = own.means * np.where(np.array(own.groups) == "a", 100.0, 1.0)[:, None]
+    changed = found(replace(own, means=louder))
+    assert changed.differences["heads"].value == pytest.approx(result.differences["heads"].value)
+    assert changed.differences["exported"].value != pytest.approx(result.differences["exported"].value, abs=0.01)
+
+
 def test_no_labels_are_needed_to_standardise():
     values = np.array([1.0, 2, 3, 10, 20, 30, 5, np.nan])
     result = standardised(values, list("aaabbbca"))
@@ -103,8 +114,8 @@ def test_the_same_seed_gives_the_same_numbers():
 
 def test_without_expectation_words_have_no_row():
     result = found(replace(given(), expected=None))
-    assert set(result.differences) == {"heads", "all", "length"}
-    assert len(added_heads_chart(result).data) == 4
+    assert set(result.differences) == {"heads", "all", "length", "exported"}
+    assert len(added_heads_chart(result).data) == 5
 
 
 @pytest.mark.parametrize(
@@ -133,7 +144,7 @@ def test_the_figures_draw_every_difference():
     assert [name.text for name in [] or figure.layout.annotations] == []
     assert list(figure.layout.yaxis.ticktext)[:2] == ["<b>2 chosen heads</b>", "2 random heads"]
     drawn = [trace.x[0] for trace in figure.data]
-    others = [result.differences[name].value for name in ("words", "residual", "all", "length")]
+    others = [result.differences[name].value for name in ("words", "residual", "all", "length", "exported")]
     np.testing.assert_allclose(drawn, [result.differences["heads"].value, result.random.mean(), *others])
     line = labels_chart(result).data[0]
     assert list(line.x) == ["30", "50", "100"]

@@ -26,7 +26,7 @@ from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 from tests.shards import change_arrays, without_picks
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
-FIGURES = 20  # and two more where there are several groups: alpha in each, for both signals
+FIGURES = 22  # and two more where there are several groups: alpha in each, for both signals
 QUICK = ReportSettings(resamples=10)
 
 
@@ -93,6 +93,9 @@ def test_its_tables_hold_the_numbers_of_the_run(run, found, page):
     assert [float(row["difference"]) for row in gaps[:LAYERS]] == found.gaps.picked.absolute.value.tolist()
     assert len(gaps) == 2 * LAYERS
     assert len(read(tables / "separation.csv")) == LAYERS * HEADS
+    added = read(tables / "added_heads.csv")
+    assert [row["added to RAUQ"] for row in added][:2] == ["5 chosen heads", "words of these heads"]
+    assert [float(row["difference"]) for row in added] == [one.value for one in found.added_heads.differences.values()]
 
 
 def test_its_tables_hold_what_came_out_of_the_methods(run, found, page):

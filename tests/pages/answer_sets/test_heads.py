@@ -150,7 +150,9 @@ def test_one_group_has_a_map_but_no_heads_to_add(runs, quality):
 @pytest.mark.usefixtures("small")
 def test_the_best_head_of_each_layer_is_given_as_python():
     assert not open_sets(run="small").code
-    (code,) = open_page("answer_sets", {"heads_python": True}, run="small").code
+    code, reading = open_page("answer_sets", {"heads_python": True}, run="small").code
     heads = literal_eval(code.value.partition("heads=")[2].removesuffix("))"))
     assert [layer for layer, _ in heads] == [2, 3, 4]
     assert Settings(heads=heads).heads == heads
+    compile(reading.value, "read a detector", "exec")
+    assert 'Path("rauq-5-heads.json")' in reading.value

@@ -270,7 +270,18 @@ FILTERED = {"group": "a b&c", "quality": Span(-0.5, 1.0), "length": Span(3, 28),
     [
         Chosen(layer=3, head=0, token=17, colour="entropy"),
         of_sets.Asked(
-            view="best", layer=31, head=5, tokens="fact", offset=2, k=5, added=10, above=0.75, below=-2.5, **FILTERED
+            view="best",
+            layer=31,
+            head=5,
+            tokens="fact",
+            offset=2,
+            k=5,
+            added=10,
+            first="a b&c",
+            second="run:other",
+            above=0.75,
+            below=-2.5,
+            **FILTERED,
         ),
         of_methods.Asked(
             view="errors",

@@ -1,4 +1,4 @@
-"""Files that a user opens or uploads: traces, up to every export of a page, and tables of examples, up to a run."""
+"""Files that a user opens or uploads: traces, up to every export of a page, detectors, and tables, up to a run."""
 
 import csv
 import io
@@ -19,15 +19,18 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.own_files import Columns, correct_and_incorrect, examples_from, guess_columns, read_table
 from analysis.datasets.table import Table
 from analysis.runs.create import check_examples, prepare, read_examples, request_for
+from rauq.detectors.added_heads import AddedHeads, Scale
+from rauq.detectors.added_heads import read as read_detector
 from rauq.errors import RauqError
 from rauq.recorded import answers as recorded
-from rauq.scoring.settings import Settings
+from rauq.scoring.settings import Settings, resolve
 from rauq.trace.trace import Trace
 from tests.robustness.malformed import (
     Surface,
     hostile_text,
     mutated_bytes,
     mutated_json,
+    mutated_json_bytes,
     mutated_parquet,
     mutated_safetensors,
     mutated_text,
@@ -78,6 +81,36 @@ def _check_trace(content: bytes) -> None:
     for settings in (Settings(layers="all"), Settings(signal="entropy", alignment="own")):
         with suppress(RauqError):  # settings may need what a trace lacks
             check_answer(trace, settings)
+
+
+def detector_files(_folder: Path) -> Surface:
+    """Files of RAUQ + heads: values, nesting, numbers and bytes are changed."""
+    trace = make_trace()
+    detector = AddedHeads(
+        model=trace.model,
+        revision=trace.revision,
+        kind=trace.kind,
+        num_layers=trace.num_layers,
+        num_heads=trace.num_heads,
+        heads=tuple((layer, 0) for layer in trace.layers),
+        settings=resolve(Settings(layers="all"), trace.kind),
+        uncertainty=Scale(mean=0.7, std=0.2),
+        attention=Scale(mean=0.4, std=0.05),
+        reference=(-1.0, 0.0, 2.5),
+        groups=(("capitals", 2), ("<b>years</b>", 1)),
+        data="facts",
+    )
+    seeds = [detector.to_json().encode()]
+    return Surface(name="detector files", seeds=seeds, mutate=mutated_json_bytes, target=_check_detector)
+
+
+def _check_detector(content: bytes) -> None:
+    detector = read_detector(content, name="a file")
+    assert read_detector(detector.to_json()) == detector
+    with suppress(RauqError):  # the settings, the model or the heads may be others
+        score = detector.score(make_trace())
+        assert np.isfinite(score)
+        assert 0 <= detector.rank(score) <= 100
 
 
 def csv_uploads(folder: Path) -> Surface:

@@ -1,0 +1,99 @@
+"""Logistic regression on anything known about an answer, scored on the answers that a fit did not see."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.stats import divided, roc_auc
+
+STRENGTHS = (0.01, 0.1, 1.0, 10.0)  # C of scikit-learn, the inverse of the penalty; the fit chooses
+_USUAL = 1.0  # where the training answers are of one fold, so that nothing can choose
+LEAST = 5  # training answers of a side: with fewer, nothing is fitted
+_INNER = 3  # folds of the training answers, which choose C
+
+Encode = Callable[[np.ndarray, np.ndarray], tuple[Any, Any]]
+"""Features of training and of other answers, by their rows, (n, K) each; what is learned comes from training alone."""
+
+
+def numbers(values: np.ndarray) -> Encode:
+    """Numbers (A, K), standardised by the training answers."""
+
+    def encode(train: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, spread = values[train].mean(axis=0), values[train].std(axis=0)
+        scale = np.where(spread > 1e-12, spread, 1.0)
+        return (values[train] - mean) / scale, (values[rows] - mean) / scale
+
+    return encode
+
+
+def words(texts: Sequence[str]) -> Encode:
+    """TF-IDF of the words of A texts; the vocabulary and its weights are those of the training answers."""
+    given = np.array(texts, dtype=object)
+
+    def encode(train: np.ndarray, rows: np.ndarray) -> tuple[Any, Any]:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        if not any(re.search(r"\w", text) for text in given[train]):
+            return np.zeros((len(train), 1)), np.zeros((len(rows), 1))
+        vectors = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")  # words of one letter too: symbols of elements
+        return vectors.fit_transform(given[train]), vectors.transform(given[rows])
+
+    return encode
+
+
+def together(first: Encode, second: Encode) -> Encode:
+    """The features of both, side by side."""
+
+    def encode(train: np.ndarray, rows: np.ndarray) -> tuple[Any, Any]:
+        from scipy.sparse import hstack
+
+        pairs = zip(first(train, rows), second(train, rows), strict=True)
+        seen, unseen = (hstack(pair).tocsr() for pair in pairs)
+        return seen, unseen
+
+    return encode
+
+
+def scores_unseen(encode: Encode, correct: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """Uncertainty (A,) of each answer by a fit on the answers of other folds: minus the log-odds of being correct.
+
+    `correct` (A,) is True or False, `fold` (A,) the fold of each answer. nan where the other folds have fewer than
+    LEAST answers of a side.
+    """
+    found = np.full(len(correct), np.nan)
+    for own in np.unique(fold):
+        train, rows = np.flatnonzero(fold != own), np.flatnonzero(fold == own)
+        if _can_be_fitted(correct[train]):
+            strength = _chosen_strength(encode, correct, train, fold)
+            found[rows] = _fitted(encode, correct, train, rows, strength)
+    return found
+
+
+def _can_be_fitted(correct: np.ndarray) -> bool:
+    return min(correct.sum(), (~correct).sum()) >= LEAST
+
+
+def _chosen_strength(encode: Encode, correct: np.ndarray, train: np.ndarray, fold: np.ndarray) -> float:
+    """The C with the best mean ROC-AUC over whole folds of the training answers; of equal ones the first."""
+    part = np.unique(fold[train], return_inverse=True)[1] % _INNER
+    splits = [(train[part != own], train[part == own]) for own in np.unique(part)]
+    usable = [(fitting, judging) for fitting, judging in splits if _can_be_fitted(correct[fitting])]
+    found = [
+        [roc_auc(_fitted(encode, correct, fitting, judging, one), correct[judging]) for fitting, judging in usable]
+        for one in STRENGTHS
+    ]
+    areas = np.array(found, dtype=float).reshape(len(STRENGTHS), -1)
+    there = np.isfinite(areas)
+    means = divided(np.where(there, areas, 0.0).sum(axis=1), there.sum(axis=1))
+    return _USUAL if np.isnan(means).all() else STRENGTHS[int(np.nanargmax(means))]
+
+
+def _fitted(encode: Encode, correct: np.ndarray, train: np.ndarray, rows: np.ndarray, strength: float) -> np.ndarray:
+    """Uncertainty (n,) of `rows` by a fit on `train`."""
+    from sklearn.linear_model import LogisticRegression
+
+    seen, unseen = encode(train, rows)
+    fit = LogisticRegression(C=strength, max_iter=1000).fit(seen, correct[train])
+    return np.asarray(-fit.decision_function(unseen))

@@ -1,0 +1,129 @@
+"""What all sessions share about the heads of opened runs: how they separate answers, and what is fitted on them."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from pages.ui.host import cache
+from rauq.scoring.settings import Settings
+from rauq.trace.trace import Alignment
+
+if TYPE_CHECKING:
+    from analysis.answer_sets.carry_over import HeadSet
+    from analysis.answer_sets.separation import HeldOut, Separation
+    from analysis.answer_sets.word_attention import WordAttention
+    from analysis.detectors.comparison import Detectors
+    from analysis.methods.added_heads import AddedHeads, Candidates
+    from analysis.quality.judgement import Thresholds
+    from analysis.runs.opened import Run, TokenChoice
+    from rauq.detectors.added_heads import AddedHeads as FittedHeads
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+def heads(
+    run: "Run", rows: np.ndarray, alignment: Alignment, tokens: "TokenChoice", thresholds: "Thresholds"
+) -> "tuple[Separation, Separation, HeldOut]":
+    """Compare correct and incorrect answers among `rows` (n,) in every head: all, those of one length, and halves."""
+    from analysis.answer_sets.separation import by_length, held_out, separation
+    from analysis.answer_sets.sides import sides
+
+    own = cache.means(run, alignment, tokens, 1)[rows]
+    side, groups = sides(cache.quality_of(run, rows), thresholds), cache.group_names(run, rows)
+    found = separation(own, side, groups)
+    return found, separation(own, side, by_length(groups, run.lengths[rows])), held_out(own, found.labelled)
+
+
+@st.cache_resource(
+    max_entries=4, show_spinner="Comparing heads with words", show_time=False, hash_funcs=dict(cache.BY_VERDICTS)
+)
+def words(run: "Run", alignment: Alignment) -> "WordAttention":
+    """Return the attention expected from words alone, of every answer of a run, read-only."""
+    from analysis.answer_sets.sides import sides
+    from analysis.answer_sets.word_attention import folds, word_attention
+    from analysis.runs.traces import answer_ids
+
+    side = sides(run.answers["quality"].to_numpy(dtype=float), cache.usual_thresholds(run))
+    return word_attention(cache.batch(run, alignment), answer_ids(run), folds(run.answers["group"].tolist(), side))
+
+
+@st.cache_resource(
+    max_entries=8,
+    show_spinner="Adding heads to RAUQ, group by group",
+    show_time=False,
+    hash_funcs=dict(cache.BY_VERDICTS),
+)
+def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int) -> "AddedHeads":
+    """Judge RAUQ with k heads, chosen in other groups, on the answers `rows` (n,) of a run.
+
+    Raises:
+        InvalidInput: the settings need layers that the run does not store.
+    """
+    from analysis.methods import added_heads as added
+
+    expected = words(run, settings.alignment).expected[rows].reshape(len(rows), -1)
+    given = replace(_candidates(run, rows, settings, thresholds), expected=expected)
+    return added.added_heads(given, k=k, thresholds=thresholds, resamples=cache.RESAMPLES)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+def fitted_added_heads(
+    run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int
+) -> "FittedHeads":
+    """Fit RAUQ with k heads on the answers `rows` (n,) of a run, for the library to score with.
+
+    Raises:
+        InvalidInput: no heads can be chosen, or the settings need layers that the run does not store.
+    """
+    from analysis.detectors import added_heads as fitting
+
+    about: Any = {"answerer": run.answerer, "settings": settings, "data": run.manifest.request.data}
+    return fitting.fitted_added_heads(_candidates(run, rows, settings, thresholds), k=k, **about)
+
+
+@st.cache_resource(
+    max_entries=4, show_spinner="Fitting detectors, fold by fold", show_time=True, hash_funcs=dict(cache.BY_VERDICTS)
+)
+def detectors(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Detectors":
+    """Compare detectors fitted on heads, words, length and group, on the answers `rows` (n,) of a run.
+
+    Raises:
+        InvalidInput: the settings need layers that the run does not store.
+    """
+    from analysis.answer_sets.sides import sides
+    from analysis.detectors import comparison as fitted
+
+    quality, texts = cache.quality_of(run, rows), run.answers["answer"].iloc[rows]
+    questions = [run.examples[number].asked for number in run.answers["number"].iloc[rows]]
+    given = fitted.Labelled(
+        uncertainty=cache.scores(run, settings)[rows],
+        means=cache.means(run, settings.alignment, "all", 1)[rows].reshape(len(rows), -1).astype(float),
+        length=run.lengths[rows].astype(float),
+        texts=tuple(f"{question}\n{text}" for question, text in zip(questions, texts, strict=True)),
+        questions=tuple(questions),
+        groups=tuple(cache.group_names(run, rows)),
+        quality=quality,
+        sides=sides(quality, thresholds),
+    )
+    return fitted.detectors(given, thresholds=thresholds, resamples=cache.RESAMPLES)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
+def head_set(run: "Run", rows: np.ndarray, alignment: Alignment, thresholds: "Thresholds") -> "HeadSet":
+    """Compare correct and incorrect answers among `rows` (n,) of a run in every head."""
+    from analysis.answer_sets.carry_over import HeadSet
+    from analysis.answer_sets.separation import separation
+    from analysis.answer_sets.sides import sides
+
+    own = cache.means(run, alignment, "all", 1)[rows]
+    side = sides(cache.quality_of(run, rows), thresholds)
+    return HeadSet(own, separation(own, side, cache.group_names(run, rows)))
+
+
+def _candidates(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Candidates":
+    """Return the heads that can be added to RAUQ; what words explain of them is not known yet."""
+    from analysis.methods.added_heads import candidates
+
+    uncertainty, own = cache.scores(run, settings)[rows], cache.means(run, settings.alignment, "all", 1)[rows]
+    return candidates(run, rows, uncertainty=uncertainty, means=own, thresholds=thresholds)
