@@ -36,7 +36,7 @@ def test_a_copied_link_opens_the_answer_and_where_that_is_gone_asks_before_it_ru
     expect(page).to_have_url(re.compile("token=2"))
     headline = page.locator(".headline").inner_text()
     open_drawer(page, "drawer_export")
-    link = page.get_by_test_id("stPopoverBody").locator("code").first.inner_text()
+    link = page.locator(".st-key-open_drawer code").first.inner_text()
     assert "Gliwice" in link
     page.goto(link)
     expect(page.locator(".headline")).to_have_text(headline)

@@ -1,6 +1,7 @@
 """The drawers of one answer: its reference, and exports as link, trace, numbers, report, code and figures."""
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -15,38 +16,44 @@ from rauq.labels import size
 from rauq.scoring.score import Score
 from rauq.trace.trace import Trace
 
+OPEN = "drawer"  # key of the name of the drawer that is open
+REFERENCE, EXPORT = "reference", "export"
 _FILE = "answer.safetensors"
 _WEIGHTS = "application/octet-stream"
 
 
-def reference_drawer(trace: Trace, score: Score) -> None:
-    """Draw what the score is compared with, in a drawer."""
+def drawer_links(name: str, trace: Trace) -> None:
+    """Draw what opens the drawers, and the way to Compare with this answer as A.
 
-    def draw() -> None:
-        reference_panel(trace, score)
-        added_heads_field()
-
-    _drawer("Reference", draw)
-
-
-def compare_link(name: str, trace: Trace) -> None:
-    """Draw the way to Compare, with this answer as A."""
+    Not popovers: one that runs the page when it closes brings it back to this page after a click on another one.
+    """
+    _drawer_button(REFERENCE, "Reference")
     query = url_state.comparing(name, trace.wrong)
     st.page_link("pages/compare.py", label="Compare", query_params=query, width="content")
+    _drawer_button(EXPORT, "Export")
 
 
-def export_drawer(trace: Trace, score: Score) -> None:
-    """Draw downloads and links of an answer in a drawer; `trace` includes the user's marks."""
+def open_drawer(trace: Trace, score: Score) -> None:
+    """Draw the drawer that is open, if one is; `trace` includes the user's marks."""
+    name = st.session_state.get(OPEN)
+    if name not in {REFERENCE, EXPORT}:
+        return
+    with st.container(key="open_drawer"):
+        if name == REFERENCE:
+            reference_panel(trace, score)
+            added_heads_field()
+        else:
+            _exports(trace, score)
+        st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
 
-    def draw() -> None:
-        st.markdown("**Copy link**")
-        _link(trace)
-        st.markdown("**Download**")
-        _downloads(trace, score)
-        st.markdown("**Python code that reproduces this score**")
-        _python(trace, score)
 
-    _drawer("Export", draw)
+def _exports(trace: Trace, score: Score) -> None:
+    st.markdown("**Copy link**")
+    _link(trace)
+    st.markdown("**Download**")
+    _downloads(trace, score)
+    st.markdown("**Python code that reproduces this score**")
+    _python(trace, score)
 
 
 def print_figures(trace: Trace, score: Score) -> None:
@@ -57,11 +64,15 @@ def print_figures(trace: Trace, score: Score) -> None:
             _figures(trace, score)
 
 
-def _drawer(label: str, draw: Callable[[], None]) -> None:
-    place = st.popover(label, key=f"drawer_{label.lower()}", on_change="rerun")
-    if place.open:
-        with place:
-            draw()
+def _toggle(name: str) -> None:
+    st.session_state[OPEN] = None if st.session_state.get(OPEN) == name else name
+
+
+def _drawer_button(name: str, label: str) -> None:
+    is_open = st.session_state.get(OPEN) == name
+    icon = f":material/expand_{'less' if is_open else 'more'}:"
+    options: dict[str, Any] = {"icon": icon, "icon_position": "right", "on_click": _toggle, "args": (name,)}
+    st.button(label, key=f"drawer_{name}", **options)
 
 
 def _link(trace: Trace) -> None:

@@ -130,7 +130,7 @@ def _start_new_conversation() -> None:
 
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
-_TEMPLATED = "The prompt already contains chat template markup, so no template is applied."
+_TEMPLATED = "it already contains chat template markup, so no template is applied"
 
 
 def request_bar(request: Request, *, live: bool) -> None:
@@ -325,9 +325,9 @@ def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError
     `shown_error` is the error that the page shows already. The last count stays while an answer is generated.
     """
     loaded = cache.if_loaded(request.model)
-    said: str | RauqError = "The token count appears once the model is loaded."
+    said: str | RauqError = "Tokens are counted once the model is loaded"
     if not request.prompt.strip():
-        said = "The token count of the prompt will appear here."
+        said = "No prompt yet"
     elif shown and loaded is None and _matches(request, shown):
         said = _room(len(shown.prompt_ids), None)
     elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
@@ -336,6 +336,8 @@ def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError
         st.text(lines(str(said)))
         return
     line = said if isinstance(said, str) else "No token count: the error on this page says why."
+    limit = st.session_state.get(state.LIMIT, DEFAULT_TOKENS)
+    line += "" if request.answer is not None or isinstance(said, RauqError) else f" · up to {limit:,} new"
     st.session_state[_COUNT] = (_counted_for(request), line)
     st.caption(line)
 
@@ -379,15 +381,12 @@ def _counted(request: Request) -> str | RauqError:
     except RauqError as error:
         return error
     room = _room(len(encoded.ids), lm.context_length)
-    return f"{room}. {_TEMPLATED}" if encoded.form == "templated" else room
+    return f"{room} ({_TEMPLATED})" if encoded.form == "templated" else room
 
 
 def _room(tokens: int, limit: int | None) -> str:
     counted = f"{tokens:,} prompt tokens" if limit is None else f"{tokens:,} of {limit:,} tokens"
-    if limit is not None and limit <= tokens:
-        return f"{counted}, no room for an answer"
-    is_read = st.session_state.get(state.TASK) == READ
-    return counted if is_read else f"{counted} · up to {st.session_state.get(state.LIMIT, DEFAULT_TOKENS):,} new"
+    return counted if limit is None or limit > tokens else f"{counted}, no room for an answer"
 
 
 def _missing(request: Request) -> str | None:

@@ -23,7 +23,7 @@ from pages.ui.inspect.branch import (
     opened_in_compare,
     start_branch,
 )
-from pages.ui.inspect.export_panel import compare_link, export_drawer, print_figures, reference_drawer
+from pages.ui.inspect.export_panel import EXPORT, OPEN, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
 from pages.ui.inspect.front import front, more_attention, take_more_attention
 from pages.ui.inspect.judged import judged_payload
@@ -153,15 +153,19 @@ def _bar(scored: Scored | None, request: Request, *, live: bool) -> DeltaGenerat
         st.space("stretch")
         _drawers(None if live else scored)
     form.answer_fields_row()
+    if scored and scored.score and not live:
+        open_drawer(_marked(scored.shown), scored.score)
     return count
+
+
+def _marked(shown: Shown) -> Trace:
+    return replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
 
 
 def _drawers(scored: Scored | None) -> None:
     if scored and scored.score:
-        trace = replace(scored.shown.trace, wrong=state.wrong_tokens(scored.shown.trace))
-        reference_drawer(trace, scored.score)
-        compare_link(scored.shown.name, trace)
-        export_drawer(trace, scored.score)
+        trace = _marked(scored.shown)
+        drawer_links(scored.shown.name, trace)
     scoring_drawer(scored.shown.trace if scored else None)
 
 
@@ -390,7 +394,7 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any], found: Referenc
         go_on=lambda event: _act(lambda: _go_on(shown, event)),
         other_answer=lambda event: _act(lambda: act_on_branch(event)),
     )
-    marked = replace(shown.trace, wrong=state.wrong_tokens(shown.trace))
+    marked = _marked(shown)
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
         query = url_state.comparing(shown.name, marked.wrong) | {"branch": str(token)}
         st.switch_page("pages/compare.py", query_params=query)
@@ -432,3 +436,4 @@ def _way_back() -> None:
 def _apply_selection(shown: Shown, event: Mapping[str, Any]) -> None:
     if event["answer"] == shown.name:  # a late event of the previous answer would change the selection in this one
         selection.store_selection(event, shown.trace)
+        st.session_state[_AGAIN] = st.session_state.get(OPEN) == EXPORT  # its link has the selection

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from pages.ui.host import cache
+from pages.ui.inspect.export_panel import EXPORT, OPEN
 from pages.ui.shared import state
 from tests.pages.conftest import NAME
 from tests.pages.reading import finished, interpreted, shown_trace, views
@@ -18,7 +19,7 @@ def trace():
 
 def copied(page):
     """The parameters of the copied link, and the caption above it."""
-    page.session_state["drawer_export"] = True
+    page.session_state[OPEN] = EXPORT
     page.run()
     link = page.code[0]
     (about,) = (caption.value for caption in page.caption if caption.value.startswith("The link opens"))

@@ -12,6 +12,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
 from pages.ui.host import cache, jobs
 from pages.ui.host.hosting import ModelChoice
+from pages.ui.inspect.export_panel import OPEN, REFERENCE
 from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, TABLE
 from pages.ui.inspect.reference_panel import time_in_words
 from rauq import Settings
@@ -22,7 +23,7 @@ from tests.pages.reading import charts, open_page, views
 from tests.pages.sets import make
 from tests.traces import make_trace
 
-PANEL, MAKE = "drawer_reference", "reference_make"
+MAKE = "reference_make"
 
 
 def text(page):
@@ -35,7 +36,8 @@ def about(page):
 
 
 def unfolded(page):
-    return unfold(page, PANEL)
+    page.session_state[OPEN] = REFERENCE
+    return page.run()
 
 
 @pytest.fixture
