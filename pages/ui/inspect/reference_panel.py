@@ -1,10 +1,13 @@
 """The drawer Reference: what the score is compared with, another choice, the calibration, and how to make one."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
 from pages.ui.host import cache, hosting, jobs
@@ -13,6 +16,7 @@ from pages.ui.inspect.reference import TABLE, Model, Reference, choose, model_of
 from pages.ui.shared import model_form, url_state
 from pages.ui.shared.errors import show_error
 from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.state import ATLAS
 from pages.ui.shared.url_state import RUN, VIEW
 from rauq.errors import RauqError
 from rauq.labels import lines, running
@@ -23,11 +27,12 @@ from rauq.trace.trace import Trace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from analysis.datasets.example import DataSet
-
 _PICK, _FORM, _COUNT, _MAKE = "reference_run", "reference_form", "reference_count", "reference_make"
 _CHANGED, _MAKING, _PROBLEM = "_reference_changed", "_reference_making", "_reference_problem"
 _USUAL, _FEWEST = 300, 20  # questions of a reference
+_EMBEDDED: Mapping[str, str] = MappingProxyType({"atlas": "Prompts held out from its training"})
+_FACTS, _EXACT = "an answer is correct if it names the fact", "their correct answers are known exactly"
+_STATES: Mapping[str, str] = MappingProxyType({"new": "starting", "loading": "loading the model"})
 _UNKNOWN = "How long this takes is unknown until the model has generated an answer in this app."
 
 
@@ -36,6 +41,8 @@ def reference_panel(trace: Trace, score: Score) -> None:
     found = reference(trace, score)
     if found.pending:
         st.text(found.reason)
+        if _is_drawn_alone():
+            st.rerun()  # only the whole page reads a run
         return
     _choice(trace, score, found)
     if found.scores is None:
@@ -45,8 +52,14 @@ def reference_panel(trace: Trace, score: Score) -> None:
     if found.run:
         _way_to_answers(trace, score, found.run)
     _make(trace)
-    if st.session_state.pop(_CHANGED, False):
-        st.rerun()  # the whole page compares with it, and this may be drawn alone
+    if st.session_state.pop(_CHANGED, False) and _is_drawn_alone():
+        st.rerun()  # the whole page compares with it
+
+
+def _is_drawn_alone() -> bool:
+    """Return whether only a part of the page is being drawn."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
 
 
 def _choice(trace: Trace, score: Score, found: Reference) -> None:
@@ -118,7 +131,8 @@ def _follow(trace: Trace, name: str) -> bool:
         return False
     works = status.state in WORKING or is_held(folder)
     becomes = "It becomes the reference of this model" if works else "It would have become the reference of this model"
-    st.text(lines(f"The run {name} is {status.state}. {becomes}. {status.message}").rstrip())
+    state = _STATES.get(status.state, status.state) if works else status.state
+    st.text(lines(f"The run {name} is {state}. {becomes}. {status.message}").rstrip())
     progress(folder, status)
     st.page_link("pages/runs.py", label="Stop or resume it on the page Runs", query_params={RUN: name})
     return works
@@ -126,17 +140,21 @@ def _follow(trace: Trace, name: str) -> bool:
 
 def _new(trace: Trace) -> None:
     """Draw the form of a new run of this model: which questions, and how many."""
-    from analysis.datasets.facts.questions import FACT_FORMS, FACT_SETS, fact_set
+    from analysis.datasets.facts.questions import FACT_FORMS
+    from analysis.datasets.names import load
 
-    st.text(f"{running(trace.model)} answers questions about plain facts; an answer is correct if it names the fact.")
-    form = st.selectbox("Questions", FACT_SETS, key=_FORM, format_func=FACT_FORMS.__getitem__, persist_state="session")
-    data = fact_set(form, kind=trace.kind)
+    is_embedded = trace.model == ATLAS
+    offered = _EMBEDDED if is_embedded else FACT_FORMS
+    st.text(f"{running(trace.model)} answers questions; {_EXACT if is_embedded else _FACTS}.")
+    key = f"{_FORM}_{ATLAS}" if is_embedded else _FORM
+    form = st.selectbox("Questions", list(offered), key=key, format_func=offered.__getitem__, persist_state="session")
+    data = load(form, kind=trace.kind)
     most = min(len(data.examples), hosting.limits().rows)
     count = st.number_input(
         "Number of questions", _FEWEST, most, min(_USUAL, most), key=_COUNT, persist_state="session"
     )
     st.caption(time_in_words(jobs.tokens_per_second(model_form.model_of(trace)), int(count), data.max_new_tokens))
-    st.button("Start", key="start_reference", on_click=_start, args=(trace, data, int(count)))
+    st.button("Start", key="start_reference", on_click=_start, args=(trace, key))
     if (error := st.session_state.pop(_PROBLEM, None)) is not None:
         show_error(error)
 
@@ -148,12 +166,15 @@ def time_in_words(speed: float | None, count: int, tokens: int) -> str:
     if speed is None:
         return _UNKNOWN
     asked = f"{count:,} answers of up to {tokens} tokens at the {speed:,.0f} tokens per second of its last answer here"
-    return f"At most about {duration(count * tokens / speed)}: {asked}. The job continues while this page is closed."
+    return (
+        f"About {duration(count * tokens / speed)} once the model is loaded: {asked}. The page may be closed meanwhile."
+    )
 
 
-def _start(trace: Trace, data: "DataSet", count: int) -> None:
+def _start(trace: Trace, key: str) -> None:
+    """Start what the fields hold now, which may be newer than what they held when the button was drawn."""
     try:
-        folder = _begun(trace, data, count)
+        folder = _begun(trace, st.session_state[key], int(st.session_state[_COUNT]))
     except RauqError as error:
         st.session_state[_PROBLEM] = error
         return
@@ -161,18 +182,20 @@ def _start(trace: Trace, data: "DataSet", count: int) -> None:
     choose(trace, folder.name)
 
 
-def _begun(trace: Trace, data: "DataSet", count: int) -> "Path":
+def _begun(trace: Trace, form: str, count: int) -> "Path":
     """Create a run of the answer's model as the page Runs does, start its job, and return its folder.
 
     Raises:
         RauqError: the host does not allow it, or the job ended at once.
     """
+    from analysis.datasets.names import load
     from analysis.datasets.sampling import spread
     from analysis.runs.create import request_for
     from analysis.runs.library import slug
     from pages.ui.host.session_runs import begin_job, create_run, free_name
 
-    examples, choice = replace(data, examples=spread(data.examples, count, seed=0)), model_form.model_of(trace)
+    data, choice = load(form, kind=trace.kind), model_form.model_of(trace)
+    examples = replace(data, examples=spread(data.examples, count, seed=0))
     request = request_for(examples, model=choice.name, kind=choice.kind, device=choice.device, dtype=choice.dtype)
     folder = create_run(free_name(slug(f"{data.name}-{choice.name.rsplit('/', 1)[-1]}")), examples, request)
     begin_job(folder)

@@ -80,6 +80,17 @@ def test_a_run_beyond_a_limit_is_refused(change, says, request_and_data, monkeyp
     session_runs.check_run(replace(request, **change), data.examples)
 
 
+def test_a_run_beyond_a_limit_is_not_created(request_and_data, monkeypatch, tmp_path):
+    request, data = request_and_data
+    monkeypatch.setattr(session_runs, "runs_folder", lambda: tmp_path)
+    with pytest.raises(InvalidInput, match="257 new tokens"):
+        session_runs.create_run("mine", data, replace(request, max_new_tokens=HOST.new_tokens + 1))
+    assert not (tmp_path / "mine").exists()
+    assert session_runs.create_run("mine", data, request) == tmp_path / "mine"
+    with pytest.raises(InvalidInput, match="mine-2"):
+        session_runs.create_run("mine", data, request)
+
+
 @pytest.mark.parametrize("example", [Example(id="0", prompt=LONG), Example(id="0", prompt="a", answer=LONG)])
 def test_a_text_of_a_run_that_is_too_long_is_refused(example, request_and_data):
     with pytest.raises(InvalidInput, match="8,001 characters"):

@@ -53,6 +53,7 @@ def test_an_answer_longer_than_all_of_the_reference_is_said_to_be(longer, said):
     trace = make_trace((b" a",) * (kept.longest + longer))
     about = payload(trace, reference=Reference(scores=kept, name="the run mine"))["standing"]["about"]
     assert ("This answer is longer (33 tokens) than all of these (at most 32)." in about) is said
+    assert ("longer" in about) is said
     assert about.startswith("Reference: the run mine, answers of smollm2 to the data set facts.")
 
 

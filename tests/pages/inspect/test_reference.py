@@ -9,7 +9,7 @@ import pytest
 import rauq
 from analysis.one_answer.standing import rank_in_words, standing
 from analysis.runs import library
-from analysis.runs.job import Status, only_job, write_status
+from analysis.runs.job import Status, only_job, read_status, write_status
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
 from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, OTHER_PART, OTHER_SETTING, TABLE
@@ -128,6 +128,18 @@ def test_runs_of_other_weights_or_kind_and_runs_at_work_do_not_fit(open_app, two
         assert standing_of(open_app(other)) == {"reason": NO_REFERENCE}
     with held(runs / "small"):
         assert "the run third" in standing_of(open_app(trace))["about"]
+
+
+def test_the_run_chosen_last_takes_over_when_its_job_has_ended(open_app, two, runs):
+    page = open_app(trace_of(two), reference="small")
+    page.session_state["_reference_chosen"] = {("a", "0", "base"): ("third", "small")}
+    finished = read_status(runs / "third")
+    with held(runs / "third"):
+        page = page.run()
+        assert "the run small" in standing_of(page)["about"]
+        assert page.query_params["reference"] == "small"
+    write_status(runs / "third", finished)
+    assert "the run third" in standing_of(page.run())["about"]
 
 
 def test_what_a_run_cannot_be_compared_with_is_said(open_app, two, runs):

@@ -125,21 +125,19 @@ def test_a_run_that_is_made_becomes_the_reference(runs):
     page = unfold(open_page("inspect", example="myth", alpha="0.3"), PANEL, MAKE)
     assert "make a reference" in text(page)
     assert "unknown until the model has generated an answer" in " ".join(one.value for one in page.caption)
-    page.selectbox(key="reference_form").select("facts_few_shot")
+    assert page.selectbox(key="reference_form_atlas").options == ["Prompts held out from its training"]
     page.number_input(key="reference_count").set_value(20)
-    page.session_state[PANEL] = True
-    page = page.run()
     page.session_state[PANEL] = True
     page = page.button(key="start_reference").click().run()
     assert not page.exception
     assert not page.error
-    folder = runs / "facts_few_shot-atlas"
+    folder = runs / "atlas-atlas"
     request = read_manifest(folder).request
-    assert (request.model, request.count, request.quality) == ("atlas", 20, "facts")
+    assert (request.model, request.count, request.quality) == ("atlas", 20, "exact_truth")
     assert ended(folder).state == "finished"
     page = unfold(page, PANEL)
-    assert "the run facts_few_shot-atlas" in about(page)
-    assert page.query_params["reference"] == "facts_few_shot-atlas"
+    assert "the run atlas-atlas" in about(page)
+    assert page.query_params["reference"] == "atlas-atlas"
 
 
 @pytest.mark.parametrize(
@@ -169,15 +167,19 @@ def test_a_run_that_cannot_start_is_an_error(open_app, runs, monkeypatch):
     page = page.button(key="start_reference").click().run()
     assert not page.exception
     assert "ended at once" in " ".join(one.value for one in page.error) + text(page)
-    assert (runs / "facts-made-up").exists()
+    request = read_manifest(runs / "facts-made-up").request
+    assert (request.count, request.quality, request.max_new_tokens) == (300, "facts", 40)
 
 
 @pytest.mark.parametrize(
     ("speed", "words"),
     [
         (None, "How long this takes is unknown until the model has generated an answer in this app."),
-        (10.0, "At most about 20 min: 300 answers of up to 40 tokens at the 10 tokens per second of its last answer"),
-        (3000.0, "At most about 4 s: 300 answers"),
+        (
+            10.0,
+            "About 20 min once the model is loaded: 300 answers of up to 40 tokens at the 10 tokens per second",
+        ),
+        (3000.0, "About 4 s once the model is loaded: 300 answers"),
     ],
 )
 def test_the_time_is_said_beforehand(speed, words):
