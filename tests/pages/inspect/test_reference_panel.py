@@ -122,12 +122,11 @@ def test_the_table_can_be_chosen_where_it_fits(monkeypatch, tmp_path):
 
 
 def test_a_run_that_is_made_becomes_the_reference(runs):
-    page = unfold(open_page("inspect", example="myth", alpha="0.3"), PANEL, MAKE)
+    page = unfold(unfolded(open_page("inspect", example="myth", alpha="0.3")), MAKE)
     assert "make a reference" in text(page)
     assert "unknown until the model has generated an answer" in " ".join(one.value for one in page.caption)
     assert page.selectbox(key="reference_form_atlas").options == ["Prompts held out from its training"]
     page.number_input(key="reference_count").set_value(20)
-    page.session_state[PANEL] = True
     page = page.button(key="start_reference").click().run()
     assert not page.exception
     assert not page.error
@@ -135,7 +134,7 @@ def test_a_run_that_is_made_becomes_the_reference(runs):
     request = read_manifest(folder).request
     assert (request.model, request.count, request.quality) == ("atlas", 20, "exact_truth")
     assert ended(folder).state == "finished"
-    page = unfold(page, PANEL)
+    page = unfolded(page)
     assert "the run atlas-atlas" in about(page)
     assert page.query_params["reference"] == "atlas-atlas"
 
@@ -162,8 +161,7 @@ def test_a_run_that_cannot_start_is_an_error(open_app, runs, monkeypatch):
         raise RunError(message)
 
     monkeypatch.setattr("pages.ui.host.session_runs.start_job", fail)
-    page = unfold(open_app(make_trace()), PANEL, MAKE)
-    page.session_state[PANEL] = True
+    page = unfold(unfolded(open_app(make_trace())), MAKE)
     page = page.button(key="start_reference").click().run()
     assert not page.exception
     assert "ended at once" in " ".join(one.value for one in page.error) + text(page)

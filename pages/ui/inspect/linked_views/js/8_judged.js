@@ -93,7 +93,7 @@ function drawOther(part, data) {
   const { other } = data;
   part("other").hidden = !other;
   if (!other) return;
-  part("other-text").textContent = other.text;
+  part("other-text").textContent = other.text.trim();
   part("other-facts").textContent = other.facts;
   part("other-stop").hidden = !data.otherRuns;
   part("other-compare").hidden = !other.kept;

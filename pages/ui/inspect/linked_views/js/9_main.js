@@ -124,6 +124,7 @@ function take(stage, data) {
 function revealToken(stage, token) {
   if (token === null || token < 0) return;
   reveal(stage.part("strip"), stage.buttons[token]);
+  stage.scrolledTo = stage.part("strip").scrollTop;
   const columns = stage.data.arrays && columnsOf(stage.part("tracks"), stage.data, stage.view);
   if (!columns || (token >= columns.first && token < columns.first + columns.shown)) return;
   stage.view.first = Math.max(0, token - Math.floor(columns.shown / 3));
@@ -135,8 +136,8 @@ function scrollTo(stage, token) {
   const columns = columnsOf(stage.part("tracks"), stage.data, stage.view);
   stage.view.first = clamp(Math.round(token - columns.shown / 2), 0, columns.all - columns.shown);
   const word = stage.buttons[stage.view.first].parentNode;
-  stage.scrolledTo = word.offsetTop;
   stage.part("strip").scrollTop = word.offsetTop;
+  stage.scrolledTo = stage.part("strip").scrollTop;
   paintTracks(stage);
 }
 
@@ -146,9 +147,8 @@ function followScroll(stage) {
   if (!stage.data.arrays || stage.data.live || !strip.classList.contains("long")) return;
   if (Math.abs(strip.scrollTop - stage.scrolledTo) < 3) return; // our own doing
   stage.scrolledTo = strip.scrollTop;
-  const first = stage.buttons.findIndex((button) => !button.hidden && button.parentNode.offsetTop >= strip.scrollTop);
-  if (first < 0 || first === stage.view.first) return;
-  stage.view.first = first;
+  const { all, shown: many } = columnsOf(stage.part("tracks"), stage.data, stage.view);
+  stage.view.first = Math.round((strip.scrollTop / Math.max(1, strip.scrollHeight - strip.clientHeight)) * (all - many));
   paintTracks(stage);
 }
 
@@ -235,7 +235,11 @@ function paintTracks(stage) {
   const scrolls = columns.shown < columns.all && !data.live;
   if (part("overview").hidden === scrolls) part("overview").hidden = !scrolls;
   drawn.tracks = drawTracks(part("tracks"), data, head, colours);
-  if (scrolls) drawn.overview = drawOverview(part("overview"), data, columns, colours);
+  if (scrolls) {
+    drawn.overview = drawOverview(part("overview"), data, columns, colours);
+    const last = Math.min(columns.first + columns.shown, data.tokens.length) - 1;
+    name(part("overview"), `The whole answer. In the tracks: tokens ${columns.first} to ${last} of ${data.tokens.length}.`);
+  }
   const token = view.token ?? data.collapseAt;
   const { attention, confidence } = drawn.tracks.curves;
   const here = token === null ? "" : ` At token ${token}: attention ${shown(token ? attention[token - 1] : NaN)}, confidence ${shown(confidence?.[token])}.`;

@@ -1,0 +1,160 @@
+"""The first screen of Inspect: verdict, continuation, any head's recurrence, a window over a long answer."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import rauq
+from benchmarks.support.browser import open_drawer
+from benchmarks.support.random_trace import random_trace
+from pages.ui.shared import url_state
+from rauq.recorded.answers import find_recorded
+from rauq.scoring import report
+from rauq.scoring.algorithm import confidence_of
+from tests.browser.inspecting import click_cell, rested
+
+PIXELS = """(canvas) => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""
+
+
+def opened(page, server, query="example=unknown-place"):
+    page.goto(f"{server}/inspect?{query}")
+    rested(page)
+
+
+@pytest.mark.parametrize(("layer", "head"), [(8, 1), (6, 5), (1, 6)])
+def test_confidence_of_any_head_is_the_recurrence_of_the_library(page, server, layer, head):
+    """The last two heads are not selected by RAUQ, so the browser computes theirs."""
+    opened(page, server)
+    trace = find_recorded("unknown-place").trace()
+    score = rauq.score(trace)
+    weights = trace.previous_token_attention()[trace.layers.index(layer), head]
+    confidence = confidence_of(score.signal, weights, alpha=score.settings.alpha)
+    click_cell(page, layer, head)
+    for token in (4, 9, 13):
+        page.locator(".token").nth(token).click()
+        label = f"layer {layer}, head {head}. At token {token}: attention {weights[token - 1]:.3f}, confidence "
+        expect(page.locator("canvas.tracks")).to_have_attribute("aria-label", re.compile(re.escape(label)))
+        shown = page.locator("canvas.tracks").get_attribute("aria-label")
+        assert abs(float(re.search(r"confidence ([\d.]+)\.$", shown)[1]) - confidence[token]) < 6e-4
+        page.locator(".token").nth(token).click()
+
+
+def test_a_click_on_an_alternative_continues_the_answer_in_the_same_tracks(page, server):
+    opened(page, server)
+    before = page.locator("canvas.tracks").evaluate(PIXELS)
+    other = page.locator(".chip:not(.chosen)").first
+    said = other.locator(".said").inner_text()
+    other.click()
+    expect(page.locator(".other-text")).to_have_text(re.compile(f"^{re.escape(said)}"))
+    expect(page.locator(".other-compare")).to_be_visible()
+    expect(page.locator(".other-facts")).to_contain_text("the answer above has 1.67")
+    assert page.locator("canvas.tracks").evaluate(PIXELS) != before
+    rested(page)
+    page.locator(".token").nth(3).click()
+    expect(page).to_have_url(re.compile("token=3"))
+    expect(page.locator(".other-text")).to_be_visible()
+    page.locator(".other-close").click()
+    expect(page.locator(".other")).to_be_hidden()
+    page.locator(".token").nth(3).click()
+    rested(page)
+    assert page.locator("canvas.tracks").evaluate(PIXELS) == before
+    page.locator(".chip:not(.chosen)").first.click()
+    page.locator(".other-compare").click()
+    expect(page).to_have_url(re.compile("/compare.*b=kept"))
+
+
+def test_a_correct_answer_is_typed_and_the_verdict_overruled(page, server):
+    page.goto(f"{server}/inspect?example=unknown-place")
+    rested(page)
+    page.get_by_label("Prompt").fill("Q: Where is Lima?\nA:")
+    page.get_by_role("button", name="Generate").click()
+    expect(page.locator(".source", has_text="Where is Lima")).to_be_visible()
+    rested(page)
+    badge = page.locator(".verdict .badge")
+    expect(badge).to_have_text("Correct or not?")
+    page.get_by_label("Correct answer").fill("Atlantis <b>")
+    page.get_by_role("button", name="Judge").click()
+    expect(badge).to_have_text("✕ Incorrect")
+    expect(page.locator(".correct-answer")).to_have_text("Correct answer: Atlantis <b>")
+    expect(page.locator(".verdict-source")).to_contain_text("Verdict: by")
+    rested(page)
+    page.get_by_role("group", name="Your verdict").get_by_role("button", name="Correct", exact=True).click()
+    expect(badge).to_have_text("✓ Correct")
+    expect(page.locator(".verdict-source")).to_have_text("Verdict: set by you.")
+
+
+def test_little_attention_offers_settings_under_which_it_counts(page, server):
+    opened(page, server, "example=canberra")
+    page.get_by_role("button", name="Try alpha 0.5").click()
+    expect(page.locator(".st-key-scoring button").first).to_have_text(re.compile("Scoring: alpha 0.5"))
+    expect(page).to_have_url(re.compile("alpha=0.5"))
+    expect(page.locator(".offer")).to_be_hidden()
+
+
+def test_a_long_answer_has_a_window_that_follows_text_keys_and_overview(page, server, tmp_path):
+    random_trace(400).save(tmp_path / "long.safetensors")
+    opened(page, server)
+    open_drawer(page, "more")
+    page.get_by_text("Open a saved trace").click()
+    page.locator("input[type=file]").set_input_files(tmp_path / "long.safetensors")
+    expect(page.locator(".token[data-index='399']")).to_be_attached()
+    page.keyboard.press("Escape")
+    rested(page)
+    overview, strip = page.locator("canvas.overview"), page.locator(".strip")
+    trace = random_trace(400)
+    collapse = report.collapse(trace, rauq.score(trace)).token
+    assert collapse in window(overview)
+    box = overview.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + 5)
+    expect(overview).to_have_attribute("aria-label", re.compile(r"tokens 3\d\d to 39\d of 400"))
+    assert strip.evaluate("strip => strip.scrollTop") > 100
+    strip.evaluate("strip => { strip.scrollTop = 0; }")
+    expect(overview).to_have_attribute("aria-label", re.compile("tokens 0 to"))
+    page.locator(".token").nth(2).click()
+    page.keyboard.press("End")
+    expect(page.locator(".token[data-index='399']")).to_be_in_viewport()
+    expect(overview).to_have_attribute("aria-label", re.compile("to 399 of 400"))
+
+
+def window(overview):
+    """The tokens in the tracks."""
+    first, last = re.search(r"tokens (\d+) to (\d+)", overview.get_attribute("aria-label")).groups()
+    return range(int(first), int(last) + 1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_small_screen_shows_question_answer_verdict_and_first_track(page, server, scheme):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(color_scheme=scheme)
+    opened(page, server, "example=canberra")
+    assert len(find_recorded("canberra").trace().pieces) <= 40
+    for part in (".strip", ".weak", ".verdict", ".rank"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] < 720
+    tracks = page.locator("canvas.tracks").bounding_box()
+    assert tracks["y"] + tracks["height"] / 3 < 720
+    assert page.get_by_label("Prompt").bounding_box()["y"] < 120
+
+
+def test_a_phone_shows_one_column_without_sideways_scrolling(page, server):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, server)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    strip, verdict, tracks = (page.locator(name).bounding_box() for name in (".strip", ".verdict", "canvas.tracks"))
+    assert strip["y"] < verdict["y"] < tracks["y"]
+    assert tracks["x"] >= 0
+    assert tracks["x"] + tracks["width"] <= 390
+    np.testing.assert_allclose(strip["x"], tracks["x"], atol=6)
+
+
+def test_a_click_on_another_page_leaves_an_open_drawer(page, server):
+    opened(page, server)
+    for name in ("drawer_export", "drawer_reference"):
+        page.locator(f".st-key-{name} button").click()
+        expect(page.locator(".st-key-open_drawer")).to_be_visible()
+    page.get_by_role("link", name="Runs", exact=True).click()
+    expect(page).to_have_url(re.compile("/runs"))
+    expect(page.get_by_text("Export", exact=True)).to_have_count(0)
+    assert url_state.KEPT not in page.url
