@@ -21,6 +21,13 @@ def about(page):
     return page.locator(".judged .about")
 
 
+def opened(page):
+    """Open the drawer and wait until its script rests: a list that is unfolded before closes again."""
+    page.locator(".st-key-drawer_reference button").click()
+    expect(page.get_by_text("Make a reference", exact=True)).to_be_visible()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
 def test_a_setting_is_compared_with_the_run_and_the_drawer_changes_what_the_first_screen_says(page, server):
     page.goto(f"{server}/inspect?example=canberra")
     expect(about(page)).to_contain_text("the table that came with the app")
@@ -30,7 +37,7 @@ def test_a_setting_is_compared_with_the_run_and_the_drawer_changes_what_the_firs
 
     page.goto(f"{server}/inspect?example=canberra&reference=smollm2-facts")
     expect(about(page)).to_contain_text("the run smollm2-facts")
-    page.locator(".st-key-drawer_reference button").click()
+    opened(page)
     page.get_by_role("combobox", name="Compare with").click()
     page.get_by_role("option", name="The table that came with the app").click()
     expect(about(page)).to_contain_text("the table that came with the app")
@@ -40,7 +47,7 @@ def test_a_setting_is_compared_with_the_run_and_the_drawer_changes_what_the_firs
 def test_a_reference_is_made_from_the_drawer_and_then_follows_the_settings(page, runs_server):
     page.goto(f"{runs_server}/inspect?example=myth&alpha=0.5")
     expect(page.locator(".judged .nearest")).to_contain_text("make a reference")
-    page.locator(".st-key-drawer_reference button").click()
+    opened(page)
     page.get_by_text("Make a reference", exact=True).click()
     page.get_by_label("Number of questions").fill("20")
     page.get_by_label("Number of questions").press("Tab")

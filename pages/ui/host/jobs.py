@@ -240,8 +240,8 @@ def tokens_per_second(choice: ModelChoice) -> float | None:
 
 
 def _note_speed(job: Job, seconds: float) -> None:
-    """Keep how fast an answer was generated, unless it was too short to tell."""
-    if len(job.pieces) >= _LEAST_PIECES and seconds > 0:
+    """Keep how fast an answer was generated, unless it was too short to tell or begins with tokens of another one."""
+    if job.request.branch is None and len(job.pieces) >= _LEAST_PIECES and seconds > 0:
         _speeds()[replace(job.request.model, kind=None)] = len(job.pieces) / seconds
 
 

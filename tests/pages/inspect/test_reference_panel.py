@@ -193,4 +193,8 @@ def test_the_speed_is_that_of_the_models_last_answer():
     job.pieces[:] = ["a"] * 30
     jobs._note_speed(job, 2.0)
     assert jobs.tokens_per_second(ModelChoice(name="speedy")) == 15
+    branch = jobs.Branch(origin=make_trace(), token=1, instead="b")
+    branched = jobs.Job(jobs.Request(model=choice, prompt="Where?", branch=branch), pieces=["a"] * 90)
+    jobs._note_speed(branched, 2.0)
+    assert jobs.tokens_per_second(choice) == 15
     assert jobs.tokens_per_second(ModelChoice(name="other")) is None
