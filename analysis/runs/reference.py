@@ -63,8 +63,13 @@ def _token_collapse(answers: Sequence[tuple[np.ndarray, Tokens]]) -> float | Non
 
 
 def _worth(run: Run, collapse: Sequence[np.ndarray], about: Sequence[Tokens], verdicts: Sides) -> WeakPointWorth:
-    """How often the weakest token of the answers of each side carries the fact."""
-    marked = bool((run.answers["num_fact_tokens"] > 0).any())
+    """How often the weakest token of the answers of each side carries the fact.
+
+    The run's own marks say which tokens do, where most incorrect answers have some: marks of correct names alone would
+    leave out what was invented.
+    """
+    has_marks = (run.answers["num_fact_tokens"] > 0).to_numpy()
+    marked = bool(has_marks[verdicts.incorrect].mean() >= 0.5) if verdicts.incorrect.any() else bool(has_marks.any())
     questions = [run.examples[number].asked for number in run.answers["number"]]
     found = [
         weak_token(values, one.shown, one.fact if marked else named_tokens(one.texts, question)) if one.texts else None

@@ -56,7 +56,7 @@ def test_weak_points_are_compared_with_the_fact_or_with_names(run, scored, marke
     def carries(row, trace):
         return fact_tokens(run, row) if marked else named_tokens(trace.answer_tokens, run.examples[row].asked)
 
-    changed = run if marked else replace(run, answers=run.answers.assign(num_fact_tokens=0))
+    changed = replace(run, answers=run.answers.assign(num_fact_tokens=int(marked)))
     found = reference_scores(changed, OTHER).weak_point
     right = run.answers["quality"] == 1
     for side, wanted in ((found.correct, True), (found.incorrect, False)):
@@ -65,6 +65,15 @@ def test_weak_points_are_compared_with_the_fact_or_with_names(run, scored, marke
         expected = [weak_token(score.collapse, shows_text(trace), carries(row, trace)) for row, trace, score in own]
         assert side == weak_point_share(expected)
     assert found.marked is marked
+
+
+def test_marks_count_where_most_incorrect_answers_have_some(run):
+    incorrect = np.flatnonzero(run.answers["quality"] == 0)
+    for share, marked in ((0.4, False), (0.6, True)):
+        marks = run.answers["num_fact_tokens"].to_numpy() * 0
+        marks[incorrect[: int(share * len(incorrect))]] = 1
+        changed = replace(run, answers=run.answers.assign(num_fact_tokens=marks))
+        assert reference_scores(changed, OTHER).weak_point.marked is marked
 
 
 def test_answers_without_a_verdict_are_left_out(tmp_path):

@@ -134,7 +134,9 @@ function drawAttention(frame, place, { attention }) {
   if (usual === undefined) return;
   const y = place[1] - (usual / high) * (place[1] - place[0]);
   dashes(context, area, y, colours.usual);
-  writeOver(context, `mean in correct answers, ${shown(usual, 2)}`, area.x + area.width, y - 8, colours.usual, colours.background);
+  const said = `in correct answers ${shown(usual, 2)}`;
+  if (frame.columns.narrow) writeOver(context, said, area.x + area.width, y - 8, colours.usual, colours.background);
+  else write(context, `– – ${said}`, 0, (place[0] + place[1]) / 2 + 30, { colour: colours.usual });
 }
 
 // A text that stays readable over bars and lines.

@@ -127,7 +127,7 @@ function paintText(strip, buttons, data, view) {
   });
   for (const [word, most] of strongest) {
     word.style.setProperty("--level", most);
-    word.classList.toggle("underlined", most > limit || Boolean(word.querySelector(".collapse")));
+    word.classList.toggle("underlined", most > limit);
   }
 }
 
