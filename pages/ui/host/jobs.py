@@ -44,7 +44,8 @@ class Request:
     """What the user asked for: an answer to generate, or one to score (`answer`), or one that branches off another.
 
     `context` are the messages before the prompt, `template_options` variables of the chat template. `sampling=None` is
-    greedy. `end`: whether the end token is appended to `answer`; None: for an instruct model.
+    greedy. `stop`: a text that ends the answer; "" for the model's usual one. `end`: whether the end token is appended
+    to `answer`; None: for an instruct model.
     """
 
     model: ModelChoice
@@ -55,6 +56,7 @@ class Request:
     context: tuple[Message, ...] = ()
     template_options: TemplateOptions = field(default_factory=dict)
     sampling: Sampling | None = None
+    stop: str = ""
     end: bool | None = None
 
     @property
@@ -90,6 +92,7 @@ def check_answer(request: Request) -> None:
     answers = [request.answer, *([branch.origin.answer, branch.instead] if branch else [])]
     hosting.check_text("prompt", "".join([*(message.content for message in request.context), request.prompt]))
     hosting.check_text("template options", "".join(map(str, request.template_options.values())))
+    hosting.check_text("stop", request.stop)
     for answer in answers:
         hosting.check_text("answer", answer if isinstance(answer, str) else "")
     hosting.check_number("new tokens", request.max_new_tokens, hosting.limits().new_tokens)
@@ -223,6 +226,7 @@ def _answer(job: Job) -> None:
             request.conversation,
             template_options=request.template_options,
             max_new_tokens=request.max_new_tokens,
+            stop=request.stop or None,
             chat=request.branch.origin.chat_applied if request.branch else None,
             answer_prefix=_prefix(lm, request),
             last_row=True,

@@ -128,6 +128,10 @@ def _start_new_conversation() -> None:
     st.session_state.update({state.EARLIER: (), state.OPTIONS: {}, state.PROMPT: ""})
 
 
+_STOP_HELP = (
+    "A text that ends the answer and stays in it. Empty: a line break for a base model, none for a chat model. Every "
+    "answer also ends with the model's end token."
+)
 MOST_MEGABYTES = LARGEST_UPLOAD // 2**20
 _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 _TEMPLATED = "it already contains chat template markup, so no template is applied"
@@ -185,8 +189,9 @@ def _switch_task() -> None:
 
 def _more_label() -> str:
     """Name what is not the default in the closed drawer."""
-    sampling = sampling_of_form()
-    return "More" if sampling is None else f"More: temperature {sampling.temperature:g}, seed {sampling.seed}"
+    sampling, stop = sampling_of_form(), st.session_state.get(state.STOP_AT)
+    given = [] if sampling is None else [f"temperature {sampling.temperature:g}, seed {sampling.seed}"]
+    return f"More: {', '.join([*given, *(['stop text'] if stop else [])])}" if given or stop else "More"
 
 
 def _more_fields() -> None:
@@ -194,6 +199,12 @@ def _more_fields() -> None:
     disabled = st.session_state.get(state.TASK) == READ
     st.number_input("Max new tokens", 1, most, key=state.LIMIT, disabled=disabled, persist_state="session")
     if not disabled:
+        options: dict[str, Any] = {
+            "help": _STOP_HELP,
+            "placeholder": "the model's usual end",
+            "persist_state": "session",
+        }
+        st.text_input("Stop at", key=state.STOP_AT, **options)
         sampling_fields()
     open_form()
 
@@ -269,6 +280,7 @@ def current_request() -> Request:
         context=context(),
         template_options=values.get(state.OPTIONS, {}),
         sampling=sampling_of_form() if values.get(state.TASK) != READ else None,
+        stop=printable(values.get(state.STOP_AT) or "") if values.get(state.TASK) != READ else "",
         end=end_of_form() if values.get(state.TASK) == READ else None,
     )
 

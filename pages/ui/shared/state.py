@@ -16,6 +16,7 @@ def recordings() -> tuple[Recorded, ...]:
 
 
 PROMPT, ANSWER, TASK, MODEL, OTHER_MODEL, LIMIT = "prompt", "answer", "task", "model", "other_model", "max_new_tokens"
+STOP_AT = "stop_at"  # the text that ends an answer
 SYSTEM, EARLIER, OPTIONS = "system", "_earlier", "_template_options"
 JOB, UNREADABLE = "_job", "_unreadable"
 IN_FORM = "_in_form"  # what the form was last filled with: a request, or the name of an answer

@@ -253,8 +253,11 @@ def asking(trace: Trace) -> Asked:
     kind = None if trace.model == "atlas" else trace.kind
     length = len(trace.answer_ids)
     ended = trace.stop_reason == "eos"
+    is_usual_stop = trace.kind == "base" and trace.answer.endswith("\n")  # another one is in no link
     sampled = trace.sampling is not None and _is_offered(trace.sampling) and trace.stop_reason != "cancelled"
-    if not ((trace.is_greedy or sampled) and length <= MOST_TOKENS):
+    if (trace.stop_reason == "stop" and not is_usual_stop) or not (
+        (trace.is_greedy or sampled) and length <= MOST_TOKENS
+    ):
         end = None if ended == (trace.kind == "instruct") else ended
         return _asked(trace, kind=kind, answer=trace.answer, end=end)
     limit = length if trace.stop_reason == "length" else max(length, DEFAULT_TOKENS)

@@ -7,7 +7,7 @@ from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Request
 from pages.ui.inspect import form
 from pages.ui.inspect.form import EXAMPLES
-from pages.ui.shared import state
+from pages.ui.shared import state, url_state
 from tests.gguf_files import save_gguf
 from tests.pages.reading import choose, finished, interpreted, settings_of, shown_trace, views, written
 from tests.traces import make_trace
@@ -194,3 +194,13 @@ def test_a_link_says_that_nothing_was_run_until_it_is_run(open_app):
     page = finished(page.button(key="run").click().run())
     assert page.error
     assert "Nothing has been loaded or run." not in interpreted(page)
+
+
+def test_an_answer_ends_at_the_text_that_was_typed_and_its_link_has_the_answer(open_app):
+    page = finished(written(open_app(), prompt=EXAMPLES[0].prompt, stop_at="is").button(key="run").click().run())
+    shown = shown_trace(page)
+    assert (shown.stop_reason, shown.answer.count("is"), shown.answer[-2:]) == ("stop", 1, "is")
+    assert "More: stop text" in [drawer.proto.popover.label for drawer in page.get("popover")]
+    assert url_state.asking(shown).answer == shown.answer
+    usual = finished(written(page, stop_at="").button(key="run").click().run())
+    assert url_state.asking(shown_trace(usual)).answer is None
