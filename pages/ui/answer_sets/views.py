@@ -52,7 +52,7 @@ from pages.ui.shared.run_page import (
     sentence,
     view_picker,
 )
-from pages.ui.shared.url_state import LAYER, update_url
+from pages.ui.shared.url_state import GOAL, HEADS_GOAL, LAYER, VIEW, update_url
 from rauq.scoring.settings import is_paper_setting, resolve
 
 _PLACES = ("most frequent", "second", "third")
@@ -359,11 +359,24 @@ def empty_state() -> None:
         "figures, for a run: a scored set of answers. Clicking a point opens its answer. "
         "There is no run here yet."
     )
+    _of_my_model("Find the uncertainty heads of my model")
+    st.caption("From a model and a labelled file, in one form.")
+
+
+def _of_my_model(label: str) -> None:
+    """Link to the form of a run that is made for the view Heads."""
+    st.page_link(
+        "pages/runs.py",
+        label=label,
+        icon=":material/add:",
+        help="Find the uncertainty heads of my model: from a model and a labelled file, in one form",
+        query_params={VIEW: "new", GOAL: HEADS_GOAL},
+    )
 
 
 def show_run(name: str) -> None:
     """Open a run and show the view in the URL."""
-    columns = st.columns([3, 4, 1.3, 2, 2.4], gap="small", vertical_alignment="bottom")
+    columns = st.columns([2.5, 4, 1.9, 1.9, 2.4], gap="small", vertical_alignment="bottom")
     with columns[0]:
         run_picker(PAGE, name, of_one_run=choices.OF_ONE_RUN)
     if (run := open_run(name)) is None:
@@ -389,6 +402,9 @@ def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, 
     with columns[1]:
         if spec.layer:
             choices.layer_picker(chosen)
+        elif spec.draw is heads:
+            with st.container(key="heads_of_my_model"):
+                _of_my_model("Heads of my model")
     with columns[2]:
         filters(chosen, chosen.asked)
     with columns[3]:

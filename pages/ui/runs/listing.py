@@ -15,7 +15,7 @@ from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST
 from pages.ui.host import cache, hosting
 from pages.ui.host.session_runs import make_room, runs_folder
-from pages.ui.runs import query, words
+from pages.ui.runs import goal, query, words
 from pages.ui.runs.new_run import attempt, begin, free_name, open_form, problem
 from pages.ui.runs.words import progress_in_words
 from pages.ui.shared import state as shared_state
@@ -281,6 +281,7 @@ def run_list(runs: Sequence[Listed], chosen: str | None) -> None:
             if wrong := words.what_is_wrong(run):
                 st.text(wrong)
             if run.name == chosen:
+                goal.follow(run)
                 details(run)
 
 

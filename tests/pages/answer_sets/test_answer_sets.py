@@ -152,6 +152,8 @@ def test_where_no_distance_has_enough_answers_it_is_said():
     page = open_sets(run="small", view="further")
     assert "nothing to compare: fewer than 20 correct or incorrect answers at every distance" in page.header[0].value
     assert "All 6 distances are hidden: each has fewer than 20 correct or incorrect answers." in said(page)
+    (text,) = charts(page)["answers_difference_by_offset"]["layout"]["annotations"]
+    assert text["text"].startswith("Nothing to draw: no distance has 20")
     assert len(page.dataframe[0].value) == 6
 
 
