@@ -232,13 +232,6 @@ def about_meaning(found: Calibration, uncertainty: np.ndarray) -> str:
     return f"Correct: {low} at the 10th percentile of uncertainty, {middle} at the median, {high} at the 90th"
 
 
-def about_ranking(prr: Estimate, roc_auc: Estimate) -> str:
-    """How well the score ranks these answers."""
-    if prr.reason and prr.reason == roc_auc.reason:
-        return f"Ranking by this score is undefined: {prr.reason}."
-    return f"Ranking {prr.n:,} answers by this score: PRR {in_words(prr)}, ROC-AUC {in_words(roc_auc)}."
-
-
 def difference(own: Gaps, column: int) -> str:
     """A difference of means with its interval, or that there is none."""
     value, low, high = (ends[column] for ends in (own.absolute.value, own.absolute.low, own.absolute.high))

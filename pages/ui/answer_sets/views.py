@@ -31,8 +31,8 @@ from analysis.answer_sets.sentences import (
 )
 from analysis.answer_sets.sides import groups_note
 from analysis.figures import UNCERTAINTY
+from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.runs.shard import OFFSETS
-from analysis.stats import estimate, prr, roc_auc
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
 from pages.ui.answer_sets.heads import heads
@@ -264,8 +264,8 @@ def meaning(chosen: Chosen) -> None:
     uncertainty = cache.scores(chosen.run, chosen.settings)[chosen.rows]
     found = cache.calibration(chosen.run, chosen.settings, correct_above, chosen.rows)
     quality = chosen.quality
-    correct = np.where(np.isnan(quality), np.nan, quality > correct_above)
-    ranking = sentences.about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
+    ranked = cache.score_ranking(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
+    ranking = sentences.joined(score_sentence(ranked), within_sentence(ranked))
     sentence(sentences.about_meaning(found, uncertainty), chosen, ranking)
     left, right = st.columns(2, gap="medium")
     with left:

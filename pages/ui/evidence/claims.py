@@ -40,7 +40,8 @@ def claims(kept: Mapping[str, Record]) -> None:
     absent = {claim.record for claim in CLAIMS} - set(kept)
     not_measured([subject for subject in SUBJECTS if subject.id in absent])
     st.caption(
-        "Each sentence is the result of a measurement; its page shows the numbers, the bounds and the command that makes them."
+        "Each sentence is the result of a measurement. Its view shows the numbers, the bounds and the command that "
+        "makes them."
     )
 
 
