@@ -19,7 +19,7 @@ from pages.ui.runs import goal, query, words
 from pages.ui.runs.new_run import attempt, begin, free_name, open_form, problem
 from pages.ui.runs.words import progress_in_words
 from pages.ui.shared import state as shared_state
-from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.errors import in_full, printable, show_error
 from pages.ui.shared.url_state import RUN
 from rauq.errors import RunError
 from rauq.labels import lines, size
@@ -159,6 +159,7 @@ def _failures(run: Listed) -> None:
         },
         alt="The examples that failed, with the reason",
     )
+    in_full("Errors in full", dict(zip(numbers, map(str, found.failures["error"]), strict=True)))
 
 
 def _buttons(run: Listed) -> None:
