@@ -59,6 +59,20 @@ class Picked:
 
 
 @dataclass(frozen=True)
+class Drop:
+    """One selected head at the incorrect word: N weights on the previous token (None for the first).
+
+    `corrected` is its weight on the `correct` word, in the answer that has this word in place of the incorrect one.
+    """
+
+    layer: int
+    head: int
+    weights: tuple[float | None, ...]
+    correct: str
+    corrected: float
+
+
+@dataclass(frozen=True)
 class Recurrence:
     """Inputs to the recurrence at N tokens; `reference_attention` is the mean weight, used for r."""
 
@@ -129,16 +143,20 @@ class Lesson:
     head_means: tuple[tuple[float, ...], ...]
     picked: tuple[Picked, ...]
     mean_weights: tuple[float | None, ...]
+    drop: Drop
     recurrence: Recurrence
     wrong: Scored
     right: Scored
     confident: Scored
 
 
-def lesson(*, fluent: Recorded, wrong: Recorded, right: Recorded, confident: Recorded) -> Lesson:
+def lesson(
+    *, fluent: Recorded, wrong: Recorded, corrected: Recorded, right: Recorded, confident: Recorded, layer: int
+) -> Lesson:
     """Compute the data from two incorrect answers, a correct one, and one that is incorrect and confident.
 
-    The lesson begins with `fluent`.
+    The lesson begins with `fluent`. `corrected` is `wrong` with the correct word; `layer` is the one whose selected
+    head is shown at that word.
 
     Raises:
         RauqError: a file that is damaged, or an answer that cannot be scored.
@@ -153,6 +171,7 @@ def lesson(*, fluent: Recorded, wrong: Recorded, right: Recorded, confident: Rec
         head_means=tuple(map(_numbers, trace.previous_token_attention().mean(axis=2))),
         picked=_picked(score),
         mean_weights=(None, *_numbers(score.attention.mean(axis=0))),
+        drop=drop(score, trace, corrected.trace(), layer),
         recurrence=_recurrence(score),
         wrong=scored(wrong),
         right=scored(right),
@@ -176,6 +195,14 @@ def opening(recorded: Recorded) -> Opening:
         num_incorrect=len(trace.wrong),
         reference=recorded.correct_answer,
     )
+
+
+def drop(score: Score, wrong: Trace, corrected: Trace, layer: int) -> Drop:
+    """The selected head of a layer in `wrong`, and its weight on the word that `corrected` has there."""
+    picked = next(one for one in _picked(score) if one.layer == layer)
+    word = wrong.wrong[0]
+    weights = corrected.previous_token_attention()[corrected.layers.index(layer), picked.head]
+    return Drop(layer, picked.head, picked.weights, words(corrected)[word], float(weights[word]))
 
 
 def puzzle(game_answer: GameAnswer) -> Puzzle:

@@ -229,6 +229,6 @@ def _finding(found: Mapping[str, Ratio]) -> str:
     if own is None or not sampled:
         return ""
     return (
-        f"One prompt at a time, RAUQ with its capture takes {100 * (own.median - 1):.1f} % more time than plain "
-        f"generation, and methods that compare samples {min(sampled):,.0f} to {max(sampled):,.0f} % more."
+        f"RAUQ adds {100 * (own.median - 1):.1f} % to the time of an answer, and methods that compare several samples "
+        f"add {min(sampled):,.0f} to {max(sampled):,.0f} %, one prompt at a time."
     )

@@ -133,6 +133,6 @@ def _finding(rows: Sequence[tuple[Cell, ...]]) -> str:
         better, worse = (sum(str(cell).endswith(verdict) for cell in cells) for verdict in (BETTER, WORSE))
         said.append(f"{title.removeprefix('minus ')} in {better}{f' (worse in {worse})' if worse else ''}")
     return (
-        f"Of {len(overall)} cases, all answers and the mean within families of {len(SOURCES)} runs, RAUQ ranks "
+        f"In {len(overall)} comparisons ({len(SOURCES)} runs, over all answers and within families), RAUQ ranks "
         f"significantly better than {', '.join(said[:-1])}, and {said[-1]}."
     )

@@ -8,11 +8,11 @@ from pages.ui.runs.new_run import new_run, problem
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error
-from pages.ui.shared.url_state import RUN, VIEW
+from pages.ui.shared.url_state import GOAL, RUN, VIEW
 
 require_shell(query.PAGE)
 url_state.restore_url(query.PAGE)
-url_state.hold((RUN, VIEW))
+url_state.hold((RUN, VIEW, GOAL))
 if query.is_new():
     new_run()
 else:

@@ -123,7 +123,7 @@ def record(found: Sequence[Agreement]) -> Record:
     """The table of all methods, and whether each is within its tolerance."""
     count = sum(len(one.ours) for one in found)
     off = [one.method for one in found if not one.largest <= one.rtol]
-    reach = f"{count:,} numbers of {len(found)} methods and variants equal the reference's within its precision"
+    reach = f"All {count:,} numbers of {len(found)} methods and variants equal the authors' code, within its precision"
     return measured(
         "reference",
         title="Agreement with the reference implementation",

@@ -7,9 +7,20 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.answer_sets.gaps import Gaps, HeadGaps
+from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps
 from analysis.answer_sets.sentences import signed
-from analysis.figures import QUIET, Look, axis_look, empty_figure, finish, layout_look, outcomes, series, text_colour
+from analysis.figures import (
+    QUIET,
+    VEIL,
+    Look,
+    axis_look,
+    empty_figure,
+    finish,
+    layout_look,
+    outcomes,
+    series,
+    text_colour,
+)
 from analysis.stats import Intervals
 
 _GAP_COLUMNS_HEIGHT = 440
@@ -18,10 +29,13 @@ _MOST_NAMED = 16
 _AIR = 0.06  # of the whole axis
 
 
-def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool = False) -> go.Figure:
+def gap_lines(
+    gaps: HeadGaps, columns: Sequence[int], *, name: str, shown: int | None = None, dark: bool = False
+) -> go.Figure:
     """Difference of the means with its interval in each column, absolute above and in percent below.
 
-    `columns` are the numbers of the layers or offsets, and `name` says which of the two they are.
+    `columns` are the numbers of the layers or distances, and `name` says which of the two they are; they are also the
+    `customdata` of the points. A band marks the column `shown`.
     """
     if not np.isfinite(gaps.picked.absolute.value).any():
         return empty_figure(_reason(gaps.picked), height=_GAP_COLUMNS_HEIGHT, dark=dark)
@@ -35,8 +49,18 @@ def gap_lines(gaps: HeadGaps, columns: Sequence[int], *, name: str, dark: bool =
     figure.update_yaxes(title="difference", tickformat="~g", range=absolute, row=1, col=1)
     figure.update_yaxes(title="in percent", ticksuffix=" %", tickformat="~g", range=percent, row=2, col=1)
     figure.add_hline(y=0, line={"color": QUIET, "width": 1})
+    if shown is not None:
+        figure.add_vrect(x0=shown - 0.5, x1=shown + 0.5, fillcolor=VEIL, line_width=0, layer="below")
     _finish(figure, columns, name, dark=dark)
     return figure
+
+
+def distance_lines(found: Enough, *, dark: bool = False) -> go.Figure:
+    """The lines over the distances that enough answers have (paper, figure 3c), or why there are none."""
+    if not found.shown:
+        reason = f"no distance has {LEAST} correct and {LEAST} incorrect answers"
+        return empty_figure(reason, height=_GAP_COLUMNS_HEIGHT, dark=dark)
+    return gap_lines(found.gaps, found.shown, name="preceding token", dark=dark)
 
 
 def _reason(gaps: Gaps) -> str:
@@ -69,9 +93,11 @@ def _line(
             "thickness": 1.2,
             "width": 0,
         },
+        customdata=list(columns),
         text=hover,
         hovertemplate="%{text}<extra></extra>",
         mode="lines+markers",
+        unselected={"marker": {"opacity": 1}},
         line={"color": look.colour, "dash": look.dash, "width": 1.5},
         marker={"color": look.colour, "symbol": look.symbol, "size": 7},
         name=look.name,
@@ -157,8 +183,9 @@ def _words(gaps: Gaps, column: int, name: str, *, dark: bool) -> dict[str, Any]:
     return place | {"text": f"<b>{name}</b><br>{below}", "font": {"color": text_colour(dark=dark)}}
 
 
-_MOST_COLUMNS = 8
-_PANEL_HEIGHT, _TITLE_HEIGHT, _TOP = 96, 34, 64  # pixels
+_MOST_COLUMNS = 6
+_PANEL_HEIGHT, _TITLE_HEIGHT, _TOP = 124, 50, 84  # pixels
+_PANEL_FONT, _LEGEND_FONT = 15, 17  # pixels: to be read from the back of a room
 _SPACE = 0.35  # between panels, in widths of a panel
 _PARTS = ("lowerfence", "q1", "median", "q3", "upperfence")
 
@@ -186,7 +213,7 @@ def gap_grid(gaps: Gaps, layers: Sequence[int], *, dark: bool = False) -> go.Fig
     boxes = [box for at, panel in enumerate(panels) for box in _small_boxes(gaps, at, panel, dark=dark)]
     layout = layout_look(height=height + _TOP) | _axes(panels, dark=dark) | {"annotations": titles}
     figure = go.Figure({"data": boxes, "layout": layout})  # at once: so many axes are slow to change
-    text = {"color": text_colour(dark=dark)}
+    text = {"color": text_colour(dark=dark), "size": _LEGEND_FONT}
     legend = {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "font": text}
     figure.update_layout(legend=legend, margin={"t": _TOP - 8, "r": 16})
     return figure
@@ -208,7 +235,7 @@ def _panels(count: int, num_rows: int, height: int) -> list[_Panel]:
 
 def _axes(panels: Sequence[_Panel], *, dark: bool) -> dict[str, Any]:
     look = axis_look(dark=dark)
-    small = look | {"nticks": 3, "tickfont": look["tickfont"] | {"size": 10}}
+    small = look | {"nticks": 3, "tickfont": look["tickfont"] | {"size": _PANEL_FONT - 2}}
     axes: dict[str, Any] = {}
     for panel in panels:
         axes[f"xaxis{panel.axis}"] = look | {"domain": panel.x, "anchor": f"y{panel.axis}", "visible": False}
@@ -225,7 +252,7 @@ def _title(gaps: Gaps, at: int, layer: int, panel: _Panel, *, dark: bool) -> dic
         words = f"<b>{words}</b>"
     place = {"x": sum(panel.x) / 2, "y": panel.y[1], "xref": "paper", "xanchor": "center"}
     place |= {"yref": "paper", "yanchor": "bottom"}
-    font = {"size": 10, "color": text_colour(dark=dark)}
+    font = {"size": _PANEL_FONT, "color": text_colour(dark=dark)}
     return place | {"text": f"layer {layer}<br>{words}", "showarrow": False, "font": font}
 
 
@@ -242,7 +269,7 @@ def _small_boxes(gaps: Gaps, at: int, panel: _Panel, *, dark: bool) -> list[dict
             "yaxis": f"y{panel.axis}",
             "width": 0.6,
             "yhoverformat": ".3f",
-            "line": {"color": look.colour, "width": 1.4},
+            "line": {"color": look.colour, "width": 2.2},
             "name": look.name,
             "legendgroup": look.name,
             "showlegend": bool(at == np.flatnonzero(side.count)[0]),

@@ -1,6 +1,8 @@
 """How far attention in correct answers lies above attention in incorrect ones (paper, figures 3a and 3c)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from analysis.stats import Intervals, divided, draw_counts, resampled_means, wit
 from rauq.errors import InvalidInput
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+LEAST = 20  # answers of either side: fewer give intervals too wide to draw beside others
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +22,10 @@ class Side:
     count: np.ndarray
     mean: np.ndarray
     quantiles: np.ndarray
+
+    def at(self, columns: np.ndarray) -> "Side":
+        """The same in some of the columns."""
+        return Side(self.count[columns], self.mean[columns], self.quantiles[:, columns])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,6 +44,22 @@ class Gaps:
     percent: Intervals
     reasons: tuple[str, ...]
 
+    def at(self, columns: np.ndarray) -> "Gaps":
+        """The same in some of the columns, by their positions."""
+        return replace(
+            self,
+            values=self.values[:, columns],
+            correct=self.correct.at(columns),
+            incorrect=self.incorrect.at(columns),
+            absolute=_at(self.absolute, columns),
+            percent=_at(self.percent, columns),
+            reasons=tuple(self.reasons[column] for column in columns),
+        )
+
+
+def _at(found: Intervals, columns: np.ndarray) -> Intervals:
+    return Intervals(found.value[columns], found.low[columns], found.high[columns])
+
 
 @dataclass(frozen=True, eq=False)
 class HeadGaps:
@@ -44,6 +67,25 @@ class HeadGaps:
 
     picked: Gaps
     mean: Gaps
+
+    def at(self, columns: np.ndarray) -> "HeadGaps":
+        """The same in some of the columns, by their positions."""
+        return HeadGaps(self.picked.at(columns), self.mean.at(columns))
+
+
+class Enough(NamedTuple):
+    """The gaps of the distances that enough answers of either side have, those distances, and the other ones."""
+
+    gaps: HeadGaps
+    shown: tuple[int, ...]
+    hidden: tuple[int, ...]
+
+
+def with_enough(gaps: HeadGaps, distances: Sequence[int]) -> Enough:
+    """The distances with at least LEAST correct and LEAST incorrect answers; `distances` name the columns (K,)."""
+    enough = np.minimum(gaps.picked.correct.count, gaps.picked.incorrect.count) >= LEAST
+    shown, hidden = (tuple(np.asarray(distances)[mask].tolist()) for mask in (enough, ~enough))
+    return Enough(gaps.at(np.flatnonzero(enough)), shown, hidden)
 
 
 def head_gaps(means: np.ndarray, picks: np.ndarray, sides: Sides, *, resamples: int = 1000, seed: int = 0) -> HeadGaps:

@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
 from analysis.answer_sets.calibration import Calibration, share_at
-from analysis.answer_sets.gaps import Gaps, HeadGaps, gaps
+from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps, gaps
 from analysis.answer_sets.heads import Agreement, SelectedHeads
 from analysis.answer_sets.quality_bins import Correlations, QualityBins
 from analysis.answer_sets.sides import Sides
@@ -190,17 +190,27 @@ def about_bins(spearman: Estimate, layer: int) -> str:
     return f"Layer {layer}. {verdict}: Spearman {in_words(spearman)}, n = {spearman.n:,}"
 
 
-def about_distances(found: HeadGaps, offsets: Sequence[int], layer: int) -> str:
+def about_distances(found: Enough, layer: int) -> str:
     """At which distances the attention of the selected head differs."""
-    own = found.picked.absolute
-    if np.isnan(own.value).all():
-        return f"Layer {layer}: nothing to compare: {found.picked.reasons[0]}"
-    beyond = [str(offset) for offset, low, high in zip(offsets, own.low, own.high, strict=True) if low > 0 or high < 0]
+    if not found.shown:
+        return f"Layer {layer}: nothing to compare: fewer than {LEAST} correct or incorrect answers at every distance"
+    picked = found.gaps.picked
+    ends = zip(found.shown, picked.absolute.low, picked.absolute.high, strict=True)
+    beyond = [str(distance) for distance, low, high in ends if low > 0 or high < 0]
     where = "significant at " + _listed(beyond) if beyond else "significant at none"
-    return (
-        f"Layer {layer}, distance {offsets[0]}: {difference(found.picked, 0)}; of distances {offsets[0]} to "
-        f"{offsets[-1]}, {where}"
-    )
+    first, *_, last = (*found.shown, found.shown[-1])
+    return f"Layer {layer}, distance {first}: {difference(picked, 0)}; of distances {first} to {last}, {where}"
+
+
+def hidden_distances(found: Enough) -> str:
+    """How many distances are not drawn, and why; "" where all are."""
+    if not found.hidden:
+        return ""
+    count = len(found.hidden)
+    if not found.shown:
+        return f"All {count} distances are hidden: each has fewer than {LEAST} correct or incorrect answers."
+    are = "distance is hidden: it has" if count == 1 else "distances are hidden: each has"
+    return f"{count} {are} fewer than {LEAST} correct or incorrect answers."
 
 
 def about_selected_heads(found: SelectedHeads, layer: int) -> str:
@@ -220,13 +230,6 @@ def about_meaning(found: Calibration, uncertainty: np.ndarray) -> str:
     scores = np.nanquantile(uncertainty, _TENTHS)
     low, middle, high = (_share(found, float(score)) for score in scores)
     return f"Correct: {low} at the 10th percentile of uncertainty, {middle} at the median, {high} at the 90th"
-
-
-def about_ranking(prr: Estimate, roc_auc: Estimate) -> str:
-    """How well the score ranks these answers."""
-    if prr.reason and prr.reason == roc_auc.reason:
-        return f"Ranking by this score is undefined: {prr.reason}."
-    return f"Ranking {prr.n:,} answers by this score: PRR {in_words(prr)}, ROC-AUC {in_words(roc_auc)}."
 
 
 def difference(own: Gaps, column: int) -> str:

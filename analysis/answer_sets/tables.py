@@ -11,8 +11,6 @@ from analysis.answer_sets.heads import Agreement, SelectedHeads
 from analysis.answer_sets.separation import Separation, TopHeads
 from analysis.answer_sets.sides import shown_groups, sides
 from analysis.quality.judgement import Thresholds
-from analysis.stats import Estimate, estimate, prr, roc_auc
-from rauq.methods.table import METHODS
 
 ALL = "all"
 
@@ -39,26 +37,6 @@ def strata_table(answers: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
         msp = part.get("msp", pd.Series(np.nan, part.index))
         cells |= {"mean MSP of correct": msp[correct].mean(), "of incorrect": msp[~correct].mean()}
         rows.append({"group": group, "stratum": stratum, "answers": len(part), **cells})
-    return pd.DataFrame(rows)
-
-
-def ranking_table(
-    answers: pd.DataFrame, methods: Sequence[str], thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
-) -> pd.DataFrame:
-    """PRR and ROC-AUC with their intervals, of each method (column of `answers`) in all answers and in each group.
-
-    For ROC-AUC an answer is correct if its quality is above `thresholds.roc`. Methods that no answer has are left out.
-    """
-    rows = [
-        {
-            "group": name,
-            "method": METHODS[method].name,
-            **_ranking(part[method], part["quality"], thresholds, resamples, seed),
-        }
-        for name, part in _parts(answers)
-        for method in methods
-        if answers[method].notna().any()
-    ]
     return pd.DataFrame(rows)
 
 
@@ -133,28 +111,6 @@ def _counts(name: str, answers: pd.DataFrame, num_failed: int, thresholds: Thres
         "mean quality": float("nan") if num_undefined == len(answers) else float(np.nanmean(quality)),
         "mean tokens": float(answers["num_tokens"].mean()),
     }
-
-
-def _ranking(
-    uncertainty: pd.Series, quality: pd.Series, thresholds: Thresholds, resamples: int, seed: int
-) -> dict[str, object]:
-    scores, qualities = uncertainty.to_numpy(dtype=float), quality.to_numpy(dtype=float)
-    correct = np.where(np.isnan(qualities), np.nan, qualities > thresholds.roc)
-    by_quality, by_side = (
-        estimate(metric, scores, truth, count=resamples, seed=seed)
-        for metric, truth in ((prr, qualities), (roc_auc, correct))
-    )
-    return {
-        "answers": by_quality.n,
-        "excluded": by_quality.excluded,
-        **_estimate_cells("prr", by_quality),
-        **_estimate_cells("roc_auc", by_side),
-        "undefined": by_quality.reason or by_side.reason,
-    }
-
-
-def _estimate_cells(name: str, found: Estimate) -> dict[str, float]:
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def _gap_rows(gaps: Gaps, columns: Sequence[int], first: dict[str, object], name: str) -> Iterator[dict[str, object]]:

@@ -16,13 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.answer_sets.sides import groups_note
-from analysis.answer_sets.tables import ranking_table, strata_table, summary_table
+from analysis.answer_sets.tables import strata_table, summary_table
 from analysis.datasets.example import DataSet
 from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.names import PER_GROUP, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
 from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.sampling import spread
+from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.create import EMBEDDED, about_unknown_methods, named, prepare, request_for

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any, get_args
 
 import pandas as pd
 
@@ -10,9 +11,10 @@ from analysis.methods.added_heads import ADDED_NAMES, AddedHeads
 from analysis.methods.agreement import Disagreement, MethodAgreement, RankedAnswers
 from analysis.methods.alpha import REPLACED, Sweep
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
-from analysis.methods.comparison import WITHIN, Comparison, Paired, name_of
+from analysis.methods.comparison import WITHIN, Comparison, Metric, Paired, compare, groups_of, name_of
 from analysis.methods.errors import End, ErrorAnalysis
 from analysis.methods.rejections import Rejections
+from analysis.quality.judgement import Thresholds
 from analysis.runs.timings import Cost
 from analysis.stats import METRICS, Estimate
 from rauq.methods.table import METHODS
@@ -49,6 +51,37 @@ def paired_table(found: Paired) -> pd.DataFrame:
     """A row for each method in each group, the mean within groups among them: RAUQ minus it, with the interval."""
     rows = _grid(found.methods, found.groups, found.differences, name="difference")
     return pd.DataFrame([{"base": name_of(found.base), **row} for row in rows])
+
+
+def ranking_table(
+    answers: pd.DataFrame, methods: Sequence[str], thresholds: Thresholds, *, resamples: int = 1000, seed: int = 0
+) -> pd.DataFrame:
+    """PRR and ROC-AUC with their intervals: a row for each method in each group, the mean within groups among them.
+
+    Methods that no answer has are left out.
+    """
+    asked: dict[str, Any] = {"thresholds": thresholds, "resamples": resamples, "seed": seed}
+    own = [method for method in methods if answers[method].notna().any()]
+    groups = groups_of(answers["group"])
+    found = [compare(answers, own, groups, metric=metric, **asked) for metric in get_args(Metric)]
+    rows = [
+        _ranked(group, method, [one.of_group(group)[place] for one in found])
+        for group in found[0].groups
+        for place, method in enumerate(own)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _ranked(group: str, method: str, estimates: Sequence[Estimate]) -> dict[str, object]:
+    first = estimates[0]
+    cells = {
+        f"{metric}{end}": value
+        for metric, one in zip(get_args(Metric), estimates, strict=True)
+        for end, value in (("", one.value), ("_low", one.low), ("_high", one.high))
+    }
+    undefined = next(filter(None, (one.reason for one in estimates)), "")
+    counts = {"answers": first.n, "excluded": first.excluded}
+    return {"group": group, "method": name_of(method), **counts, **cells, "undefined": undefined}
 
 
 def rejections_table(found: Rejections) -> pd.DataFrame:

@@ -11,7 +11,8 @@ from analysis.answer_sets.figures import (
     quality_bins_chart,
     selected_heads_map,
 )
-from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.gap_figures import distance_lines, gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.gaps import with_enough
 from analysis.answer_sets.head_figures import head_map
 from analysis.answer_sets.sentences import joined
 from analysis.figures import UNCERTAINTY
@@ -171,6 +172,7 @@ def drawings(found: Results) -> tuple[Drawing, ...]:
 def _papers(found: Results) -> tuple[Drawing, ...]:
     layer, tokens = found.layer, found.settings.tokens
     texts = list(found.run.answers["answer"].iloc[found.shown.rows])
+    distances = with_enough(found.offset_gaps, OFFSETS)
     return (
         Drawing(
             "best-and-worst",
@@ -193,9 +195,12 @@ def _papers(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "preceding-tokens",
             f"Attention by distance, layer {layer}",
-            "Attention to the 1st to 6th preceding token, correct minus incorrect, with 95 % bootstrap intervals. The "
-            "head is the one selected by its attention to the 1st.",
-            gap_lines(found.offset_gaps, OFFSETS, name="preceding token"),
+            joined(
+                "Attention to the 1st to 6th preceding token, correct minus incorrect, with 95 % bootstrap intervals. "
+                "The head is the one selected by its attention to the 1st.",
+                answer_set_sentences.hidden_distances(distances),
+            ),
+            distance_lines(distances),
         ),
     )
 

@@ -22,7 +22,7 @@ def wrong():
 @pytest.fixture(scope="module")
 def drawn():
     found = {role: find_recorded(name) for role, name in NAMES.items()}
-    return lesson(fluent=find_recorded("magic-flute"), **found)
+    return lesson(fluent=find_recorded("magic-flute"), corrected=find_recorded("bern"), **found, layer=19)
 
 
 def test_what_is_taught_is_the_papers_setting_for_chat_models_with_probability(drawn):

@@ -87,7 +87,7 @@ def test_the_record_says_what_is_charged_and_the_run_keeps_it(evaluation, tmp_pa
     assert rows["RAUQ"][:5] == ("the answer with attention captured, its own computation", 50.0, 50.0, 50.0, 3)
     assert rows["MSP"][:2] == ("its own computation", 25.0)
     assert rows["EigenScore"][0] == "3 samples with hidden captured, its own computation"
-    assert "RAUQ with its capture takes 50.0 % more time" in record.finding
+    assert "RAUQ adds 50.0 % to the time of an answer" in record.finding
     assert "425 %" not in record.finding
     assert all(bound.met for bound in record.bounds)
     assert not any("shared with other programs" in note for note in record.notes)

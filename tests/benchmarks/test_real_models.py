@@ -67,6 +67,6 @@ def test_the_finding_counts_the_cases():
         ("a", "plain", "cities", 9, 50, "", *(UNDEFINED for _ in OTHERS)),
     ]
     found = real_models._finding(rows)
-    assert found.startswith("Of 2 cases")
+    assert found.startswith("In 2 comparisons")
     assert "MSP in 1 (worse in 1)" in found
     assert "answer length" not in found

@@ -61,6 +61,18 @@ def test_journey_from_a_run_to_one_generation_and_back(page, server):
     expect(page.locator(".st-key-answers_best_and_worst .nsewdrag")).to_be_visible()
 
 
+def test_a_point_of_a_layer_chooses_the_layer(page, server):
+    page.goto(f"{server}/answer_sets?run=smollm2-facts&view=gap")
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("Layer 15, selected head")
+    settled(page)
+    hit(page, page.locator(".st-key-answers_difference_by_layer .scatterlayer .trace").first.locator(".point").nth(19))
+    expect(page).to_have_url(re.compile("layer=19"))
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("Layer 19, selected head")
+    settled(page)
+    hit(page, page.locator(".st-key-answers_difference_by_layer .scatterlayer .trace").first.locator(".point").nth(12))
+    expect(page).to_have_url(re.compile("layer=12"))
+
+
 def test_a_cell_and_a_row_choose_a_head_and_its_worst_answer_opens_with_it(page, server):
     page.goto(f"{server}/answer_sets?run=smollm2-facts")
     expect(page.get_by_role("heading", level=2)).to_contain_text("heads separate correct from incorrect answers")

@@ -43,3 +43,23 @@ def test_from_a_file_to_a_run_that_outlives_the_page(page, runs_server):
     expect(mine.get_by_text("6 examples of places.csv")).to_be_visible()
     mine.get_by_role("link", name="Answer sets").click()
     expect(page).to_have_url(re.compile("/answer_sets.*run=mine"))
+
+
+def test_from_answer_sets_to_the_heads_of_a_model_in_one_form(page, runs_server):
+    page.goto(f"{runs_server}/answer_sets")
+    page.get_by_role("link", name="Heads of my model").click()
+    expect(page).to_have_url(re.compile(r"/runs\?view=new&goal=heads"))
+    expect(page.get_by_role("heading", name="Find the uncertainty heads of my model")).to_be_visible()
+    page.get_by_role("radio", name="atlas").click()
+    labelled = CSV.replace(b"is in Japan.,yes", b"is in Japan.,no", 2)
+    page.locator("input[type=file]").set_input_files({"name": "places.csv", "mimeType": "text/csv", "buffer": labelled})
+    page.get_by_role("combobox", name="Prompt").click()
+    page.get_by_role("option", name="asked").click()
+    expect(page.get_by_text("6 rows accepted, 1 row rejected.")).to_be_visible()
+    page.get_by_role("button", name="Start").click()
+    expect(page).to_have_url(re.compile(r"/answer_sets\?run=places-atlas"), timeout=60_000)
+    expect(page.get_by_text("n = 6 answers: 4 correct")).to_be_visible()
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/runs\?.*run=places-atlas"))
+    expect(page.locator(".st-key-run-places-atlas").get_by_text("finished")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/runs\?.*run=places-atlas"))  # Back is not undone

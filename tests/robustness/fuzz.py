@@ -115,6 +115,6 @@ def measure(count: int = COUNT) -> Record:
             for one in found
         ],
         bounds=[Bound(text=f"{inputs:,} inputs without an unhandled exception", met=not faults)],
-        finding=f"Of {inputs:,} malformed inputs to {len(found)} surfaces, {faults} caused an unhandled exception.",
+        finding=f"{inputs:,} malformed inputs to {len(found)} entry points caused {faults} unhandled exceptions.",
         packages=("numpy", "pandas", "pyarrow", "safetensors", "streamlit"),
     )

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from analysis.answer_sets import sentences
@@ -16,8 +17,8 @@ from analysis.answer_sets.figures import (
     quality_bins_chart,
     selected_heads_map,
 )
-from analysis.answer_sets.gap_figures import difference_words, gap_distributions, gap_grid, gap_lines
-from analysis.answer_sets.gaps import Gaps, head_gaps
+from analysis.answer_sets.gap_figures import difference_words, distance_lines, gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.gaps import Gaps, head_gaps, with_enough
 from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads
 from analysis.answer_sets.quality_bins import correlations, quality_bins
 from analysis.answer_sets.sentences import (
@@ -30,26 +31,28 @@ from analysis.answer_sets.sentences import (
 )
 from analysis.answer_sets.sides import groups_note
 from analysis.figures import UNCERTAINTY
+from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.runs.shard import OFFSETS
-from analysis.stats import estimate, prr, roc_auc
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
 from pages.ui.answer_sets.heads import heads
 from pages.ui.host import cache
 from pages.ui.shared.errors import printable
-from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.figure_export import buttons, is_dark
 from pages.ui.shared.run_page import (
     chart,
     clickable,
     default_thresholds,
     draw_view,
     filters,
+    key_of,
     open_run,
     openable,
     run_picker,
     sentence,
     view_picker,
 )
+from pages.ui.shared.url_state import GOAL, HEADS_GOAL, LAYER, VIEW, update_url
 from rauq.scoring.settings import is_paper_setting, resolve
 
 _PLACES = ("most frequent", "second", "third")
@@ -164,17 +167,37 @@ def gap(chosen: Chosen) -> None:
             f"mean. {sides_sentence(found.picked, chosen.column, chosen.thresholds)} {_CLICK}"
         )
     with right:
-        figure = gap_lines(found, chosen.layers, name="layer", dark=is_dark())
-        chart(figure, "difference_by_layer", "Difference between correct and incorrect answers in each layer")
+        figure = gap_lines(found, chosen.layers, name="layer", shown=chosen.layer, dark=is_dark())
+        _choose_layer(chosen, figure)
         st.caption(
-            "Correct minus incorrect in every layer, with 95 % intervals. These are multiple comparisons: about 1 in "
-            "20 intervals excludes zero by chance."
+            "Correct minus incorrect in every layer, with 95 % intervals; shaded: the layer shown. Click a point to "
+            "choose its layer. These are multiple comparisons: about 1 in 20 intervals excludes zero by chance."
         )
     figure = gap_grid(found.picked, chosen.layers, dark=is_dark())
     chart(figure, "attention_by_layer", "Attention of correct and of incorrect answers in each layer")
     st.caption(
         "Attention of the selected head in every layer, each on its own scale. Boxes: interquartile range; whiskers: "
         "90 %. Bold: the interval excludes zero. If boxes overlap, the difference says little about a single answer."
+    )
+
+
+def _choose_layer(chosen: Chosen, figure: go.Figure) -> None:
+    """Draw a figure over layers; a click on a point writes its layer to the URL."""
+    key = key_of("difference_by_layer")
+
+    def choose_it() -> None:
+        for point in st.session_state[key]["selection"]["points"]:
+            layer = point.get("customdata")
+            if isinstance(layer, int) and layer in chosen.layers:  # the value comes from the browser
+                update_url({LAYER: str(layer)})
+
+    st.plotly_chart(
+        figure,
+        key=key,
+        config=buttons("difference_by_layer"),
+        alt="Difference between correct and incorrect answers in each layer",
+        on_select=choose_it,
+        selection_mode="points",
     )
 
 
@@ -197,13 +220,14 @@ def by_distance(chosen: Chosen) -> None:
     means = np.stack([chosen.means(offset=offset)[:, chosen.column] for offset in OFFSETS], axis=1)  # (n, 6, H)
     picks = np.repeat(chosen.picks()[:, [chosen.column]], len(OFFSETS), axis=1)
     found = head_gaps(means, picks, chosen.sides)
-    sentence(sentences.about_distances(found, OFFSETS, chosen.layer), chosen)
-    figure = gap_lines(found, OFFSETS, name="preceding token", dark=is_dark())
+    enough = with_enough(found, OFFSETS)
+    sentence(sentences.about_distances(enough, chosen.layer), chosen)
+    figure = distance_lines(enough, dark=is_dark())
     chart(figure, "difference_by_offset", "Difference between correct and incorrect answers by preceding token")
     st.caption(
-        f"Correct minus incorrect. {sides_sentence(found.picked, 0, chosen.thresholds)} The head is selected by "
-        "previous-token attention. In the paper, answers differ at the first two preceding tokens, hardly beyond. "
-        "Short answers count only at distances that they have."
+        "Correct minus incorrect, with 95 % bootstrap intervals, for the head selected by previous-token attention. In "
+        "the paper, answers differ at the first two preceding tokens, hardly beyond. "
+        f"{sentences.hidden_distances(enough)}"
     )
     st.dataframe(
         _by_offset(found.picked),
@@ -211,6 +235,7 @@ def by_distance(chosen: Chosen) -> None:
         column_config=dict.fromkeys(("mean, correct", "mean, incorrect"), st.column_config.NumberColumn(format="%.3f")),
         alt="Attention of the selected head by preceding token",
     )
+    st.caption("Every distance, with its numbers of answers: a short answer has no token at the larger ones.")
 
 
 def _by_offset(gaps: Gaps) -> dict[str, list[object]]:
@@ -239,8 +264,8 @@ def meaning(chosen: Chosen) -> None:
     uncertainty = cache.scores(chosen.run, chosen.settings)[chosen.rows]
     found = cache.calibration(chosen.run, chosen.settings, correct_above, chosen.rows)
     quality = chosen.quality
-    correct = np.where(np.isnan(quality), np.nan, quality > correct_above)
-    ranking = sentences.about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
+    ranked = cache.score_ranking(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
+    ranking = sentences.joined(score_sentence(ranked), within_sentence(ranked))
     sentence(sentences.about_meaning(found, uncertainty), chosen, ranking)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -334,11 +359,24 @@ def empty_state() -> None:
         "figures, for a run: a scored set of answers. Clicking a point opens its answer. "
         "There is no run here yet."
     )
+    _of_my_model("Find the uncertainty heads of my model")
+    st.caption("From a model and a labelled file, in one form.")
+
+
+def _of_my_model(label: str) -> None:
+    """Link to the form of a run that is made for the view Heads."""
+    st.page_link(
+        "pages/runs.py",
+        label=label,
+        icon=":material/add:",
+        help="Find the uncertainty heads of my model: from a model and a labelled file, in one form",
+        query_params={VIEW: "new", GOAL: HEADS_GOAL},
+    )
 
 
 def show_run(name: str) -> None:
     """Open a run and show the view in the URL."""
-    columns = st.columns([3, 4, 1.3, 2, 2.4], gap="small", vertical_alignment="bottom")
+    columns = st.columns([2.5, 4, 1.9, 1.9, 2.4], gap="small", vertical_alignment="bottom")
     with columns[0]:
         run_picker(PAGE, name, of_one_run=choices.OF_ONE_RUN)
     if (run := open_run(name)) is None:
@@ -364,6 +402,9 @@ def _controls(columns: list[st.delta_generator.DeltaGenerator], chosen: Chosen, 
     with columns[1]:
         if spec.layer:
             choices.layer_picker(chosen)
+        elif spec.draw is heads:
+            with st.container(key="heads_of_my_model"):
+                _of_my_model("Heads of my model")
     with columns[2]:
         filters(chosen, chosen.asked)
     with columns[3]:

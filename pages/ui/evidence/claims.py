@@ -39,7 +39,10 @@ def claims(kept: Mapping[str, Record]) -> None:
             _claim(claim, record)
     absent = {claim.record for claim in CLAIMS} - set(kept)
     not_measured([subject for subject in SUBJECTS if subject.id in absent])
-    st.caption("Each sentence is the finding of a record, made by the command shown with it.")
+    st.caption(
+        "Each sentence is the result of a measurement. Its view shows the numbers, the bounds and the command that "
+        "makes them."
+    )
 
 
 def _claim(claim: Claim, record: Record) -> None:

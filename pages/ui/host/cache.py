@@ -321,6 +321,18 @@ def comparison(run: "Run", rows: np.ndarray, metric: "Metric") -> "Comparison":
     return compare(answers, run.methods, _groups(run, rows), **asked)
 
 
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def score_ranking(
+    run: "Run", uncertainty: np.ndarray, rows: np.ndarray, thresholds: "Thresholds"
+) -> "tuple[Comparison, ...]":
+    """Rank the answers `rows` (n,) of a run by their uncertainty (n,), over all and within groups."""
+    from analysis.methods.score_ranking import rank_score
+
+    answers = run.answers.iloc[rows]
+    quality = answers["quality"].to_numpy(dtype=float)
+    return rank_score(uncertainty, quality, list(answers["group"]), thresholds=thresholds)
+
+
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
     """Rank the answers `rows` (n,) of a run by their length, their group, and whether they name anything known."""

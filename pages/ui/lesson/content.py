@@ -30,7 +30,7 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
     """
     _check(lesson)
     wrong, right, confident = lesson.wrong, lesson.right, lesson.confident
-    head, first, peak = scoring_head(lesson), wrong.invented[0], max(wrong.collapse)
+    head, drop, first, peak = scoring_head(lesson), lesson.drop, wrong.invented[0], max(wrong.collapse)
     from_attention = wrong.attention_shares[first] / peak
     return (
         _why(lesson),
@@ -56,18 +56,20 @@ def steps(lesson: Lesson) -> tuple[Step, ...]:
             "picking",
         ),
         Step(
-            "Attention at the incorrect token",
-            f"“{_invented(wrong)}” is incorrect; correct: {wrong.reference}. At its first token, the weight of head "
-            f"{head.head} in layer {head.layer}, which gives the score, {_move(head.weights, first)}. The mean of all "
-            f"{len(lesson.picked)} selected heads {_move(lesson.mean_weights, first)}. In large models, the paper "
-            "finds drops at incorrect tokens. Here, attention alone does not show the error.",
+            "Attention at the incorrect word",
+            f"“{_invented(wrong)}” is incorrect; correct: {wrong.reference}. Of the selected heads, layer {drop.layer} "
+            f"head {drop.head} differs most between correct and incorrect answers (page Answer sets). Its weight "
+            f"{_move(drop.weights, first + 1)} after “{wrong.tokens[first]}”; after “{drop.correct}” it is "
+            f"{drop.corrected:.2f}. The mean of all {len(lesson.picked)} selected heads "
+            f"{_move(lesson.mean_weights, first + 1)}. One answer is no evidence.",
             "drop",
         ),
         Step(
             "The recurrence, by hand",
-            "Confidence c combines the signal s, the token's probability, with attention a times the previous token's "
-            "confidence. Alpha is the weight of s: move the slider. Dashes: a fully confident model. Confidence below "
-            "them is the collapse, this project's measure, not the paper's.",
+            "Confidence c combines the signal s, the token's probability, with attention a (here "
+            f"layer {head.layer}, head {head.head}) times the previous confidence. Alpha is the weight of s: move the "
+            "slider. Dashes: a fully confident model. Confidence below them is the collapse, this project's measure, "
+            "not the paper's.",
             "recurrence",
         ),
         Step(
@@ -122,12 +124,16 @@ def _check(lesson: Lesson) -> None:
     """
     wrong, right, confident = lesson.wrong, lesson.right, lesson.confident
     first = wrong.invented[0] if wrong.invented else 0
-    before, there = (lesson.mean_weights[token] for token in (first - 1, first))
+    mean, weights = (
+        [one[token] or 0.0 for token in (first, first + 1)] for one in (lesson.mean_weights, lesson.drop.weights)
+    )
     holds = {
         "the first answer has incorrect tokens": lesson.opening.num_incorrect > 0,
         "the incorrect answer has an incorrect token after its second": first > 1,
         "its collapse peaks there": wrong.collapse[first] == max(wrong.collapse),
-        "the mean weight does not fall there": before is not None and there is not None and there >= before,
+        "the mean weight falls after it": mean[1] < mean[0],
+        "the head's weight falls after it, and below that after the correct word": weights[1]
+        < min(weights[0], lesson.drop.corrected),
         "its score is above that of the correct answer": right.correct and wrong.uncertainty > right.uncertainty,
         "the confident answer is incorrect, with a score below that of the correct one": not confident.correct
         and confident.uncertainty < right.uncertainty,
@@ -156,7 +162,8 @@ def _move(weights: Sequence[float | None], token: int) -> str:
     return f"{'falls' if there < before else 'rises'} from {before:.2f} to {there:.2f}"
 
 
-FLUENT, WRONG, RIGHT, CONFIDENT = "magic-flute", "switzerland", "canberra", "istanbul"
+FLUENT, WRONG, CORRECTED, RIGHT, CONFIDENT = "magic-flute", "switzerland", "bern", "canberra", "istanbul"
+LAYER = 19  # of those used by RAUQ, where the selected head's attention differs most in the run smollm2-facts
 
 
 class Content(NamedTuple):
@@ -175,6 +182,6 @@ def content() -> Content | None:
     """
     if not (recorded.INDEX.exists() and game.GAME_INDEX.exists()):
         return None
-    fluent, wrong, right, confident = map(recorded.find_recorded, (FLUENT, WRONG, RIGHT, CONFIDENT))
-    drawn = lesson(fluent=fluent, wrong=wrong, right=right, confident=confident)
+    roles = {"fluent": FLUENT, "wrong": WRONG, "corrected": CORRECTED, "right": RIGHT, "confident": CONFIDENT}
+    drawn = lesson(**{role: recorded.find_recorded(name) for role, name in roles.items()}, layer=LAYER)
     return Content(drawn, steps(drawn), tuple(map(puzzle, game.load_game())))

@@ -14,7 +14,7 @@ import rauq
 from analysis import paper
 from analysis.answer_sets.figures import quality_bins_chart
 from analysis.answer_sets.quality_bins import quality_bins
-from analysis.answer_sets.sentences import about_ranking, joined
+from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences
@@ -31,13 +31,13 @@ from analysis.methods.figures import (
     rejection_curves,
 )
 from analysis.methods.rejections import rejections
+from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.methods.simple_rankings import simple_sentence, unnamed_note
 from analysis.paper import Published
 from analysis.report.tables import Table, csv_table
 from analysis.runs.create import about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import Run
 from analysis.runs.timings import Cost
-from analysis.stats import estimate, prr, roc_auc
 from pages.ui.host import cache
 from pages.ui.methods import choices
 from pages.ui.methods.choices import OF_ONE_RUN, PAGE, Asked, Chosen, View, choose, fitted
@@ -268,9 +268,8 @@ _ERRORS = (
 def scores(chosen: Chosen) -> None:
     """Draw one point per answer; a click opens it."""
     uncertainty, quality = chosen.uncertainties([chosen.method])[chosen.method], chosen.quality
-    correct = np.where(np.isnan(quality), np.nan, quality > chosen.thresholds.roc)
-    ranking = about_ranking(estimate(prr, uncertainty, quality), estimate(roc_auc, uncertainty, correct))
-    sentence(ranking.replace("It", name_of(chosen.method), 1), chosen)
+    ranked = cache.score_ranking(chosen.run, uncertainty, chosen.rows, chosen.thresholds)
+    sentence(score_sentence(ranked), chosen, within_sentence(ranked))
     figure = quality_bins_chart(
         quality_bins(uncertainty, quality), title="uncertainty", colour=UNCERTAINTY, dark=is_dark()
     )

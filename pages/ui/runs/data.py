@@ -25,7 +25,7 @@ from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.table import Table
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.errors import in_full, printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model
 from pages.ui.shared.state import ATLAS
 from rauq.errors import RauqError
@@ -35,7 +35,7 @@ from rauq.trace.trace import Kind
 _FIRST = 100  # examples in the preview
 _LONGEST = 2_000  # characters of a cell
 _ROW, _HEAD = 35, 38  # pixels
-_SHOWN_ROWS, _SHOWN_REJECTED = 9, 5
+_SHOWN_ROWS, _SHOWN_REJECTED = 9, 12
 
 _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
     {
@@ -49,11 +49,10 @@ _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
         "error label": lambda example: example.error_label,
         "facts": lambda example: " | ".join(example.facts),
         "source": lambda example: example.source,
-        "prompt": lambda example: example.prompt if example.question else "",
     }
 )
 # Long texts leave room for references and quality, on a small screen too.
-_LONG = ("question", "prompt", "answer", "references", "source", "facts")
+_LONG = ("question", "answer", "references", "source", "facts")
 _WIDTHS = {name: st.column_config.Column(width=260 if name == "question" else 130) for name in _LONG}
 
 
@@ -73,8 +72,19 @@ def preview(data: DataSet) -> None:
         )
         if len(data.examples) > _FIRST:
             st.caption(f"The first {_FIRST} are shown.")
+        _first_prompt(data.examples[0])
     if data.rejected:
         _rejected(data.rejected)
+
+
+def _first_prompt(example: Example) -> None:
+    """Show the prompt of the first row as the model gets it, if it is more than the question."""
+    if example.asked == example.prompt:
+        return
+    folded = st.expander("Prompt of the first row", key="first_prompt", on_change="rerun")
+    if folded.open:
+        with folded, st.container(height=240, border=False):
+            st.text(lines(example.prompt))
 
 
 def _rejected(rows: Sequence[Rejected]) -> None:
@@ -96,10 +106,11 @@ def _rejected(rows: Sequence[Rejected]) -> None:
         hide_index=True,
         column_config={
             "row": st.column_config.NumberColumn(width="small"),
-            "reason": st.column_config.TextColumn(width="large"),
+            "reason": st.column_config.TextColumn(width=640),
         },
         alt="The rejected rows and their reasons",
     )
+    in_full("Reasons in full", {row.row: row.reason for row in rows})
 
 
 def _table(examples: Sequence[Example]) -> pd.DataFrame:

@@ -16,10 +16,10 @@ from analysis.runs.manifest import MANIFEST
 from pages.ui.host import cache, hosting
 from pages.ui.host.run_progress import counted, progress
 from pages.ui.host.session_runs import free_name, make_room, runs_folder
-from pages.ui.runs import query, words
+from pages.ui.runs import goal, query, words
 from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
-from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.errors import in_full, printable, show_error
 from pages.ui.shared.url_state import RUN
 from rauq.errors import RunError
 from rauq.labels import lines, size
@@ -134,6 +134,7 @@ def _failures(run: Listed) -> None:
         },
         alt="The examples that failed, with the reason",
     )
+    in_full("Errors in full", dict(zip(numbers, map(str, found.failures["error"]), strict=True)))
 
 
 def _buttons(run: Listed) -> None:
@@ -256,6 +257,7 @@ def run_list(runs: Sequence[Listed], chosen: str | None) -> None:
             if wrong := words.what_is_wrong(run):
                 st.text(wrong)
             if run.name == chosen:
+                goal.follow(run)
                 details(run)
 
 

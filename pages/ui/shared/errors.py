@@ -1,6 +1,7 @@
 """Errors in plain language. Their details may quote user input, so they are drawn as text."""
 
 from collections.abc import Mapping
+from itertools import islice
 
 import streamlit as st
 
@@ -46,3 +47,21 @@ def show_error(error: RauqError) -> None:
 def printable(text: str) -> str:
     """Text that can be sent to a browser: a lone surrogate has no encoding."""
     return text.encode("utf-8", "replace").decode()
+
+
+_FITS = 90  # characters of a cell that are read without opening it
+_MOST_TEXTS = 200
+_TEXTS_HEIGHT = 240  # pixels
+
+
+def in_full(label: str, texts: Mapping[int, str]) -> None:
+    """Draw texts of a table by their row's number, wrapped and folded; nothing if all fit into its cells."""
+    if max(map(len, texts.values()), default=0) <= _FITS:
+        return
+    folded = st.expander(label, key=label.lower().replace(" ", "_"), on_change="rerun")
+    if folded.open:
+        with folded, st.container(height=_TEXTS_HEIGHT, border=False):
+            for row, text in islice(texts.items(), _MOST_TEXTS):
+                st.text(f"{row}: {lines(text)}")
+            if len(texts) > _MOST_TEXTS:
+                st.caption(f"The first {_MOST_TEXTS} are shown.")

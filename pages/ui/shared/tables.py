@@ -19,6 +19,7 @@ from rauq.labels import number, running
 _SIGNS = ("", "① ", "② ")
 _BEST = "font-weight: 700"
 _OURS = "background-color: rgba(232, 101, 10, 0.14)"  # RAUQ's colour in figures
+_NAMES_WIDTH = 345  # pixels: of the longest name of a method
 _WIDTH = 132  # pixels: of a value in bold with its sign and its interval
 
 
@@ -51,7 +52,7 @@ def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = 
 
     Costs come before the groups, since many groups need scrolling.
     """
-    method = Column(title="method", values=names, width=285)
+    method = Column(title="method", values=names, width=_NAMES_WIDTH)
     groups = [_ranked(title_of(group), found.of_group(group)) for group in found.groups]
     if len(groups) == 1:
         return [method, *groups, *costs]

@@ -13,8 +13,8 @@ from analysis.answer_sets.figures import (
     quality_bins_chart,
     selected_heads_map,
 )
-from analysis.answer_sets.gap_figures import gap_distributions, gap_grid, gap_lines
-from analysis.answer_sets.gaps import head_gaps
+from analysis.answer_sets.gap_figures import distance_lines, gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.gaps import head_gaps, with_enough
 from analysis.answer_sets.head_figures import head_answers, head_map
 from analysis.answer_sets.heads import of_selected, pick, selected_heads
 from analysis.answer_sets.quality_bins import quality_bins
@@ -127,6 +127,35 @@ def test_lines_hold_the_differences_and_their_intervals():
             assert bottom < min(0, *difference.low)
             assert max(0, *difference.high) < top
     assert list(figure.layout.xaxis.tickvals) == list(COLUMNS)
+    assert all(list(line.customdata) == list(COLUMNS) for line in figure.data)
+
+
+def test_the_layer_shown_is_shaded():
+    def bands(**shown):
+        shapes = gap_lines(gaps_of(*made_up()), COLUMNS, name="layer", **shown).layout.shapes
+        return {(shape.x0, shape.x1) for shape in shapes if shape.type == "rect"}
+
+    assert bands(shown=7) == {(6.5, 7.5)}
+    assert bands() == set()
+
+
+def test_only_distances_that_enough_answers_have_are_drawn():
+    means, quality = made_up()  # 40 correct answers, 20 incorrect
+    means[quality == 0, 1] = np.nan
+    means[np.flatnonzero(quality == 1)[:21], 2] = np.nan
+    found = with_enough(gaps_of(means, quality), (1, 2, 3, 4))
+    figure = distance_lines(found)
+    assert all(list(line.customdata) == [1, 4] for line in figure.data)
+    assert list(figure.layout.xaxis.tickvals) == [1, 4]
+    none = distance_lines(with_enough(gaps_of(means[:10], quality[:10]), (1, 2, 3, 4)))
+    assert "no distance has 20 correct and 20 incorrect answers" in words_of(none)
+
+
+def test_layers_can_be_read_from_the_back_of_a_room():
+    figure = gap_grid(gaps_of(*made_up()).picked, COLUMNS)
+    assert min(annotation.font.size for annotation in figure.layout.annotations) >= 14
+    assert figure.layout.yaxis.tickfont.size >= 13
+    assert min(box.line.width for box in figure.data) >= 2
 
 
 def test_a_group_without_answers_has_no_boxes():

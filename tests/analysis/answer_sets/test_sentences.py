@@ -8,7 +8,7 @@ import pytest
 from analysis.answer_sets import head_sentences, sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
 from analysis.answer_sets.calibration import calibrate
-from analysis.answer_sets.gaps import head_gaps
+from analysis.answer_sets.gaps import head_gaps, with_enough
 from analysis.answer_sets.heads import selected_heads
 from analysis.answer_sets.separation import held_out, separation
 from analysis.answer_sets.sides import Sides
@@ -63,18 +63,45 @@ def test_where_a_side_is_missing_nothing_is_claimed():
     found = head_gaps(means(0.3, 0, 0), PICKS, nobody)
     assert sentences.about_gap(found, 0, 5) == "Layer 5: nothing to compare: no incorrect answer has attention here"
     assert "cannot be tested" in sentences.paper_effect(found, 0)
-    assert "nothing to compare" in sentences.about_distances(found, (1, 2, 3), 5)
+    assert "nothing to compare" in sentences.about_distances(with_enough(found, (1, 2, 3)), 5)
     undefined = compared(means(0.3, 0, 0), nobody)
     assert "Nothing to compare" in head_sentences.about_separation(undefined, undefined, (4, 5, 6))
 
 
 def test_significant_distances_are_named():
     found = head_gaps(means(0.3, 0.0, -0.3), PICKS, SIDES)
-    said = sentences.about_distances(found, (1, 2, 3), 5)
+    said = sentences.about_distances(with_enough(found, (1, 2, 3)), 5)
     assert said.startswith("Layer 5, distance 1: +0.300 [")
     assert said.endswith("significant at 1 and 3")
     flat = head_gaps(means(0, 0, 0), PICKS, SIDES)
-    assert sentences.about_distances(flat, (1, 2, 3), 5).endswith("significant at none")
+    assert sentences.about_distances(with_enough(flat, (1, 2, 3)), 5).endswith("significant at none")
+
+
+def distances(*lengths):
+    """Gaps at distances 1, 2, 3, where only so many correct answers are long enough."""
+    values = means(0.3, 0.0, -0.3)
+    for column, count in enumerate(lengths):
+        values[count : NUM // 2, column] = np.nan
+    return with_enough(head_gaps(values, PICKS, SIDES), (1, 2, 3))
+
+
+def test_a_distance_that_fewer_than_twenty_answers_of_a_side_have_is_hidden_and_said():
+    found = distances(30, 20, 19)
+    assert (found.shown, found.hidden) == ((1, 2), (3,))
+    assert found.gaps.picked.correct.count.tolist() == [30, 20]
+    assert sentences.about_distances(found, 5).endswith("of distances 1 to 2, significant at 1")
+    assert sentences.hidden_distances(found) == (
+        "1 distance is hidden: it has fewer than 20 correct or incorrect answers."
+    )
+    assert sentences.hidden_distances(distances(30, 20, 20)) == ""
+    assert sentences.hidden_distances(distances(30, 2, 1)).startswith("2 distances are hidden: each has")
+
+
+def test_where_every_distance_is_hidden_it_is_said():
+    found = distances(19, 10, 0)
+    assert found.shown == ()
+    assert sentences.hidden_distances(found).startswith("All 3 distances are hidden")
+    assert "fewer than 20 correct or incorrect answers at every distance" in sentences.about_distances(found, 5)
 
 
 def test_best_and_worst_are_compared_in_the_framed_head():

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
-from sklearn.metrics import roc_auc_score
 
 from analysis.answer_sets.gaps import head_gaps
 from analysis.answer_sets.heads import agreement, pick, selected_heads
@@ -12,7 +10,6 @@ from analysis.answer_sets.sides import sides
 from analysis.answer_sets.tables import (
     agreement_table,
     gap_table,
-    ranking_table,
     selected_heads_table,
     separation_table,
     strata_table,
@@ -20,7 +17,6 @@ from analysis.answer_sets.tables import (
     top_heads_table,
 )
 from analysis.quality.judgement import Thresholds
-from analysis.stats import prr
 from tests.analysis.answer_sets.made_up import HEADS, INFORMATIVE, made_up
 
 METHODS = ("rauq", "msp", "perplexity", "mean_token_entropy")
@@ -60,26 +56,6 @@ def test_strata_count_what_has_a_quality():
     np.testing.assert_allclose(table["mean MSP of correct"], [2, 2])
     np.testing.assert_array_equal(table["of incorrect"], [5, np.nan])
     assert strata_table(answers.assign(stratum=""), Thresholds()).empty
-
-
-def test_rankings_are_those_of_the_metrics_in_each_group():
-    quality = np.random.default_rng(1).uniform(size=60)
-    answers = answers_of(quality, ["one", "two"] * 30)
-    table = ranking_table(answers, METHODS, Thresholds(roc=0.3), resamples=50)
-    assert table["group"].tolist() == ["all"] * 3 + ["one"] * 3 + ["two"] * 3
-    assert table["method"].tolist() == ["RAUQ", "MSP", "Mean Token Entropy"] * 3  # perplexity was not asked for
-    row, part = table.iloc[4], answers[answers["group"] == "one"]
-    assert row["prr"] == pytest.approx(prr(part["msp"].to_numpy(), part["quality"].to_numpy()))
-    assert row["roc_auc"] == pytest.approx(roc_auc_score(part["quality"] <= 0.3, part["msp"]))
-    assert row["prr_low"] < row["prr"] < row["prr_high"]
-
-
-def test_an_undefined_ranking_has_a_reason():
-    table = ranking_table(answers_of([1, 1, 1, np.nan], ["a"] * 4), METHODS, Thresholds(), resamples=10)
-    assert table["group"].tolist() == ["all"] * 3
-    assert table[["prr", "roc_auc", "prr_low"]].isna().all(axis=None)
-    assert table["excluded"].tolist() == [1] * 3
-    assert table["undefined"].str.contains("same quality").all()
 
 
 def test_selected_heads_stand_in_the_order_of_their_frequency():

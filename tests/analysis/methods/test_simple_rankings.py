@@ -36,11 +36,19 @@ def test_each_is_the_metric_of_its_column(answers, metric, of):
     assert found.unnamed.value == pytest.approx(of((answers["num_fact_tokens"] == 0).to_numpy(dtype=float), quality))
     assert found.share_unnamed == (answers["num_fact_tokens"] == 0).mean()
     assert all(one.low <= one.value <= one.high for one in (found.length, found.group, found.unnamed))
+    each = [
+        of(part["num_tokens"].to_numpy(dtype=float), part["quality"].to_numpy()) for _, part in answers.groupby("group")
+    ]
+    assert found.within["length"].value == pytest.approx(np.mean(each))
+    assert set(found.within) == {"length", "unnamed"}
+    within = f"(mean within groups {found.within['length'].value:.2f} [".replace("-", "−")
+    assert within in simple_sentence(found)
 
 
 def test_the_group_alone_is_left_out_where_there_is_one(answers):
     found = ranked(answers.assign(group=""))
     assert found.group is None
+    assert found.within == {}
     assert "group" not in simple_sentence(found)
     assert f"{found.length.value:.2f}" in simple_sentence(found)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.runs import library
+from tests.pages.reading import charts
 from tests.pages.sets import VIEWS, clicked, drawn, make, open_sets, said, seeded, undefined
 from tests.shards import change_arrays, without_picks
 
@@ -134,6 +135,26 @@ def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):
     assert not page.error
     assert page.query_params == {"run": "small"}
     assert drawn(page) == CHARTS["heads"]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_click_on_a_layer_chooses_it():
+    query = {"run": "small", "view": "gap"}
+    page = seeded(query, "answers_difference_by_layer", clicked(3))
+    assert page.query_params == query  # only a click after the page was drawn
+    figure = charts(page)["answers_difference_by_layer"]
+    layers = page.selectbox(key="answers_layer").options
+    assert [str(layer) for layer in figure["data"][0]["customdata"]] == layers
+
+
+@pytest.mark.usefixtures("small")
+def test_where_no_distance_has_enough_answers_it_is_said():
+    page = open_sets(run="small", view="further")
+    assert "nothing to compare: fewer than 20 correct or incorrect answers at every distance" in page.header[0].value
+    assert "All 6 distances are hidden: each has fewer than 20 correct or incorrect answers." in said(page)
+    (text,) = charts(page)["answers_difference_by_offset"]["layout"]["annotations"]
+    assert text["text"].startswith("Nothing to draw: no distance has 20")
+    assert len(page.dataframe[0].value) == 6
 
 
 @pytest.mark.usefixtures("small")

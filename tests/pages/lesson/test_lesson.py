@@ -8,10 +8,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import rauq
+from analysis.answer_sets.gaps import head_gaps
+from analysis.answer_sets.sides import sides
 from analysis.evidence.record import records
 from analysis.lesson import TAUGHT
+from analysis.quality.measures import measure
+from analysis.runs import library
+from analysis.runs.opened import means, open_run, picks
 from pages.ui.lesson import place
-from pages.ui.lesson.content import LONGEST, content, scoring_head, steps
+from pages.ui.lesson.content import LAYER, LONGEST, content, scoring_head, steps
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
 from rauq.recorded import game
@@ -69,20 +74,35 @@ def test_the_text_on_attention_has_the_weights_of_the_recording(lesson, told):
     weights = trace.previous_token_attention()  # (L, H, N - 1): token i is at i - 1
     assert trace.answer_tokens[5:7] == (" L", "ier")
     chosen = [weights[layer, weights[layer].mean(axis=1).argmax()] for layer in range(10, 21)]
-    means = sum(chosen) / 11
-    assert (lesson.wrong.layer, scoring_head(lesson).head) == (14, 2)
+    means, own = sum(chosen) / 11, chosen[9]
     text = told[4].text
     assert told[4].picture == "drop"
-    assert "head 2 in layer 14, which gives the score, falls from" in text
-    assert f"falls from {chosen[4][3]:.2f} to {chosen[4][4]:.2f}." in text
-    assert f"all 11 selected heads rises from {means[3]:.2f} to {means[4]:.2f}." in text
+    assert (lesson.drop.layer, lesson.drop.head) == (19, 5)
+    assert f"Its weight falls from {own[4]:.2f} to {own[5]:.2f} after “L”; after “Bern” it is 0.23." in text
+    assert f"all 11 selected heads falls from {means[4]:.2f} to {means[5]:.2f}." in text
+    assert (lesson.wrong.layer, scoring_head(lesson).head) == (14, 2)
+    assert "attention a (here layer 14, head 2)" in told[5].text
 
 
-def test_attention_rises_at_the_same_place_of_the_correct_answer():
-    trace = recorded.find_recorded("canberra").trace()
-    means = rauq.score(trace, TAUGHT).attention.mean(axis=0)
-    assert trace.answer_tokens[5] == " Canberra"
-    assert means[4] > means[3]
+@pytest.mark.parametrize(
+    ("name", "word"), [("bern", " Bern"), ("canberra", " Canberra"), ("wellington", " Wellington")]
+)
+def test_the_weight_of_that_head_stays_after_a_correct_word(lesson, name, word):
+    trace = recorded.find_recorded(name).trace()
+    weight = trace.previous_token_attention()[19, 5, trace.answer_tokens.index(word)]
+    assert weight > 2 * lesson.drop.weights[6]
+    assert name != "bern" or lesson.drop.corrected == pytest.approx(weight)
+
+
+def test_the_layer_shown_is_the_one_that_differs_most_in_the_run():
+    run = open_run(library.bundled_folder())
+    heads = picks(run, "predicting").heads
+    outcome = sides(run.answers["quality"].to_numpy(float), measure(run.manifest.request.quality).thresholds)
+    found = head_gaps(means(run, "predicting"), heads, outcome, resamples=100).picked
+    used = [run.answerer.layers.index(layer) for layer in run.used_layers]
+    assert run.used_layers[found.absolute.value[used].argmax()] == LAYER
+    assert run.used_layers[found.percent.value[used].argmax()] == LAYER
+    assert found.absolute.low[run.answerer.layers.index(LAYER)] > 0
 
 
 def test_the_first_screen_says_why_with_the_numbers_of_a_fluent_incorrect_answer(lesson, told):
@@ -104,7 +124,8 @@ CHANGES = {
     "incorrect from the first": ("wrong", {"invented": (0,)}, WRONG_ANSWER),
     "incorrect from the second": ("wrong", {"invented": (1, 2)}, WRONG_ANSWER),
     "another peak": ("wrong", {"invented": (7,)}, "its collapse peaks there"),
-    "falling attention": ("wrong", {"invented": (2,)}, "the mean weight does not fall there"),
+    "rising attention": ("wrong", {"invented": (2,)}, "the mean weight falls after it"),
+    "no lower than after the correct word": ("drop", {"corrected": 0.05}, "below that after the correct word"),
     "low score": ("wrong", {"uncertainty": 0.1}, "is above that of the correct answer"),
     "not correct": ("right", {"correct": False}, "is above that of the correct answer"),
     "high score": ("confident", {"uncertainty": 0.7}, "below that of the correct one"),

@@ -75,6 +75,31 @@ def test_every_rejected_row_is_there_with_its_reason():
     assert button.proto.label == "Save as CSV"
 
 
+def test_a_reason_too_long_for_its_cell_can_be_read_in_full():
+    word = "perhaps " * 30
+    page = upload(open_form(), CSV.replace(b"perhaps", word.encode()))
+    assert "reasons_in_full" in page.session_state
+    assert "6: " not in said(page)
+    page.session_state["reasons_in_full"] = True
+    page = page.run()
+    assert not page.exception
+    full = next(text.value for text in page.text if text.value.startswith("6: "))
+    assert full == f"6: {dict(zip(rejected(page)['row'], rejected(page)['reason'], strict=True))[6]}"
+    assert "reasons_in_full" not in upload(open_form(), CSV).session_state
+
+
+def test_the_question_is_shown_and_the_prompt_with_its_worked_examples_on_request():
+    page = choose(open_form(), "new_run_source", "Facts")
+    page = page.selectbox(key="new_run_facts").select("facts_few_shot").run()
+    table = page.dataframe[0].value
+    assert "prompt" not in table
+    assert not table["question"].str.contains("\n").any()
+    page.session_state["first_prompt"] = True
+    page = page.run()
+    (prompt,) = (text.value for text in page.text if table["question"][0] in text.value)
+    assert prompt.count("\n") > 3
+
+
 def test_columns_can_be_mapped_otherwise(monkeypatch):
     begun = without_a_job(monkeypatch)
     page = upload(open_form(), CSV)

@@ -49,36 +49,34 @@ function weightBar(x, y, height, weight) {
 }
 
 function drawDrop({ lesson }) {
-  const { wrong, picked, mean_weights: means } = lesson;
+  const { wrong, drop, mean_weights: means } = lesson;
   const grid = columns(wrong.tokens, 64);
   const [top, bottom] = [76, 276];
-  const y = (weight) => bottom - weight * (bottom - top);
-  const front = picked.find(({ layer }) => layer === wrong.layer);
-  const others = picked.filter((head) => head !== front);
-  const first = wrong.invented[0];
-  return picture(374, spoken(wrong, front, means),
+  const highest = Math.ceil(4 * Math.max(...means, ...drop.weights, drop.corrected)) / 4;
+  const y = (weight) => bottom - (weight / highest) * (bottom - top);
+  const after = wrong.invented[0] + 1;
+  return picture(374, spoken(wrong, drop, means),
     veil(wrong, grid, top - 8, bottom),
-    [0, 0.5, 1].flatMap((tick) => [
-      shape("path", { d: `M64 ${y(tick)}H${WIDTH}`, class: "rule" }), words(52, y(tick), number(tick, 1), "tick", "end"),
+    [0, highest / 2, highest].flatMap((tick) => [
+      shape("path", { d: `M64 ${y(tick)}H${WIDTH}`, class: "rule" }), words(52, y(tick), number(tick), "tick", "end"),
     ]),
-    others.map((head) => shape("path", { d: curve(head.weights, grid, y), class: "quiet-line" })),
     shape("path", { d: curve(means, grid, y), class: "mean-line" }),
-    shape("path", { d: curve(front.weights, grid, y), class: "attention-line" }),
-    [first - 1, first].map((token) => words(grid.at(token), y(means[token]) - 16, number(means[token]), "figure halo", "middle")),
-    front.weights.flatMap((weight, i) => (weight === null ? [] : [
+    shape("path", { d: curve(drop.weights, grid, y), class: "attention-line" }),
+    drop.weights.flatMap((weight, i) => (weight === null ? [] : [
       shape("circle", { cx: grid.at(i), cy: y(weight), r: 7, class: "attention" }),
       words(grid.at(i), bottom + 24, number(weight), "figure blue mid", "middle"),
     ])),
-    legendLine(64, 18, "attention-line", `layer ${front.layer}, head ${front.head}`),
-    legendLine(330, 18, "mean-line", "mean of the selected heads"),
-    legendLine(700, 18, "quiet-line", "other selected heads"),
+    shape("circle", { cx: grid.at(after), cy: y(drop.corrected), r: 8, class: "corrected" }),
+    words(grid.at(after), y(drop.corrected) - 34, `${number(drop.corrected)} after ${drop.correct}`, "figure halo", "middle"),
+    legendLine(64, 18, "attention-line", `layer ${drop.layer}, head ${drop.head}`),
+    legendLine(370, 18, "mean-line", "mean of the selected heads"),
     tokenRow(wrong.tokens, grid, 318, { invented: wrong.invented }));
 }
 
-function spoken(wrong, front, means) {
+function spoken(wrong, drop, means) {
   const told = (weight) => (weight === null ? "none" : number(weight));
-  const list = wrong.tokens.map((token, i) => `${token} ${told(front.weights[i])}, mean ${told(means[i])}`);
-  return `Weight of layer ${front.layer} head ${front.head} on the previous token, and the mean of the selected heads: ${list.join("; ")}`;
+  const list = wrong.tokens.map((token, i) => `${token} ${told(drop.weights[i])}, mean ${told(means[i])}`);
+  return `Weight of layer ${drop.layer} head ${drop.head} on the previous token, and the mean of the selected heads: ${list.join("; ")}. After ${drop.correct}: ${told(drop.corrected)}`;
 }
 
 // Behind the incorrect tokens.
