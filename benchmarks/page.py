@@ -136,17 +136,17 @@ def _strip(page: Page) -> Locator:
 
 
 def _chart(page: Page) -> Locator:
-    return page.locator("canvas.tracks[aria-label]")
+    return page.locator("canvas.tracks[aria-label]").filter(visible=True)  # the answer before stays a moment, unseen
 
 
 def _interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
     """What a reader does, on a recorded answer and on a large trace."""
     with fresh_page(browser) as page:
-        page.goto(app)
+        page.goto(f"{app}/?example=unknown-place")
         _chart(page).wait_for()
         wait_until_idle(page)
         yield from _selecting(page, "embedded model", 0.3)
-        yield Row("alpha, embedded model", [_change_alpha(page) for _ in range(ROUNDS)], 0.3)
+        yield Row("alpha, embedded model", [_change_alpha(page, turn) for turn in range(ROUNDS)], 0.3)
         answers = [_answer(page, DAYS[i % 2]) for i in range(ROUNDS + 1)]
         yield Row("answer of 20 tokens, from click to view", answers[1:], 1.5)
     path = folder / "large.safetensors"
@@ -156,7 +156,7 @@ def _interactions(browser: Browser, app: str, folder: Path) -> Iterator[Row]:
         page.goto(app)
         upload(page, path)
         yield from _selecting(page, "32 x 32 x 200", 0.6)
-        yield Row("alpha, 32 x 32 x 200", [_change_alpha(page) for _ in range(ROUNDS)], 0.3)
+        yield Row("alpha, 32 x 32 x 200", [_change_alpha(page, turn) for turn in range(ROUNDS)], 0.3)
 
 
 def _selecting(page: Page, what: str, most: float) -> Iterator[Row]:
@@ -168,12 +168,12 @@ def _selecting(page: Page, what: str, most: float) -> Iterator[Row]:
     wait_until_idle(page)
 
 
-def _change_alpha(page: Page) -> float:
+def _change_alpha(page: Page, turn: int) -> float:
     open_drawer(page, "scoring")
     slider = page.locator(".st-key-settings_alpha input[type=range]")
     slider.focus()
     page.locator(".detail").evaluate(_WATCH)
-    slider.press("ArrowRight")
+    slider.press("ArrowRight" if turn % 2 else "ArrowLeft")
     seconds: float = page.evaluate("window.repainted")
     wait_until_idle(page)
     return seconds
@@ -181,6 +181,7 @@ def _change_alpha(page: Page) -> float:
 
 def _answer(page: Page, day: str) -> float:
     """The first one loads the model, and does not count; the day tells an answer from the one before."""
+    page.keyboard.press("Escape")  # closes a drawer
     page.get_by_label("Prompt").fill(PROMPT.format(day=day))
     open_drawer(page, "more")
     page.get_by_label("Max new tokens").fill("20")
