@@ -23,6 +23,7 @@ from analysis.datasets.names import PER_GROUP, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
 from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.sampling import spread
+from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
@@ -139,7 +140,8 @@ def _ranking(found: pd.DataFrame) -> Table:
     for row in found.to_dict("records"):
         cells = (_estimate(row, name) for name in ("prr", "roc_auc"))
         table.add_row(_text(row["group"]), _text(row["method"]), *cells)
-    excluded = f" Left out because undefined: {found['excluded'].max()}." if found["excluded"].any() else ""
+    left_out = found.loc[found["group"] != WITHIN, "excluded"]  # a mean leaves out groups, whose reasons are given
+    excluded = f" Left out because undefined: {left_out.max()}." if left_out.any() else ""
     reasons = "; ".join(dict.fromkeys(filter(None, found["undefined"])))
     undefined = f" Undefined (–): {reasons}." if reasons else ""
     table.caption = _text(f"Brackets: 95 % bootstrap interval.{excluded}{undefined}")

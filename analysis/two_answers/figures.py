@@ -197,8 +197,11 @@ def _end(trace: go.Scatter) -> tuple[float, float]:
     return (float(trace.x[drawn[-1]]), float(trace.y[drawn[-1]])) if drawn.size else (0.0, -np.inf)
 
 
+_CLOSE = 4  # the largest value relative to the smallest: 1, 2 and 5 could leave one tick
+
+
 def _log_step(sides: Sequence[_Side]) -> str | None:
-    """1, 2, 5 of each power of ten while these are few; else Plotly's own choice of powers."""
+    """Every digit of a power of ten where the values are close; 1, 2, 5 while these are few; else Plotly's choice."""
     values = np.concatenate(
         [
             _front(side.score, per_layer)
@@ -207,7 +210,8 @@ def _log_step(sides: Sequence[_Side]) -> str | None:
         ]
     )
     drawn = values[np.isfinite(values)]
-    return "D2" if drawn.size and drawn.max() / drawn.min() < 1000 else None
+    ratio = drawn.max() / drawn.min() if drawn.size else np.inf
+    return "D1" if ratio < _CLOSE else "D2" if ratio < 1000 else None
 
 
 _DIFFERENCE_MAP_HEIGHT = 400

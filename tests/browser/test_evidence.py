@@ -23,10 +23,10 @@ def test_a_link_leads_to_the_check_which_runs_when_asked_and_the_views_follow(pa
 
     page.get_by_role("radio", name="Exact capture").click()
     expect(page).to_have_url(re.compile("view=models"))
-    expect(headline).to_contain_text("architectures, captured in 4 ways")
+    expect(headline).to_contain_text("4 ways to capture")
     expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
     page.reload()
-    expect(headline).to_contain_text("architectures, captured in 4 ways")
+    expect(headline).to_contain_text("4 ways to capture")
 
 
 def test_a_claim_leads_to_its_record_and_back_to_the_claims(page, server):
@@ -34,7 +34,7 @@ def test_a_claim_leads_to_its_record_and_back_to_the_claims(page, server):
     headline = page.get_by_role("heading", level=2)
     expect(headline.first).to_have_text("What was measured, in five claims")
     rests(page)
-    claim = page.get_by_test_id("stMain").get_by_text("methods that compare samples").inner_text()
+    claim = page.get_by_test_id("stMain").get_by_text("methods that compare several samples").inner_text()
     page.get_by_test_id("stMain").get_by_role("button", name="Speed").click()
     expect(page).to_have_url(re.compile(r"view=speed&table=overhead$"))
     expect(headline.last).to_contain_text(claim.removesuffix("."))

@@ -16,7 +16,8 @@ from pages.ui.shared.run_page import chart, choice
 from pages.ui.shared.tables import Column, show_table, take_along
 from pages.ui.shared.url_state import TABLE
 
-_LETTER, _PADDING = 8, 24  # pixels
+_LETTER, _TEXT_LETTER, _PADDING = 8, 6, 24  # pixels
+_WIDEST = 420  # pixels
 
 
 def show_records(subjects: Sequence[Subject], asked: Asked, kept: Mapping[str, Record]) -> None:
@@ -76,9 +77,10 @@ def _column(record: Record, place: int) -> Column:
     """Return a column of numbers, which sorts as numbers, or of texts if it has any text."""
     title, cells = record.columns[place], [row[place] for row in record.rows]
     words = [printable(shown(cell)) for cell in cells]
+    longest = max(map(len, [title, *words]))
     if any(isinstance(cell, str) for cell in cells):
-        return Column(title=title, values=words)
-    width = _LETTER * max(map(len, [title, *words])) + _PADDING
+        return Column(title=title, values=words, width=min(_TEXT_LETTER * longest + _PADDING, _WIDEST))
+    width = _LETTER * longest + _PADDING
     return Column(title=title, values=cells, words=words, width=width)
 
 

@@ -21,7 +21,8 @@ from analysis.methods import sentences
 from analysis.methods import tables as method_tables
 from analysis.methods.agreement import disagreement, method_agreement
 from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
-from analysis.methods.comparison import ALL, RAUQ, Comparison, name_of
+from analysis.methods.attention_permutation import GroupControl
+from analysis.methods.comparison import ALL, RAUQ, Comparison, headline_groups, name_of
 from analysis.methods.errors import error_analysis
 from analysis.methods.figures import (
     agreement_map,
@@ -250,12 +251,25 @@ def attention(chosen: Chosen) -> None:
     found = cache.control(chosen.run, chosen.rows, chosen.asked.metric, chosen.asked.tokens)
     headline, *more = sentences.control_sentences(found)
     sentence(headline, chosen, joined(*more))
-    chart(control_differences(found, dark=is_dark()), "control", "RAUQ minus RAUQ with replaced attention")
+    shown = headline_groups([control.group for control in found])
+    whole = [control for control in found if control.group in shown]
+    chart(control_differences(whole, dark=is_dark()), "control", "RAUQ minus RAUQ with replaced attention")
     caption = joined(sentences.control_caption(found), sentences.within_note(found))
     table = Table("control", "Does attention matter?", caption, method_tables.control_table(found))
     st.caption(caption)
+    if len(found) > len(whole):
+        _each_group(found[len(whole) :])
     show_frame(table.shown.drop(columns=_OF_ALL), alt="RAUQ with replaced attention, group by group")
     take_along(table)
+
+
+def _each_group(controls: Sequence[GroupControl]) -> None:
+    """Draw the same differences in each group, folded."""
+    folded = st.expander("Each group", key="control_groups", on_change="rerun")
+    if folded.open:
+        with folded:
+            name = "control_of_groups"
+            chart(control_differences(controls, dark=is_dark()), name, "The same differences, group by group")
 
 
 _AGREEMENT = "Spearman's rank correlation of the uncertainties of two methods; 1: same order of the answers."

@@ -137,6 +137,14 @@ def test_a_run_that_cannot_be_opened_leaves_the_others_to_choose(runs):
     assert drawn(page) == CHARTS["heads"]
 
 
+@pytest.mark.parametrize("groups", [("one", "two"), ("one",)])
+def test_the_ranking_by_a_score_has_the_mean_within_groups_beside_it(runs, groups):
+    make(runs, groups=groups)
+    words = said(open_sets(run="small", view="meaning"))
+    assert "Ranking 45 answers by this score: PRR " in words
+    assert ("Mean within groups: PRR " in words) is (len(groups) > 1)
+
+
 @pytest.mark.usefixtures("small")
 def test_a_click_on_a_layer_chooses_it():
     query = {"run": "small", "view": "gap"}

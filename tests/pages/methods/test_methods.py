@@ -10,7 +10,7 @@ import rauq
 from analysis.runs.timings import Alone, Cost
 from pages.ui.shared.url_state import PUBLISHED
 from tests.analysis.report.made_run import rename_methods
-from tests.pages.reading import open_page
+from tests.pages.reading import charts, open_page
 from tests.pages.sets import clicked, drawn, make, said, undefined
 
 CHARTS = {
@@ -72,6 +72,17 @@ def test_a_view_draws_only_its_figures_and_always_shows_n(view):
         page
     )
     assert page.query_params == {"run": "small", "view": view}
+
+
+@pytest.mark.usefixtures("small")
+def test_the_control_is_drawn_for_the_run_and_on_request_for_each_group():
+    page = open_methods(run="small", view="attention")
+    rows = charts(page)["answers_control"]["layout"]["yaxis"]["ticktext"]
+    assert {re.sub("<.*?>", "", row).partition(" · ")[0] for row in rows} == {"all", "mean within groups"}
+    page.session_state["control_groups"] = True
+    page = page.run()
+    assert not page.exception
+    assert drawn(page) == {"control", "control_of_groups"}
 
 
 @pytest.mark.parametrize("view", CHARTS)
