@@ -91,7 +91,20 @@ def worth_in_words(worth: WeakPointWorth) -> str:
         for side, found in known.items()
     )
     by_chance = [side for side, found in known.items() if found.share <= found.limit]
-    return f"In the reference, the weakest point falls on a {what} in {shares}.{_verdict(by_chance)}"
+    return f"In the reference, the weakest point falls on a {what} in {shares}.{_verdict(by_chance) or _alike(worth)}"
+
+
+def _alike(worth: WeakPointWorth) -> str:
+    """That the weakest point tells nothing of the verdict, where the shares do not differ significantly (95 %)."""
+    incorrect, correct = worth.incorrect, worth.correct
+    if incorrect is None or correct is None:
+        return ""
+    hits = incorrect.share * incorrect.count + correct.share * correct.count
+    common = hits / (incorrect.count + correct.count)
+    spread = np.sqrt(common * (1 - common) * (1 / incorrect.count + 1 / correct.count))
+    if abs(incorrect.share - correct.share) > _Z * spread:
+        return ""
+    return " The two shares do not differ significantly."
 
 
 def _verdict(by_chance: Sequence[str]) -> str:

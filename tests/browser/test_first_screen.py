@@ -47,7 +47,7 @@ def test_a_click_on_an_alternative_continues_the_answer_in_the_same_tracks(page,
     other = page.locator(".chip:not(.chosen)").first
     said = other.locator(".said").inner_text()
     other.click()
-    expect(page.locator(".other-text")).to_have_text(re.compile(f"^{re.escape(said)}"))
+    expect(page.locator(".other-text")).to_have_text(re.compile(f"^The currency of Kiribati is the {re.escape(said)}"))
     expect(page.locator(".other-compare")).to_be_visible()
     expect(page.locator(".other-facts")).to_contain_text("the answer above has 1.67")
     assert page.locator("canvas.tracks").evaluate(PIXELS) != before
@@ -83,6 +83,18 @@ def test_a_correct_answer_is_typed_and_the_verdict_overruled(page, server):
     page.get_by_role("group", name="Your verdict").get_by_role("button", name="Correct", exact=True).click()
     expect(badge).to_have_text("✓ Correct")
     expect(page.locator(".verdict-source")).to_have_text("Verdict: set by you.")
+
+
+def test_the_layer_that_gives_the_score_is_named_and_one_click_away(page, server):
+    opened(page, server, "example=canberra")
+    shown = page.locator(".shown-what")
+    expect(shown).to_contain_text("the selected head that separates answers best (ROC-AUC")
+    layer = rauq.score(find_recorded("canberra").trace()).layer
+    expect(shown).to_contain_text(f"The score comes from layer {layer}.")
+    page.get_by_role("button", name="Show it").click()
+    expect(shown).to_have_text(re.compile(rf"^Shown: layer {layer}, head \d+, which gives the score"))
+    expect(page).to_have_url(re.compile(f"layer={layer}$"))
+    expect(page.locator(".auc-caption")).to_contain_text("The head that separates best, layer 19 head 3")
 
 
 def test_little_attention_offers_settings_under_which_it_counts(page, server):

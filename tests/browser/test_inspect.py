@@ -75,7 +75,7 @@ def test_the_first_answer_is_judged_and_ranked_and_its_weakest_point_has_alterna
     expect(chips).to_have_count(5)
     expect(chips.first).to_contain_text(f"{100 * math.exp(first.logprob):.0f} %")
     where = page.locator(".weak .where").first
-    expect(where).to_have_text("Weakest point: no clear favourite")
+    expect(where).to_have_text("Weakest point, no clear favourite: ")
     points = weak_points(trace, rauq.score(trace))
     for place in (1, 2):
         page.locator(".next-weak").click()

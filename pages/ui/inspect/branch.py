@@ -24,7 +24,7 @@ from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
 
 _KEY = "_continuation"
-_LONGEST_LABEL = 60  # characters
+_LONGEST_LABEL, _LONGEST_BEFORE = 60, 50  # characters
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,8 +104,11 @@ def _facts(drawn: Mapping[str, Any], score: Score, reference: Reference) -> str:
     if drawn["why"]:
         return f"No score: {drawn['why']}."
     uncertainty, rank = drawn["uncertainty"], ranked(drawn["uncertainty"], reference)
+    above = ranked(score.uncertainty, reference).removesuffix(" of this model")
     beside = f"RAUQ {number(uncertainty, places=2)}; the answer above has {number(score.uncertainty, places=2)}"
-    return " ".join(filter(None, (f"{rank}." if rank else "", f"{beside}.", drawn["note"])))
+    compared = f"{rank} (the answer above: {above[:1].lower()}{above[1:]})." if rank and above else ""
+    meet = "The curves meet at the branch: entropy is measured before a token is chosen."
+    return " ".join(filter(None, (compared, f"{beside}.", meet * (score.settings.signal == "entropy"), drawn["note"])))
 
 
 _ENDED, _OPENED = "_continuation_ended", "_continuation_opened"
@@ -182,6 +185,7 @@ def branch_payload(trace: Trace, branch_trace: Trace, token: int, settings: Sett
     """
     bare: dict[str, Any] = {
         "from": token,
+        "before": _ending(running("".join(branch_trace.answer_tokens[:token]))),
         "text": running("".join(branch_trace.answer_tokens[token:])),
         "tokens": [label(piece, longest=_LONGEST_LABEL) for piece in branch_trace.pieces],
         "rank": None,
@@ -200,6 +204,11 @@ def branch_payload(trace: Trace, branch_trace: Trace, token: int, settings: Sett
         "why": why_empty(branch_trace, score.settings.part) or score.reasons.uncertainty,
         "note": _note(before, score),
     }
+
+
+def _ending(text: str) -> str:
+    """Return the end of what both answers have in common."""
+    return text if len(text) <= _LONGEST_BEFORE else f"…{text[-_LONGEST_BEFORE:].partition(' ')[2]}"
 
 
 def _arrays(score: Score) -> dict[str, str]:

@@ -42,9 +42,9 @@ def _heads(kept: ReferenceScores) -> dict[str, Any] | None:
         "chance": kept.heads.chance,
         "sub": f"ROC-AUC in {len(kept.correct):,} answers of this model",
         "caption": (
-            "ROC-AUC of each head's mean attention, correct vs incorrect, within kinds of question. Blue: more in "
-            f"correct answers; orange: less. With shuffled labels, the best of {count} heads stays within {low} to "
-            f"{high}. Length and words can explain a part: see Heads in Answer sets."
+            "ROC-AUC of each head's attention, correct vs incorrect, within kinds of question. Blue: more in "
+            f"correct answers; orange: less; faint: within {low} to {high}, where the best of {count} heads stays with "
+            "shuffled labels. Length and words explain a part: see Heads in Answer sets."
         ),
     }
 
@@ -66,6 +66,7 @@ def _standing(score: Score, reference: Reference) -> dict[str, Any]:
     return {
         "rank": rank_in_words(found),
         "nearest": nearest_in_words(found),
+        "caution": caution(score, scores),
         "about": about_reference(score, scores, reference.name),
         "uncertainty": found.uncertainty,
         "edges": found.edges,
@@ -83,12 +84,17 @@ def ranked(uncertainty: float | None, reference: Reference) -> str:
     return "" if found is None else rank_in_words(found)
 
 
-def about_reference(score: Score, scores: ReferenceScores, name: str) -> str:
-    """Say which answers a score is compared with, what the score is for, and whether this answer is longer than all."""
+def caution(score: Score, scores: ReferenceScores) -> str:
+    """Say so where an answer is longer than all that it is compared with; else empty."""
     length = score.span[1] - score.span[0]
-    longer = scores.longest is not None and length > scores.longest
-    note = f" This answer is longer ({length} tokens) than all of these (at most {scores.longest})." if longer else ""
+    if scores.longest is None or length <= scores.longest:
+        return ""
+    return f"Caution: this answer is longer ({length} tokens) than all of these (at most {scores.longest})."
+
+
+def about_reference(score: Score, scores: ReferenceScores, name: str) -> str:
+    """Say which answers a score is compared with, and what the score is for."""
     return (
-        f"Reference: {running(name)}, answers of {running(scores.model)} to the data set {running(scores.data)}.{note} "
+        f"Reference: {running(name)}, answers of {running(scores.model)} to the data set {running(scores.data)}. "
         f"RAUQ {number(score.uncertainty, places=2)}: for ranking, not a probability."
     )

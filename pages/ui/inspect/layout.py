@@ -269,7 +269,8 @@ def _show_partial(job: Job, *, waiting: bool) -> None:
     seconds = f"{time.monotonic() - job.begun:.1f} s"
     counted = f"{len(job.pieces)} of at most {job.request.max_new_tokens} tokens, {seconds}" if job.pieces else seconds
     source = running(printable(job.request.model.name))
-    live_views(so_far, _score_so_far(so_far), Words(source=source, headline=f"{job.stage} …", detail=counted))
+    words_so_far = Words(source=source, headline=f"{job.stage}, {source}", detail=f"{counted} so far")
+    live_views(so_far, _score_so_far(so_far), words_so_far)
 
 
 def _score_so_far(trace: Trace | None) -> Score | None:

@@ -29,9 +29,9 @@ ONE_TOKEN = "RAUQ uses attention between answer tokens. This answer has one toke
 _HINT = "Click a token or use the arrow keys to select it."
 _LIVE_HINT = "Scored so far: selected heads, colours and curves can change with the next tokens."
 _MAP_CAPTION = (
-    "Weight on the previous token; the colours span the layers used by RAUQ (shaded). Ringed: the head selected in "
-    "each. Framed: the head shown above. Hover to see another head there; click to keep it. A large weight is not an "
-    "explanation."
+    "Weight on the previous token; the colours span the layers used by RAUQ (shaded). Rings: the head selected in "
+    "each, orange for the one that gives the score. Blue frame: the head shown above. Hover to see another head there; "
+    "click to keep it."
 )
 _CHART_CAPTION = (
     "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "

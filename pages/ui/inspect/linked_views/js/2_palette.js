@@ -17,7 +17,7 @@ function palette(element, scales) {
     signal: dark ? "#d9853b" : "#e08a3c",
     blue: dark ? "#5aa9e0" : "#2a78b8",
     usual: dark ? "#3fc9b8" : "#0b7a75",
-    other: dark ? "#b79cf2" : "#6b3fc0",
+    other: dark ? "#ff7ab0" : "#c2185b",
     link: of("--st-link-color") || "#2457c5",
     font: style.fontFamily,
     scale: ramp(dark ? scales.dark : scales.light),

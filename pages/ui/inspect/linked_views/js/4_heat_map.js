@@ -1,6 +1,6 @@
 // A matrix of attention weights as coloured cells, with its scale beside it.
 
-function drawCells(context, area, { rows, columns, weight, measure }) {
+function drawCells(context, area, { rows, columns, weight, measure, faint = () => false }) {
   const cellWidth = area.width / columns;
   const cellHeight = area.height / rows;
   const gap = cellWidth > 9 && cellHeight > 9 ? 1 : 0;
@@ -8,12 +8,14 @@ function drawCells(context, area, { rows, columns, weight, measure }) {
     for (let column = 0; column < columns; column += 1) {
       const value = weight(row, column);
       if (Number.isNaN(value)) continue;
+      context.globalAlpha = faint(row, column) ? 0.4 : 1;
       context.fillStyle = measure.scale[Math.round(clamp(measure.share(value), 0, 1) * 255)];
       const x = area.x + column * cellWidth;
       const y = area.y + row * cellHeight;
       context.fillRect(x, y, cellWidth - gap + (gap ? 0 : 0.5), cellHeight - gap + (gap ? 0 : 0.5));
     }
   }
+  context.globalAlpha = 1;
   return { cellWidth, cellHeight };
 }
 
@@ -63,17 +65,18 @@ function drawLayerHead(canvas, data, view, colours) {
   const attention = (row, head) => (atToken ? data.attention[(row * numHeads + head) * data.gaps + view.token - 1] : data.means[row * numHeads + head]);
   const isPicked = (row, head) => data.picked.some((one) => one.row === row && (one.head === head || one.head < 0));
   const weight = (row, head) => (byVerdict ? data.judged.heads.auc[row * numHeads + head] : attention(row, head));
+  const faint = (row, head) => byVerdict && Math.abs(weight(row, head) - 0.5) <= data.judged.heads.chance;
   const drawn = (row, head) => (view.mode === "selected" && !isPicked(row, head) ? NaN : weight(row, head));
   const cellHeight = area.height / layers.length;
   const inWindow = data.picked.map(({ row }) => row);
   const first = Math.min(...inWindow);
   const last = Math.max(...inWindow);
   bandOf(context, 0, width - 48, area.y + first * cellHeight, area.y + (last + 1) * cellHeight, colours.veil, 1);
-  const { cellWidth } = drawCells(context, area, { rows: layers.length, columns: numHeads, weight: drawn, measure });
+  const { cellWidth } = drawCells(context, area, { rows: layers.length, columns: numHeads, weight: drawn, measure, faint });
   const centre = (row, head) => [area.x + (head + 0.5) * cellWidth, area.y + (row + 0.5) * cellHeight];
-  for (const { row, head } of data.picked) if (head >= 0) ring(context, centre(row, head), Math.min(cellWidth, cellHeight, 34) * 0.33);
+  for (const { row, head } of data.picked) if (head >= 0) ring(context, centre(row, head), Math.min(cellWidth, cellHeight, 34) * 0.33, data.layers[row] === data.scoreLayer ? colours.warm : "#ffffff");
   const row = layers.indexOf(view.layer);
-  frameOf(context, area.x + view.head * cellWidth - 1, area.y + row * cellHeight - 1, cellWidth + 1, cellHeight + 1, colours.warm, 3);
+  frameOf(context, area.x + view.head * cellWidth - 1, area.y + row * cellHeight - 1, cellWidth + 1, cellHeight + 1, colours.link, 3);
 
   const everyRow = stepOf(layers.length, area.height, 14);
   layers.forEach((layer, index) => { if (index % everyRow === 0) write(context, layer, area.x - 6, centre(index, 0)[1], { align: "right", colour: colours.text }); });
@@ -90,8 +93,8 @@ function windowAt({ picked, attention, numHeads, gaps }, token) {
   return picked.flatMap(({ row }) => Array.from({ length: numHeads }, (_, head) => attention[(row * numHeads + head) * gaps + token - 1]));
 }
 
-function ring(context, [x, y], radius) {
-  for (const [colour, line] of [["#10233f", 4.5], ["#ffffff", 2.2]]) {
+function ring(context, [x, y], radius, inner) {
+  for (const [colour, line] of [["#10233f", 4.5], [inner, 2.2]]) {
     context.beginPath();
     context.arc(x, y, Math.max(radius, 2.5), 0, 2 * Math.PI);
     context.strokeStyle = colour;
@@ -107,16 +110,17 @@ function drawTokenHead(canvas, data, view, colours) {
   const area = { x: 44, y: 6, width: Math.max(0, width - 44 - 52), height: Math.max(0, height - 6 - 62) };
   const row = data.layers.indexOf(view.layer);
   const weight = (head, token) => (token ? data.attention[(row * data.numHeads + head) * data.gaps + token - 1] : NaN);
-  const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, measure: weights(data.topWeight, colours) });
+  const measure = weights(roundedUp(data.attention.subarray(row * data.numHeads * data.gaps, (row + 1) * data.numHeads * data.gaps)), colours);
+  const { cellWidth, cellHeight } = drawCells(context, area, { rows: data.numHeads, columns: count, weight, measure });
   if (data.collapseAt !== null) frameOf(context, area.x + data.collapseAt * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.warm, 2, [5, 3]);
   if (view.token !== null) frameOf(context, area.x + view.token * cellWidth, area.y - 2, cellWidth, area.height + 4, colours.link, 2);
-  frameOf(context, area.x, area.y + view.head * cellHeight, area.width, cellHeight, colours.warm, 2);
+  frameOf(context, area.x, area.y + view.head * cellHeight, area.width, cellHeight, colours.link, 2);
   const everyHead = stepOf(data.numHeads, area.height, 14);
   for (let head = 0; head < data.numHeads; head += everyHead) write(context, head, area.x - 6, area.y + (head + 0.5) * cellHeight, { align: "right", colour: colours.text });
   context.fillStyle = colours.text;
   writeTokens(context, data.labels, (token) => area.x + (token + 0.5) * cellWidth, area.y + area.height + 9, area.width);
   writeTurned(context, "head", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
-  drawScale(context, width - 42, area, weights(data.topWeight, colours), colours);
+  drawScale(context, width - 42, area, measure, colours);
   return { area, cellWidth, cellHeight, weight };
 }
 

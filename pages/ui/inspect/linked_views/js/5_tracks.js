@@ -181,7 +181,7 @@ function drawSignal(frame, place) {
 
 function drawHeadConfidence(frame, [top, bottom], curves) {
   const { context, data, view, columns, area, xOf, colours } = frame;
-  nameTrack(frame, [top, bottom], ["Confidence"], `recurrence in layer ${view.layer}`);
+  nameTrack(frame, [top, bottom], ["Confidence"], `layer ${view.layer}, log scale`);
   const values = curves.confidence;
   if (!values?.some((value) => value > 0)) {
     const why = values || curves.given ? "no per-token confidence with this setting" : "drawn for selected heads only with this update";

@@ -112,5 +112,5 @@ function logTicks(low, high) {
   const every = Math.ceil((high - low) / 6) || 1;
   const ticks = powers.filter((power) => power % every === 0).flatMap((power) => digits.map((digit) => Number((digit * 10 ** power).toPrecision(1))));
   const inside = ticks.filter((tick) => Math.log10(tick) >= low && Math.log10(tick) <= high);
-  return inside.length ? inside : [low, high].map((end) => Number((10 ** end).toPrecision(2)));
+  return inside.length > 1 ? inside : [low, (low + high) / 2, high].map((end) => Number((10 ** end).toPrecision(2)));
 }

@@ -151,7 +151,10 @@ function drawLegend(legend, data, view, act) {
     return swatch;
   });
   const undefinedHere = view.colouring in data.reasons ? `Undefined: ${data.reasons[view.colouring]}.` : limitOf(data, view, colours).words;
-  legend.replaceChildren(choice, ...drawn, make("span", "key", undefinedHere));
+  const scale = make("span", "scale");
+  scale.append(...drawn);
+  const wavy = view.wrong.length ? [make("span", "key", "Wavy: marked as incorrect.")] : [];
+  legend.replaceChildren(choice, scale, make("span", "key", undefinedHere), ...wavy);
   legend.title = name;
 }
 

@@ -29,6 +29,13 @@ function shortFacts(data, view, token) {
   return `p ${shown(data.probability[token], 2)} · entropy ${shown(data.entropy[token], 2)} nats · attention ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
 }
 
+// The token of the continuation in the same column, with its confidence in the shown layer.
+function otherFacts(data, view, token) {
+  const curve = otherCurve(data, view);
+  if (!curve || token < data.other.from || data.other.tokens[token] === undefined) return "";
+  return ` · continuation: “${data.other.tokens[token]}”, confidence ${shown(curve.values[token], 2)}`;
+}
+
 function tokenTip(tip, data, view, token, anchor) {
   const notes = [`token ${token}`];
   if (token === data.collapseAt) notes.push("largest collapse");

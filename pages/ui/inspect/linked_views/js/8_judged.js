@@ -9,6 +9,7 @@ function drawJudged(part, { judged }, act) {
   drawVerdict(part, judged.verdict, act);
   part("rank").textContent = standing.rank ?? "";
   part("nearest").textContent = standing.nearest ?? standing.reason;
+  part("caution").textContent = standing.caution ?? "";
   part("reference").textContent = standing.about ?? "";
   part("distribution").hidden = !standing.edges;
   part("ours").textContent = judged.ours ?? "";
@@ -26,7 +27,7 @@ function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, ty
   part("ask-correct").hidden = !(asks || typed);
   if (typed) part("correct-input").value = correctAnswer;
   part("overrule").hidden = !canChange;
-  for (const button of part("overrule").children) {
+  for (const button of part("overrule").querySelectorAll("button")) {
     const chosen = button.dataset.verdict === verdict;
     button.setAttribute("aria-pressed", String(chosen));
     button.onclick = () => act.judge({ verdict: chosen ? null : button.dataset.verdict });
@@ -74,9 +75,10 @@ function drawWeak(holder, data, view, act) {
   const { alternatives } = data.tokens[token];
   const place = data.weakPoints.indexOf(token);
   const where = place === 0 ? "Weakest point" : place > 0 ? `Weak point ${place + 1} of ${data.weakPoints.length}` : `Token ${token}`;
-  const favourite = alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ": no clear favourite" : ": most probable tokens";
+  const favourite = alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ", no clear favourite: " : ", most probable tokens: ";
+  const branch = data.other?.from === token ? data.other.tokens?.[token] : undefined;
   const chips = alternatives.slice(0, MOST_CHIPS).map(([text, share, chosen], choice) => {
-    const chip = make("button", chosen ? "chip chosen" : "chip");
+    const chip = make("button", chosen ? "chip chosen" : text === branch ? "chip tried" : "chip");
     chip.type = "button";
     chip.disabled = chosen || data.otherRuns;
     chip.append(make("span", "said", text.length > 1 ? text.replace(/^·/, "") : text), make("span", "share", `${shown(100 * share, share < 0.01 ? 1 : 0)} %`));
@@ -85,7 +87,7 @@ function drawWeak(holder, data, view, act) {
     return chip;
   });
   const hint = chips.some((chip) => !chip.disabled) ? [make("span", "where how", "click to continue from there")] : [];
-  holder.replaceChildren(make("span", "where", where + favourite), ...chips, ...hint, ...steps(data, place, act));
+  holder.replaceChildren(...steps(data, place, act), make("span", "where", where + favourite), ...chips, ...hint);
 }
 
 // The continuation with another token: its text, how uncertain it is, and what can be done with it.
@@ -93,7 +95,7 @@ function drawOther(part, data) {
   const { other } = data;
   part("other").hidden = !other;
   if (!other) return;
-  part("other-text").textContent = other.text.trim();
+  part("other-text").replaceChildren(make("span", "other-before", other.before ?? ""), make("span", "", other.before ? other.text : other.text.trim()));
   part("other-facts").textContent = other.facts;
   part("other-stop").hidden = !data.otherRuns;
   part("other-compare").hidden = !other.kept;
@@ -111,7 +113,7 @@ function steps({ weakPoints }, place, act) {
     button.onclick = () => act.select({ token: weakPoints[(at + by + weakPoints.length) % weakPoints.length] });
     return button;
   };
-  const count = make("span", "where", place >= 0 ? `${place + 1} of ${weakPoints.length}` : `${weakPoints.length} weak points`);
+  const count = make("span", "count", place >= 0 ? `${place + 1} of ${weakPoints.length}` : `${weakPoints.length} weak points`);
   const stepper = make("span", "stepper");
   stepper.append(step(-1, "‹", "Previous weak point"), count, step(1, "›", "Next weak point"));
   return [stepper];

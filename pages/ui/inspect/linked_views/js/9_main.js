@@ -109,6 +109,7 @@ function take(stage, data) {
   stage.data = data.arrays ? decoded({ ...data }, stage.data) : { ...data, collapseAt: null };
   for (const name of ["source", "headline", "detail", "note"]) part(name).textContent = data[name] ?? "";
   stage.root.classList.toggle("live", data.live);
+  if (data.live) part("offer").hidden = true;
   stage.root.classList.toggle("scored", Boolean(data.arrays));
   stage.root.classList.toggle("empty", Boolean(data.empty));
   if (another || data.live) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
@@ -157,7 +158,6 @@ function decoded(data, before) {
   for (const name of ARRAYS) data[name] = decode(data.arrays[name]);
   const same = before?.weights === data.weights;
   if (data.weights) data.attention = same ? before.attention : decodeWeights(data.weights);
-  if (data.weights) data.topWeight = same ? before.topWeight : roundedUp(data.attention);
   data.topMean = roundedUp(data.picked.flatMap(({ row }) => [...data.means.subarray(row * data.numHeads, (row + 1) * data.numHeads)]));
   if (data.other?.arrays) data.other = { ...data.other, confidence: decode(data.other.arrays.confidence) };
   data.labels = tokenLabels(data);
@@ -173,7 +173,7 @@ function describe({ part, data, act }) {
   part("chart-caption").textContent = data.captions.confidence;
   for (const button of part("modes").children) button.onclick = () => act.mode(button.dataset.mode);
   part("modes").querySelector("[data-mode=auc]").hidden = !data.judged?.heads;
-  part("auc-caption").textContent = data.judged?.heads ? ` ${data.judged.heads.short ?? ""}` : "";
+  part("auc-caption").textContent = data.judged?.heads ? ` ${aboutSelected(data)}` : "";
   part("offer").hidden = !data.offer;
   part("offer").textContent = data.offer?.label ?? "";
   part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
@@ -181,6 +181,18 @@ function describe({ part, data, act }) {
   drawHeads(part("heads"), data, act);
   if (data.judged) drawJudged(part, data, act);
   drawOther(part, data);
+}
+
+// What the reference says of the heads that RAUQ selects: selection goes by attention, and not by what separates.
+function aboutSelected({ picked, layers, numHeads, judged }) {
+  const { auc, chance } = judged.heads;
+  const own = picked.filter(({ head, five }) => head >= 0 && !five);
+  const reversed = own.filter(({ row, head }) => auc[row * numHeads + head] < 0.5 - chance).map(({ layer }) => layer);
+  const best = auc.indexOf(Math.max(...auc));
+  const [row, head] = [Math.floor(best / numHeads), best % numHeads];
+  const isSelected = own.some((one) => one.row === row && one.head === head);
+  const less = reversed.length ? `${reversed.length} of the ${own.length} selected heads attend${reversed.length === 1 ? "s" : ""} less in correct answers (layer${reversed.length === 1 ? "" : "s"} ${reversed.join(", ")}). ` : "";
+  return `${less}The head that separates best, layer ${layers[row]} head ${head} (${shown(auc[best], 2)}), is ${isSelected ? "" : "not "}selected.`;
 }
 
 function stageMaps(part) {
@@ -226,6 +238,17 @@ function paint(stage) {
   name(part("confidence"), `Confidence along the answer in every layer used by RAUQ. ${data.headline}`);
 }
 
+// Which layer and head the tracks show, why, and the way to the layer that gives the score.
+function paintShownHead(part, data, { layer, head }) {
+  const opening = data.front.layer === layer && data.scoreLayer !== layer;
+  const area = data.judged?.heads?.auc[data.layers.indexOf(layer) * data.numHeads + head];
+  const why = opening ? `, the selected head that separates answers best${area === undefined ? "" : ` (ROC-AUC ${shown(area, 2)})`}` : "";
+  const gives = data.scoreLayer === layer ? ", which gives the score" : data.scoreLayer === null ? "" : `. The score comes from layer ${data.scoreLayer}.`;
+  part("shown-what").textContent = `Shown: layer ${layer}, ${shownHead(data, { layer, head })}${why}${gives}`;
+  part("show-score").hidden = data.live || data.scoreLayer === null || data.scoreLayer === layer;
+  part("show-score").textContent = "Show it";
+}
+
 // The tracks show the head under the pointer, if there is one, else the selected one.
 function paintTracks(stage) {
   const { part, data, view, drawn } = stage;
@@ -243,6 +266,7 @@ function paintTracks(stage) {
   const token = view.token ?? data.collapseAt;
   const { attention, confidence } = drawn.tracks.curves;
   const here = token === null ? "" : ` At token ${token}: attention ${shown(token ? attention[token - 1] : NaN)}, confidence ${shown(confidence?.[token])}.`;
+  paintShownHead(part, data, head);
   name(part("tracks"), `Attention to the previous token, signal and confidence by token: layer ${head.layer}, head ${head.head}.${here}`);
 }
 
@@ -279,6 +303,7 @@ function wire(stage) {
   const { part } = stage;
   part("mark").onclick = () => mark(stage);
   part("branch").onclick = () => stage.ask("branch", stage.view.token);
+  part("show-score").onclick = () => select(stage, { layer: stage.data.scoreLayer, head: null });
   part("offer").onclick = () => stage.ask("offer", stage.data.offer);
   part("other-stop").onclick = () => stage.ask("other_answer", "stop");
   part("other-close").onclick = () => stage.ask("other_answer", "close");
@@ -313,7 +338,7 @@ function onColumns(stage, chart) {
       const place = Math.floor((x - area.x) / cell);
       return place >= 0 && place < count ? { column: first + place } : null;
     },
-    say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, stage.view, column)],
+    say: ({ column }) => [`token ${column} “${stage.data.tokens[column].label}”`, shortFacts(stage.data, stage.view, column) + otherFacts(stage.data, stage.view, column)],
     choose: ({ column }) => ({ token: stage.view.token === column ? null : column }),
   });
 }
