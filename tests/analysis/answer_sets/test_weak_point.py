@@ -69,8 +69,8 @@ def test_it_is_said_in_words_and_chance_is_not_hidden():
     worth = WeakPointWorth(incorrect=side(0.43), correct=side(0.42), marked=False)
     assert worth_in_words(worth) == (
         "In the reference, the weakest point falls on a name or number that is not in the question in 43 % of 1,200 "
-        "incorrect answers (chance: 20 %) and 42 % of 1,200 correct answers (chance: 20 %). The two shares do not differ "
-        "significantly."
+        "incorrect answers (chance: 20 %) and 42 % of 1,200 correct answers (chance: 20 %). The two shares do not "
+        "differ significantly."
     )
     for correct, differ in ((0.395, False), (0.385, True)):  # the limit of two shares of 1,200 answers each: 0.039
         worth = WeakPointWorth(incorrect=side(0.43), correct=side(correct), marked=False)
