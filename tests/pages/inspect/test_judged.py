@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.answer_sets.weak_point import worth_in_words
 from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
+from analysis.one_answer.weak_point import worth_in_words
 from pages.ui.inspect.judged import UNDEFINED, judged_payload
 from pages.ui.inspect.reference import Reference, table
 from rauq.recorded.answers import find_recorded, load_recorded

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from analysis.answer_sets.weak_point import (
+from analysis.one_answer.weak_point import (
     LEAST,
     WeakToken,
     named_tokens,
