@@ -112,7 +112,7 @@ def test_the_map_can_show_which_heads_separate_correct_from_incorrect_answers(pa
     before = page.locator("canvas.layer-head").evaluate(colours)
     page.get_by_role("button", name="correct vs incorrect").click()
     expect(page.locator(".map-sub")).to_have_text("ROC-AUC in 814 answers of this model")
-    expect(page.locator(".map-caption")).to_contain_text("With shuffled labels, the best of 270 heads stays within")
+    expect(page.locator(".map-caption")).to_contain_text("where the best of 270 heads stays with shuffled labels")
     assert page.locator("canvas.layer-head").evaluate(colours) != before
     click_cell(page, 19, 3, layers=30, heads=9)
     expect(page.locator(".tip .subtitle")).to_have_text(f"ROC-AUC {kept.auc[19][3]:.3f}")

@@ -26,9 +26,9 @@ def test_a_question_to_smollm2_is_answered_and_drawn(page, server):
     expect(page.locator(".source", has_text="smollm2")).to_be_visible()
 
 
-# How far to the right the curve of confidence is drawn, in canvas pixels: its colour is the only warm one up there.
+# How far to the right the curve of confidence is drawn, in canvas pixels: the colour of its line is there only.
 CURVE_ENDS = """canvas => {
-  const height = Math.round(canvas.height / 2);
+  const height = canvas.height;
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, height);
   for (let x = canvas.width - 1; x >= 0; x -= 1) {
     for (let y = Math.round(height / 8); y < height; y += 1) {
@@ -46,7 +46,7 @@ def test_an_answer_being_generated_has_colours_and_a_curve_that_grow(page, serve
     live = page.locator(".views.live.scored")
     expect(live.locator(".token.collapse")).to_have_count(1)
     first = live.locator(".token").count()
-    assert live.locator("canvas.confidence").evaluate(CURVE_ENDS) > 0
+    assert live.locator("canvas.tracks").evaluate(CURVE_ENDS) > 0
     expect(live.locator(".token").nth(first + 10)).to_be_visible()
     levels = live.locator(".token").evaluate_all(
         "nodes => nodes.map(node => Number(node.style.getPropertyValue('--level')))"

@@ -248,7 +248,7 @@ def _start_job_and_answer(server: Server, run: str) -> None:
         other.open("inspect", OF_ATLAS)
         client.wait_for_page()
         while not begun():  # an answer may end before its first tokens are shown
-            other.click("run", other.chosen("task", "generate"), other.typed("prompt", LONG_PROMPT.format("Oslo")))
+            other.click("run", other.typed("prompt", LONG_PROMPT.format("Oslo")))
             other.wait_until(lambda: begun() or other.settled)
             if other.refusals and not begun():
                 message = f"No answer begins: {other.refusals[-1]}"

@@ -148,13 +148,13 @@ def _open_a_page(client: Client, user: User) -> float:
 
 def _generate(client: Client, user: User) -> float:
     client.open("inspect", OF_ATLAS)
-    client.click("run", client.chosen("task", "generate"), client.typed("prompt", user.prompt()))
+    client.click("run", client.typed("prompt", user.prompt()))
     return _seconds(client.settle)
 
 
 def _score_a_pasted_answer(client: Client, user: User) -> float:
     client.open("inspect", OF_ATLAS)
-    client.change(client.chosen("task", "paste"))
+    client.click("task_link")
     client.settle()
     client.click("run", client.typed("prompt", user.prompt()), client.typed("answer", PASTED))
     return _seconds(client.settle)
@@ -168,7 +168,7 @@ def _change_alpha(client: Client, user: User) -> float:
 
 def _stop(client: Client, user: User) -> float:
     client.open("inspect", OF_ATLAS)
-    client.click("run", client.chosen("task", "generate"), client.typed("prompt", LONG_PROMPT.format(user.word)))
+    client.click("run", client.typed("prompt", LONG_PROMPT.format(user.word)))
     client.wait_for_page()
     if client.polls:  # else the answer is complete
         client.click("stop")

@@ -32,10 +32,9 @@ function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, ty
     button.setAttribute("aria-pressed", String(chosen));
     button.onclick = () => act.judge({ verdict: chosen ? null : button.dataset.verdict });
   }
-  part("ask-correct").onsubmit = (event) => {
-    event.preventDefault();
-    act.judge({ correct: part("correct-input").value });
-  };
+  const judge = () => act.judge({ correct: part("correct-input").value });
+  part("judge").onclick = judge;
+  part("correct-input").onkeydown = (event) => event.key === "Enter" && judge();
 }
 
 // Correct below, incorrect above, and a line at this answer.
@@ -95,7 +94,7 @@ function drawOther(part, data) {
   const { other } = data;
   part("other").hidden = !other;
   if (!other) return;
-  part("other-text").replaceChildren(make("span", "other-before", other.before ?? ""), make("span", "", other.before ? other.text : other.text.trim()));
+  part("other-text").replaceChildren(make("span", "other-before", (other.before ?? "").trimStart()), make("span", "", other.before ? other.text : other.text.trim()));
   part("other-facts").textContent = other.facts;
   part("other-stop").hidden = !data.otherRuns;
   part("other-compare").hidden = !other.kept;

@@ -240,7 +240,7 @@ function paint(stage) {
 
 // Which layer and head the tracks show, why, and the way to the layer that gives the score.
 function paintShownHead(part, data, { layer, head }) {
-  const opening = data.front.layer === layer && data.scoreLayer !== layer;
+  const opening = data.front?.layer === layer && data.scoreLayer !== layer;
   const area = data.judged?.heads?.auc[data.layers.indexOf(layer) * data.numHeads + head];
   const why = opening ? `, the selected head that separates answers best${area === undefined ? "" : ` (ROC-AUC ${shown(area, 2)})`}` : "";
   const gives = data.scoreLayer === layer ? ", which gives the score" : data.scoreLayer === null ? "" : `. The score comes from layer ${data.scoreLayer}.`;
