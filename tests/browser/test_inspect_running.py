@@ -30,17 +30,6 @@ def test_stop_keeps_the_partial_answer(page, server):
     expect(page.locator(".token.collapse")).to_have_count(1)
 
 
-def test_stop_works_while_the_model_loads(page, cold_server):
-    page.goto(f"{cold_server}/?example=unknown-place")
-    rested(page)
-    page.get_by_label("Prompt").fill(PROMPT)
-    page.get_by_role("button", name="Generate").click()
-    page.locator(".st-key-stop button").click()
-    expect(page.get_by_text("Stopped before the first token.")).to_be_visible()
-    expect(page.get_by_role("button", name="Generate")).to_be_enabled()
-    expect(page.get_by_label("Prompt")).to_have_value(PROMPT)
-
-
 def test_a_job_survives_a_switch_of_pages(page, server):
     begin_long(page, server)
     go_to(page, "Learn")

@@ -18,6 +18,17 @@ def server(store_with_smollm2):
             yield address
 
 
+def test_stop_works_while_the_model_loads(page, server):
+    """The first test of this file: the server has not loaded the model yet, and that takes seconds."""
+    prompt = "Who is the author of The Castle?"
+    page.goto(f"{server}/?model=smollm2&prompt={prompt.replace(' ', '+').replace('?', '%3F')}")
+    page.locator(".st-key-run button").click()
+    page.locator(".st-key-stop button").click()
+    expect(page.get_by_text("Stopped before the first token.")).to_be_visible()
+    expect(page.locator(".st-key-run button")).to_be_enabled()
+    expect(page.get_by_label("Prompt")).to_have_value(prompt)
+
+
 def test_a_question_to_smollm2_is_answered_and_drawn(page, server):
     page.goto(f"{server}/?model=smollm2&prompt=Who+is+the+author+of+The+Trial%3F&max_new_tokens=24")
     page.locator(".st-key-run button").click()

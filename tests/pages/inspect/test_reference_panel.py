@@ -122,6 +122,7 @@ def test_the_table_can_be_chosen_where_it_fits(monkeypatch, tmp_path):
 
 
 def test_a_run_that_is_made_becomes_the_reference(runs):
+    jobs._speeds().clear()  # no answer of this model has been generated yet
     page = unfold(unfolded(open_page("inspect", example="myth", alpha="0.3")), MAKE)
     assert "make a reference" in text(page)
     assert "unknown until the model has generated an answer" in " ".join(one.value for one in page.caption)
