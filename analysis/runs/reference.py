@@ -89,6 +89,7 @@ def _heads(run: Run, verdicts: Sides) -> ReferenceHeads | None:
         return None
     in_correct = np.nanmean(weights[verdicts.correct], axis=0, dtype=float)
     return ReferenceHeads(
+        layers=run.answerer.layers,
         auc=tuple(map(tuple, found.auc.round(3).tolist())),
         in_correct=tuple(map(tuple, in_correct.round(4).tolist())),
         chance=round(found.chance, 4),

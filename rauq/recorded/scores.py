@@ -18,13 +18,24 @@ Rows = tuple[tuple[float, ...], ...]
 class ReferenceHeads:
     """What the mean attention of each head (L, H) on the previous token says of the answers (alignment "predicting").
 
+    `layers` are the absolute indices of axis 0: an answer may have others.
+
     `auc`: area under the ROC curve, correct vs incorrect, within groups of questions; with shuffled labels that of the
     best head is at most `chance` from 0.5 in 95 % of cases. `in_correct`: mean weight in correct answers.
     """
 
+    layers: tuple[int, ...]
     auc: Rows
     in_correct: Rows
     chance: float
+
+    def of(self, layers: tuple[int, ...], num_heads: int) -> "ReferenceHeads | None":
+        """The rows of these layers; None where one is missing, or the number of heads is another."""
+        if not set(layers) <= set(self.layers) or num_heads != len(self.auc[0]):
+            return None
+        rows = [self.layers.index(layer) for layer in layers]
+        auc, in_correct = (tuple(values[row] for row in rows) for values in (self.auc, self.in_correct))
+        return ReferenceHeads(layers=layers, auc=auc, in_correct=in_correct, chance=self.chance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +112,7 @@ def _read(row: dict[str, Any]) -> ReferenceScores:
 
 def _read_heads(row: dict[str, Any]) -> ReferenceHeads:
     auc, in_correct = (tuple(map(tuple, row[name])) for name in ("auc", "in_correct"))
-    return ReferenceHeads(auc=auc, in_correct=in_correct, chance=row["chance"])
+    return ReferenceHeads(layers=tuple(row["layers"]), auc=auc, in_correct=in_correct, chance=row["chance"])
 
 
 def _read_worth(row: dict[str, Any]) -> WeakPointWorth:

@@ -102,7 +102,7 @@ def continuation(shown_name: str, trace: Trace, score: Score, reference: Referen
 
 def _facts(drawn: Mapping[str, Any], score: Score, reference: Reference) -> str:
     if drawn["why"]:
-        return f"No score: {drawn['why']}."
+        return f"No score: {drawn['why'].removesuffix('.')}."
     uncertainty, rank = drawn["uncertainty"], ranked(drawn["uncertainty"], reference)
     above = ranked(score.uncertainty, reference).removesuffix(" of this model")
     beside = f"RAUQ {number(uncertainty, places=2)}; the answer above has {number(score.uncertainty, places=2)}"

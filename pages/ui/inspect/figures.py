@@ -15,7 +15,7 @@ def show_figures(trace: Trace, score: Score) -> None:
     format_picker()
     st.caption("These figures show the selection above.")
     selected = selection.chosen(trace)
-    view = View(*front(score, trace, selected=selected), selected.token)
+    view = View(*front(score, trace, selected=selected)[:2], selected.token)
     for drawing in drawings(trace, score, view, dark=is_dark()):
         key = f"figure_{drawing.name.replace('-', '_')}"
         st.header(drawing.heading, anchor=False)

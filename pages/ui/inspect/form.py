@@ -288,9 +288,9 @@ def current_request() -> Request:
 def run_buttons(request: Request, *, live: bool) -> None:
     """Draw Generate or Score answer, or Stop; a missing prompt does not disable it: the click itself submits it."""
     if live:
-        st.button("Stop", key="stop", on_click=stop, width=170)
+        st.button("Stop", key="stop", on_click=stop, width=205)
     else:
-        options: dict[str, Any] = {"type": "primary", "on_click": run, "width": 170, "shortcut": "Ctrl+Enter"}
+        options: dict[str, Any] = {"type": "primary", "on_click": run, "width": 205, "shortcut": "Ctrl+Enter"}
         st.button(task_name(request), key="run", **options)
 
 

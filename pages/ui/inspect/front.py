@@ -16,10 +16,11 @@ HALF = 0.5  # alpha with which signal and attention weigh the same
 
 
 class Front(NamedTuple):
-    """A layer (absolute) and a head of it."""
+    """A layer (absolute) and a head of it; `best`: the selected head that separates the reference's answers best."""
 
     layer: int
     head: int
+    best: bool = False
 
 
 def front(
@@ -35,15 +36,16 @@ def front(
     best = None if known is None or known.heads is None else _best(score, trace, known.heads)
     layer = next((one for one in (chosen.layer, best) if one is not None), shown_layer(score))
     picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
-    return Front(layer, max(picked, 0) if chosen.head is None else chosen.head)
+    head = max(picked, 0) if chosen.head is None else chosen.head
+    return Front(layer, head, best=layer == best and head == picked)
 
 
 def _best(score: Score, trace: Trace, heads: ReferenceHeads) -> int | None:
     """The layer whose selected head has the largest area under the ROC curve, if one is beyond chance."""
-    if score.settings.alignment != "predicting" or isinstance(score.settings.heads, tuple):
+    own = heads.of(score.layers, trace.num_heads)
+    if own is None or score.settings.alignment != "predicting" or score.settings.heads != "max":
         return None
-    rows = [trace.layers.index(layer) for layer in score.layers]
-    areas = np.array([heads.auc[row][head] if head >= 0 else 0.0 for row, head in zip(rows, score.heads, strict=True)])
+    areas = np.array([row[head] for row, head in zip(own.auc, score.heads, strict=True)])
     return score.layers[int(areas.argmax())] if areas.max(initial=0) > 0.5 + heads.chance else None
 
 

@@ -22,7 +22,7 @@ def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str
     kept = (scores or scores_of(trace)) if score.settings.alignment == "predicting" else None  # whatever the alpha
     return {
         "standing": _standing(score, reference),
-        "heads": None if kept is None else _heads(kept),
+        "heads": None if kept is None else _heads(kept, trace),
         "underline": None if scores is None else scores.token_collapse,
         "underlineNote": "" if scores is None else _underline_note(scores),
         "worth": "" if scores is None or scores.weak_point is None else worth_in_words(scores.weak_point),
@@ -30,16 +30,17 @@ def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str
     }
 
 
-def _heads(kept: ReferenceScores) -> dict[str, Any] | None:
-    """Return what each head (L * H,) says of the reference answers, with the words that explain it."""
-    if kept.heads is None:
+def _heads(kept: ReferenceScores, trace: Trace) -> dict[str, Any] | None:
+    """Return what each head (L * H,) of the answer says of the reference answers, with the words that explain it."""
+    heads = kept.heads and kept.heads.of(trace.layers, trace.num_heads)
+    if kept.heads is None or heads is None:
         return None
-    low, high = (number(0.5 + side * kept.heads.chance, places=2) for side in (-1, 1))
+    low, high = (number(0.5 + side * heads.chance, places=2) for side in (-1, 1))
     count = sum(map(len, kept.heads.auc))
     return {
-        "auc": [value for row in kept.heads.auc for value in row],
-        "inCorrect": [value for row in kept.heads.in_correct for value in row],
-        "chance": kept.heads.chance,
+        "auc": [value for row in heads.auc for value in row],
+        "inCorrect": [value for row in heads.in_correct for value in row],
+        "chance": heads.chance,
         "sub": f"ROC-AUC in {len(kept.correct):,} answers of this model",
         "caption": (
             "ROC-AUC of each head's attention, correct vs incorrect, within kinds of question. Blue: more in "

@@ -22,6 +22,7 @@ from pages.ui.inspect.branch import (
     just_ended,
     opened_in_compare,
     start_branch,
+    stop_branch,
 )
 from pages.ui.inspect.export_panel import EXPORT, OPEN, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
@@ -93,6 +94,7 @@ def inspect_page() -> None:
     refusal = job.error if job is not None and job.request == request else None  # else it may have been fixed since
     bar = st.container(key="inspect_bar", gap="small")
     if live_job:
+        stop_branch()  # it would be ahead of the new answer, and out of sight
         follow(live_job)
     else:
         for problem in filter(None, (refusal, damage)):
@@ -142,7 +144,8 @@ def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
 def _bar(scored: Scored | None, request: Request, *, live: bool) -> DeltaGenerator:
     """Draw the form and the drawers; return the place of the token count."""
     form.request_bar(request, live=live)
-    model_details(quiet=True)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="model_details"):
+        model_details(quiet=True)
     with st.container(horizontal=True, vertical_alignment="center", key="links"):
         count = st.container(width="content")
         with count:
@@ -389,11 +392,11 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any], found: Referenc
     show_views(
         dict(data) | continuation(shown.name, shown.trace, score, found),
         view=lambda event: _apply_selection(shown, event),
-        branch=lambda token: st.session_state.update({_BRANCH: token}),
-        offer=lambda _: _act(lambda: take_more_attention(shown.trace, score)),
-        judge=lambda event: _act(lambda: _judge(shown, event)),
-        go_on=lambda event: _act(lambda: _go_on(shown, event)),
-        other_answer=lambda event: _act(lambda: act_on_branch(event)),
+        branch=_for(shown, lambda event: st.session_state.update({_BRANCH: event["token"]})),
+        offer=_for(shown, lambda _: take_more_attention(shown.trace, score)),
+        judge=_for(shown, lambda event: apply_event(shown.name, event)),
+        go_on=_for(shown, lambda event: start_branch(shown.name, shown.trace, event["token"], event["choice"])),
+        other_answer=_for(shown, lambda event: act_on_branch(event["act"])),
     )
     marked = _marked(shown)
     if (token := st.session_state.pop(_BRANCH, None)) is not None:
@@ -408,20 +411,15 @@ def _linked(shown: Shown, score: Score, data: Mapping[str, Any], found: Referenc
     url_state.remember(PAGE)
 
 
-def _act(act: Callable[[], object]) -> None:
-    """Do what was asked for in the browser, and run the whole page again: more than the views depends on it."""
-    act()
-    st.session_state[_AGAIN] = True
+def _for(shown: Shown, act: Callable[[Mapping[str, Any]], object]) -> Callable[[Mapping[str, Any]], None]:
+    """Do what was asked for in the browser, unless it is of another answer, and run the whole page again."""
 
+    def done(event: Mapping[str, Any]) -> None:
+        if event["answer"] == shown.name:
+            act(event)
+            st.session_state[_AGAIN] = True
 
-def _judge(shown: Shown, event: Mapping[str, Any]) -> None:
-    if event["answer"] == shown.name:
-        apply_event(shown.name, event)
-
-
-def _go_on(shown: Shown, event: Mapping[str, Any]) -> None:
-    if event["answer"] == shown.name:
-        start_branch(shown.name, shown.trace, event["token"], event["choice"])
+    return done
 
 
 def _way_back() -> None:

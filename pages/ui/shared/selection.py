@@ -1,7 +1,6 @@
 """What is selected in the linked views, and its place in the URL.
 
-A layer, a head or a token is in the URL only once the user has chosen it; until then the views show the layer that
-gives the score and the head selected in it.
+A layer, a head or a token is in the URL only once the user has chosen it; until then the views show what they open on.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,7 @@
 """What is said of the answer shown, its heads and its tokens, by the reference that is found."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,13 +9,16 @@ import pytest
 import rauq
 from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
 from analysis.one_answer.weak_point import worth_in_words
+from pages.ui.inspect.front import front
 from pages.ui.inspect.judged import UNDEFINED, judged_payload
 from pages.ui.inspect.reference import Reference, table
+from pages.ui.shared.selection import Chosen
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import scores_of
 from rauq.scoring.score import score
 from tests.traces import make_trace
 
+OWN = rauq.Settings(alignment="own")
 NONE = Reference(reason="No rank: there is nothing to compare with.")
 
 
@@ -68,6 +72,36 @@ def test_heads_of_the_reference_are_those_of_its_table_and_only_for_their_alignm
     assert payload(trace, rauq.Settings(alignment="own"))["heads"] is None
     embedded = find_recorded("myth").trace()
     assert payload(embedded)["heads"] is None
+
+
+def test_an_answer_with_some_of_the_layers_gets_their_heads():
+    """As one of a run, which stores the middle layers."""
+    whole = find_recorded("canberra").trace()
+    middle = replace(whole, layers=whole.layers[10:21], attention=whole.attention[10:21])
+    found, all_heads = payload(middle)["heads"], payload(whole)["heads"]
+    first, last = 10 * whole.num_heads, 21 * whole.num_heads
+    assert found["auc"] == all_heads["auc"][first:last]
+    assert found["inCorrect"] == all_heads["inCorrect"][first:last]
+    assert front(score(middle), middle) == front(score(whole), whole)
+    assert front(score(whole), whole).best
+    foreign = replace(whole, layers=tuple(layer + 20 for layer in whole.layers), num_layers=60)
+    assert scores_of(whole).heads.of(foreign.layers, foreign.num_heads) is None
+
+
+@pytest.mark.parametrize("settings", [rauq.Settings(heads="top5"), rauq.Settings(heads="mean"), OWN])
+def test_without_one_head_a_layer_from_the_rule_the_views_open_on_the_layer_of_the_score(settings):
+    trace = find_recorded("canberra").trace()
+    found = score(trace, settings)
+    opened = front(found, trace)
+    assert (opened.layer, opened.best) == (found.layer, False)
+
+
+def test_another_head_of_the_layer_is_not_said_to_be_the_best():
+    trace = find_recorded("canberra").trace()
+    found = score(trace)
+    best = front(found, trace)
+    chosen = front(found, trace, selected=Chosen(layer=best.layer, head=(best.head + 1) % trace.num_heads))
+    assert (chosen.layer, chosen.best) == (best.layer, False)
 
 
 def test_heads_do_not_depend_on_alpha_so_those_of_the_table_stay():

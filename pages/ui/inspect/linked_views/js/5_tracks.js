@@ -201,8 +201,8 @@ function drawHeadConfidence(frame, [top, bottom], curves) {
   if (other) drawLine(context, seen(other.values), xOf, yOf, { colour: colours.other, line: 2.5, dots: columns.cell > 9 });
   drawLine(context, seen(values), xOf, yOf, { colour: colours.warm, line: 3, dots: columns.cell > 9 });
   context.restore();
-  const place = Math.max(columns.first, 1);
-  writeOver(context, "dotted: fully confident", area.x + area.width, yOf(curves.sure[place]) - 9, colours.quiet, colours.background);
+  const known = curves.sure.findLast((value, token) => token < stop && value > 0);
+  if (known) writeOver(context, "dotted: fully confident", area.x + area.width, yOf(known) - 9, colours.quiet, colours.background);
 }
 
 function gridLine({ context, area, colours }, y, text) {
@@ -216,7 +216,7 @@ function gridLine({ context, area, colours }, y, text) {
 
 // The confidence of the continuation with another token, in the layer that is shown; null without one.
 function otherCurve({ other, tokens }, view) {
-  const row = other?.arrays ? other.layers.indexOf(view.layer) : -1;
+  const row = other?.arrays?.confidence ? other.layers.indexOf(view.layer) : -1;
   if (row < 0) return null;
   const count = other.tokens.length;
   const values = other.confidence.subarray(row * count, (row + 1) * count);

@@ -87,7 +87,7 @@ function drawHeads(holder, data, act) {
     row.className = picked.layer === data.scoreLayer ? "score-layer" : "";
     const named = picked.head < 0 ? "mean" : picked.five ? "top five" : String(picked.head);
     const [mean, margin, uncertainty] = [0, 1, 2].map((column) => shown(data.headNumbers[3 * index + column]));
-    const area = known ? [picked.head < 0 ? "–" : shown(known.auc[picked.row * data.numHeads + picked.head], 2)] : [];
+    const area = known ? [picked.head < 0 || picked.five ? "–" : shown(known.auc[picked.row * data.numHeads + picked.head], 2)] : [];
     const cells = [picked.layer === data.scoreLayer ? `${picked.layer} (score)` : picked.layer, named, mean, ...area, margin, uncertainty];
     row.append(...cells.map((text) => make("td", "", String(text))));
     row.onclick = () => act.select({ layer: picked.layer, head: Math.max(picked.head, 0) });

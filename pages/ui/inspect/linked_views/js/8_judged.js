@@ -4,9 +4,10 @@ const VERDICTS = { correct: "\u2713 Correct", incorrect: "\u2715 Incorrect", "pa
 const MOST_CHIPS = 5;
 const NO_FAVOURITE = 0.2; // of probability: below, no token is one
 
-function drawJudged(part, { judged }, act) {
+function drawJudged(part, { judged }, act, another) {
   const { standing } = judged;
   drawVerdict(part, judged.verdict, act);
+  if (another) part("correct-input").value = judged.verdict.typed ? judged.verdict.correctAnswer : "";
   part("rank").textContent = standing.rank ?? "";
   part("nearest").textContent = standing.nearest ?? standing.reason;
   part("caution").textContent = standing.caution ?? "";
@@ -25,7 +26,6 @@ function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, ty
   part("correct-answer").textContent = correctAnswer ? `Correct answer: ${correctAnswer}` : "";
   part("verdict-source").textContent = source ? `Verdict: ${source}.` : "";
   part("ask-correct").hidden = !(asks || typed);
-  if (typed) part("correct-input").value = correctAnswer;
   part("overrule").hidden = !canChange;
   for (const button of part("overrule").querySelectorAll("button")) {
     const chosen = button.dataset.verdict === verdict;
@@ -34,7 +34,7 @@ function drawVerdict(part, { verdict, correctAnswer, source, canChange, asks, ty
   }
   const judge = () => act.judge({ correct: part("correct-input").value });
   part("judge").onclick = judge;
-  part("correct-input").onkeydown = (event) => event.key === "Enter" && judge();
+  part("correct-input").onkeydown = (event) => event.key === "Enter" && !event.isComposing && judge();
 }
 
 // Correct below, incorrect above, and a line at this answer.
@@ -86,7 +86,9 @@ function drawWeak(holder, data, view, act) {
     return chip;
   });
   const hint = chips.some((chip) => !chip.disabled) ? [make("span", "where how", "click to continue from there")] : [];
-  holder.replaceChildren(...steps(data, place, act), make("span", "where", where + favourite), ...chips, ...hint);
+  const held = ["next-weak", "last-weak"].find((name) => holder.querySelector(`.${name}:focus`));
+  holder.replaceChildren(...steps(data, place, act), make("span", "where", alternatives.length ? where + favourite : where), ...chips, ...hint);
+  holder.querySelector(`.${held}`)?.focus({ preventScroll: true });
 }
 
 // The continuation with another token: its text, how uncertain it is, and what can be done with it.

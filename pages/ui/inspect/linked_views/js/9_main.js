@@ -28,6 +28,12 @@ function build(root) {
   return stage;
 }
 
+// Something for Python to do with this answer; what has the focus may be gone afterwards, so the views take it.
+function tellOf(stage, name, event) {
+  stage.root.focus({ preventScroll: true });
+  stage.ask(name, { ...event, answer: stage.data.answer });
+}
+
 function actions(stage) {
   return {
     select: (change) => select(stage, change),
@@ -37,8 +43,8 @@ function actions(stage) {
       paint(stage);
     },
     toggle: (token) => select(stage, { token: stage.view.token === token ? null : token }),
-    goOn: (token, choice) => stage.ask("go_on", { token, choice, answer: stage.data.answer }),
-    judge: (said) => stage.ask("judge", { ...said, answer: stage.data.answer }),
+    goOn: (token, choice) => tellOf(stage, "go_on", { token, choice }),
+    judge: (said) => tellOf(stage, "judge", said),
     first: (token) => scrollTo(stage, token),
     mode: (name) => {
       stage.view.mode = name;
@@ -98,7 +104,8 @@ function take(stage, data) {
   const { part } = stage;
   part("tip").hidePopover();
   const another = stage.data?.answer !== data.answer;
-  if (another || stage.data.serial !== data.serial) {
+  const adopted = another || stage.data.serial !== data.serial; // a selection from outside, as by Back
+  if (adopted) {
     stage.chosen = { ...NOTHING, ...data.selection };
     stage.view = { colouring: stage.chosen.colour ?? "collapse", wrong: data.wrong ?? [], mode: stage.view?.mode };
   }
@@ -114,11 +121,11 @@ function take(stage, data) {
   stage.root.classList.toggle("empty", Boolean(data.empty));
   if (another || data.live) stage.buttons = drawText(part("strip"), stage.data, stage.act, grows ? stage.buttons : []);
   drawLegend(part("legend"), stage.data, stage.view, stage.act);
-  if (data.arrays) describe(stage);
+  if (data.arrays) describe(stage, another);
   paint(stage);
   if (held >= 0 && !stage.buttons[held]?.matches(":focus")) stage.buttons[held]?.focus({ preventScroll: true });
   const shownToken = data.live ? stage.buttons.length - 1 : stage.view.token ?? stage.data.collapseAt;
-  if (another || data.live) revealToken(stage, shownToken);
+  if (another || adopted || data.live) revealToken(stage, shownToken);
 }
 
 // Brings a token into the scrolled text and into the window of the tracks.
@@ -126,7 +133,7 @@ function revealToken(stage, token) {
   if (token === null || token < 0) return;
   reveal(stage.part("strip"), stage.buttons[token]);
   stage.scrolledTo = stage.part("strip").scrollTop;
-  const columns = stage.data.arrays && columnsOf(stage.part("tracks"), stage.data, stage.view);
+  const columns = stage.data.arrays && !stage.data.empty && columnsOf(stage.part("tracks"), stage.data, stage.view);
   if (!columns || (token >= columns.first && token < columns.first + columns.shown)) return;
   stage.view.first = Math.max(0, token - Math.floor(columns.shown / 3));
   paintTracks(stage);
@@ -134,9 +141,10 @@ function revealToken(stage, token) {
 
 // Moves the window of the tracks; the text follows.
 function scrollTo(stage, token) {
+  if (!stage.data.arrays || stage.data.empty || stage.data.live) return;
   const columns = columnsOf(stage.part("tracks"), stage.data, stage.view);
   stage.view.first = clamp(Math.round(token - columns.shown / 2), 0, columns.all - columns.shown);
-  const word = stage.buttons[stage.view.first].parentNode;
+  const word = stage.buttons[Math.min(stage.view.first, stage.buttons.length - 1)].parentNode;
   stage.part("strip").scrollTop = word.offsetTop;
   stage.scrolledTo = stage.part("strip").scrollTop;
   paintTracks(stage);
@@ -159,13 +167,13 @@ function decoded(data, before) {
   const same = before?.weights === data.weights;
   if (data.weights) data.attention = same ? before.attention : decodeWeights(data.weights);
   data.topMean = roundedUp(data.picked.flatMap(({ row }) => [...data.means.subarray(row * data.numHeads, (row + 1) * data.numHeads)]));
-  if (data.other?.arrays) data.other = { ...data.other, confidence: decode(data.other.arrays.confidence) };
+  if (data.other?.arrays?.confidence) data.other = { ...data.other, confidence: decode(data.other.arrays.confidence) };
   data.labels = tokenLabels(data);
   return data;
 }
 
 // What depends on the score and not on the selection.
-function describe({ part, data, act }) {
+function describe({ part, data, act }, another) {
   for (const [name, allowed] of [["layer-input", data.layers], ["head-input", [0, data.numHeads - 1]]]) {
     part(name).min = Math.min(...allowed);
     part(name).max = Math.max(...allowed);
@@ -179,7 +187,7 @@ function describe({ part, data, act }) {
   part("heads-title").textContent = data.scoreLayer === null ? "Selected heads" : `Selected heads; the score comes from layer ${data.scoreLayer}`;
   for (const panel of stageMaps(part)) panel.hidden = !data.gaps && !data.live;
   drawHeads(part("heads"), data, act);
-  if (data.judged) drawJudged(part, data, act);
+  if (data.judged) drawJudged(part, data, act, another);
   drawOther(part, data);
 }
 
@@ -221,6 +229,7 @@ function paint(stage) {
   drawWeak(part("weak"), data, view, stage.act);
   if (data.judged) drawHistogram(part("histogram"), data, colours);
   paintTokenBar(stage);
+  part("overview").hidden ||= Boolean(data.empty);
   if (data.empty) return; // nothing was scored, so the panels are hidden
   part("layer-input").value = view.layer;
   part("head-input").value = view.head;
@@ -240,12 +249,15 @@ function paint(stage) {
 
 // Which layer and head the tracks show, why, and the way to the layer that gives the score.
 function paintShownHead(part, data, { layer, head }) {
-  const opening = data.front?.layer === layer && data.scoreLayer !== layer;
+  const picked = data.picked.find((one) => one.layer === layer);
+  const isPicked = picked && (picked.head === head || picked.head < 0 || picked.five);
+  const opening = data.front?.best && data.front.layer === layer && data.front.head === head && data.scoreLayer !== layer;
   const area = data.judged?.heads?.auc[data.layers.indexOf(layer) * data.numHeads + head];
   const why = opening ? `, the selected head that separates answers best${area === undefined ? "" : ` (ROC-AUC ${shown(area, 2)})`}` : "";
-  const gives = data.scoreLayer === layer ? ", which gives the score" : data.scoreLayer === null ? "" : `. The score comes from layer ${data.scoreLayer}.`;
+  const isScore = isPicked && data.scoreLayer === layer;
+  const gives = isScore ? ", which gives the score" : data.scoreLayer === null ? "" : `. The score comes from layer ${data.scoreLayer}.`;
   part("shown-what").textContent = `Shown: layer ${layer}, ${shownHead(data, { layer, head })}${why}${gives}`;
-  part("show-score").hidden = data.live || data.scoreLayer === null || data.scoreLayer === layer;
+  part("show-score").hidden = data.live || data.scoreLayer === null || isScore;
   part("show-score").textContent = "Show it";
 }
 
@@ -260,8 +272,8 @@ function paintTracks(stage) {
   drawn.tracks = drawTracks(part("tracks"), data, head, colours);
   if (scrolls) {
     drawn.overview = drawOverview(part("overview"), data, columns, colours);
-    const last = Math.min(columns.first + columns.shown, data.tokens.length) - 1;
-    name(part("overview"), `The whole answer. In the tracks: tokens ${columns.first} to ${last} of ${data.tokens.length}.`);
+    const last = columns.first + columns.shown - 1;
+    name(part("overview"), `The whole answer. In the tracks: tokens ${columns.first} to ${last} of ${columns.all}.`);
   }
   const token = view.token ?? data.collapseAt;
   const { attention, confidence } = drawn.tracks.curves;
@@ -285,6 +297,7 @@ function paintBare({ buttons, part }) {
   part("token-facts").textContent = "";
   part("weak").replaceChildren();
   part("other").hidden = true;
+  part("overview").hidden = true;
   for (const button of ["mark", "branch", "whole"]) part(button).hidden = true;
 }
 
@@ -302,12 +315,12 @@ function paintTokenBar({ part, data, view }) {
 function wire(stage) {
   const { part } = stage;
   part("mark").onclick = () => mark(stage);
-  part("branch").onclick = () => stage.ask("branch", stage.view.token);
+  part("branch").onclick = () => tellOf(stage, "branch", { token: stage.view.token });
   part("show-score").onclick = () => select(stage, { layer: stage.data.scoreLayer, head: null });
-  part("offer").onclick = () => stage.ask("offer", stage.data.offer);
-  part("other-stop").onclick = () => stage.ask("other_answer", "stop");
-  part("other-close").onclick = () => stage.ask("other_answer", "close");
-  part("other-compare").onclick = () => stage.ask("other_answer", "compare");
+  part("offer").onclick = () => tellOf(stage, "offer", {});
+  part("other-stop").onclick = () => tellOf(stage, "other_answer", { act: "stop" });
+  part("other-close").onclick = () => tellOf(stage, "other_answer", { act: "close" });
+  part("other-compare").onclick = () => tellOf(stage, "other_answer", { act: "compare" });
   part("strip").onscroll = () => followScroll(stage);
   onOverview(stage, part("overview"));
   part("whole").onclick = () => {
