@@ -20,7 +20,6 @@ from rauq.errors import InvalidInput, RauqError
 from rauq.labels import label, number, running
 from rauq.scoring.report import selected_heads, why_empty
 from rauq.scoring.score import Score
-from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
 
 _KEY = "_continuation"
@@ -96,7 +95,7 @@ def continuation(shown_name: str, trace: Trace, score: Score, reference: Referen
     if (found := finished_branch(shown_name)) is None:
         return {}
     branch, token = found
-    drawn = branch_payload(trace, branch, token, score.settings)
+    drawn = branch_payload(trace, score, branch, token)
     return {"other": drawn | {"facts": _facts(drawn, score, reference)}}
 
 
@@ -177,29 +176,31 @@ def _collected(shown_name: str) -> _Continuation | None:
     return ended
 
 
-def branch_payload(trace: Trace, branch_trace: Trace, token: int, settings: Settings) -> dict[str, Any]:
+def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int) -> dict[str, Any]:
     """Return what the browser draws of a branch of an answer: its N2 tokens, of which those from `token` on are new.
 
-    `arrays` as in the linked views: confidence and sure (Lw, N2), signal and collapse (N2,), pickedAttention
-    (Lw, N2 - 1). `why`: the reason where the branch has no score.
+    `before` is the score of the answer, whose settings the branch follows. `choice`: which alternative of the answer it
+    begins with, None for another token. `confidence` (Lw, N2) as in the linked views, "" without a score, for which
+    `why` is the reason.
     """
+    ids = [one.id for one in trace.alternatives[token]]
+    chosen = int(branch_trace.answer_ids[token])
     bare: dict[str, Any] = {
         "from": token,
+        "choice": ids.index(chosen) if chosen in ids else None,
         "before": _ending(running("".join(branch_trace.answer_tokens[:token]))),
         "text": running("".join(branch_trace.answer_tokens[token:])),
         "tokens": [label(piece, longest=_LONGEST_LABEL) for piece in branch_trace.pieces],
-        "rank": None,
         "kept": answers.keep(branch_trace),
     }
     try:
-        before, score = rauq.score(trace, settings), rauq.score(branch_trace, settings)
+        score = rauq.score(branch_trace, before.settings)
     except RauqError as error:
-        nothing: dict[str, Any] = {"arrays": {}, "layers": [], "heads": [], "uncertainty": None, "note": ""}
+        nothing: dict[str, Any] = {"confidence": "", "layers": [], "uncertainty": None, "note": ""}
         return bare | nothing | {"why": running(str(error))}
     return bare | {
-        "arrays": _arrays(score),
+        "confidence": as_base64(score.confidence, "<f4"),
         "layers": list(score.layers),
-        "heads": score.heads.tolist(),
         "uncertainty": score.uncertainty if math.isfinite(score.uncertainty) else None,
         "why": why_empty(branch_trace, score.settings.part) or score.reasons.uncertainty,
         "note": _note(before, score),
@@ -209,17 +210,6 @@ def branch_payload(trace: Trace, branch_trace: Trace, token: int, settings: Sett
 def _ending(text: str) -> str:
     """Return the end of what both answers have in common."""
     return text if len(text) <= _LONGEST_BEFORE else f"…{text[-_LONGEST_BEFORE:].partition(' ')[2]}"
-
-
-def _arrays(score: Score) -> dict[str, str]:
-    arrays = {
-        "confidence": score.confidence,
-        "sure": score.reference_confidence,
-        "signal": score.signal,
-        "pickedAttention": score.attention,
-        "collapse": score.collapse,
-    }
-    return {name: as_base64(array, "<f4") for name, array in arrays.items()}
 
 
 def _note(answer: Score, branch: Score) -> str:

@@ -35,7 +35,6 @@ from tests.traces import make_trace
 NAME = "example:unknown-place"
 TOKEN = 9
 BOUND = 60  # seconds
-ARRAYS = {"confidence", "sure", "signal", "pickedAttention", "collapse"}
 
 
 @pytest.fixture(autouse=True)
@@ -81,8 +80,12 @@ def two_ways():
     return make_trace(alternatives=(row,) * 3)
 
 
-def drawn(payload, name):
-    return np.frombuffer(b64decode(payload["arrays"][name]), "<f4")
+def payload(trace, branch, token, settings):
+    return branch_payload(trace, rauq.score(trace, settings), branch, token)
+
+
+def drawn(found):
+    return np.frombuffer(b64decode(found["confidence"]), "<f4")
 
 
 @pytest.fixture(scope="module")
@@ -253,27 +256,23 @@ def test_without_a_branch_nothing_is_there_to_stop():
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(alignment="own", layers="all"), Settings(heads="mean")])
 def test_what_is_drawn_is_the_score_of_the_branch(origin, made, settings):
-    found, score = branch_payload(origin, made, TOKEN, settings), rauq.score(made, settings)
+    found, score = payload(origin, made, TOKEN, settings), rauq.score(made, settings)
     json.dumps(found, allow_nan=False)
-    assert set(found["arrays"]) == ARRAYS
     layers, tokens = len(score.layers), len(made.answer_ids)
-    np.testing.assert_allclose(drawn(found, "confidence").reshape(layers, tokens), score.confidence, rtol=1e-6)
-    np.testing.assert_allclose(drawn(found, "sure").reshape(layers, tokens), score.reference_confidence, rtol=1e-6)
-    np.testing.assert_allclose(drawn(found, "pickedAttention").reshape(layers, tokens - 1), score.attention, rtol=1e-6)
-    np.testing.assert_allclose(drawn(found, "signal"), score.signal, rtol=1e-6)
-    np.testing.assert_allclose(drawn(found, "collapse"), score.collapse, rtol=1e-6)
-    assert (found["layers"], found["heads"]) == (list(score.layers), score.heads.tolist())
+    np.testing.assert_allclose(drawn(found).reshape(layers, tokens), score.confidence, rtol=1e-6)
+    assert found["layers"] == list(score.layers)
     assert found["uncertainty"] == score.uncertainty
-    assert (found["from"], found["rank"], found["why"]) == (TOKEN, None, "")
+    assert (found["from"], found["why"]) == (TOKEN, "")
+    assert origin.alternatives[TOKEN][found["choice"]].id == made.answer_ids[TOKEN]
     assert found["tokens"] == [label(piece) for piece in made.pieces]
     assert answers.find(found["kept"]) is made
 
 
 def test_the_text_is_that_of_the_continuation_in_visible_characters(origin, made):
-    text = branch_payload(origin, made, TOKEN, Settings())["text"]
+    text = payload(origin, made, TOKEN, Settings())["text"]
     assert text == "".join(made.answer_tokens[TOKEN:]).replace("\n", "↵")
     hostile = hostile_trace()
-    found = branch_payload(hostile, hostile, 0, Settings())
+    found = payload(hostile, hostile, 0, Settings())
     assert "\u202e" not in found["text"]
     assert "\x1b" not in found["text"]
     assert [len(one) <= 60 for one in found["tokens"]] == [True] * len(PIECES)
@@ -293,40 +292,40 @@ def test_a_note_says_where_the_branch_selects_another_head():
     other = (head + 1) % trace.num_heads
     changed = with_weight(trace, layer, other)
     note = f"In layer {layer} RAUQ selects head {other} in the continuation, head {head} in the answer."
-    assert branch_payload(trace, changed, 1, Settings())["note"] == note
-    assert branch_payload(trace, trace, 1, Settings())["note"] == ""
+    assert payload(trace, changed, 1, Settings())["note"] == note
+    assert payload(trace, trace, 1, Settings())["note"] == ""
 
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(heads="mean"), Settings(heads="top5"), Settings(heads=((2, 1),)), Settings(layer_aggregation="median")],
+    [Settings(heads="mean"), Settings(heads="top5"), Settings(layers=(2,), heads=((2, 1),)), Settings(layer_aggregation="median")],
 )
 def test_without_one_selected_head_there_is_nothing_to_note(settings):
     trace = make_trace(num_heads=8)
     changed = with_weight(trace, slice(None), 7)
     assert (rauq.score(trace).heads != rauq.score(changed).heads).all()
-    assert branch_payload(trace, changed, 1, settings)["note"] == ""
+    assert payload(trace, changed, 1, settings)["note"] == ""
 
 
 def test_a_branch_of_one_token_selects_no_head():
     trace = make_trace()
-    found = branch_payload(trace, make_trace((b" Rome",), num_layers=6), 0, Settings())
+    found = payload(trace, make_trace((b" Rome",), num_layers=6), 0, Settings())
     assert found["note"] == ""
-    assert len(drawn(found, "pickedAttention")) == 0
+    assert len(drawn(found)) == len(found["layers"])
 
 
 def test_a_branch_that_cannot_be_scored_says_why(origin, made):
     unscored = replace(made, entropies=np.full(len(made.entropies), np.nan))
-    found = branch_payload(origin, unscored, TOKEN, Settings(signal="entropy", alpha=0.5))
+    found = payload(origin, unscored, TOKEN, Settings(signal="entropy", alpha=0.5))
     json.dumps(found, allow_nan=False)
     assert found["uncertainty"] is None
     assert "nan" in found["why"]
-    assert set(found["arrays"]) == ARRAYS
+    assert found["confidence"]
 
 
 def test_a_branch_without_text_says_so():
     trace = make_trace()
-    found = branch_payload(trace, make_trace((b" ", b"\n")), 0, Settings())
+    found = payload(trace, make_trace((b" ", b"\n")), 0, Settings())
     assert "only white space" in found["why"]
     assert found["text"] == " ↵"
 
@@ -335,7 +334,6 @@ def test_settings_that_the_branch_cannot_follow_are_a_reason():
     trace = make_trace()
     attention = trace.attention.copy()
     attention[:, :, -1] = np.nan
-    found = branch_payload(trace, replace(trace, attention=attention), 1, Settings(alignment="own"))
+    found = payload(trace, replace(trace, attention=attention), 1, Settings(alignment="own"))
     assert "last_row" in found["why"]
-    assert found["arrays"] == {}
-    assert (found["layers"], found["heads"], found["uncertainty"], found["note"]) == ([], [], None, "")
+    assert (found["confidence"], found["layers"], found["uncertainty"], found["note"]) == ("", [], None, "")

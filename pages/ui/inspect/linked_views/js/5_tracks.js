@@ -216,10 +216,10 @@ function gridLine({ context, area, colours }, y, text) {
 
 // The confidence of the continuation with another token, in the layer that is shown; null without one.
 function otherCurve({ other, tokens }, view) {
-  const row = other?.arrays?.confidence ? other.layers.indexOf(view.layer) : -1;
+  const row = other?.curve ? other.layers.indexOf(view.layer) : -1;
   if (row < 0) return null;
   const count = other.tokens.length;
-  const values = other.confidence.subarray(row * count, (row + 1) * count);
+  const values = other.curve.subarray(row * count, (row + 1) * count);
   const shownFrom = Math.max(0, other.from - 1); // the last token in common, where the curves part
   const length = Math.max(tokens.length, count);
   return { values: Float32Array.from({ length }, (_, token) => (token >= shownFrom && token < count ? values[token] : NaN)) };

@@ -75,9 +75,9 @@ function drawWeak(holder, data, view, act) {
   const place = data.weakPoints.indexOf(token);
   const where = place === 0 ? "Weakest point" : place > 0 ? `Weak point ${place + 1} of ${data.weakPoints.length}` : `Token ${token}`;
   const favourite = alternatives.length && alternatives[0][1] < NO_FAVOURITE ? ", no clear favourite: " : ", most probable tokens: ";
-  const branch = data.other?.from === token ? data.other.tokens?.[token] : undefined;
+  const branch = data.other?.from === token ? data.other.choice : undefined;
   const chips = alternatives.slice(0, MOST_CHIPS).map(([text, share, chosen], choice) => {
-    const chip = make("button", chosen ? "chip chosen" : text === branch ? "chip tried" : "chip");
+    const chip = make("button", chosen ? "chip chosen" : choice === branch ? "chip tried" : "chip");
     chip.type = "button";
     chip.disabled = chosen || data.otherRuns;
     chip.append(make("span", "said", text.length > 1 ? text.replace(/^·/, "") : text), make("span", "share", `${shown(100 * share, share < 0.01 ? 1 : 0)} %`));

@@ -167,7 +167,7 @@ function decoded(data, before) {
   const same = before?.weights === data.weights;
   if (data.weights) data.attention = same ? before.attention : decodeWeights(data.weights);
   data.topMean = roundedUp(data.picked.flatMap(({ row }) => [...data.means.subarray(row * data.numHeads, (row + 1) * data.numHeads)]));
-  if (data.other?.arrays?.confidence) data.other = { ...data.other, confidence: decode(data.other.arrays.confidence) };
+  if (data.other?.confidence) data.other = { ...data.other, curve: decode(data.other.confidence) };
   data.labels = tokenLabels(data);
   return data;
 }
