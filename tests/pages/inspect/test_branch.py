@@ -298,7 +298,12 @@ def test_a_note_says_where_the_branch_selects_another_head():
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(heads="mean"), Settings(heads="top5"), Settings(layers=(2,), heads=((2, 1),)), Settings(layer_aggregation="median")],
+    [
+        Settings(heads="mean"),
+        Settings(heads="top5"),
+        Settings(layers=(2,), heads=((2, 1),)),
+        Settings(layer_aggregation="median"),
+    ],
 )
 def test_without_one_selected_head_there_is_nothing_to_note(settings):
     trace = make_trace(num_heads=8)
