@@ -57,7 +57,7 @@ def test_a_new_answer_has_no_verdict_and_asks_for_the_correct_one():
 def test_a_recorded_answer_has_its_verdict(recorded):
     found = known(f"example:{recorded.id}", recorded.trace(), recorded)
     assert (found.verdict, found.correct_answer) == (recorded.verdict, recorded.correct_answer)
-    assert found.source == "recorded"
+    assert found.source == "as recorded with this answer"
     assert not verdict_payload(found)["asks"]
 
 
@@ -108,7 +108,7 @@ def test_what_the_user_typed_comes_before_the_recording_and_can_be_removed():
     set_correct_answer(name, "Sydney")
     assert known(name, trace, recorded).verdict == "incorrect"
     set_correct_answer(name, " \n")
-    assert known(name, trace, recorded).source == "recorded"
+    assert known(name, trace, recorded).source == "as recorded with this answer"
 
 
 def test_what_the_user_set_comes_before_all_and_can_be_undone(session):
@@ -118,7 +118,7 @@ def test_what_the_user_set_comes_before_all_and_can_be_undone(session):
     overrule(name, "incorrect")
     found = known(name, trace, recorded)
     assert (found.verdict, found.source, found.correct_answer) == ("incorrect", "set by you", "Canberra")
-    assert known("example:moon", trace, recorded).source == "recorded"
+    assert known("example:moon", trace, recorded).source == "as recorded with this answer"
     overrule(name, None)
     assert known(name, trace, recorded).verdict == "correct"
     set_correct_answer(name, "")
@@ -232,6 +232,6 @@ def test_a_verdict_at_first_paint_reads_no_table_of_facts():
         "from pages.ui.inspect.verdict import known_verdict\n"
         "from rauq.recorded.answers import load_recorded\n"
         "one = load_recorded()[0]\n"
-        "assert known_verdict('example:' + one.id, one.trace(), one).source == 'recorded'\n"
+        "assert known_verdict('example:' + one.id, one.trace(), one).source == 'as recorded with this answer'\n"
     )
     assert imported_after(code, ("torch", "pandas", "analysis.runs", "analysis.quality", "analysis.datasets")) == []
