@@ -65,7 +65,9 @@ def known_verdict(name: str, trace: Trace, recorded: Recorded | None) -> Verdict
     if own.correct_answer:
         found = _by_typed(trace, own.correct_answer)
     elif recorded is not None:
-        found = Verdict(verdict=recorded.verdict, correct_answer=recorded.correct_answer, source="as recorded with this answer")
+        found = Verdict(
+            verdict=recorded.verdict, correct_answer=recorded.correct_answer, source="as recorded with this answer"
+        )
     else:
         found = _of_run(name)
     if own.verdict is not None:
