@@ -107,17 +107,18 @@ def _facts(drawn: Mapping[str, Any], score: Score, reference: Reference) -> str:
     beside = f"RAUQ {number(uncertainty, places=2)}; the answer above has {number(score.uncertainty, places=2)}"
     compared = f"{rank} (the answer above: {above[:1].lower()}{above[1:]})." if rank and above else ""
     meet = "The curves meet at the branch: entropy is measured before a token is chosen."
-    return " ".join(filter(None, (compared, f"{beside}.", meet * (score.settings.signal == "entropy"), drawn["note"])))
+    start = meet if score.settings.signal == "entropy" else ""
+    return " ".join(filter(None, (compared, f"{beside}.", start, drawn["note"])))
 
 
-_ENDED, _OPENED = "_continuation_ended", "_continuation_opened"
+_WAS_LIVE, _OPENED = "_continuation_was_live", "_continuation_opened"
 
 
 def just_ended(shown_name: str) -> bool:
     """Whether the job has ended since the last question, so that the page need not look again."""
     is_live = branch_job(shown_name) is not None
-    was_live = bool(st.session_state.get(_ENDED))
-    st.session_state[_ENDED] = is_live
+    was_live = bool(st.session_state.get(_WAS_LIVE))
+    st.session_state[_WAS_LIVE] = is_live
     return was_live and not is_live
 
 

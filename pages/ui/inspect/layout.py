@@ -167,8 +167,7 @@ def _marked(shown: Shown) -> Trace:
 
 def _drawers(scored: Scored | None) -> None:
     if scored and scored.score:
-        trace = _marked(scored.shown)
-        drawer_links(scored.shown.name, trace)
+        drawer_links(scored.shown.name, _marked(scored.shown))
     scoring_drawer(scored.shown.trace if scored else None)
 
 

@@ -180,7 +180,7 @@ def _of_run(name: str, score: Score) -> Reference:
     found = Reference(name=f"the run {name}", run=name)
     try:
         if (folder := runs.folder(name)) is None:
-            return replace(found, reason=f"No rank: the run {name} is gone.")
+            return replace(found, reason=f"No rank: run {name} not found.")
         run = cache.run(folder)
         _check(run, name, score)
         return replace(found, scores=cache.reference_scores(run, score.settings))

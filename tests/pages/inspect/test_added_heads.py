@@ -5,24 +5,15 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rauq.detectors.added_heads import LARGEST_FILE, AddedHeads, Scale
-from rauq.scoring.settings import Settings, resolve
-from tests.answers import random_trace
+from rauq.detectors.added_heads import LARGEST_FILE
+from tests.rauq.detectors.test_added_heads import DETECTOR as LIBRARY_DETECTOR
+from tests.rauq.detectors.test_added_heads import TRACE
 
-TRACE = random_trace(7, seed=3)
-DETECTOR = AddedHeads(
-    model=TRACE.model,
-    revision=TRACE.revision,
-    kind=TRACE.kind,
-    num_layers=6,
-    num_heads=4,
+DETECTOR = replace(
+    LIBRARY_DETECTOR,
     heads=((5, 1), (2, 0)),
-    settings=resolve(Settings(), TRACE.kind),
-    uncertainty=Scale(mean=0.7, std=0.2),
-    attention=Scale(mean=0.4, std=0.05),
     reference=tuple(float(place) for place in range(814)),
     groups=(("capitals", 814),),
-    data="facts",
 )
 
 
