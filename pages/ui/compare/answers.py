@@ -207,12 +207,6 @@ def start_branch(a: Answer, token: int, instead: int | str, max_new_tokens: int)
     start(jobs.branch_request(branch, model_of(a.trace), max_new_tokens))
 
 
-def stop() -> None:
-    """Stop the job, keeping what it has."""
-    if (at_work := job()) is not None:
-        at_work.cancel.set()
-
-
 def open_file(content: bytes, name: str) -> None:
     """Read an answer from a trace file, or show what is wrong with it."""
     try:

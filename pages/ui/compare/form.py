@@ -10,7 +10,7 @@ from pages.ui.compare import answers
 from pages.ui.compare.answers import PICKER, A, Answer, B
 from pages.ui.compare.settings import settings_controls
 from pages.ui.host import hosting
-from pages.ui.host.jobs import Request
+from pages.ui.host.jobs import Job, Request
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.model_form import chosen_model, model_form
@@ -45,9 +45,9 @@ def make_another(a: Answer) -> None:
             file_field()
 
 
-def stop_button() -> None:
-    """Draw the button that stops the running job."""
-    st.button("Stop", key="stop_making", type="primary", width="stretch", on_click=answers.stop)
+def stop_button(job: Job) -> None:
+    """Draw the button that stops a running job."""
+    st.button("Stop", key="stop_making", type="primary", width="stretch", on_click=job.cancel.set)
 
 
 def limit() -> int:
@@ -168,10 +168,10 @@ def pickers(a: Answer, b: Answer) -> None:
     with make:
         make_another(a)
     with scoring:
-        if answers.job() is None:
+        if (job := answers.job()) is None:
             settings_controls(a.trace, b.trace)
         else:
-            stop_button()
+            stop_button(job)
 
 
 def _picker(side: str, chosen: Answer, other: Answer) -> None:

@@ -46,7 +46,7 @@ def empty_state() -> None:
         form.prompt_fields(None)
         form.file_field()
     else:
-        form.stop_button()
+        form.stop_button(job)
         follow_first(job)
 
 

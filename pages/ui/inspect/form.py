@@ -137,7 +137,7 @@ _EXAMPLE, _UPLOAD, _COUNT = "_example", "_upload", "_count"
 _TEMPLATED = "it already contains chat template markup, so no template is applied"
 
 
-def request_bar(request: Request, *, live: bool) -> None:
+def request_bar(request: Request, *, live: Job | None) -> None:
     """Draw model, prompt, examples and the button that starts; `current_request` reads them."""
     placeholder = "A question, or any text to continue"
     with st.container(horizontal=True, key="request_bar"):
@@ -285,10 +285,13 @@ def current_request() -> Request:
     )
 
 
-def run_buttons(request: Request, *, live: bool) -> None:
-    """Draw Generate or Score answer, or Stop; a missing prompt does not disable it: the click itself submits it."""
+def run_buttons(request: Request, *, live: Job | None) -> None:
+    """Draw Generate or Score answer, or Stop; a missing prompt does not disable it: the click itself submits it.
+
+    Stop does not look for the job in the session, where the next rerun would interrupt it.
+    """
     if live:
-        st.button("Stop", key="stop", on_click=stop, width=205)
+        st.button("Stop", key="stop", on_click=live.cancel.set, width=205)
     else:
         options: dict[str, Any] = {"type": "primary", "on_click": run, "width": 205, "shortcut": "Ctrl+Enter"}
         st.button(task_name(request), key="run", **options)
@@ -323,12 +326,6 @@ def run() -> None:
         missing = _missing(request)
         job = st.session_state[state.JOB] = refused(request, InvalidInput(missing)) if missing else Job(request)
         begin(job)
-
-
-def stop() -> None:
-    """Stop the job, keeping what it has; it may have ended since the button was drawn."""
-    if (job := st.session_state.get(state.JOB)) is not None:
-        job.cancel.set()
 
 
 def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError | None, may_load: bool) -> None:

@@ -103,7 +103,7 @@ def inspect_page() -> None:
             _say_earlier(request, found.trace)
         _main(scored, request, is_new=job is None)
     with bar:
-        count = _bar(scored, request, live=live_job is not None)
+        count = _bar(scored, request, live=live_job)
     state.show_notices()
     url_state.remember(PAGE)
     if not live_job:
@@ -141,7 +141,7 @@ def _main(scored: Scored | None, request: Request, *, is_new: bool) -> None:
         empty_state()
 
 
-def _bar(scored: Scored | None, request: Request, *, live: bool) -> DeltaGenerator:
+def _bar(scored: Scored | None, request: Request, *, live: Job | None) -> DeltaGenerator:
     """Draw the form and the drawers; return the place of the token count."""
     form.request_bar(request, live=live)
     with st.container(horizontal=True, vertical_alignment="bottom", key="model_details"):
