@@ -15,7 +15,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app smollm2 test robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ setup: $(STAMPS)/runtime $(STAMPS)/dev ## Virtual environment and pinned package
 app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 	@$(RUN) rauq models get smollm2 || echo "make: without smollm2, the app starts with its embedded model"
 	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=1000 $(RUN) streamlit run app.py
+
+host: $(STAMPS)/runtime ## Open the app to others: make host NAMES=rauq.example.org
+	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=1000 $(RUN) pages.ui.host.server --names "$(NAMES)" $(OPTIONS)
 
 # Bytecode is kept even if the environment disables it: every worker, server and job would compile everything again.
 # The real model is kept here too, so that no test depends on the user's files.

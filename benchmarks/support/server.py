@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 240  # seconds: a machine under load imports torch in half a minute, and answers in two
 # What `make app` runs with the interpreter of the virtual environment, without any option.
 APP, STREAMLIT = "app.py", "streamlit"
+HOST, NAMES = "pages.ui.host.server", "127.0.0.1,localhost"  # what `make host NAMES=...` runs
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 )
@@ -62,10 +63,36 @@ def started(
     Raises:
         RuntimeError: the server ended, or does not answer.
     """
+    port = _free_port()
+    with _running([module, "run", str(script), f"--server.port={port}", *options], port, log, changes) as server:
+        yield server
+
+
+@contextmanager
+def hosting(
+    *options: str, log: int | IO[bytes] = subprocess.DEVNULL, changes: Mapping[str, str] = _UNCHANGED
+) -> Iterator[Server]:
+    """A server for strangers, started as `make host` starts it, but on a free port; arguments as of `started`.
+
+    Raises:
+        RuntimeError: the server ended, or does not answer.
+    """
+    port = _free_port()
+    command = [HOST, "--names", NAMES, "--address", "127.0.0.1", "--port", str(port), *options]
+    with _running(command, port, log, changes) as server:
+        yield server
+
+
+def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    command = [sys.executable, "-m", module, "run", str(script), f"--server.port={port}", *options]
+        port: int = listener.getsockname()[1]
+    return port
+
+
+@contextmanager
+def _running(arguments: Sequence[str], port: int, log: int | IO[bytes], changes: Mapping[str, str]) -> Iterator[Server]:
+    command = [sys.executable, "-m", *arguments]
     environment = {**_users_environment(), **ENVIRONMENT, **changes}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log) as process:
         try:

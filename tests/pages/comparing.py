@@ -2,7 +2,7 @@
 
 import json
 
-from pages.ui.host import cache
+from pages.ui.host.store import store
 from pages.ui.shared import answers
 from rauq.recorded.answers import load_recorded
 from tests.pages.reading import open_page, unfold
@@ -18,8 +18,8 @@ def open_compare(**query):
 
 def kept(trace):
     """The reference of an answer that somebody else's link leads to."""
-    name = "k" * 8 + str(len(cache.answers().traces))
-    cache.answers().traces[name] = trace
+    name = "k" * 8 + str(len(store().answers.kept))
+    store().answers.keep(trace, name=name)
     return f"kept:{name}"
 
 

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 import rauq
 from analysis.runs import library
 from pages.ui.host import cache, hosting
+from pages.ui.host.store import store
 from pages.ui.shared import url_state
 from rauq.recorded import answers as recorded
 from tests.pages.reading import APP
@@ -34,7 +35,7 @@ def open_app(monkeypatch, tmp_path):
         for name, value in query.items():
             page.query_params[name] = value
         if trace is not None:
-            cache.answers().traces[NAME] = trace
+            store().answers.keep(trace, name=NAME)
             page.query_params[url_state.KEPT] = NAME
         return page.run()
 

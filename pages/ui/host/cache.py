@@ -1,17 +1,15 @@
-"""What all sessions of the app share: one loaded model and its queue, answers that links refer to, and opened runs."""
+"""What all sessions of the app share: one loaded model and its queue, and what was computed from runs."""
 
 import atexit
 import shutil
 import tempfile
 import threading
-from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 import streamlit as st
@@ -19,12 +17,13 @@ import streamlit as st
 import rauq
 from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.store import Queue, store
 from rauq.checkpoints.memory import give_back
 from rauq.errors import Stopped
 from rauq.labels import size
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.batch import Blocks
-from rauq.trace.trace import Alignment, Trace
+from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
     from analysis.answer_sets.calibration import Calibration
@@ -62,38 +61,6 @@ BY_VERDICTS: Mapping[str | type[Any], Callable[[Any], Any]] = MappingProxyType({
 
 RESAMPLES = 500  # few enough to rank thirty methods in two seconds; a report uses more
 _POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
-MOST_ANSWERS_BYTES = 256 * 2**20  # of attention and extras: 35 answers of 200 tokens with 32 layers of 32 heads
-
-
-@dataclass(eq=False)
-class Loaded:
-    """The model in memory, if any; it is freed before another one is loaded.
-
-    `choice` is what was loaded, without a kind: a kind is a view of the same weights. A running job keeps the previous
-    model until it ends; if that model is requested again in the meantime, it is found in `alive`.
-    """
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    choice: ModelChoice | None = None
-    model: "LanguageModel | None" = None
-    alive: "WeakValueDictionary[ModelChoice, LanguageModel]" = field(default_factory=WeakValueDictionary)
-
-
-# Ours, because a process with a ThreadPoolExecutor(1) cannot exit during a generation, nor see whether one waits.
-@dataclass(eq=False)
-class Queue:
-    """The jobs waiting for a model, the first one running; a lock alone would not keep the order of arrival."""
-
-    moved: threading.Condition = field(default_factory=threading.Condition)
-    places: deque[object] = field(default_factory=deque)
-
-
-@dataclass(eq=False)
-class KeptAnswers:
-    """Answers by a name that cannot be guessed, the least recently used first."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    traces: OrderedDict[str, Trace] = field(default_factory=OrderedDict)
 
 
 def model(
@@ -106,7 +73,7 @@ def model(
             cancelled.
     """
     hosting.check_model(choice)
-    loaded, weights = _loaded(), replace(choice, kind=None)
+    loaded, weights = store().loaded, replace(choice, kind=None)
     with loaded.lock:
         if loaded.model is None or loaded.choice != weights:
             loaded.model, loaded.choice = None, None
@@ -127,8 +94,8 @@ def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
         RauqError: the model does not exist or is not supported.
     """
     hosting.check_model(choice)
-    with _loaded().lock:
-        candidate, leaving = rauq.inspect_model(**asdict(choice), tokens=tokens), _loaded().model
+    with store().loaded.lock:
+        candidate, leaving = rauq.inspect_model(**asdict(choice), tokens=tokens), store().loaded.model
     if candidate.bytes_free is None or leaving is None:
         return candidate
     return replace(candidate, bytes_free=candidate.bytes_free + bytes_leaving(leaving, choice.device))
@@ -136,27 +103,27 @@ def inspect_model(choice: ModelChoice, *, tokens: int = 0) -> "ModelInfo":
 
 def busy() -> bool:
     """Return whether a model is being loaded or inspected, so that another request has to wait."""
-    return _loaded().lock.locked()
+    return store().loaded.lock.locked()
 
 
 def in_use() -> bool:
     """Return whether jobs use the loaded model, so that another one would need memory in addition."""
-    found = _loaded().model
+    found = store().loaded.model
     return found is not None and is_in_use(found)
 
 
 def if_loaded(choice: ModelChoice) -> "LanguageModel | None":
     """Return the model if it is in memory; nothing is loaded, and the call does not wait for one being loaded."""
-    loaded = _loaded()
+    loaded = store().loaded
     found = loaded.model
     return found.with_kind(choice.kind) if found is not None and loaded.choice == replace(choice, kind=None) else None
 
 
 @contextmanager
 def model_in_turn(
-    choice: ModelChoice, cancel: threading.Event, *, on_stage: Callable[[str], None]
+    choice: ModelChoice, cancel: threading.Event, *, on_stage: Callable[[str], None], visitor: str = ""
 ) -> "Iterator[LanguageModel]":
-    """Hold a model in the body, loaded if necessary, after all jobs that came before; `on_stage` is told the stages.
+    """Hold a model in the body, loaded if necessary, when it is this visitor's turn; `on_stage` is told the stages.
 
     Raises:
         Stopped: cancelled while waiting.
@@ -176,18 +143,18 @@ def model_in_turn(
 
     lm = model(choice, on_progress=tell_progress, cancel=cancel)
     on_stage("Waiting for another generation")
-    with turn(lm, cancel):
+    with turn(lm, cancel, visitor=visitor):
         yield lm
 
 
 def queue(model: "LanguageModel") -> Queue:
     """Return the queue of a model, for all sessions; all views of its weights share one."""
-    return _queues().setdefault(model.lock, Queue())
+    return store().queues.setdefault(model.lock, Queue())
 
 
 def is_in_use(model: "LanguageModel") -> bool:
     """Return whether a job uses a model or waits for it."""
-    return bool(queue(model).places)
+    return queue(model).length > 0
 
 
 def bytes_leaving(model: "LanguageModel", device: str) -> int:
@@ -198,26 +165,15 @@ def bytes_leaving(model: "LanguageModel", device: str) -> int:
 
 
 @contextmanager
-def turn(model: "LanguageModel", cancel: threading.Event) -> Iterator[None]:
-    """Hold a model's turn in the body, after all jobs that came before.
+def turn(model: "LanguageModel", cancel: threading.Event, *, visitor: str = "") -> Iterator[None]:
+    """Hold a model's turn in the body; visitors take turns.
 
     Raises:
         Stopped: cancelled while waiting.
     """
-    line, place = queue(model), object()
-    with line.moved:
-        line.places.append(place)
-        line.moved.notify_all()
-    try:
-        with line.moved:
-            while line.places[0] is not place and not cancel.is_set():
-                line.moved.wait(_POLL_SECONDS)
+    with queue(model).turn(cancel, visitor):
         raise_if_stopped(cancel)
         yield
-    finally:
-        with line.moved:
-            line.places.remove(place)
-            line.moved.notify_all()
 
 
 def raise_if_stopped(cancel: threading.Event) -> None:
@@ -397,27 +353,11 @@ def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScore
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def answers() -> KeptAnswers:
-    """Return the answers of all sessions; `pages.ui.shared.answers` stores and finds them."""
-    return KeptAnswers()
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
 def private_place() -> Path:
     """Return a folder for private files of sessions, deleted when the server stops."""
     place = Path(tempfile.mkdtemp(prefix="rauq-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     return place
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _loaded() -> Loaded:
-    return Loaded()
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _queues() -> "WeakKeyDictionary[threading.RLock, Queue]":
-    return WeakKeyDictionary()
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)

@@ -15,6 +15,7 @@ from rauq.trace.trace import Kind
 
 HOSTED_VARIABLE, MODELS_VARIABLE = "RAUQ_HOSTED", "RAUQ_MODELS"
 MOST_TOKENS = 1024  # of an answer
+LEFT_SECONDS = 300.0  # what a session owns outlives its connection by this much
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +23,9 @@ class Limits:
     """The limits of requests.
 
     `characters` of a prompt, or of an answer that is scored; `new_tokens` of an answer, and `samples` of it; `rows` of
-    a run, of which `batch` are answered at once. For all sessions together: running `jobs`, the `bytes` of their runs,
-    and `generations` running or waiting; an archive unpacks to at most `archive` bytes.
+    a run, of which `batch` are answered at once; an archive unpacks to at most `archive` bytes. For all sessions
+    together: running `jobs`, the `bytes` of their runs, `generations` running or waiting, connected `sessions`, and
+    the bytes of `uploads` that the server holds. What ends in `_each` is for one visitor, an address.
     """
 
     characters: int = sys.maxsize
@@ -32,9 +34,16 @@ class Limits:
     rows: int = 1_000_000
     batch: int = 256
     jobs: int = sys.maxsize
+    jobs_each: int = sys.maxsize
     generations: int = sys.maxsize
+    generations_each: int = sys.maxsize
     archive: int = sys.maxsize
     bytes: int = sys.maxsize
+    bytes_each: int = sys.maxsize
+    sessions: int = sys.maxsize
+    sessions_each: int = sys.maxsize
+    uploads: int = sys.maxsize
+    uploads_each: int = sys.maxsize
 
 
 OWN = Limits()
@@ -45,9 +54,16 @@ HOST = Limits(
     rows=500,
     batch=16,
     jobs=2,
-    generations=16,
+    jobs_each=1,
+    generations=32,
+    generations_each=8,
     archive=512 * 2**20,
     bytes=4 * 2**30,
+    bytes_each=2**30,
+    sessions=128,
+    sessions_each=40,  # a class behind one address
+    uploads=512 * 2**20,
+    uploads_each=160 * 2**20,
 )
 
 

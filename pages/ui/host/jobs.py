@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import streamlit as st
-
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.store import store
+from pages.ui.host.visitors import visitor
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace.messages import Message, TemplateOptions
 from rauq.trace.sampling import Sampling
@@ -107,6 +107,7 @@ class Job:
     """
 
     request: Request
+    visitor: str = field(default_factory=visitor)
     stage: str = "Inspecting the model"
     waiting: bool = True
     pieces: list[str] = field(default_factory=list)
@@ -131,31 +132,6 @@ class Job:
         self.done.wait(_EXIT_SECONDS)
 
 
-@dataclass(eq=False)
-class JobRegistry:
-    """The running and waiting jobs of all sessions. Admission is atomic: two at once cannot share the last place."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    jobs: set[Job] = field(default_factory=set)
-
-    def admit(self, job: Job) -> None:
-        """Admit a job.
-
-        Raises:
-            InvalidInput: the host's limit is reached.
-        """
-        with self.lock:
-            if len(self.jobs) >= (most := hosting.limits().generations):
-                message = f"{most} generations are running or waiting on this host, its limit. Try again in a minute."
-                raise InvalidInput(message)
-            self.jobs.add(job)
-
-    def dismiss(self, job: Job) -> None:
-        """Remove a job."""
-        with self.lock:
-            self.jobs.discard(job)
-
-
 def begin(job: Job) -> None:
     """Start a job in its own thread, unless it was refused, exceeds the limits, or too many jobs are running.
 
@@ -175,7 +151,7 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
         return
     try:
         check_answer(job.request)
-        _registry().admit(job)
+        store().jobs.admit(job, job.visitor)
     except InvalidInput as error:
         job.error = error
         job.done.set()
@@ -202,14 +178,9 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         job.error = RauqError(f"The generation failed unexpectedly ({what}).")
     finally:
         atexit.unregister(job.give_up)
-        _registry().dismiss(job)
+        store().jobs.dismiss(job)
         job.done.set()
         job.so_far = None  # last, since the page shows it for as long as the job is live
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _registry() -> JobRegistry:
-    return JobRegistry()
 
 
 def _answer(job: Job) -> None:
@@ -240,18 +211,13 @@ def _answer(job: Job) -> None:
 
 def tokens_per_second(choice: ModelChoice) -> float | None:
     """Return the speed of a model's last answer in this app; None if it has generated none."""
-    return _speeds().get(replace(choice, kind=None))
+    return store().speeds.get(replace(choice, kind=None))
 
 
 def _note_speed(job: Job, seconds: float) -> None:
     """Keep how fast an answer was generated, unless it was too short to tell or begins with tokens of another one."""
     if job.request.branch is None and len(job.pieces) >= _LEAST_PIECES and seconds > 0:
-        _speeds()[replace(job.request.model, kind=None)] = len(job.pieces) / seconds
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _speeds() -> dict[ModelChoice, float]:
-    return {}
+        store().speeds[replace(job.request.model, kind=None)] = len(job.pieces) / seconds
 
 
 def _note_progress(job: Job, so_far: Callable[[], Trace]) -> None:
@@ -276,7 +242,9 @@ def _compare(job: Job) -> None:
 @contextmanager
 def _model(job: Job) -> "Iterator[LanguageModel]":
     """Yield the model of a job, loaded if necessary, while it is this job's turn."""
-    with cache.model_in_turn(job.request.model, job.cancel, on_stage=partial(setattr, job, "stage")) as lm:
+    with cache.model_in_turn(
+        job.request.model, job.cancel, on_stage=partial(setattr, job, "stage"), visitor=job.visitor
+    ) as lm:
         job.waiting = False
         yield lm
 

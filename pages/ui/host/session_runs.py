@@ -1,13 +1,12 @@
 """Where the runs of a session are: on a user's own machine in one folder; on a host in a folder per session.
 
-The folder's name cannot be guessed and is in no link. The folders of the sessions idle for longest are deleted
-when space is needed, and all are deleted with the server.
+The folder's name cannot be guessed and is in no link. It is deleted some minutes after its session has left, and all
+are deleted with the server.
 """
 
-import os
 import secrets
 import shutil
-import threading
+from collections.abc import Callable
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -16,10 +15,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from analysis.runs.files import size_of
-from analysis.runs.job import is_held, start_job
+from analysis.runs.job import is_held, request_stop, start_job
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.store import store
+from pages.ui.host.visitors import session, visitor
 from rauq.errors import InvalidInput
+from rauq.labels import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,10 +40,8 @@ def runs_folder() -> Path:
     if not hosting.is_hosted():
         return library.runs_folder()
     name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
-    folder = cache.private_place() / name
-    if folder.exists():
-        os.utime(folder)  # the folder unused for longest is deleted first
-    return folder
+    session().folder = name
+    return cache.private_place() / name
 
 
 def check_run(request: "Request", examples: "Iterable[Example]") -> None:
@@ -115,7 +115,7 @@ def room_for_job(folder: Path) -> "Iterator[None]":
     Raises:
         InvalidInput, RunError: as in `check_begin`.
     """
-    with _starting():
+    with store().starting:
         check_begin(folder)
         yield
 
@@ -135,8 +135,14 @@ def check_begin(folder: Path) -> None:
     manifest = read_manifest(folder)
     check_run(manifest.request, read_examples(folder))
     _check_commit(manifest)
-    if sum(map(is_held, _runs())) >= (most := hosting.limits().jobs):
-        message = f"{most} jobs are running on this host, which is its limit. Start again once one of them has ended."
+    most = hosting.limits()
+    if sum(map(is_held, _runs())) >= most.jobs:
+        message = (
+            f"{most.jobs} jobs are running on this host, which is its limit. Start again once one of them has ended."
+        )
+        raise InvalidInput(message)
+    if sum(map(is_held, _visitors_runs())) >= most.jobs_each:
+        message = "A job of your address is running, and one at a time is allowed. Start again once it has ended."
         raise InvalidInput(message)
 
 
@@ -154,25 +160,38 @@ def _check_commit(manifest: "Manifest") -> None:
 
 
 def make_room() -> None:
-    """Delete the runs of the sessions idle for longest until the host's limit is met.
+    """Check that there is space for another run; nobody's run is deleted for it.
 
     Raises:
-        InvalidInput: the remaining runs, of this session and of running jobs, are still too large.
+        InvalidInput: the runs of this visitor, or of all, are too large.
     """
     if not hosting.is_hosted():
         return
-    mine, most = runs_folder(), hosting.limits().bytes
-    for folder in sorted({run.parent for run in _runs()}, key=_last_used):
-        if _bytes() > most and folder != mine and not any(map(is_held, _runs(folder.name))):
-            shutil.rmtree(folder, ignore_errors=True)
-    if _bytes() > most:
+    most = hosting.limits()
+    if _bytes(_visitors_runs()) > most.bytes_each:
+        message = f"Your runs have more than {size(most.bytes_each)}, the limit of this host. Delete one of them."
+        raise InvalidInput(message)
+    if _bytes(_runs()) > most.bytes:
         message = "There is no space for another run on this host. Delete one of yours, or try again later."
         raise InvalidInput(message)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _starting() -> threading.Lock:
-    return threading.Lock()
+def clear_left(is_connected: Callable[[str], bool]) -> int:
+    """Delete what sessions owned that have been gone for some minutes; return how many these were.
+
+    A running job of theirs is stopped first, and their runs are deleted once it has ended.
+    """
+    left = store().left(is_connected)
+    for name, gone in left.items():
+        store().answers.release(name)
+        working = [run for run in _runs(gone.folder) if is_held(run)] if gone.folder else []
+        for run in working:
+            request_stop(run)
+        if working:
+            store().sessions[name] = gone  # again at the next call
+        elif gone.folder:
+            shutil.rmtree(cache.private_place() / gone.folder, ignore_errors=True)
+    return len(left)
 
 
 def _runs(session: str = "*") -> list[Path]:
@@ -180,9 +199,12 @@ def _runs(session: str = "*") -> list[Path]:
     return [Path(found) for found in glob(f"{cache.private_place()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
 
 
-def _bytes() -> int:
-    return sum(map(size_of, _runs()))
+def _visitors_runs() -> list[Path]:
+    """Return the runs of all sessions of this visitor."""
+    mine = visitor()
+    folders = {known.folder for known in list(store().sessions.values()) if known.visitor == mine and known.folder}
+    return [run for folder in folders for run in _runs(folder)]
 
 
-def _last_used(folder: Path) -> float:
-    return folder.stat().st_mtime if folder.exists() else 0.0
+def _bytes(runs: list[Path]) -> int:
+    return sum(map(size_of, runs))

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.host import cache
+from pages.ui.host.store import MOST_ANSWERS_BYTES
 from pages.ui.inspect.added_heads import added_heads_field
 from pages.ui.inspect.reference_panel import reference_panel
 from pages.ui.shared import url_state
@@ -91,7 +91,7 @@ def _about_link(found: str) -> str:
         return "The link opens this view. Nothing is loaded or run."
     lasts = (
         "The link opens this answer while it is in the memory of this app: until the app restarts, or newer answers "
-        f"need the room ({size(cache.MOST_ANSWERS_BYTES)} for all). "
+        f"need the room ({size(MOST_ANSWERS_BYTES)} for all). "
     )
     if f"{url_state.PROMPT}=" in found:
         return lasts + "After that it shows the prompt, which it contains, and offers to generate the answer again."

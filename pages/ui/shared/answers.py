@@ -1,13 +1,14 @@
 """Answers that links refer to: those generated or opened in this app, and those of runs."""
 
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from pages.ui.host import cache, runs
+from pages.ui.host.store import store
+from pages.ui.host.visitors import session_name, visitor
 from pages.ui.shared import url_state
 from pages.ui.shared.url_state import COLOUR, FROM, HEAD, NUMBER, RUN, TOKEN, WRONG
 from rauq.labels import number as written
@@ -22,12 +23,7 @@ def keep(trace: Trace) -> str:
 
     A stored answer keeps its name: an interrupted script run may have asked for it.
     """
-    kept = cache.answers()
-    with kept.lock:
-        name = next((name for name, known in kept.traces.items() if known is trace), secrets.token_urlsafe(12))
-        kept.traces[name] = trace
-        while len(kept.traces) > 1 and _size(kept.traces.values()) > cache.MOST_ANSWERS_BYTES:
-            kept.traces.popitem(last=False)
+    name = store().answers.keep(trace, visitor=visitor(), session=session_name())
     others = [other for other in st.session_state.get(_MINE, []) if other != name]
     st.session_state[_MINE] = [*others, name][-_MOST_MINE:]
     return name
@@ -35,21 +31,13 @@ def keep(trace: Trace) -> str:
 
 def find(name: str) -> Trace | None:
     """Return the answer of that name; None if evicted, or if the app was restarted."""
-    kept = cache.answers()
-    with kept.lock:
-        if name in kept.traces:
-            kept.traces.move_to_end(name)
-        return kept.traces.get(name)
+    return store().answers.find(name, session=session_name())
 
 
 def mine() -> Mapping[str, Trace]:
     """Return the answers of this session that are still in memory, the latest first."""
     found = {name: find(name) for name in reversed(st.session_state.get(_MINE, []))}
     return {name: trace for name, trace in found.items() if trace is not None}
-
-
-def _size(traces: Iterable[Trace]) -> int:
-    return sum(array.nbytes for trace in traces for array in (trace.attention, *trace.extras.values()))
 
 
 _PREFIX = f"{RUN}:"

@@ -7,6 +7,7 @@ import pytest
 
 import rauq
 from pages.ui.host import cache
+from pages.ui.host.store import store
 from rauq import Settings
 from rauq.trace.trace import Alternative
 from tests.answers import random_trace
@@ -18,7 +19,7 @@ from tests.traces import make_trace
 
 @pytest.fixture(autouse=True)
 def no_answers_of_other_tests():
-    cache.answers().traces.clear()
+    store().answers.kept.clear()
 
 
 @pytest.fixture

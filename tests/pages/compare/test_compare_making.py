@@ -8,6 +8,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 import rauq
 from pages.ui.host import cache, jobs
+from pages.ui.host.store import store
 from pages.ui.shared import state, url_state
 from pages.ui.shared.model_form import model_of
 from rauq.errors import InvalidInput
@@ -34,7 +35,7 @@ from tests.traces import make_trace
 
 @pytest.fixture(autouse=True)
 def no_answers_of_other_tests():
-    cache.answers().traces.clear()
+    store().answers.kept.clear()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rauq
-from pages.ui.host import cache
+from pages.ui.host.store import store
 from rauq import Settings
 from tests.pages.comparing import BESIDE, FIRST, charts, interpreted, kept, of, open_compare, strips
 from tests.pages.reading import choose, unfold
@@ -13,7 +13,7 @@ from tests.traces import make_trace
 
 @pytest.fixture(autouse=True)
 def no_answers_of_other_tests():
-    cache.answers().traces.clear()
+    store().answers.kept.clear()
 
 
 def table(page):

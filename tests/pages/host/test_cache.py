@@ -12,6 +12,7 @@ import rauq
 from pages.ui.host import cache
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Request
+from pages.ui.host.store import Loaded
 from rauq.errors import InvalidInput, OutOfMemory
 from tests.architectures import save_tiny
 from tests.pages.reading import started
@@ -78,7 +79,7 @@ class Library:
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch):
     """Nothing is loaded, and what other tests have loaded stays."""
-    fresh = cache.Loaded()
+    fresh = Loaded()
     monkeypatch.setattr(cache, "_loaded", lambda: fresh)
     return fresh
 

@@ -16,6 +16,7 @@ from pages.ui.evidence import check
 from pages.ui.host import cache, hosting, jobs
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request
+from pages.ui.host.store import JobRegistry, Loaded, store
 from pages.ui.inspect import form
 from pages.ui.shared import state, url_state
 from rauq.checkpoints.store import PLACE_VARIABLE
@@ -208,7 +209,7 @@ def test_admission_is_atomic(monkeypatch):
     counting, go_on = Counting(), threading.Event()
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=1))
-    registry = jobs.JobRegistry(jobs=counting)
+    registry = JobRegistry(jobs=counting)
     counting.go_on = go_on
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(registry.admit, Job(REQUEST)) for _ in range(2)]
@@ -232,7 +233,7 @@ def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):
 
 def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
     monkeypatch.setattr(cache, "if_loaded", lambda _name: None)
-    with cache._loaded().lock:
+    with store().loaded.lock:
         job = started(REQUEST)
         job.cancel.set()
         assert isinstance(ended(job).error, Stopped)
@@ -243,7 +244,7 @@ def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "store"))  # other tests may have dequantised the same weights
     save_gguf(tmp_path / "tiny.gguf")
     monkeypatch.setattr(cache, "_loaded", lambda: fresh)
-    fresh, stages, load = cache.Loaded(), [], rauq.load_model
+    fresh, stages, load = Loaded(), [], rauq.load_model
 
     def loaded(*arguments, on_progress, cancel, **options):
         def tell(done, total):

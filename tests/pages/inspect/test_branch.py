@@ -11,6 +11,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 import rauq
 from pages.ui.host import cache, hosting
+from pages.ui.host.store import store
 from pages.ui.inspect import branch
 from pages.ui.inspect.branch import (
     branch_job,
@@ -228,7 +229,7 @@ def test_an_evicted_branch_is_reported(slow):
     slow.go_on.set()
     start_branch(NAME, two_ways(), 0, 1)
     assert ended() is not None
-    cache.answers().traces.clear()
+    store().answers.kept.clear()
     assert finished_branch(NAME) is None
     assert "no longer in memory" in str(branch_problem(NAME))
 

@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from pages.ui.host import cache
+from pages.ui.host.store import store
 from pages.ui.inspect.export_panel import EXPORT, OPEN
 from pages.ui.shared import state
 from tests.pages.conftest import NAME
@@ -41,7 +41,7 @@ def test_a_copied_link_opens_the_same_answer_and_says_for_how_long(open_app, tra
 
 def test_the_link_of_an_answer_that_is_gone_says_so_and_offers_to_generate_it(open_app, trace):
     query, _ = copied(open_app(trace))
-    del cache.answers().traces[NAME]
+    del store().answers.kept[NAME]
     page = open_app(**query).run()
     assert page.title[0].value == "The answer of this link is no longer in memory"
     assert page.code[0].value == trace.prompt

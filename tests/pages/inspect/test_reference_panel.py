@@ -10,8 +10,9 @@ from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
-from pages.ui.host import cache, jobs
+from pages.ui.host import jobs
 from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.store import store
 from pages.ui.inspect.export_panel import OPEN, REFERENCE
 from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, TABLE
 from pages.ui.inspect.reference_panel import time_in_words
@@ -104,7 +105,7 @@ def test_another_run_is_chosen_and_remembered_for_this_model_alone(open_app):
 
 
 def other_answer():
-    cache.answers().traces["another-one"] = make_trace()
+    store().answers.keep(make_trace(), name="another-one")
     return "another-one"
 
 
@@ -122,7 +123,7 @@ def test_the_table_can_be_chosen_where_it_fits(monkeypatch, tmp_path):
 
 
 def test_a_run_that_is_made_becomes_the_reference(runs):
-    jobs._speeds().clear()  # no answer of this model has been generated yet
+    store().speeds.clear()  # no answer of this model has been generated yet
     page = unfold(unfolded(open_page("inspect", example="myth", alpha="0.3")), MAKE)
     assert "make a reference" in text(page)
     assert "unknown until the model has generated an answer" in " ".join(one.value for one in page.caption)

@@ -1,0 +1,261 @@
+"""What stands before the app when strangers use it: it rules on every request before Streamlit sees it.
+
+Names of the host, origins, sessions and uploads of each visitor, and what a session may send.
+"""
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from google.protobuf.message import DecodeError
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime import get_instance
+
+from pages.ui.host import hosting
+from pages.ui.host.visitors import VISITOR_HEADER
+from rauq.errors import InvalidInput
+from rauq.labels import size
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_SENT = frozenset({"rerun_script", "stop_script", "file_urls_request", "app_heartbeat"})
+_OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})
+LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
+_RATE, _BURST = 20.0, 100.0  # messages a second, and at once
+_HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
+_UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
+_OVERHEAD = 10 * 2**10  # bytes of a request around its file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What the guard allows, besides the limits of the host.
+
+    `names` are the names under which the host is reached, without a port. `proxy_header`, if any, is written by a
+    trusted proxy: its last entry is the address of the visitor. `frames` are the sites that may show the app in a
+    frame, as in the directive frame-ancestors.
+    """
+
+    names: tuple[str, ...]
+    proxy_header: str = ""
+    frames: str = "'none'"
+
+
+@dataclass(eq=False)
+class _Uploads:
+    """The uploaded bytes that the server holds, by session and file, each with its visitor."""
+
+    held: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+    def reserve(self, file: tuple[str, str], visitor: str, num_bytes: int) -> None:
+        """Count a file, or its size so far.
+
+        Raises:
+            InvalidInput: it is too much, for this visitor or for all.
+        """
+        most = hosting.limits()
+        others = [(whose, size) for name, (whose, size) in self.held.items() if name != file]
+        if sum(size for whose, size in others if whose == visitor) + num_bytes > most.uploads_each:
+            message = f"Your uploads have more than {size(most.uploads_each)}, the limit of this host. Remove some."
+            raise InvalidInput(message)
+        if sum(size for _, size in others) + num_bytes > most.uploads:
+            message = "This host holds as many uploads as it can. Try again in a few minutes."
+            raise InvalidInput(message)
+        self.held[file] = visitor, num_bytes
+
+    def forget_gone(self, being_sent: Counter[tuple[str, str]]) -> None:
+        """Forget the files that the server no longer holds, unless they are on their way to it."""
+        manager = get_instance().uploaded_file_mgr
+        for session, file in list(self.held):
+            if not being_sent[session, file] and not manager.get_files(session_id=session, file_ids=[file]):
+                del self.held[session, file]
+
+
+@dataclass(eq=False)
+class _Connections:
+    """The connected sessions of each visitor, and when others left lately."""
+
+    now: Counter[str] = field(default_factory=Counter)
+    left: list[tuple[float, str]] = field(default_factory=list)
+
+    @contextmanager
+    def one(self, visitor: str) -> Iterator[bool]:
+        """Count a session while the body runs; yield whether there is room for it."""
+        most, limit = hosting.limits(), time.monotonic() - hosting.LEFT_SECONDS
+        self.left = [(when, whose) for when, whose in self.left if when > limit]
+        lately = sum(whose == visitor for _, whose in self.left)
+        room = self.now[visitor] < most.sessions_each and self.now.total() < most.sessions
+        if not (room and self.now[visitor] + lately < 3 * most.sessions_each):
+            yield False
+            return
+        self.now[visitor] += 1
+        try:
+            yield True
+        finally:
+            self.now[visitor] -= 1
+            self.now += Counter()  # forgets visitors without a session
+            self.left.append((time.monotonic(), visitor))
+
+
+class Guard:
+    """Middleware that lets through what the rules and the limits of the host allow."""
+
+    def __init__(self, app: "ASGIApp", rules: Rules) -> None:
+        self.app, self.rules = app, rules
+        self._uploads, self._being_sent, self._connections = _Uploads(), Counter[tuple[str, str]](), _Connections()
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Rule on a request, or on the connection of a session."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        visitor = visitor_of(scope, headers, self.rules)
+        scope = {**scope, "headers": _with_visitor(scope, visitor)}
+        reason = self._refusal(scope, headers)
+        if scope["type"] == "websocket":
+            await self._session(scope, receive, send, visitor=visitor, refused=bool(reason))
+        elif reason:
+            await PlainTextResponse(reason, status_code=400)(scope, receive, send)
+        elif scope["path"].endswith(_METRICS):
+            await PlainTextResponse("Not found", status_code=404)(scope, receive, send)
+        elif (found := _UPLOAD.search(scope["path"])) and scope["method"] in {"PUT", "POST"}:
+            await self._upload(scope, receive, self._framed(send), visitor=visitor, file=found.groups())
+        else:
+            await self.app(scope, receive, self._framed(send))
+
+    def _refusal(self, scope: "Scope", headers: Headers) -> str:
+        """Return why a request is refused, if it is: it names another host, or comes from another site."""
+        host = headers.get("host", "")
+        if _name(host) not in self.rules.names:
+            return "" if scope["type"] == "http" and scope["path"].endswith(_HEALTH) else "Unknown host name"
+        origin = headers.get("origin")
+        reads = scope["type"] == "http" and scope["method"] in {"GET", "HEAD", "OPTIONS"}
+        same = origin is None or urlsplit(origin).netloc == host
+        return "" if reads or same else "Requests of other sites are refused"
+
+    async def _session(self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, refused: bool) -> None:
+        with self._connections.one(visitor) as room:
+            if refused or not room:
+                await receive()  # the request to connect
+                await send({"type": "websocket.close", "code": 1008 if refused else 1013})
+                return
+            await self.app(scope, partial(_allowed, receive, _Pace()), send)
+
+    async def _upload(
+        self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
+    ) -> None:
+        key, declared = (file[0], file[1]), Headers(scope=scope).get("content-length", "")
+        self._uploads.forget_gone(self._being_sent)
+        self._being_sent[key] += 1
+        try:
+            self._uploads.reserve(key, visitor, int(declared) if declared.isdecimal() else 0)
+            await self.app(scope, self._counted(receive, key, visitor), send)
+        except InvalidInput as error:
+            await PlainTextResponse(str(error), status_code=413, headers={"Connection": "close"})(scope, receive, send)
+        finally:
+            self._being_sent[key] -= 1
+            self._uploads.forget_gone(self._being_sent)
+
+    def _counted(self, receive: "Receive", file: tuple[str, str], visitor: str) -> "Receive":
+        received = 0
+
+        async def counted() -> "Message":
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            self._uploads.reserve(file, visitor, max(received, self._uploads.held[file][1]))
+            return message
+
+        return counted
+
+    def _framed(self, send: "Send") -> "Send":
+        async def framed(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                self._secure(message)
+            await send(message)
+
+        return framed
+
+    def _secure(self, message: MutableMapping[str, Any]) -> None:
+        """Say who may show the app in a frame, and that its addresses, which name answers, are told to nobody."""
+        headers = MutableHeaders(scope=message)
+        headers["Content-Security-Policy"] = f"frame-ancestors {self.rules.frames}"
+        headers["Referrer-Policy"] = "no-referrer"
+        headers["X-Content-Type-Options"] = "nosniff"
+
+
+@dataclass(eq=False)
+class _Pace:
+    """How many messages a session may send now."""
+
+    left: float = _BURST
+    checked: float = field(default_factory=time.monotonic)
+
+    def wait(self) -> float:
+        """Count a message, and return how many seconds it has to wait."""
+        now = time.monotonic()
+        self.left = min(_BURST, self.left + (now - self.checked) * _RATE) - 1
+        self.checked = now
+        return max(0.0, -self.left / _RATE)
+
+
+async def _allowed(receive: "Receive", pace: _Pace) -> "Message":
+    """Return the next message of a session that it may send."""
+    while True:
+        message = await receive()
+        if message["type"] != "websocket.receive":
+            return message
+        await asyncio.sleep(pace.wait())
+        if may_send(message.get("bytes") or b""):
+            return message
+
+
+def may_send(content: bytes) -> bool:
+    """Return whether a session may send this: runs of pages and what they need, and nothing that concerns others."""
+    if len(content) > LARGEST_MESSAGE:
+        return False
+    try:
+        message = BackMsg.FromString(content)
+    except DecodeError:
+        return False
+    kind = message.WhichOneof("type")
+    if kind == "backend_operation_request":
+        return message.backend_operation_request.WhichOneof("payload") in _OPERATIONS
+    return kind in _SENT
+
+
+def visitor_of(scope: "Scope", headers: Headers, rules: Rules) -> str:
+    """Return the visitor of a request: an address, of which IPv6 gives each customer many."""
+    address = scope["client"][0] if scope.get("client") else ""
+    if rules.proxy_header:
+        address = headers.get(rules.proxy_header, "").rpartition(",")[2].strip() or address
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address[:64]
+    return str(ip_network((found, 64), strict=False)) if isinstance(found, IPv6Address) else str(found)
+
+
+def _with_visitor(scope: "Scope", visitor: str) -> list[tuple[bytes, bytes]]:
+    name = VISITOR_HEADER.lower().encode()
+    return [*((key, value) for key, value in scope["headers"] if key != name), (name, visitor.encode("latin-1"))]
+
+
+def _name(host: str) -> str:
+    """Return the name of a host without its port, as it is compared."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""

@@ -1,0 +1,77 @@
+"""The server of the hosted mode, with its guard: `make host NAMES=rauq.example.org`."""
+
+import argparse
+import asyncio
+import gc
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit.runtime import get_instance
+
+from pages.ui.host import hosting
+from pages.ui.host.guard import Guard, Rules
+from pages.ui.host.session_runs import clear_left
+from pages.ui.host.store import store
+
+APP = Path(__file__).parents[3] / "app.py"
+_LARGEST_MESSAGE = 32  # MB that the server sends or receives at once
+_LOOK_SECONDS = 30.0  # between two looks for sessions that have left
+
+
+def main() -> None:
+    """Serve the app to others until it is stopped."""
+    asked = _arguments()
+    os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
+    store().guarded = True
+    rules = Rules(names=tuple(asked.names.lower().split(",")), proxy_header=asked.proxy_header, frames=asked.frames)
+    app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing)
+    app.run(
+        config={
+            "server.address": asked.address,
+            "server.port": asked.port,
+            "server.allowedHosts": list(rules.names),
+            "server.maxMessageSize": _LARGEST_MESSAGE,
+            "server.disconnectedSessionTTL": int(hosting.LEFT_SECONDS),
+            "client.showErrorDetails": "none",
+        }
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m pages.ui.host.server", description=__doc__)
+    parser.add_argument("--names", required=True, help="names under which the host is reached, separated by commas")
+    parser.add_argument("--address", default="0.0.0.0", help="address to listen on")  # noqa: S104 - it is for others
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument(
+        "--proxy-header", default="", help="header in which a trusted proxy names the visitor's address"
+    )
+    parser.add_argument("--frames", default="'none'", help="sites that may show the app in a frame")
+    return parser.parse_args()
+
+
+@asynccontextmanager
+async def _clearing(_app: st.App) -> AsyncIterator[None]:
+    """Clear what sessions have left behind, for as long as the server runs."""
+    task = asyncio.create_task(_clear())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _clear() -> None:
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        get_instance().stats_mgr.get_stats()  # Streamlit drops old sessions only when it is asked for them
+        if await asyncio.to_thread(clear_left, get_instance().is_active_session):
+            await asyncio.to_thread(gc.collect)
+
+
+if __name__ == "__main__":
+    main()

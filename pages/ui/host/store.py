@@ -1,0 +1,247 @@
+"""What the app's process keeps for all sessions: the model and its queues, jobs, and what each session owns.
+
+It is not in Streamlit's caches, since any client can empty those with one message.
+"""
+
+import secrets
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from pages.ui.host import hosting
+from pages.ui.host.hosting import ModelChoice
+from rauq.errors import InvalidInput
+from rauq.trace.size import memory_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rauq.model.language_model import LanguageModel
+    from rauq.trace.trace import Trace
+
+MOST_ANSWERS_BYTES = 256 * 2**20  # of kept answers: 35 of 200 tokens with 32 layers of 32 heads
+MOST_ANSWERS = 2_000
+_POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
+
+
+@dataclass(eq=False)
+class Loaded:
+    """The model in memory, if any; it is freed before another one is loaded.
+
+    `choice` is what was loaded, without a kind: a kind is a view of the same weights. A running job keeps the previous
+    model until it ends; if that model is requested again in the meantime, it is found in `alive`.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    choice: ModelChoice | None = None
+    model: "LanguageModel | None" = None
+    alive: "WeakValueDictionary[ModelChoice, LanguageModel]" = field(default_factory=WeakValueDictionary)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A place in a queue, of a visitor's job."""
+
+    visitor: str
+    round: int
+
+
+# Ours, because a process with a ThreadPoolExecutor(1) cannot exit during a generation, nor see whether one waits.
+@dataclass(eq=False)
+class Queue:
+    """The jobs that wait for a model, and the one that has it.
+
+    Visitors take turns: in each round every visitor has one job at most, so a new visitor waits for one answer at most
+    of each of those before. Within a round, and among the jobs of one visitor, the order is that of arrival.
+    """
+
+    moved: threading.Condition = field(default_factory=threading.Condition)
+    running: Place | None = None
+    waiting: list[Place] = field(default_factory=list)
+    round: int = 0
+    last: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def length(self) -> int:
+        """How many jobs wait or run."""
+        return len(self.waiting) + (self.running is not None)
+
+    @contextmanager
+    def turn(self, cancel: threading.Event, visitor: str) -> "Iterator[None]":
+        """Wait for a turn and hold it in the body; if cancelled meanwhile, the body runs without one, and must not."""
+        place = self._join(visitor)
+        try:
+            with self.moved:
+                while not cancel.is_set() and not self._is_next(place):
+                    self.moved.wait(_POLL_SECONDS)
+                if not cancel.is_set():
+                    self._start(place)
+            yield
+        finally:
+            self._leave(place)
+
+    def _join(self, visitor: str) -> Place:
+        with self.moved:
+            place = Place(visitor, max(self.round, self.last[visitor] + 1))
+            self.last[visitor] = place.round
+            self.waiting.append(place)
+            self.moved.notify_all()
+            return place
+
+    def _is_next(self, place: Place) -> bool:
+        return self.running is None and min(self.waiting, key=lambda waiting: waiting.round) is place
+
+    def _start(self, place: Place) -> None:
+        self.waiting.remove(place)
+        self.running, self.round = place, place.round
+        self.last = Counter({visitor: last for visitor, last in self.last.items() if last >= self.round})
+
+    def _leave(self, place: Place) -> None:
+        with self.moved:
+            if self.running is place:
+                self.running = None
+            else:
+                self.waiting.remove(place)
+            self.moved.notify_all()
+
+
+@dataclass(eq=False)
+class JobRegistry:
+    """The running and waiting jobs of all sessions, each with its visitor.
+
+    Admission is atomic: two at once cannot share the last place.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    jobs: dict[Hashable, str] = field(default_factory=dict)
+
+    def admit(self, job: Hashable, visitor: str) -> None:
+        """Admit a job.
+
+        Raises:
+            InvalidInput: the host's limit is reached, for all or for this visitor.
+        """
+        most = hosting.limits()
+        with self.lock:
+            if len(self.jobs) >= most.generations:
+                message = (
+                    f"{most.generations} generations are running or waiting on this host, its limit. Try again in a "
+                    "minute."
+                )
+                raise InvalidInput(message)
+            if list(self.jobs.values()).count(visitor) >= most.generations_each:
+                message = (
+                    f"{most.generations_each} generations of your address are running or waiting, the limit of this "
+                    "host. Try again once one of them has ended."
+                )
+                raise InvalidInput(message)
+            self.jobs[job] = visitor
+
+    def dismiss(self, job: Hashable) -> None:
+        """Remove a job."""
+        with self.lock:
+            self.jobs.pop(job, None)
+
+
+@dataclass(eq=False)
+class KeptAnswer:
+    """An answer that links refer to, the visitor who has it kept, and the sessions that use it."""
+
+    trace: "Trace"
+    visitor: str
+    num_bytes: int
+    sessions: set[str]
+
+
+@dataclass(eq=False)
+class KeptAnswers:
+    """Answers by a name that cannot be guessed, the least recently used first."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    kept: OrderedDict[str, KeptAnswer] = field(default_factory=OrderedDict)
+
+    def keep(self, trace: "Trace", *, name: str = "", visitor: str = "", session: str = "") -> str:
+        """Keep an answer and return its name, a new one unless it is given or the answer is kept already.
+
+        Where there are too many, the oldest answers of the visitor who has most are evicted.
+        """
+        size = memory_bytes(trace)
+        with self.lock:
+            known = next((known for known, kept in self.kept.items() if kept.trace is trace), "")
+            name = name or known or secrets.token_urlsafe(12)
+            kept = self.kept.setdefault(name, KeptAnswer(trace, visitor, size, set()))
+            kept.sessions.add(session)
+            self.kept.move_to_end(name)
+            self._evict()
+        return name
+
+    def find(self, name: str, *, session: str = "") -> "Trace | None":
+        """Return the answer of that name, which this session uses from now on; None if it was evicted."""
+        with self.lock:
+            if (kept := self.kept.get(name)) is None:
+                return None
+            self.kept.move_to_end(name)
+            kept.sessions.add(session)
+            return kept.trace
+
+    def release(self, session: str) -> None:
+        """Drop the answers that only this session uses."""
+        with self.lock:
+            for name, kept in list(self.kept.items()):
+                kept.sessions.discard(session)
+                if not kept.sessions:
+                    del self.kept[name]
+
+    def _evict(self) -> None:
+        sizes: Counter[str] = Counter()
+        for kept in self.kept.values():
+            sizes[kept.visitor] += kept.num_bytes
+        while len(self.kept) > 1 and (sizes.total() > MOST_ANSWERS_BYTES or len(self.kept) > MOST_ANSWERS):
+            most = max(sizes, key=sizes.__getitem__)
+            oldest = next(name for name, kept in self.kept.items() if kept.visitor == most)
+            sizes[most] -= self.kept.pop(oldest).num_bytes
+
+
+@dataclass(eq=False)
+class Session:
+    """Whose session it is, the name of its folder of runs, and when it was last connected, by `time.monotonic`."""
+
+    visitor: str = ""
+    folder: str = ""
+    connected: float = field(default_factory=time.monotonic)
+
+
+@dataclass(eq=False)
+class Store:
+    """What the process keeps; `guarded`: the guard of the hosted mode stands before this server."""
+
+    guarded: bool = False
+    loaded: Loaded = field(default_factory=Loaded)
+    queues: "WeakKeyDictionary[Any, Queue]" = field(default_factory=WeakKeyDictionary)
+    jobs: JobRegistry = field(default_factory=JobRegistry)
+    starting: threading.Lock = field(default_factory=threading.Lock)
+    speeds: dict[ModelChoice, float] = field(default_factory=dict)
+    answers: KeptAnswers = field(default_factory=KeptAnswers)
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    def left(self, is_connected: Callable[[str], bool]) -> dict[str, Session]:
+        """Return the sessions that have been gone for too long; they are no longer among `sessions`."""
+        now, gone = time.monotonic(), {}
+        for name, session in list(self.sessions.items()):
+            if is_connected(name):
+                session.connected = now
+            elif now - session.connected > hosting.LEFT_SECONDS:
+                gone[name] = self.sessions.pop(name)
+        return gone
+
+
+@cache
+def store() -> Store:
+    """Return the one store of this process."""
+    return Store()
