@@ -71,6 +71,8 @@ def no_model(monkeypatch):
 def host(monkeypatch, tmp_path):
     """A host whose machine has private runs and models."""
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
+    monkeypatch.setattr(store(), "guarded", True)
+    monkeypatch.setattr(store(), "sessions", {})
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "private"))
     place = tmp_path / "place"
     place.mkdir()

@@ -175,8 +175,9 @@ class KeptAnswers:
         with self.lock:
             known = next((known for known, kept in self.kept.items() if kept.trace is trace), "")
             name = name or known or secrets.token_urlsafe(12)
-            kept = self.kept.setdefault(name, KeptAnswer(trace, visitor, size, set()))
-            kept.sessions.add(session)
+            if name != known:
+                self.kept[name] = KeptAnswer(trace, visitor, size, set())
+            self.kept[name].sessions.add(session)
             self.kept.move_to_end(name)
             self._evict()
         return name

@@ -11,7 +11,7 @@ VISITOR_HEADER = "X-Rauq-Visitor"
 
 def session_name() -> str:
     """Return the name of this session, which no visitor sees."""
-    context = get_script_run_ctx()
+    context = get_script_run_ctx(suppress_warning=True)
     return context.session_id if context is not None else ""
 
 

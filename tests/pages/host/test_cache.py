@@ -12,7 +12,7 @@ import rauq
 from pages.ui.host import cache
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Request
-from pages.ui.host.store import Loaded
+from pages.ui.host.store import Loaded, store
 from rauq.errors import InvalidInput, OutOfMemory
 from tests.architectures import save_tiny
 from tests.pages.reading import started
@@ -80,7 +80,7 @@ class Library:
 def loaded(monkeypatch):
     """Nothing is loaded, and what other tests have loaded stays."""
     fresh = Loaded()
-    monkeypatch.setattr(cache, "_loaded", lambda: fresh)
+    monkeypatch.setattr(store(), "loaded", fresh)
     return fresh
 
 

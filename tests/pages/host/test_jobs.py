@@ -61,7 +61,7 @@ def slow(monkeypatch):
     model.go_on.set()
 
 
-class Counting(set):
+class Counting(dict):
     """Jobs whose counting waits for a signal; it records whether two count at the same time."""
 
     def __init__(self):
@@ -168,7 +168,7 @@ def in_line(slow, count):
     for number in range(count):
         several.append(started(replace(REQUEST, prompt=f"Number {number}?")))
         with line.moved:
-            assert line.moved.wait_for(lambda: len(line.places) == len(several), 30)
+            assert line.moved.wait_for(lambda: line.length == len(several), 30)
     return several
 
 
@@ -212,7 +212,7 @@ def test_admission_is_atomic(monkeypatch):
     registry = JobRegistry(jobs=counting)
     counting.go_on = go_on
     with ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(registry.admit, Job(REQUEST)) for _ in range(2)]
+        both = [pool.submit(registry.admit, Job(REQUEST), "") for _ in range(2)]
         assert counting.begun.wait(30)
         assert not counting.crowded.wait(0.1)  # the other one waits for the lock
         go_on.set()
@@ -243,8 +243,8 @@ def test_a_job_can_be_stopped_while_another_model_loads(slow, monkeypatch):
 def test_dequantising_is_shown_and_can_be_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "store"))  # other tests may have dequantised the same weights
     save_gguf(tmp_path / "tiny.gguf")
-    monkeypatch.setattr(cache, "_loaded", lambda: fresh)
-    fresh, stages, load = Loaded(), [], rauq.load_model
+    monkeypatch.setattr(store(), "loaded", Loaded())
+    stages, load = [], rauq.load_model
 
     def loaded(*arguments, on_progress, cancel, **options):
         def tell(done, total):

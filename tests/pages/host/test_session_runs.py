@@ -1,6 +1,5 @@
 """The runs of a session on a host: only its own, within the limits, wherever they came from."""
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,15 +11,17 @@ from analysis.datasets.example import DataSet, Example
 from analysis.runs import job
 from analysis.runs.archive import export_zip
 from analysis.runs.create import prepare, request_for
-from analysis.runs.job import LOG, Status, only_job, write_status
+from analysis.runs.job import LOG, STOP, Status, only_job, write_status
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import Answerer, read_manifest, write_manifest
 from pages.ui.host import cache, hosting, session_runs
 from pages.ui.host.hosting import HOST
+from pages.ui.host.store import Session, store
 from rauq.errors import InvalidInput
 from tests.pages.reading import interpreted
 from tests.pages.runs_page import captions, new_run, open_form, open_runs, said, upload
 from tests.pages.sets import make
+from tests.traces import make_trace
 
 pytestmark = pytest.mark.usefixtures("host")
 
@@ -194,24 +195,61 @@ def test_two_runs_started_at_once_are_not_both_admitted(host, monkeypatch):
     assert sorted(str(error)[:31] for error in errors) == ["1 jobs are running on this host", "None"]
 
 
-def test_runs_of_the_session_idle_for_longest_are_deleted_first(host, monkeypatch):
+@pytest.fixture
+def sessions(host, monkeypatch):
+    """Two sessions of one visitor and one of another, each with a run; this is the first one."""
     monkeypatch.setattr(session_runs.st, "session_state", {"_runs_folder": "mine"})
-    runs = {name: new_run(host / name / "run") for name in ("at-work", "mine", "old", "new")}
-    for age, name in enumerate(runs):
-        os.utime(host / name, (age, age))
-    size = session_runs._bytes() // 4
-    room(monkeypatch, 3.5 * size)
-    with only_job(runs["at-work"]):
+    visitors = {"": ("a", "mine"), "again": ("a", "also-mine"), "other": ("b", "theirs")}
+    for name, (visitor, folder) in visitors.items():
+        new_run(host / folder / "run")
+        store().sessions[name] = Session(visitor=visitor, folder=folder)
+    return host
+
+
+def limited(monkeypatch, **limits):
+    monkeypatch.setattr(hosting, "HOST", replace(HOST, **limits))
+
+
+def test_a_visitor_has_room_of_its_own_and_nobodys_run_is_deleted_for_another(sessions, monkeypatch):
+    size = session_runs._bytes([sessions / "mine" / "run"])
+    session_runs.make_room()
+    limited(monkeypatch, bytes_each=size)
+    with pytest.raises(InvalidInput, match="Your runs have more than"):
         session_runs.make_room()
-        assert {path.name for path in host.iterdir()} == {"at-work", "mine", "new"}
-        room(monkeypatch, 1.5 * size)
-        with pytest.raises(InvalidInput, match="no space for another run"):
-            session_runs.make_room()
-    assert {path.name for path in host.iterdir()} == {"at-work", "mine"}
+    limited(monkeypatch, bytes_each=2 * size, bytes=2 * size)
+    with pytest.raises(InvalidInput, match="no space for another run"):
+        session_runs.make_room()
+    store().sessions["other"].folder = "not-there-yet"
+    limited(monkeypatch, bytes_each=2 * size, bytes=3 * size)
+    session_runs.make_room()
+    assert len(list(sessions.glob("*/run"))) == 3
 
 
-def room(monkeypatch, size):
-    monkeypatch.setattr(hosting, "HOST", replace(HOST, bytes=int(size)))
+def test_one_job_of_a_visitor_runs_at_a_time(sessions):
+    with only_job(sessions / "also-mine" / "run"):
+        with pytest.raises(InvalidInput, match="A job of your address is running"):
+            session_runs.check_begin(sessions / "mine" / "run")
+        store().sessions[""].visitor = "c"
+        session_runs.check_begin(sessions / "mine" / "run")
+
+
+def test_what_a_session_owned_is_deleted_some_minutes_after_it_left(sessions):
+    kept = {name: store().answers.keep(make_trace(), session=name) for name in ("", "other")}
+    shared = store().answers.keep(make_trace(), session="other")
+    store().answers.find(shared, session="")
+    for session in store().sessions.values():
+        session.connected -= hosting.LEFT_SECONDS - 30
+    assert session_runs.clear_left(lambda name: name != "other") == 0  # a short break of the connection
+    store().sessions["other"].connected -= 31
+    with only_job(sessions / "theirs" / "run"):
+        session_runs.clear_left(lambda name: name != "other")
+        assert (sessions / "theirs" / "run" / STOP).exists()
+    assert (sessions / "theirs").exists()
+    assert session_runs.clear_left(lambda name: name != "other") == 1
+    assert [path.name for path in sorted(sessions.iterdir())] == ["also-mine", "mine"]
+    assert list(store().sessions) == ["", "again"]
+    assert store().answers.find(kept["other"]) is None
+    assert None not in {store().answers.find(name) for name in (kept[""], shared)}
 
 
 def test_a_large_archive_is_not_unpacked(monkeypatch, tmp_path, host):

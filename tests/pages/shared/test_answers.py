@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from pages.ui.host import cache
+from pages.ui.host import store as own_store
+from pages.ui.host.store import KeptAnswers
 from pages.ui.shared import answers
+from rauq.trace.size import memory_bytes
 from tests.traces import make_trace
 
-SIZE = make_trace().attention.nbytes
+SIZE = memory_bytes(make_trace())
 
 
 @pytest.fixture(autouse=True)
 def store(monkeypatch):
-    fresh = cache.KeptAnswers()
-    monkeypatch.setattr(cache, "answers", lambda: fresh)
+    fresh = KeptAnswers()
+    monkeypatch.setattr(own_store.store(), "answers", fresh)
     return fresh
 
 
@@ -32,7 +34,7 @@ def enter(monkeypatch):
 
 
 def room_for(monkeypatch, count):
-    monkeypatch.setattr(cache, "MOST_ANSWERS_BYTES", count * SIZE)
+    monkeypatch.setattr(own_store, "MOST_ANSWERS_BYTES", count * SIZE)
 
 
 def test_an_answer_is_found_by_its_name():
@@ -55,7 +57,7 @@ def test_an_answer_that_is_kept_twice_has_one_name_and_is_listed_once(store):
     first, second = make_trace(), make_trace()
     names = [answers.keep(trace) for trace in (first, second, first)]
     assert names[0] == names[2]
-    assert list(store.traces.values()) == [first, second]
+    assert [kept.trace for kept in store.kept.values()] == [second, first]
     assert list(answers.mine()) == [names[0], names[1]]
 
 
@@ -81,8 +83,8 @@ def test_the_bound_holds_after_every_answer_and_the_latest_stays(monkeypatch, st
     for _ in range(60):
         trace = make_trace((b" a",) * int(rng.integers(1, 40)))
         name = answers.keep(trace)
-        held = sum(kept.attention.nbytes for kept in store.traces.values())
-        assert held <= 5 * SIZE or list(store.traces.values()) == [trace]
+        held = sum(memory_bytes(kept.trace) for kept in store.kept.values())
+        assert held <= 5 * SIZE or [kept.trace for kept in store.kept.values()] == [trace]
         assert answers.find(name) is trace
 
 
@@ -91,7 +93,7 @@ def test_one_larger_than_all_the_room_is_kept_alone(monkeypatch, store):
     for seed in range(3):
         latest = make_trace(seed=seed)
         name = answers.keep(latest)
-        assert dict(store.traces) == {name: latest}
+        assert {name: kept.trace for name, kept in store.kept.items()} == {name: latest}
 
 
 def test_a_session_lists_its_own_answers_the_latest_first(enter):

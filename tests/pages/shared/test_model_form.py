@@ -10,7 +10,7 @@ import pytest
 import rauq
 from pages.ui.host import cache
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
-from pages.ui.host.store import Loaded
+from pages.ui.host.store import Loaded, store
 from pages.ui.shared import state
 from pages.ui.shared.model_form import DEVICES, DTYPES, KINDS
 from rauq.checkpoints.kinds import PRESETS
@@ -131,7 +131,7 @@ def test_the_kind_is_chosen_for_one_model(open_app):
 @pytest.mark.parametrize(("works", "beside"), [(False, ""), (True, " alongside the model in use")])
 def test_a_model_that_does_not_fit_is_reported(works, beside, open_app, saved, monkeypatch):
     memory = Loaded(model=tiny_language_model(named("llama")) if works else None)
-    monkeypatch.setattr(cache, "_loaded", lambda: memory)
+    monkeypatch.setattr(store(), "loaded", memory)
     monkeypatch.setattr("rauq.checkpoints.loading.free_main_memory", lambda: 1000)
     with cache.turn(memory.model, threading.Event()) if works else nullcontext():
         page = checked(other_model(open_app(), saved))
