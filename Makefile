@@ -30,7 +30,9 @@ app: $(STAMPS)/runtime ## Open the app on http://127.0.0.1:8501
 	@$(RUN) rauq models get smollm2 || echo "make: without smollm2, the app starts with its embedded model"
 	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=1000 $(RUN) streamlit run app.py
 
-host: $(STAMPS)/runtime ## Open the app to others: make host NAMES=rauq.example.org
+host: export RAUQ_MODELS ?= smollm2,atlas
+host: $(STAMPS)/runtime ## Open the app to strangers: make host NAMES=rauq.example.org
+	@$(RUN) rauq models get smollm2 || echo "make: smollm2 cannot be offered"
 	MALLOC_ARENA_MAX=2 OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=1000 $(RUN) pages.ui.host.server --names "$(NAMES)" $(OPTIONS)
 
 # Bytecode is kept even if the environment disables it: every worker, server and job would compile everything again.

@@ -110,7 +110,7 @@ def in_words() -> str:
     most = limits()
     return (
         f"This is a hosted app. Limits: {most.characters:,} characters for a prompt or an answer, {most.new_tokens:,} "
-        f"new tokens for an answer, {most.rows:,} rows and {most.samples} samples for a run."
+        f"new tokens for an answer, {most.rows:,} rows and {most.samples} samples for a run, one running job at a time."
     )
 
 

@@ -35,7 +35,7 @@ def main() -> None:
             "server.port": asked.port,
             "server.allowedHosts": list(rules.names),
             "server.maxMessageSize": _LARGEST_MESSAGE,
-            "server.disconnectedSessionTTL": int(hosting.LEFT_SECONDS),
+            "server.disconnectedSessionTTL": int(2 * hosting.LEFT_SECONDS),  # `_clear` closes it before
             "client.showErrorDetails": "none",
         }
     )
@@ -50,7 +50,10 @@ def _arguments() -> argparse.Namespace:
         "--proxy-header", default="", help="header in which a trusted proxy names the visitor's address"
     )
     parser.add_argument("--frames", default="'none'", help="sites that may show the app in a frame")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if not all(asked.names.split(",")):
+        parser.error(f"got the names {asked.names!r}; give at least one, such as rauq.example.org")
+    return asked
 
 
 @asynccontextmanager
@@ -68,8 +71,12 @@ async def _clearing(_app: st.App) -> AsyncIterator[None]:
 async def _clear() -> None:
     while True:
         await asyncio.sleep(_LOOK_SECONDS)
-        get_instance().stats_mgr.get_stats()  # Streamlit drops old sessions only when it is asked for them
-        if await asyncio.to_thread(clear_left, get_instance().is_active_session):
+        runtime = get_instance()
+        left = await asyncio.to_thread(clear_left, runtime.is_active_session)
+        for session in left:
+            if not runtime.is_active_session(session):
+                runtime.close_session(session)  # Streamlit itself would keep it until another session leaves
+        if left:
             await asyncio.to_thread(gc.collect)
 
 

@@ -176,8 +176,8 @@ def make_room() -> None:
         raise InvalidInput(message)
 
 
-def clear_left(is_connected: Callable[[str], bool]) -> int:
-    """Delete what sessions owned that have been gone for some minutes; return how many these were.
+def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
+    """Delete what sessions owned that have been gone for some minutes; return their names.
 
     A running job of theirs is stopped first, and their runs are deleted once it has ended.
     """
@@ -191,7 +191,7 @@ def clear_left(is_connected: Callable[[str], bool]) -> int:
             store().sessions[name] = gone  # again at the next call
         elif gone.folder:
             shutil.rmtree(cache.private_place() / gone.folder, ignore_errors=True)
-    return len(left)
+    return list(left)
 
 
 def _runs(session: str = "*") -> list[Path]:

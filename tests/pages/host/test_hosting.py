@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.runs.library import FOLDER_VARIABLE
@@ -12,11 +13,12 @@ from analysis.runs.manifest import MOST_EXAMPLES, MOST_SAMPLES
 from pages.ui.host import cache, hosting, jobs, session_runs
 from pages.ui.host.hosting import HOST, OWN, Limits, ModelChoice
 from pages.ui.host.jobs import Branch, Request
+from pages.ui.host.store import store
 from pages.ui.inspect import form
 from pages.ui.shared import state
 from rauq.errors import InvalidInput
 from tests.pages.comparing import open_compare
-from tests.pages.reading import interpreted, started, written
+from tests.pages.reading import APP, interpreted, started, written
 from tests.pages.runs_page import said
 from tests.traces import make_trace
 
@@ -57,6 +59,17 @@ def test_the_models_are_those_of_the_list(listed, models, monkeypatch):
     if listed is not None:
         monkeypatch.setenv(hosting.MODELS_VARIABLE, listed)
     assert hosting.models() == models
+
+
+@pytest.mark.parametrize("path", ["app.py", "pages/runs.py"])
+def test_without_its_guard_the_hosted_app_shows_nothing(path, monkeypatch):
+    monkeypatch.setattr(store(), "guarded", False)
+    page = AppTest.from_file(str(Path(APP).parent / path)).run()
+    assert [error.value for error in page.error] == [
+        "The hosted mode needs its guard. Start it with: make host NAMES=rauq.example.org"
+    ]
+    assert not [*page.button, *page.text_area, *page.get("file_uploader")]
+    assert store().sessions == {}
 
 
 def test_a_host_does_not_follow_links_out_of_the_folder_of_a_model(tmp_path, monkeypatch):
