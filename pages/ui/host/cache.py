@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,9 +17,8 @@ import streamlit as st
 import rauq
 from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
-from pages.ui.host.store import Queue, store
+from pages.ui.host.store import Queue, raise_if_stopped, store
 from rauq.checkpoints.memory import give_back
-from rauq.errors import Stopped
 from rauq.labels import size
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.batch import Blocks
@@ -164,27 +163,13 @@ def bytes_leaving(model: "LanguageModel", device: str) -> int:
     return 0 if is_in_use(model) else bytes_held(model.model, device)
 
 
-@contextmanager
-def turn(model: "LanguageModel", cancel: threading.Event, *, visitor: str = "") -> Iterator[None]:
-    """Hold a model's turn in the body; visitors take turns.
+def turn(model: "LanguageModel", cancel: threading.Event, *, visitor: str = "") -> AbstractContextManager[None]:
+    """Wait for a visitor's turn at a model, and hold it in the body.
 
     Raises:
         Stopped: cancelled while waiting.
     """
-    with queue(model).turn(cancel, visitor):
-        raise_if_stopped(cancel)
-        yield
-
-
-def raise_if_stopped(cancel: threading.Event) -> None:
-    """Raise if cancelled.
-
-    Raises:
-        Stopped: cancelled.
-    """
-    if cancel.is_set():
-        message = "Stopped before the first token."
-        raise Stopped(message)
+    return queue(model).turn(cancel, visitor)
 
 
 def run(folder: Path) -> "Run":

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pages.ui.host import hosting
 from pages.ui.host.hosting import ModelChoice
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, Stopped
 from rauq.trace.size import memory_bytes
 
 if TYPE_CHECKING:
@@ -74,14 +74,18 @@ class Queue:
 
     @contextmanager
     def turn(self, cancel: threading.Event, visitor: str) -> "Iterator[None]":
-        """Wait for a turn and hold it in the body; if cancelled meanwhile, the body runs without one, and must not."""
+        """Wait for a turn of this visitor and hold it in the body.
+
+        Raises:
+            Stopped: cancelled while waiting.
+        """
         place = self._join(visitor)
         try:
             with self.moved:
                 while not cancel.is_set() and not self._is_next(place):
                     self.moved.wait(_POLL_SECONDS)
-                if not cancel.is_set():
-                    self._start(place)
+                raise_if_stopped(cancel)
+                self._start(place)
             yield
         finally:
             self._leave(place)
@@ -240,6 +244,17 @@ class Store:
             elif now - session.connected > hosting.LEFT_SECONDS:
                 gone[name] = self.sessions.pop(name)
         return gone
+
+
+def raise_if_stopped(cancel: threading.Event) -> None:
+    """Raise if cancelled.
+
+    Raises:
+        Stopped: cancelled.
+    """
+    if cancel.is_set():
+        message = "Stopped before the first token."
+        raise Stopped(message)
 
 
 @cache
