@@ -1,8 +1,5 @@
 """What all sessions of the app share: one loaded model and its queue, answers that links refer to, and opened runs."""
 
-import atexit
-import shutil
-import tempfile
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -400,14 +397,6 @@ def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScore
 def answers() -> KeptAnswers:
     """Return the answers of all sessions; `pages.ui.shared.answers` stores and finds them."""
     return KeptAnswers()
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def private_place() -> Path:
-    """Return a folder for private files of sessions, deleted when the server stops."""
-    place = Path(tempfile.mkdtemp(prefix="rauq-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return place
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -17,7 +17,7 @@ import streamlit as st
 
 from analysis.runs.files import size_of
 from analysis.runs.job import is_held, start_job
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, private_place
 from pages.ui.host.hosting import ModelChoice
 from rauq.errors import InvalidInput
 
@@ -38,7 +38,7 @@ def runs_folder() -> Path:
     if not hosting.is_hosted():
         return library.runs_folder()
     name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
-    folder = cache.private_place() / name
+    folder = private_place.folder() / name
     if folder.exists():
         os.utime(folder)  # the folder unused for longest is deleted first
     return folder
@@ -96,7 +96,7 @@ def begin_job(folder: Path) -> None:
         InvalidInput, RunError: as in `check_begin`, or the job ended at once.
     """
     with room_for_job(folder):
-        start_job(folder)
+        start_job(folder, with_parent=hosting.is_hosted())
 
 
 def free_name(name: str) -> str:
@@ -177,7 +177,7 @@ def _starting() -> threading.Lock:
 
 def _runs(session: str = "*") -> list[Path]:
     """Return the runs of a session, or of all; runs that another session deletes in the meantime are left out."""
-    return [Path(found) for found in glob(f"{cache.private_place()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
+    return [Path(found) for found in glob(f"{private_place.folder()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
 
 
 def _bytes() -> int:
