@@ -69,6 +69,12 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     how = score.add_argument_group("run")
     how.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the run")
     how.add_argument("--resume", action="store_true", help="resume the run in --out with its own options")
+    how.add_argument(
+        "--parent",
+        type=int,
+        metavar="PID",
+        help="stop, as on Ctrl-C, once this process, which started the job, has ended",
+    )
     how.add_argument("--batch-size", type=int, metavar="B", help="examples in a batch; default 8")
     how.add_argument(
         "--max-new-tokens", type=int, metavar="N", help="maximum answer length; default: that of the data set, else 128"

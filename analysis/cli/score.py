@@ -176,14 +176,17 @@ _MOST_REJECTED = 5
 
 
 class Signals:
-    """The signal that asked the job to end; 0 if none did. The first is obeyed after a token, the second at once."""
+    """The signal that asked the job to end; 0 if none did. The first is obeyed after a token, the second at once.
 
-    def __init__(self) -> None:
-        self.number = 0
+    The end of `parent`, the process that started the job, asks it too.
+    """
+
+    def __init__(self, parent: int | None) -> None:
+        self.number, self.parent = 0, parent
 
     def is_set(self) -> bool:
-        """Whether one did."""
-        return self.number != 0
+        """Whether the job was asked to end."""
+        return self.number != 0 or (self.parent is not None and self.parent != os.getppid())
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
         """Take note of a signal, and let another one of its kind end the process."""
@@ -195,7 +198,7 @@ def score(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     console = Console(stderr=True, highlight=False)
     _prepare(options, console)
-    with _signals() as asked, shown(console) as tell:
+    with _signals(options.parent) as asked, shown(console) as tell:
         status = work(options.out, on_progress=tell, cancel=asked)
     if status.state == "stopped":
         return 128 + (asked.number or signal.SIGINT)
@@ -316,9 +319,9 @@ def _print_rejected(data: DataSet, console: Console) -> None:
 
 
 @contextmanager
-def _signals() -> Iterator[Signals]:
-    """Turn Ctrl-C and SIGTERM into a request that the job obeys after its current token."""
-    asked = Signals()
+def _signals(parent: int | None) -> Iterator[Signals]:
+    """Turn Ctrl-C, SIGTERM and the end of a parent into a request that the job obeys after its current token."""
+    asked = Signals(parent)
     before = {number: signal.signal(number, asked.receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked

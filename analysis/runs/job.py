@@ -240,8 +240,12 @@ _START_PATIENCE = 60.0  # seconds until a process that was started tells how far
 _POLL_SECONDS = 0.05
 
 
-def start_job(folder: Path) -> None:
+def start_job(folder: Path, *, with_parent: bool = False) -> None:
     """Let a process of its own work on a run, and return once it says how far it is. What it says goes to `log.txt`.
+
+    Args:
+        folder: That of the run.
+        with_parent: Whether the process stops once this one has ended, however that came about.
 
     Raises:
         RunError: the folder is no run, another job works on it, or the process ended at once; with its message.
@@ -249,7 +253,7 @@ def start_job(folder: Path) -> None:
     read_manifest(folder)
     if is_held(folder):
         raise _second_job(folder)
-    process = _started(folder)
+    process = _started(folder, with_parent=with_parent)
     waiting = threading.Thread(target=process.wait, daemon=True)  # no zombie remains
     waiting.start()
     deadline = time.monotonic() + _START_PATIENCE
@@ -295,8 +299,9 @@ def _second_job(folder: Path) -> RunError:
     return RunError(f"Another job is using {folder}. Wait for it, or stop it first.")
 
 
-def _started(folder: Path) -> subprocess.Popen[bytes]:
+def _started(folder: Path, *, with_parent: bool) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "analysis", "score", "--out", str(folder.absolute()), "--resume"]
+    command += ["--parent", str(os.getpid())] if with_parent else []
     paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
     try:
         with (folder / LOG).open("ab") as log:  # so that two at the same moment do not write over each other

@@ -36,6 +36,7 @@ LONGEST_NAME = 4096  # the longest path of common systems
 MOST_UPLOADED_ANSWER_TOKENS = 4096
 MOST_UPLOADED_PROMPT_TOKENS = 2**17  # the context of today's models
 MOST_UPLOADED_MESSAGES = 1000
+MOST_UPLOADED_ALTERNATIVES = 20  # a token on average; each takes twenty times as much memory as in the file
 LARGEST_UPLOADED_EXTRAS = 16 * 2**20  # bytes
 
 _NAMES = ("model", "revision", "dtype", "quantisation")
@@ -60,9 +61,10 @@ def faults(fields: Mapping[str, Any]) -> Iterator[str]:
 
 def excesses(fields: Mapping[str, Any]) -> Iterator[str]:
     """What the fields of an uploaded trace have too much of, and how much is taken."""
-    extras = sum(array.nbytes for array in fields["extras"].values())
+    extras, num_tokens = sum(array.nbytes for array in fields["extras"].values()), len(fields["answer_ids"])
     for count, most, what in (
-        (len(fields["answer_ids"]), MOST_UPLOADED_ANSWER_TOKENS, "answer tokens"),
+        (num_tokens, MOST_UPLOADED_ANSWER_TOKENS, "answer tokens"),
+        (sum(map(len, fields["alternatives"])), MOST_UPLOADED_ALTERNATIVES * num_tokens, "alternatives"),
         (len(fields["prompt_ids"]), MOST_UPLOADED_PROMPT_TOKENS, "prompt tokens"),
         (len(fields["messages"]), MOST_UPLOADED_MESSAGES, "messages"),
         (extras, LARGEST_UPLOADED_EXTRAS, "bytes of extras"),

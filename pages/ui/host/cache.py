@@ -1,8 +1,5 @@
 """What all sessions of the app share: one loaded model and its queue, and what was computed from runs."""
 
-import atexit
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -335,14 +332,6 @@ def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScore
         thresholds=usual_thresholds(run),
         facts=fact_masks(run)[rows] if tokens == "fact" else None,
     )
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def private_place() -> Path:
-    """Return a folder for private files of sessions, deleted when the server stops."""
-    place = Path(tempfile.mkdtemp(prefix="rauq-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return place
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)

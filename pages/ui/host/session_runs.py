@@ -16,7 +16,7 @@ import streamlit as st
 
 from analysis.runs.files import size_of
 from analysis.runs.job import is_held, request_stop, start_job
-from pages.ui.host import cache, hosting
+from pages.ui.host import hosting, private_place
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.store import store
 from pages.ui.host.visitors import session, visitor
@@ -41,7 +41,7 @@ def runs_folder() -> Path:
         return library.runs_folder()
     name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
     session().folder = name
-    return cache.private_place() / name
+    return private_place.folder() / name
 
 
 def check_run(request: "Request", examples: "Iterable[Example]") -> None:
@@ -96,7 +96,7 @@ def begin_job(folder: Path) -> None:
         InvalidInput, RunError: as in `check_begin`, or the job ended at once.
     """
     with room_for_job(folder):
-        start_job(folder)
+        start_job(folder, with_parent=hosting.is_hosted())
 
 
 def free_name(name: str) -> str:
@@ -190,13 +190,13 @@ def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
         if working:
             store().sessions[name] = gone  # again at the next call
         elif gone.folder:
-            shutil.rmtree(cache.private_place() / gone.folder, ignore_errors=True)
+            shutil.rmtree(private_place.folder() / gone.folder, ignore_errors=True)
     return list(left)
 
 
 def _runs(session: str = "*") -> list[Path]:
     """Return the runs of a session, or of all; runs that another session deletes in the meantime are left out."""
-    return [Path(found) for found in glob(f"{cache.private_place()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
+    return [Path(found) for found in glob(f"{private_place.folder()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
 
 
 def _visitors_runs() -> list[Path]:

@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -11,7 +14,7 @@ from analysis.runs.job import WORKING, only_job, read_status
 from analysis.runs.library import BUNDLED, delete_run, folder_of, list_runs, runs_folder, slug
 from analysis.runs.manifest import MANIFEST
 from rauq.errors import InvalidInput, RunError
-from tests.jobs import ended
+from tests.jobs import PATIENCE, POLL_SECONDS, ended
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +116,32 @@ def test_a_job_is_a_process_that_is_followed_and_stopped(prepared):
     job.request_stop(prepared)
     assert ended(prepared).state in ("stopped", "finished")
     assert "Traceback" not in job.last_lines(prepared, 100)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from analysis.runs import job
+
+started = job._started
+
+def started_and_killed(*arguments, **options):
+    started(*arguments, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+job._started = started_and_killed
+job.start_job(Path(sys.argv[1]), with_parent=sys.argv[2] == "True")
+"""
+
+
+@pytest.mark.parametrize(("with_parent", "state"), [(True, "stopped"), (False, "finished")])
+def test_a_job_ends_with_its_parent_only_if_asked_to(with_parent, state, prepared):
+    command = [sys.executable, "-c", _KILLED, str(prepared), str(with_parent)]
+    subprocess.run(command, check=False)
+    deadline = time.monotonic() + PATIENCE
+    while (status := read_status(prepared)).state in ("new", *WORKING) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    assert status.state == state
 
 
 def test_of_two_jobs_started_at_the_same_moment_one_is_refused(prepared, monkeypatch):

@@ -14,7 +14,7 @@ from analysis.runs.create import prepare, request_for
 from analysis.runs.job import LOG, STOP, Status, only_job, write_status
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import Answerer, read_manifest, write_manifest
-from pages.ui.host import cache, hosting, session_runs
+from pages.ui.host import hosting, private_place, session_runs
 from pages.ui.host.hosting import HOST
 from pages.ui.host.store import Session, store
 from rauq.errors import InvalidInput
@@ -31,7 +31,7 @@ LONG = "x" * (HOST.characters + 1)
 @pytest.fixture
 def no_process(monkeypatch):
     begun = []
-    monkeypatch.setattr(job, "_started", begun.append)
+    monkeypatch.setattr(job, "_started", lambda folder, **_: begun.append(folder))
     return begun
 
 
@@ -43,7 +43,7 @@ def imported(page, folder):
 
 
 def own_folder(page):
-    return cache.private_place() / page.session_state["_runs_folder"]
+    return private_place.folder() / page.session_state["_runs_folder"]
 
 
 @pytest.fixture
@@ -165,6 +165,15 @@ def test_the_log_of_a_job_is_hidden_on_a_host(tmp_path, monkeypatch):
     assert [code.value for code in page.run().code] == ["a path of this machine"]
 
 
+@pytest.mark.parametrize("hosted", [True, False])
+def test_only_a_host_s_job_ends_with_the_server(hosted, host, monkeypatch):
+    begun = []
+    monkeypatch.setattr(session_runs, "start_job", lambda _folder, *, with_parent: begun.append(with_parent))
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1" if hosted else "")
+    session_runs.begin_job(new_run(host / "session" / "run"))
+    assert begun == [hosted]
+
+
 def test_no_more_jobs_run_at_once_than_the_limit(host):
     runs = [new_run(host / session / "run") for session in "abc"]
     with only_job(runs[0]):
@@ -179,7 +188,7 @@ def test_two_runs_started_at_once_are_not_both_admitted(host, monkeypatch):
     runs = [new_run(host / session / "run") for session in "ab"]
     begun, crowded, go_on, at_work = threading.Event(), threading.Event(), threading.Event(), set()
 
-    def start(folder):
+    def start(folder, **_):
         (crowded if begun.is_set() else begun).set()
         assert go_on.wait(30)
         at_work.add(folder)

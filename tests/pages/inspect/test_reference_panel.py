@@ -158,7 +158,7 @@ def test_progress_is_shown_and_the_former_reference_stays_meanwhile(open_app, tw
 
 
 def test_a_run_that_cannot_start_is_an_error(open_app, runs, monkeypatch):
-    def fail(folder):
+    def fail(folder, **_):
         message = f"{folder.name} ended at once: no such model"
         raise RunError(message)
 

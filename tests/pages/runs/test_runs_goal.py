@@ -49,7 +49,7 @@ def test_rows_without_labels_are_said_and_few_ones_too():
 
 
 def test_labelled_answers_are_read_and_their_heads_open_once_the_run_is_finished(monkeypatch):
-    monkeypatch.setattr("pages.ui.host.session_runs.start_job", lambda folder: (start_job(folder), ended(folder)))
+    monkeypatch.setattr("pages.ui.host.session_runs.start_job", lambda folder, **_: (start_job(folder), ended(folder)))
     page = choose(open_form(), "model", "atlas")
     page = upload(page, LABELLED)
     page = page.button(key="start_run").click().run()

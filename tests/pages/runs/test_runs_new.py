@@ -118,7 +118,7 @@ def test_columns_can_be_mapped_otherwise(monkeypatch):
 def without_a_job(monkeypatch):
     """The folders whose jobs would have been started; none is."""
     begun = []
-    monkeypatch.setattr("pages.ui.host.session_runs.start_job", begun.append)
+    monkeypatch.setattr("pages.ui.host.session_runs.start_job", lambda folder, **_: begun.append(folder))
     return begun
 
 

@@ -12,6 +12,7 @@ from safetensors.numpy import load, save
 from rauq import Settings, Trace, score
 from rauq.errors import RauqError, TraceFileError
 from rauq.trace import file
+from rauq.trace.trace import Alternative
 from tests.traces import make_trace
 
 KEY = "rauq_trace"
@@ -216,14 +217,18 @@ def test_the_text_of_an_upload_is_bounded():
         Trace.from_bytes(content)
 
 
+ENTRIES = (Alternative(0, "a", -1.0),)
+
+
 @pytest.mark.parametrize(
     ("trace", "says"),
     [
         (make_trace((b"a",) * 4097, num_layers=1, num_heads=1), "4,097 answer tokens, and at most 4,096"),
         (make_trace(prompt_ids=np.zeros(2**17 + 1, np.int32)), "131,073 prompt tokens, and at most 131,072"),
         (make_trace(extras={"another": np.zeros(2**24 + 1, np.int8)}), "16,777,217 bytes of extras, and at most"),
+        (make_trace(alternatives=(ENTRIES * 40, ENTRIES * 20, ENTRIES)), "61 alternatives, and at most 60"),
     ],
-    ids=["answer", "prompt", "extras"],
+    ids=["answer", "prompt", "extras", "alternatives"],
 )
 def test_uploads_are_limited_for_the_page_and_files_are_not(tmp_path, trace, says):
     with pytest.raises(TraceFileError, match=rf"^mine is too large: {says} .*by its path, with rauq\.Trace\.load"):
@@ -239,6 +244,7 @@ def test_an_upload_at_the_limit_is_accepted():
         num_heads=1,
         entropies=np.full(4096, np.log(100), np.float32),
         prompt_ids=np.full(2**17, 99),
+        alternatives=(ENTRIES * 40, ()) * 2048,
     )
     assert len(Trace.from_bytes(full.to_bytes()).pieces) == 4096
 
