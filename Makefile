@@ -42,7 +42,7 @@ test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text, faults, load
-	$(RUN) benchmarks properties fuzz safety faults load --record
+	$(RUN) benchmarks properties fuzz safety faults load bombs --record
 
 check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .

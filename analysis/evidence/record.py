@@ -169,6 +169,7 @@ ROBUSTNESS = (
     Subject("fuzz", "Fuzzing"),
     Subject("properties", "Properties"),
     Subject("load", "Load"),
+    Subject("bombs", "Uploads that become large"),
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),
     Subject("dependencies", "Dependencies"),

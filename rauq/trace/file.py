@@ -156,8 +156,8 @@ SCHEMA = 1
 # 32 layers of 32 heads take 7 MB for 200 tokens. A file on disk may be larger, since whoever names it can see its size.
 LARGEST_UPLOAD = 64 * 2**20
 LARGEST_FILE = 4 * 2**30
-# JSON takes up to twenty times its size in memory; an answer of 10,000 tokens has 5 MB of it.
-LARGEST_UPLOADED_HEADER = 8 * 2**20
+# JSON takes up to twenty times its size in memory; an answer of 4,096 tokens has 2 MB of it.
+LARGEST_UPLOADED_HEADER = 4 * 2**20
 
 ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
 _METADATA_KEY = "rauq_trace"

@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Block_pb2 import Block
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Common_pb2 import StringArray
+from streamlit.proto.Delta_pb2 import Delta
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -55,6 +57,7 @@ class Client:
         self.query, self.page = query, self.pages.get(page, "")
         self._run("" if self.page else page)
         self.settle()
+        self.page = self.pages.get(page, self.page)  # the hash of an address is not that of its page
 
     def change(self, *states: WidgetState) -> None:
         """Give widgets new values; returns at once."""
@@ -130,8 +133,8 @@ class Client:
             self.polls[message.auto_rerun.fragment_id] = (interval, time.monotonic() + interval)
         elif kind == "page_not_found":
             self.faults.append(f"page not found: {message.page_not_found.page_name}")
-        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            self._show(message.delta.new_element)
+        elif kind == "delta":
+            self._draw(message.delta)
 
     def _finished(self, status: int) -> None:
         if status == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
@@ -141,6 +144,22 @@ class Client:
         if status != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
             self.running = False  # a run of a fragment may have cut off that of the page
 
+    def _draw(self, delta: Delta) -> None:
+        kind = delta.WhichOneof("type")
+        if kind == "new_element":
+            self._show(delta.new_element)
+        elif kind == "add_block":
+            self._show_block(delta.add_block)
+
+    def _show_block(self, block: Block) -> None:
+        kind = block.WhichOneof("type")
+        if kind is not None and (widget := getattr(getattr(block, kind), "id", "")):
+            self._know(widget)
+
+    def _know(self, widget: str) -> None:
+        key = widget.rpartition("-")[2]
+        self.widgets[key] = self.drawn[key] = widget
+
     def _show(self, element: Element) -> None:
         kind = element.WhichOneof("type")
         shown = getattr(element, kind)
@@ -149,8 +168,7 @@ class Client:
         elif kind == "alert" and shown.format == Alert.ERROR:
             self.refusals.append(shown.body)
         elif hasattr(shown, "id"):
-            key = shown.id.rpartition("-")[2]
-            self.widgets[key] = self.drawn[key] = shown.id
+            self._know(shown.id)
 
 
 @contextmanager
