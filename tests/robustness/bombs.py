@@ -139,7 +139,7 @@ def _answers(folder: Path) -> bytes:
     return _widened(folder, answers_path(folder, 0).name, "answer")
 
 
-def _alternatives(_folder: Path) -> bytes:
+def _rows(_folder: Path) -> bytes:
     trace = random_trace(4096, seed=0, num_layers=1, num_heads=1)
     rows = tuple(tuple(Alternative(number, " a", -1.0) for number in range(100)) for _ in range(4096))
     return replace(trace, alternatives=rows).to_bytes()
@@ -161,7 +161,7 @@ BOMBS = (
     Bomb(name="run, 180 MiB of manifest", file="a.zip", content=_manifest, reach=_import),
     Bomb(name="run, one prompt in all examples", file="a.zip", content=_examples, reach=_import, in_short=True),
     Bomb(name="run, one answer in a table", file="a.zip", content=_answers, reach=_import),
-    Bomb(name="trace, 409,600 alternatives", file="a.safetensors", content=_alternatives, reach=_compare, in_short=True),
+    Bomb(name="trace, 409,600 alternatives", file="a.safetensors", content=_rows, reach=_compare, in_short=True),
     Bomb(name="trace, 4 MiB of lists", file="a.safetensors", content=_header, reach=_compare),
 )  # fmt: skip
 

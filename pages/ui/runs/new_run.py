@@ -354,7 +354,8 @@ def room(data: DataSet) -> str:
         stored_layers=stored_layers(),
     )
     whole = each * count(data)
-    free = shutil.disk_usage(next(path for path in (runs_folder(), *runs_folder().parents) if path.exists())).free
+    place = next(path for path in (runs_folder(), *runs_folder().parents) if path.exists())
+    free = min(shutil.disk_usage(place).free, hosting.limits().bytes_each)
     verdict = "" if whole < free else " This does not fit. Choose fewer examples."
     return f"At most {size(whole)}, {size(each)} for an answer of {tokens} tokens. {size(free)} free.{verdict}"
 
