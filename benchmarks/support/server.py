@@ -70,7 +70,10 @@ def started(
 
 @contextmanager
 def hosting(
-    *options: str, log: int | IO[bytes] = subprocess.DEVNULL, changes: Mapping[str, str] = _UNCHANGED
+    *options: str,
+    module: str = HOST,
+    log: int | IO[bytes] = subprocess.DEVNULL,
+    changes: Mapping[str, str] = _UNCHANGED,
 ) -> Iterator[Server]:
     """A server for strangers, started as `make host` starts it, but on a free port; arguments as of `started`.
 
@@ -78,7 +81,7 @@ def hosting(
         RuntimeError: the server ended, or does not answer.
     """
     port = _free_port()
-    command = [HOST, "--names", NAMES, "--address", "127.0.0.1", "--port", str(port), *options]
+    command = [module, "--names", NAMES, "--address", "127.0.0.1", "--port", str(port), *options]
     with _running(command, port, log, changes) as server:
         yield server
 

@@ -19,7 +19,7 @@ from pages.ui.host.store import store
 
 APP = Path(__file__).parents[3] / "app.py"
 _LARGEST_MESSAGE = 32  # MB that the server sends or receives at once
-_LOOK_SECONDS = 30.0  # between two looks for sessions that have left
+LOOK_SECONDS = 30.0  # between two looks for sessions that have left
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ async def _clearing(_app: st.App) -> AsyncIterator[None]:
 
 async def _clear() -> None:
     while True:
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(LOOK_SECONDS)
         runtime = get_instance()
         left = await asyncio.to_thread(clear_left, runtime.is_active_session)
         for session in left:
