@@ -120,6 +120,10 @@ def test_no_component_leaves_a_clean_up_to_streamlit():
         "load(name, trust_remote_code=flag)",
         "np.load(path, allow_pickle=True)",
         "torch.load(path, weights_only=True)",
+        "frame.to_csv(path)",
+        "partial(frame.to_csv, index=False)",
+        "csv.writer(text).writerows(rows)",
+        "csv.DictWriter(text, names)",
     ],
 )
 def test_forbidden_construct_is_found(source):
@@ -149,6 +153,10 @@ def test_torch_behind_safetensors_is_found(source, faults):
 
 def test_converter_alone_may_read_pickled_weights():
     assert architecture.forbidden({"analysis/quality/convert.py": "torch.load(path, weights_only=True)"}) == []
+
+
+def test_exports_alone_write_csv():
+    assert architecture.forbidden({"analysis/exports/csv_text.py": "frame.to_csv(path)"}) == []
 
 
 def test_long_file_is_found():

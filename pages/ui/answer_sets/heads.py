@@ -18,6 +18,7 @@ from analysis.answer_sets.separation import (
 )
 from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
+from analysis.exports.csv_text import csv_table
 from analysis.methods.added_heads import (
     SIZES,
     added_heads_caption,
@@ -26,7 +27,6 @@ from analysis.methods.added_heads import (
     chosen_sentence,
 )
 from analysis.methods.figures import added_heads_chart, labels_chart
-from analysis.report.tables import csv_table
 from analysis.runs.opened import TokenChoice
 from pages.ui.answer_sets.carried import carried
 from pages.ui.answer_sets.choices import Asked, Chosen

@@ -11,9 +11,9 @@ import streamlit as st
 
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.sides import sides as sides_of
+from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.report.tables import csv_table
 from analysis.runs.opened import Run
 from analysis.runs.shard import answers_path
 from analysis.runs.verdicts import about_corrections
