@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui.inspect.export_panel import EXPORT, OPEN
 from tests.pages.comparing import FIRST, kept, open_compare
+from tests.pages.reading import choose
 from tests.pages.runs_page import open_form, upload
 from tests.pages.sets import make, open_sets
 from tests.traces import make_trace
@@ -88,6 +89,9 @@ def test_two_answers(offered):
 
 @pytest.mark.usefixtures("runs")
 def test_rejected_rows(offered):
-    page = upload(open_form(), f"question,answer\nWhere?,Here\n,{ATTACK}\n".encode())
+    """Those of two files begin with the name of the file."""
+    page = choose(open_form(), "new_run_source", "Two files")
+    for side in ("correct", "incorrect"):
+        page = upload(page, b"question,answer\nWhere?,Here\n,There\n", f"={side}.csv", side)
     assert not page.exception
-    assert len(check(offered, "rejected-rows.csv")) > 2
+    assert any(cell.startswith("'=correct.csv: ") for cell in check(offered, "rejected-rows.csv"))
