@@ -94,7 +94,7 @@ def test_wrong_import_is_found(path, said):
     assert WRONG[path][1] in said
 
 
-@pytest.mark.parametrize("rule", [architecture.forbidden, architecture.hidden_torch])
+@pytest.mark.parametrize("rule", [architecture.forbidden, architecture.hidden_torch, architecture.unguarded_errors])
 def test_the_product_keeps_the_rules(rule, product):
     assert rule(product) == []
 
@@ -153,6 +153,12 @@ def test_torch_behind_safetensors_is_found(source, faults):
 
 def test_converter_alone_may_read_pickled_weights():
     assert architecture.forbidden({"analysis/quality/convert.py": "torch.load(path, weights_only=True)"}) == []
+
+
+@pytest.mark.parametrize("source", ["st.text(lines(str(error)))", "shortened(running(str(error)))"])
+def test_an_error_with_folders_is_found(source):
+    assert len(architecture.unguarded_errors({"pages/ui/runs/words.py": source})) == 1
+    assert architecture.unguarded_errors({"analysis/cli/score.py": source}) == []
 
 
 def test_exports_alone_write_csv():
