@@ -4,6 +4,7 @@ Each is a function from `sources`, a mapping from a file's path to its text, to 
 """
 
 import ast
+import re
 from collections.abc import Mapping
 
 Sources = Mapping[str, str]
@@ -12,6 +13,10 @@ CEILING = 500
 
 _OF_APP = {"streamlit", "pages", "analysis", "rauq"}  # app.py is in no package, so that no contract sees it
 _CONVERTER = "analysis/quality/convert.py"
+_EXPORTS = "analysis/exports/csv_text.py"
+_NO_EXPORT = ("analysis/datasets/facts/__main__.py", "training/", "benchmarks/")  # commands of developers
+_DRAWN_ERROR = re.compile(r"(?!without_folders)[\w.]+\(str\(error\)\)")
+_CSV_WRITERS = {"to_csv", "writer", "DictWriter"}
 
 
 def forbidden(sources: Sources) -> list[str]:
@@ -29,6 +34,16 @@ def hidden_torch(sources: Sources) -> list[str]:
         f"{path} imports safetensors.torch without torch, so that the contract on torch does not see it"
         for path, text in sources.items()
         if "safetensors.torch" in text and "import torch" not in text
+    ]
+
+
+def unguarded_errors(sources: Sources) -> list[str]:
+    """Visitors of a host see no folder of its machine."""
+    return [
+        f"{path}:{node.lineno}: an error is drawn by message_text, or as without_folders gives it"
+        for path, text in sources.items()
+        for node in ast.walk(ast.parse(text))
+        if path.startswith("pages/") and isinstance(node, ast.Call) and _DRAWN_ERROR.fullmatch(ast.unparse(node))
     ]
 
 
@@ -50,6 +65,8 @@ def _complaint(node: ast.AST, path: str) -> str | None:
         return f"app.py imports {names[0]}: it may import {', '.join(sorted(_OF_APP))}"
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load" and path != _CONVERTER:
         return f"torch.load: only {_CONVERTER} reads pickled weights, once"
+    if isinstance(node, ast.Attribute) and node.attr in _CSV_WRITERS and not path.startswith((_EXPORTS, *_NO_EXPORT)):
+        return f"{node.attr}: only {_EXPORTS} writes CSV, in which no text is a formula"
     return None
 
 

@@ -94,7 +94,7 @@ def test_wrong_import_is_found(path, said):
     assert WRONG[path][1] in said
 
 
-@pytest.mark.parametrize("rule", [architecture.forbidden, architecture.hidden_torch])
+@pytest.mark.parametrize("rule", [architecture.forbidden, architecture.hidden_torch, architecture.unguarded_errors])
 def test_the_product_keeps_the_rules(rule, product):
     assert rule(product) == []
 
@@ -120,6 +120,10 @@ def test_no_component_leaves_a_clean_up_to_streamlit():
         "load(name, trust_remote_code=flag)",
         "np.load(path, allow_pickle=True)",
         "torch.load(path, weights_only=True)",
+        "frame.to_csv(path)",
+        "partial(frame.to_csv, index=False)",
+        "csv.writer(text).writerows(rows)",
+        "csv.DictWriter(text, names)",
     ],
 )
 def test_forbidden_construct_is_found(source):
@@ -149,6 +153,16 @@ def test_torch_behind_safetensors_is_found(source, faults):
 
 def test_converter_alone_may_read_pickled_weights():
     assert architecture.forbidden({"analysis/quality/convert.py": "torch.load(path, weights_only=True)"}) == []
+
+
+@pytest.mark.parametrize("source", ["st.text(lines(str(error)))", "shortened(running(str(error)))"])
+def test_an_error_with_folders_is_found(source):
+    assert len(architecture.unguarded_errors({"pages/ui/runs/words.py": source})) == 1
+    assert architecture.unguarded_errors({"analysis/cli/score.py": source}) == []
+
+
+def test_exports_alone_write_csv():
+    assert architecture.forbidden({"analysis/exports/csv_text.py": "frame.to_csv(path)"}) == []
 
 
 def test_long_file_is_found():

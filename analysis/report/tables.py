@@ -9,7 +9,6 @@ from analysis import paper
 from analysis.answer_sets import tables as answer_set_tables
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
-from analysis.exports.numbers import as_text
 from analysis.methods import sentences
 from analysis.methods import tables as methods_tables
 from analysis.methods.added_heads import added_heads_caption
@@ -171,18 +170,6 @@ def report_tables(found: Results) -> tuple[Table, ...]:
 def answers_frame(found: Results) -> pd.DataFrame:
     """A row for each answer, with its texts, and with what methods gave that this version does not have."""
     return found.run.answers[[*_OF_ANSWERS, *found.run.reasons]]
-
-
-def csv_table(frame: pd.DataFrame) -> str:
-    """A frame as CSV, numbers in full; no text is taken for a formula."""
-    harmless = frame.map(_result_cell).astype(frame.dtypes)
-    # Lines end in both characters, since only what ends a line is quoted where it stands in a cell.
-    written: str = harmless.rename(columns=_result_cell).to_csv(index=False, lineterminator="\r\n")
-    return written
-
-
-def _result_cell(value: object) -> object:
-    return as_text(value) if isinstance(value, str) else value
 
 
 _MOST_METHODS = 20

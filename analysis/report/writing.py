@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from analysis.exports.csv_text import csv_table
 from analysis.exports.page import Chart, chart, own, policy, template
 from analysis.report.figures import drawings, write_pictures
 from analysis.report.results import ReportSettings, Results, results
@@ -13,7 +14,6 @@ from analysis.report.tables import (
     Table,
     answers_frame,
     columns_of_text,
-    csv_table,
     headings,
     latex_table,
     method_tables,

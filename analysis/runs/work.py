@@ -22,6 +22,7 @@ from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, 
 from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.shard import Answered, Failed, answers_path, write_shard
 from analysis.runs.timings import Timing, add_timings
+from rauq.checkpoints.offered import place_of
 from rauq.errors import ModelNotFound, RauqError, RunError
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Uncertainty
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from rauq.arguments import Cancel
     from rauq.errors import Failure
     from rauq.model.language_model import LanguageModel
-
 
 _PACKAGES = ("numpy", "torch", "transformers")
 _DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
@@ -98,7 +98,7 @@ def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
         num_layers=lm.num_layers,
         num_heads=lm.num_heads,
         vocab_size=lm.vocab_size,
-        weights_sha256=_sha256(Path(request.model).expanduser()) if lm.revision == "local" else "",
+        weights_sha256=_sha256(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else "",
     )
 
 

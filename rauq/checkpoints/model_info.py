@@ -9,6 +9,7 @@ from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.checkpoints.kinds import BFLOAT16, BYTES_PER_PARAMETER, DTYPES, KindAndReason, check_kind, kind_of
 from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
 from rauq.checkpoints.named import file_of, find_named
+from rauq.checkpoints.offered import place_of
 from rauq.errors import InvalidInput, OutOfMemory
 from rauq.labels import FLOATS, size
 from rauq.trace.messages import option_names
@@ -100,7 +101,7 @@ def find_model_info(
     if (named := find_named(name)) is not None:
         checkpoint = find_checkpoint(str(file_of(named)), revision=revision or named.sha256)
     else:
-        checkpoint = find_checkpoint(str(ATLAS) if embedded else name, revision=revision)
+        checkpoint = find_checkpoint(str(ATLAS) if embedded else place_of(name), revision=revision)
     dtype = dtype_name(checkpoint, device=device, dtype="float32" if embedded else dtype)
     facts = checkpoint.facts
     names = facts.names if facts else name

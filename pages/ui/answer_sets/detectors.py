@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from analysis.report.tables import csv_table
+from analysis.exports.csv_text import csv_table
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.host import head_cache
 from pages.ui.shared.figure_export import is_dark

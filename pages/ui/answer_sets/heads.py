@@ -18,6 +18,7 @@ from analysis.answer_sets.separation import (
 )
 from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
+from analysis.exports.csv_text import csv_table
 from analysis.methods.added_heads import (
     SIZES,
     added_heads_caption,
@@ -26,7 +27,6 @@ from analysis.methods.added_heads import (
     chosen_sentence,
 )
 from analysis.methods.figures import added_heads_chart, labels_chart
-from analysis.report.tables import csv_table
 from analysis.runs.opened import TokenChoice
 from pages.ui.answer_sets.carried import carried
 from pages.ui.answer_sets.choices import Asked, Chosen
@@ -34,12 +34,13 @@ from pages.ui.answer_sets.detectors import detectors
 from pages.ui.host import head_cache
 from pages.ui.host.detectors import remember
 from pages.ui.shared import state, url_state
+from pages.ui.shared.errors import message_text
 from pages.ui.shared.figure_export import buttons, is_dark
 from pages.ui.shared.run_filters import marks_facts
 from pages.ui.shared.run_page import chart, choice, clickable, key_of, open_in_inspect, save, sentence
 from rauq.detectors.added_heads import AddedHeads
 from rauq.errors import InvalidInput
-from rauq.labels import lines, running
+from rauq.labels import running
 
 _MAP, _JSON = "heads", "application/json"
 _READ_DETECTOR = """from pathlib import Path
@@ -256,7 +257,7 @@ def _detector(chosen: Chosen) -> None:
     try:
         fitted = head_cache.fitted_added_heads(chosen.run, chosen.rows, chosen.settings, chosen.thresholds, size)
     except InvalidInput as error:
-        st.text(lines(str(error)))
+        st.text(message_text(error))
         return
     with st.container(horizontal=True):
         st.download_button(

@@ -30,6 +30,8 @@ from analysis.answer_sets.sentences import (
     sides_sentence,
 )
 from analysis.answer_sets.sides import groups_note
+from analysis.answer_sets.tables import gap_table
+from analysis.exports.csv_text import csv_columns, csv_table
 from analysis.figures import UNCERTAINTY
 from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.runs.shard import OFFSETS
@@ -49,6 +51,7 @@ from pages.ui.shared.run_page import (
     open_run,
     openable,
     run_picker,
+    save,
     sentence,
     view_picker,
 )
@@ -74,15 +77,15 @@ def picked(chosen: Chosen) -> None:
         )
         st.caption(_about_picking(chosen, found))
     with right:
-        st.dataframe(
-            _top_three(found), hide_index=True, height=_height(found), alt="Three most frequent heads of each layer"
-        )
+        frequent = _top_three(found)
+        st.dataframe(frequent, hide_index=True, height=_height(found), alt="Three most frequent heads of each layer")
+        save("Table as CSV", "picked-heads.csv", lambda: csv_columns(frequent))
     groups = [str(name) for name in chosen.column_of("group")]
     if len(set(groups)) > 1:
         together = agreement(picks, groups, chosen.layers, num_heads)
-        st.dataframe(
-            _by_group(together, picks, groups), hide_index=True, alt="Most frequent head of each group and layer"
-        )
+        grouped = _by_group(together, picks, groups)
+        st.dataframe(grouped, hide_index=True, alt="Most frequent head of each group and layer")
+        save("Table as CSV", "picked-heads-by-group.csv", lambda: csv_columns(grouped))
         st.caption(
             f"{agreement_caption(together)} Cells: the group's most frequent head and its share of answers. "
             f"{groups_note(groups)}"
@@ -235,6 +238,7 @@ def by_distance(chosen: Chosen) -> None:
         column_config=dict.fromkeys(("mean, correct", "mean, incorrect"), st.column_config.NumberColumn(format="%.3f")),
         alt="Attention of the selected head by preceding token",
     )
+    save("Table as CSV", "distances.csv", lambda: csv_table(gap_table(found, OFFSETS, name="preceding token")))
     st.caption("Every distance, with its numbers of answers: a short answer has no token at the larger ones.")
 
 

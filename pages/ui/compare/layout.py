@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 import rauq
+from analysis.exports.csv_text import csv_columns
 from analysis.two_answers.comparison import (
     Columns,
     PairScores,
@@ -189,6 +190,9 @@ def _table(rows: Sequence[PairScores]) -> None:
         columns[f"head {name}"] = [_head(score) for score in scores]
     st.dataframe(
         columns, hide_index=True, column_config=dict.fromkeys(("uncertainty A", "uncertainty B", "A − B"), _NUMBER)
+    )
+    st.download_button(
+        "Table as CSV", lambda: csv_columns(columns), "scores.csv", "text/csv", key="save_scores", on_click="ignore"
     )
     st.caption(
         'Both answers under each setting: uncertainty, and the layer and head that give the score, "-" where no single '

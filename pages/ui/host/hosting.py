@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rauq.checkpoints.named import NAMED_MODELS
+from rauq.checkpoints.offered import offered_models, place_of
 from rauq.errors import InvalidInput
 from rauq.labels import running
 from rauq.trace.trace import Kind
 
-HOSTED_VARIABLE, MODELS_VARIABLE = "RAUQ_HOSTED", "RAUQ_MODELS"
+HOSTED_VARIABLE = "RAUQ_HOSTED"
 MOST_TOKENS = 1024  # of an answer
 LEFT_SECONDS = 300.0  # what a session owns outlives its connection by this much
 
@@ -89,8 +90,7 @@ def limits() -> Limits:
 
 def models() -> tuple[str, ...]:
     """Return the models that a host offers, as RAUQ_MODELS lists them; without a host, the embedded one."""
-    listed = os.environ.get(MODELS_VARIABLE, "") if is_hosted() else ""
-    return tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip())) or ("atlas",)
+    return (offered_models() if is_hosted() else ()) or ("atlas",)
 
 
 def first_model() -> str:
@@ -127,7 +127,7 @@ def check_model(choice: ModelChoice) -> None:
             "options. Choose one of these."
         )
         raise InvalidInput(message)
-    if is_hosted() and _leads_elsewhere(Path(choice.name).expanduser()):
+    if is_hosted() and _leads_elsewhere(Path(place_of(choice.name))):
         message = (
             "This model's files are links to another folder, which a host does not follow. Copy the files into the "
             "model's folder."

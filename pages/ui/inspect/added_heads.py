@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.ui.host.detectors import forget, remember, remembered
+from pages.ui.host.paths import without_folders
 from pages.ui.shared.errors import printable, show_error
 from rauq.detectors import added_heads
 from rauq.detectors.added_heads import LARGEST_FILE, AddedHeads
@@ -44,7 +45,7 @@ def added_heads_line(trace: Trace) -> str | None:
     try:
         percent = detector.rank(detector.score(trace))
     except RauqError as error:
-        return printable(running(f"{name}: not available. {error}"))
+        return printable(running(f"{name}: not available. {without_folders(str(error))}"))
     return f"{name}: {_rank(percent)} {len(detector.reference):,} answers it was fitted on."
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 import rauq
 from pages.ui.host import jobs
 from pages.ui.host.jobs import Branch, Job
+from pages.ui.host.paths import without_folders
 from pages.ui.inspect.judged import ranked
 from pages.ui.inspect.linked_views import as_base64
 from pages.ui.inspect.reference import Reference
@@ -198,7 +199,7 @@ def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int)
         score = rauq.score(branch_trace, before.settings)
     except RauqError as error:
         nothing: dict[str, Any] = {"confidence": "", "layers": [], "uncertainty": None, "note": ""}
-        return bare | nothing | {"why": running(str(error))}
+        return bare | nothing | {"why": running(without_folders(str(error)))}
     return bare | {
         "confidence": as_base64(score.confidence, "<f4"),
         "layers": list(score.layers),

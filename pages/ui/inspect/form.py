@@ -10,7 +10,7 @@ from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request, begin, check_answer, refused
 from pages.ui.shared import answer_fields, state, url_state
 from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
-from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_picker
 from pages.ui.shared.state import ATLAS, GENERATE, READ, recordings
 from pages.ui.shared.url_state import DEFAULT_TOKENS, Asked
@@ -342,7 +342,7 @@ def token_count(request: Request, shown: Trace | None, *, shown_error: RauqError
     elif loaded is not None or (request.model.name == ATLAS and may_load and not cache.busy()):
         said = _counted(request)
     if isinstance(said, RauqError) and str(said) != str(shown_error):
-        st.text(lines(str(said)))
+        st.text(message_text(said))
         return
     line = said if isinstance(said, str) else "No token count: the error on this page says why."
     limit = st.session_state.get(state.LIMIT, DEFAULT_TOKENS)

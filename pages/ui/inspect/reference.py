@@ -11,9 +11,9 @@ import streamlit as st
 
 from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
+from pages.ui.shared.errors import message_text
 from pages.ui.shared.url_state import REFERENCE, RUN
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import lines
 from rauq.recorded.scores import ReferenceScores, scores_of
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve, window
@@ -185,7 +185,7 @@ def _of_run(name: str, score: Score) -> Reference:
         _check(run, name, score)
         return replace(found, scores=cache.reference_scores(run, score.settings))
     except RauqError as error:
-        return replace(found, reason=lines(str(error)))
+        return replace(found, reason=message_text(error))
 
 
 def _check(run: "Run", name: str, score: Score) -> None:

@@ -14,7 +14,7 @@ from pages.ui.host import cache, hosting, jobs
 from pages.ui.inspect.judged import UNDEFINED, about_reference
 from pages.ui.inspect.reference import TABLE, Model, Reference, choose, model_of, reference, settled, table
 from pages.ui.shared import model_form, url_state
-from pages.ui.shared.errors import show_error
+from pages.ui.shared.errors import message_text, show_error
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.state import ATLAS
 from pages.ui.shared.url_state import RUN, VIEW
@@ -132,7 +132,7 @@ def _follow(trace: Trace, name: str) -> bool:
     works = status.state in WORKING or is_held(folder)
     becomes = "It becomes the reference of this model" if works else "It would have become the reference of this model"
     state = _STATES.get(status.state, status.state) if works else status.state
-    st.text(lines(f"The run {name} is {state}. {becomes}. {status.message}").rstrip())
+    st.text(message_text(f"The run {name} is {state}. {becomes}. {status.message}").rstrip())
     progress(folder, status)
     st.page_link("pages/runs.py", label="Stop or resume it on the page Runs", query_params={RUN: name})
     return works

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from pages.ui.host.paths import without_folders
 from pages.ui.shared.errors import printable
 from pages.ui.shared.url_state import RUN
 from pages.ui.shared.verdicts import RunVerdict, correct_in_run, find_verdict
@@ -94,7 +95,7 @@ def _of_run(name: str) -> Verdict:
     try:
         found = find_verdict(run, number) if run else None
     except RauqError as error:
-        return Verdict(source=shortened(running(str(error)), longest=_LONGEST_REASON))
+        return Verdict(source=shortened(running(without_folders(str(error))), longest=_LONGEST_REASON))
     if found is None:
         return Verdict()
     return Verdict(verdict=_said(found.correct), correct_answer=found.references, source=_source(run, found))

@@ -16,6 +16,7 @@ from analysis.answer_sets.figures import quality_bins_chart
 from analysis.answer_sets.quality_bins import quality_bins
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
+from analysis.exports.csv_text import csv_table
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences
 from analysis.methods import tables as method_tables
@@ -35,7 +36,7 @@ from analysis.methods.rejections import rejections
 from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.methods.simple_rankings import simple_sentence, unnamed_note
 from analysis.paper import Published
-from analysis.report.tables import Table, csv_table
+from analysis.report.tables import Table
 from analysis.runs.create import about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import Run
 from analysis.runs.timings import Cost

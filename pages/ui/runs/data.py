@@ -23,6 +23,7 @@ from analysis.datasets.own_files import (
 )
 from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.table import Table
+from analysis.exports.csv_text import csv_table
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.shared.errors import in_full, printable, show_error
@@ -93,7 +94,7 @@ def _rejected(rows: Sequence[Rejected]) -> None:
         st.caption("Rejected rows, by their number in the data, with the reason", width="content")
         st.download_button(
             "Save as CSV",
-            partial(table.to_csv, index=False),
+            partial(csv_table, table),
             "rejected-rows.csv",
             "text/csv",
             key="save_rejected",

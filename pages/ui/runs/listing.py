@@ -14,12 +14,13 @@ from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, r
 from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST
 from pages.ui.host import cache, hosting
+from pages.ui.host.paths import without_folders
 from pages.ui.host.run_progress import counted, progress
 from pages.ui.host.session_runs import free_name, make_room, runs_folder
 from pages.ui.runs import goal, query, words
 from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
-from pages.ui.shared.errors import in_full, printable, show_error
+from pages.ui.shared.errors import in_full, message_text, printable, show_error
 from pages.ui.shared.url_state import RUN
 from rauq.errors import RunError
 from rauq.labels import lines, size
@@ -31,7 +32,7 @@ def corrected_verdicts(run: Listed) -> None:
         count = len(read_corrections(run.folder))
         said = f"{count:,} verdict{'' if count == 1 else 's'} corrected by hand"
     except RunError as error:
-        count, said = None, lines(str(error))
+        count, said = None, message_text(error)
     if count == 0:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -114,7 +115,7 @@ def _failures(run: Listed) -> None:
     try:
         found = cache.run(run.folder)
     except RunError as error:
-        st.text(lines(str(error)))
+        st.text(message_text(error))
         return
     st.caption("Examples without an answer, by their number in the data set, with the reason")
     numbers = found.failures["number"].tolist()
@@ -122,7 +123,7 @@ def _failures(run: Listed) -> None:
         {
             "number": numbers,
             "question": [printable(found.examples[number].asked) for number in numbers],
-            "error": [printable(error) for error in found.failures["error"]],
+            "error": [printable(without_folders(error)) for error in found.failures["error"]],
         },
         key="failures",
         hide_index=True,
@@ -134,7 +135,7 @@ def _failures(run: Listed) -> None:
         },
         alt="The examples that failed, with the reason",
     )
-    in_full("Errors in full", dict(zip(numbers, map(str, found.failures["error"]), strict=True)))
+    in_full("Errors in full", dict(zip(numbers, map(without_folders, found.failures["error"]), strict=True)))
 
 
 def _buttons(run: Listed) -> None:

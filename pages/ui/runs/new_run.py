@@ -29,10 +29,10 @@ from pages.ui.host.session_runs import begin_job, create_run, free_name, runs_fo
 from pages.ui.runs import goal, query
 from pages.ui.runs.data import data_fields, preview
 from pages.ui.shared import state
-from pages.ui.shared.errors import show_error
+from pages.ui.shared.errors import message_text, show_error
 from pages.ui.shared.model_form import checked, chosen_model, model_form
 from rauq.errors import InvalidInput, RauqError
-from rauq.labels import lines, size
+from rauq.labels import size
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
 
@@ -423,4 +423,4 @@ def _room(data: DataSet) -> None:
         try:
             st.caption(room(data))
         except RauqError as error:
-            st.text(lines(str(error)))
+            st.text(message_text(error))

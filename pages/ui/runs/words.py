@@ -8,6 +8,7 @@ from analysis.runs.create import about_unknown_methods
 from analysis.runs.job import State
 from analysis.runs.library import Listed
 from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
+from pages.ui.shared.errors import message_text
 from rauq.labels import about_weights, lines, running, size
 from rauq.methods.table import METHODS
 
@@ -26,8 +27,8 @@ def facts(run: Listed) -> str:
 def what_is_wrong(run: Listed) -> str:
     """Return why a run cannot be read or why its job ended early; empty if neither."""
     if run.status is None:
-        return lines(run.fault)
-    return lines(run.status.message) if run.status.state in WRONG else ""
+        return message_text(run.fault)
+    return message_text(run.status.message) if run.status.state in WRONG else ""
 
 
 def asked(manifest: Manifest) -> str:

@@ -5,6 +5,7 @@ from itertools import islice
 
 import streamlit as st
 
+from pages.ui.host.paths import without_folders
 from rauq.errors import (
     DataSetNotFound,
     InvalidInput,
@@ -41,7 +42,12 @@ def show_error(error: RauqError) -> None:
     title = _TITLES.get(type(error), "Something went wrong")
     with st.container(border=True):
         st.error(title, icon="⚠️")
-        st.text(lines(str(error)))
+        st.text(message_text(error))
+
+
+def message_text(what: object) -> str:
+    """Return what an error or a job says, as text to draw; on a host without the folders of its machine."""
+    return lines(without_folders(str(what)))
 
 
 def printable(text: str) -> str:

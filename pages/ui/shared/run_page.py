@@ -11,22 +11,22 @@ import streamlit as st
 
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.sides import sides as sides_of
+from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.report.tables import csv_table
 from analysis.runs.opened import Run
 from analysis.runs.shard import answers_path
 from analysis.runs.verdicts import about_corrections
 from pages.ui.host import cache, runs
 from pages.ui.shared import figure_export, run_filters, state, url_state
 from pages.ui.shared.entrypoint import require_shell
-from pages.ui.shared.errors import printable, show_error
+from pages.ui.shared.errors import message_text, printable, show_error
 from pages.ui.shared.figure_export import format_picker
 from pages.ui.shared.run_filters import FILTERS, LONGEST_TEXT, Filters, Span, groups, written_span
 from pages.ui.shared.url_state import FROM, HEAD, LAYER, NUMBER, RUN, by_the_user, update_url
 from pages.ui.shared.verdicts import verdict_buttons
 from rauq.errors import RauqError, RunError
-from rauq.labels import lines, running
+from rauq.labels import running
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -405,7 +405,7 @@ def _faults(name: str, run: Run) -> None:
     details = st.expander("Missing or damaged parts, with the reason", key="answer_set_faults", on_change="rerun")
     if details.open:
         with details:
-            st.text(lines("\n".join(run.faults)))
+            st.text(message_text("\n".join(run.faults)))
 
 
 def _is_begun_only(run: Run) -> bool:
@@ -418,4 +418,4 @@ def _no_answers(name: str, run: Run) -> None:
     st.info("This run has no answers yet.")
     _way_to_runs(name)
     for error in run.failures["error"].head(_MOST_ERRORS):
-        st.text(lines(str(error)))
+        st.text(message_text(error))

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import rauq
-from analysis.exports.numbers import TokenNumbers, as_text, numbers_csv, selected_heads_csv
+from analysis.exports.csv_text import as_text
+from analysis.exports.numbers import TokenNumbers, numbers_csv, selected_heads_csv
 from rauq.labels import label
 from tests.answers import random_trace
 from tests.traces import make_trace

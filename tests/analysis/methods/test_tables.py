@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from analysis.exports.csv_text import csv_table
 from analysis.methods.agreement import disagreement, method_agreement
 from analysis.methods.comparison import WITHIN, compare, groups_of
 from analysis.methods.errors import error_analysis
@@ -17,7 +18,7 @@ from analysis.methods.tables import (
     rejections_table,
 )
 from analysis.quality.judgement import Thresholds
-from analysis.report.tables import csv_table, latex_table
+from analysis.report.tables import latex_table
 from analysis.runs.timings import Alone, Cost
 from tests.analysis.methods.made_up import SKILL, made_up
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.report.tables import csv_table, headings, latex_table, latex_text
+from analysis.exports.csv_text import csv_table
+from analysis.report.tables import headings, latex_table, latex_text
 
 
 @pytest.mark.parametrize(

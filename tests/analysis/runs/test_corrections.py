@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis.exports.csv_text import csv_table
 from analysis.report.results import ReportSettings, results
-from analysis.report.tables import answers_frame, csv_table
+from analysis.report.tables import answers_frame
 from analysis.report.writing import report_page
 from analysis.runs import verdicts
 from analysis.runs.archive import export_zip, import_zip

@@ -16,11 +16,12 @@ from analysis.runs import job
 from analysis.runs.create import prepare, request_for, write_examples
 from analysis.runs.files import TIMINGS, is_of_run
 from analysis.runs.job import STOP, only_job, read_status, write_status
-from analysis.runs.manifest import read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
 from analysis.runs.traces import fact_tokens, trace
 from analysis.runs.work import load_for, work
+from rauq.checkpoints.offered import MODELS_VARIABLE
 from rauq.errors import ModelNotFound, RunError
 from rauq.scoring.score import score
 from tests.architectures import save_tiny
@@ -257,6 +258,15 @@ def test_a_model_deleted_after_loading_is_reported_and_can_be_restored(data, tmp
             work(tmp_path / "run")
     elsewhere.rename(folder)
     assert work(tmp_path / "run").state == "finished"
+
+
+def test_a_run_of_an_offered_folder_keeps_its_short_name(data, tmp_path, monkeypatch):
+    monkeypatch.setenv(MODELS_VARIABLE, str(save_tiny(tmp_path / "offered")))
+    prepare(tmp_path / "run", data, request_for(data, model="offered"))
+    assert work(tmp_path / "run").state == "finished"
+    answerer = read_manifest(tmp_path / "run").answerer
+    assert (answerer.name, len(answerer.weights_sha256)) == ("offered", 64)
+    assert str(tmp_path) not in (tmp_path / "run" / MANIFEST).read_text()
 
 
 def test_a_full_disk_leaves_a_run_that_can_be_read_and_gone_on_with(prepared, finished_run, monkeypatch):

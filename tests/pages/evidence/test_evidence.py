@@ -13,6 +13,7 @@ from analysis.runs import library
 from pages.ui.evidence import check
 from pages.ui.evidence.claims import CLAIMS
 from pages.ui.host import cache, hosting
+from rauq.checkpoints.offered import MODELS_VARIABLE
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
 from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record, peers_memory, peers_time
@@ -294,7 +295,7 @@ def test_a_check_that_fails_says_why(monkeypatch):
 @pytest.mark.usefixtures("no_model")
 def test_a_host_checks_only_its_models_and_limits_the_prompt(monkeypatch):
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
-    monkeypatch.setenv(hosting.MODELS_VARIABLE, "first,second")
+    monkeypatch.setenv(MODELS_VARIABLE, "first,second")
     page = open_evidence(view="check")
     assert chosen(page, "Model").options == ["first", "second"]
     page.text_area(key=check.PROMPT).set_value("x" * (hosting.HOST.characters + 1)).run()

@@ -16,6 +16,7 @@ from pages.ui.host.jobs import Branch, Request
 from pages.ui.host.store import store
 from pages.ui.inspect import form
 from pages.ui.shared import state
+from rauq.checkpoints.offered import MODELS_VARIABLE
 from rauq.errors import InvalidInput
 from tests.pages.comparing import open_compare
 from tests.pages.reading import APP, interpreted, started, written
@@ -57,7 +58,7 @@ def test_an_environment_variable_makes_the_app_a_host(value, hosted, monkeypatch
 )
 def test_the_models_are_those_of_the_list(listed, models, monkeypatch):
     if listed is not None:
-        monkeypatch.setenv(hosting.MODELS_VARIABLE, listed)
+        monkeypatch.setenv(MODELS_VARIABLE, listed)
     assert hosting.models() == models
 
 
@@ -82,8 +83,8 @@ def test_a_host_does_not_follow_links_out_of_the_folder_of_a_model(tmp_path, mon
     (models / "out.gguf").symlink_to(elsewhere / "a.gguf")
     (models / "folder" / "out.gguf").symlink_to(elsewhere / "a.gguf")
     (models / "linked").symlink_to(elsewhere)
-    names = [str(models / name) for name in ("own.gguf", "near.gguf", "out.gguf", "folder", "linked")]
-    monkeypatch.setenv(hosting.MODELS_VARIABLE, ",".join(names))
+    names = ["own.gguf", "near.gguf", "out.gguf", "folder", "linked"]
+    monkeypatch.setenv(MODELS_VARIABLE, ",".join(str(models / name) for name in names))
     for name in names[:2]:
         hosting.check_model(ModelChoice(name=name))
     for name in names[2:]:
@@ -151,7 +152,7 @@ def test_the_tokens_of_a_prompt_that_is_too_long_are_not_counted():
 
 
 def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):
-    monkeypatch.setenv(hosting.MODELS_VARIABLE, "atlas,org/name")
+    monkeypatch.setenv(MODELS_VARIABLE, "atlas,org/name")
     for page in (open_app(), open_compare()):
         assert not page.exception
         assert not fields(page) & PATHS
@@ -166,10 +167,10 @@ def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):
 
 @pytest.mark.usefixtures("nothing_is_read")
 def test_a_model_that_no_field_offers_is_refused(open_app, monkeypatch):
-    monkeypatch.setenv(hosting.MODELS_VARIABLE, "atlas,/etc")
+    monkeypatch.setenv(MODELS_VARIABLE, "atlas,/etc")
     page = written(open_app(), prompt="Where?").run()
-    page.selectbox(key=state.MODEL).set_value("/etc")
-    monkeypatch.setenv(hosting.MODELS_VARIABLE, "atlas")
+    page.selectbox(key=state.MODEL).set_value("etc")
+    monkeypatch.setenv(MODELS_VARIABLE, "atlas")
     page.button(key="run").click().run()
     assert not page.exception
     job = page.session_state[state.JOB]
