@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from analysis.datasets import table as dataset_table
 from analysis.datasets.example import DataSet, Example, Rejected, default_quality
@@ -21,15 +24,13 @@ from analysis.datasets.table import (
     make_table,
     start_of,
 )
+from analysis.decoded import TooLarge, check_decoded
 from rauq.errors import InvalidInput
 from rauq.labels import size
 
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
-
-
 _DELIMITERS = (",", ";", "\t")
 _SAMPLE = 20  # records
+MOST_VALUES = 1_000_000  # of one line
 
 
 class _Broken(NamedTuple):
@@ -39,11 +40,11 @@ class _Broken(NamedTuple):
     last: bool
 
 
-def read_csv(content: bytes, name: str) -> Table:
-    """The rows below the header; a row with more or fewer cells than the header is rejected.
+def read_csv(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
+    """The first `rows` rows below the header; a row with more or fewer cells than the header is rejected.
 
     Raises:
-        InvalidInput: no header, no row, or an encoding that is not known.
+        InvalidInput: no header, no row, a line of more than 1,000,000 cells, or an encoding that is not known.
     """
     encoding, notes = encoding_of(content, name)
     records = _records(content, encoding, _delimiter(content, encoding))
@@ -53,20 +54,20 @@ def read_csv(content: bytes, name: str) -> Table:
             f"{name} has no header: {header.reason if header else 'it is empty'}. Name the columns in the first row."
         )
         raise InvalidInput(message)
-    rows: dict[int, list[str]] = {}
+    read: dict[int, list[str]] = {}
     rejected = []
-    for number, record in enumerate(islice(records, MOST_ROWS), 1):
+    for number, record in enumerate(islice(records, rows), 1):
         if reason := _reason(record, len(header)):
             rejected.append(Rejected(number, reason))
         elif isinstance(record, list):
-            rows[number] = record
-    left_out = cut_note(sum(1 for _ in records))
-    return make_table(name, header, rows, rejected=rejected, notes=(*notes, *left_out))
+            read[number] = record
+    left_out = cut_note(sum(1 for _ in records), rows=rows)
+    return make_table(name, header, read, rejected=rejected, notes=(*notes, *left_out))
 
 
 def _records(content: bytes, encoding: str, delimiter: str) -> Iterator[list[str] | _Broken]:
     """Every record that is no empty line; the last one is broken where a quote is never closed."""
-    reader = csv.reader(lines_of(content, encoding), delimiter=delimiter, strict=True)
+    reader = csv.reader(_narrow(lines_of(content, encoding), delimiter), delimiter=delimiter, strict=True)
     while True:
         start = reader.line_num + 1
         try:
@@ -79,6 +80,17 @@ def _records(content: bytes, encoding: str, delimiter: str) -> Iterator[list[str
             yield broken
             if broken.last:
                 return
+
+
+def _narrow(lines: Iterable[str], delimiter: str) -> Iterator[str]:
+    """The lines, counted before they are divided: a million empty cells fit into a megabyte."""
+    for number, line in enumerate(lines, 1):
+        if (cells := line.count(delimiter)) > MOST_VALUES:
+            message = (
+                f"Line {number} has {cells:,} cells; at most {MOST_VALUES:,} can be read. Remove unneeded columns."
+            )
+            raise InvalidInput(message)
+        yield line
 
 
 def _broken(error: csv.Error, start: int, end: int) -> _Broken:
@@ -117,43 +129,51 @@ def _fit(records: list[list[str] | _Broken]) -> tuple[bool, int, int]:
 
 
 LARGEST_LIST = 64 * 2**20  # bytes: unlike lines, a list is parsed as a whole
+MOST_LISTED = 5_000_000  # values of such a list
 
 
-def read_jsonl(content: bytes, name: str) -> Table:
-    """One row a line that holds an object; the columns are the keys of all of them, in order of first use.
+def read_jsonl(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
+    """One row a line that holds an object, of the first `rows`; columns are the keys of all, in order of first use.
 
     Raises:
         InvalidInput: no line holds an object, or an encoding that is not known.
     """
     encoding, notes = encoding_of(content, name)
     lines = ((number, line) for number, line in enumerate(lines_of(content, encoding), 1) if line.strip())
-    first = ((number, _parsed(line)) for number, line in islice(lines, MOST_ROWS))
+    first = ((number, _parsed(line, MOST_VALUES)) for number, line in islice(lines, rows))
     objects, rejected = _split_values(first)
-    return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(sum(1 for _ in lines))))
+    left_out = cut_note(sum(1 for _ in lines), rows=rows)
+    return _table(name, objects, rejected=rejected, notes=(*notes, *left_out))
 
 
-def read_json(content: bytes, name: str) -> Table:
-    """One row an object of the list; a file without a list is read as JSONL.
+def read_json(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
+    """One row an object of the list, of the first `rows`; a file without a list is read as JSONL.
 
     Raises:
-        InvalidInput: no list of objects, or one of more than 64 MiB.
+        InvalidInput: no list of objects, or one of more than 64 MiB or about 5,000,000 values.
     """
     encoding, notes = encoding_of(content, name)
     if not start_of(content, encoding).lstrip().startswith("["):
-        return read_jsonl(content, name)
+        return read_jsonl(content, name, rows=rows)
     if len(content) > LARGEST_LIST:
         message = f"{name} holds {size(len(content))} in one list; at most {size(LARGEST_LIST)}. Save it as JSONL."
         raise InvalidInput(message)
-    values = _parsed(content.decode(encoding))
+    values = _parsed(content.decode(encoding), MOST_LISTED)
     if isinstance(values, str):
         message = f"{name} is not a list of objects: {values}"
         raise InvalidInput(message)
-    objects, rejected = _split_values(enumerate(values[:MOST_ROWS], 1))
-    return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(len(values[MOST_ROWS:]))))
+    objects, rejected = _split_values(enumerate(values[:rows], 1))
+    left_out = cut_note(max(0, len(values) - rows), rows=rows)
+    return _table(name, objects, rejected=rejected, notes=(*notes, *left_out))
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever the text holds
-    """The value of a JSON text; a string stands for the reason why there is none, since no text is a row."""
+def _parsed(text: str, most: int) -> Any:  # noqa: ANN401 - whatever the text holds
+    """The value of a JSON text; a string stands for the reason why there is none, since no text is a row.
+
+    Values are counted by the marks before each of them, in texts too: empty lists take twenty times their text.
+    """
+    if (values := sum(map(text.count, ",[{"))) > most:
+        return f"it holds about {values:,} values; at most {most:,} can be read."
     try:
         value = json.loads(text, object_pairs_hook=_once)
     except RecursionError:
@@ -196,44 +216,36 @@ def _table(
 
 MOST_BYTES = 512 * 2**20  # of unpacked values
 
-_BATCH = 32
+_BATCH = 32  # rows
 
 
-def read_parquet(content: bytes, name: str) -> Table:
-    """The first rows of a Parquet file.
+def read_parquet(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
+    """The first `rows` rows of a Parquet file.
 
     Raises:
         InvalidInput: no Parquet, damaged, no row, or more than 512 MiB of values.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
+        check_decoded(pa.BufferReader(content), most=MOST_BYTES, rows=rows)
         file = pq.ParquetFile(pa.BufferReader(content))
-        rows = _rows(file, name)
+        read = _rows(file, rows)
+    except TooLarge as error:
+        message = f"{name} cannot be read: {error}. Split it, or leave out columns."
+        raise InvalidInput(message) from error
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # no UTF-8, dates out of range
-        if isinstance(error, InvalidInput):
-            raise
         message = f"{name} is not a readable Parquet file ({' '.join(str(error).split())[:200]}). Write it again."
         raise InvalidInput(message) from error
-    left_out = max(0, file.metadata.num_rows - MOST_ROWS)
-    return make_table(name, file.schema_arrow.names, dict(enumerate(rows, 1)), notes=cut_note(left_out))
+    left_out = cut_note(max(0, file.metadata.num_rows - rows), rows=rows)
+    return make_table(name, file.schema_arrow.names, dict(enumerate(read, 1)), notes=left_out)
 
 
-def _rows(file: "ParquetFile", name: str) -> list[tuple[Any, ...]]:
+def _rows(file: pq.ParquetFile, most: int) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
-    unpacked = 0
     for batch in file.iter_batches(batch_size=_BATCH):
-        columns = [column.to_pylist() for column in batch.columns]
-        # Not the batch's own size: a text that occurs in every row may be stored once.
-        unpacked += sum(len(str(value)) for column in columns for value in column)
-        if unpacked > MOST_BYTES:
-            message = f"{name} unpacks to more than {size(MOST_BYTES)}. Split it, or leave out columns."
-            raise InvalidInput(message)
-        rows += zip(*columns, strict=True)
-        if len(rows) >= MOST_ROWS:
+        rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        if len(rows) >= most:
             break
-    return rows[:MOST_ROWS]
+    return rows[:most]
 
 
 LARGEST_UPLOAD = 64 * 2**20  # bytes
@@ -246,7 +258,7 @@ _FOREIGN = (
     (b"\x1f\x8b", "compressed with gzip"),
     (b"%PDF", "a PDF"),
 )
-_READERS: MappingProxyType[str, Callable[[bytes, str], Table]] = MappingProxyType(
+_READERS: MappingProxyType[str, Callable[..., Table]] = MappingProxyType(
     {
         ".csv": read_csv,
         ".tsv": read_csv,
@@ -259,13 +271,13 @@ _READERS: MappingProxyType[str, Callable[[bytes, str], Table]] = MappingProxyTyp
 ENDINGS = tuple(_READERS)
 
 
-def read_table(content: bytes, name: str) -> Table:
-    """The rows of an upload of at most 64 MiB; `name` is the file's name.
+def read_table(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
+    """The first `rows` rows of an upload of at most 64 MiB; `name` is the file's name.
 
     Raises:
         InvalidInput: too large, empty, or not what its name says; the message says what to do.
     """
-    return _read(content, name, largest=LARGEST_UPLOAD)
+    return _read(content, name, largest=LARGEST_UPLOAD, rows=rows)
 
 
 def read_file(path: Path) -> Table:
@@ -281,10 +293,10 @@ def read_file(path: Path) -> Table:
         message = f"{path} cannot be read: {error.strerror}. Give the path of a file."
         raise InvalidInput(message) from error
     _check_size(num_bytes, path.name, LARGEST_FILE)
-    return _read(content, path.name, largest=LARGEST_FILE)
+    return _read(content, path.name, largest=LARGEST_FILE, rows=MOST_ROWS)
 
 
-def _read(content: bytes, name: str, *, largest: int) -> Table:
+def _read(content: bytes, name: str, *, largest: int, rows: int) -> Table:
     _check_size(len(content), name, largest)
     ending = Path(name).suffix.lower()
     if ending not in _READERS:
@@ -296,7 +308,7 @@ def _read(content: bytes, name: str, *, largest: int) -> Table:
     if foreign:
         message = f"{name} is {foreign}, despite its name. Save the table as CSV, JSONL or Parquet."
         raise InvalidInput(message)
-    return _READERS[ending](content, name)
+    return _READERS[ending](content, name, rows=rows)
 
 
 def _check_size(num_bytes: int, name: str, largest: int) -> None:

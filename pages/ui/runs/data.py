@@ -19,11 +19,10 @@ from analysis.datasets.own_files import (
     correct_and_incorrect,
     examples_from,
     guess_columns,
-    read_table,
 )
 from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.table import Table
-from pages.ui.host import cache, hosting
+from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.shared.errors import in_full, printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model
@@ -403,7 +402,7 @@ def _read(field: str) -> None:
     if (file := st.session_state[_UPLOAD + field]) is None:
         return
     try:
-        table = read_table(file.getvalue(), file.name)
+        table = uploads.read_table(file.getvalue(), file.name)
     except RauqError as error:
         st.session_state[_READ + field] = error
     else:

@@ -192,12 +192,10 @@ def test_a_list_on_one_line_may_have_any_character_anywhere(shift):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
-def test_rows_beyond_the_bound_are_left_out_and_counted(name, monkeypatch):
-    for module in ("own_files", "table"):
-        monkeypatch.setattr(f"analysis.datasets.{module}.MOST_ROWS", 300)
+def test_rows_beyond_the_bound_are_left_out_and_counted(name):
     rows = [{"a": str(n), "b": "x"} for n in range(1000)]
     written = {"a.csv": csv(rows).encode(), "a.jsonl": jsonl(rows).encode(), "a.json": json.dumps(rows).encode()}
-    read = read_table(written.get(name) or parquet(rows), name)
+    read = read_table(written.get(name) or parquet(rows), name, rows=300)
     assert rows_of(read) == rows[:300]
     assert read.notes == ("The first 300 rows were read; 700 more were left out. Split the file to use them.",)
 
@@ -213,12 +211,11 @@ def test_of_a_million_rows_the_first_hundred_thousand_are_read(name, line):
 
 
 @pytest.mark.parametrize(("name", "line"), LINES)
-def test_rows_beyond_the_bound_take_no_memory(name, line, monkeypatch):
-    monkeypatch.setattr("analysis.datasets.own_files.MOST_ROWS", 100)
+def test_rows_beyond_the_bound_take_no_memory(name, line):
     read_table(line * 100, name)  # what is imported late does not count
     tracemalloc.start()
     try:
-        read_table(line * 50_000, name)
+        read_table(line * 50_000, name, rows=100)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
