@@ -152,7 +152,8 @@ def read_manifest(folder: Path) -> Manifest:
         message = f"{folder / MANIFEST} cannot be read ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
     if schema != SCHEMA:
-        message = f"{folder} is a run of schema {reprlib.repr(schema)}, but this version reads schema {SCHEMA}. Score it again."
+        found_schema = reprlib.repr(schema)
+        message = f"{folder} is a run of schema {found_schema}, but this version reads schema {SCHEMA}. Score it again."
         raise RunError(message)
     return _manifest(found, folder)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.datasets import own_files
+from analysis.datasets import formats, own_files
 from analysis.datasets.own_files import ENDINGS, read_file, read_table
 from rauq.errors import InvalidInput
 
@@ -235,12 +235,12 @@ def test_uploads_and_files_have_bounds(tmp_path, monkeypatch):
 
 
 def test_what_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(own_files, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(formats, "MOST_BYTES", 100_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet")
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet(pd.DataFrame({"a": pd.Categorical(["x" * 1000] * 1000)})), "a.parquet")
-    monkeypatch.setattr(own_files, "LARGEST_LIST", 10)
+    monkeypatch.setattr(formats, "LARGEST_LIST", 10)
     with pytest.raises(InvalidInput, match="Save it as JSONL"):
         read_table(WRITTEN["list.json"], "a.json")
 

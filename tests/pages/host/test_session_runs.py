@@ -104,7 +104,8 @@ def test_the_form_of_a_run_names_no_path_and_keeps_the_rows(no_process):
     assert {field.key for field in page.text_input} == {"new_run_name"}
     sources = next(group for group in page.get("button_group") if group.key == "new_run_source")
     assert "The paper's" not in [option.content for option in sources.proto.options]
-    assert page.number_input(key="new_run_limit").placeholder == "500 of 501"
+    assert page.number_input(key="new_run_limit").placeholder == "all 500"
+    assert "The first 500 rows were read; 1 more were left out" in said(page)
     page.button(key="start_run").click().run()
     (folder,) = own_folder(page).iterdir()
     assert read_manifest(folder).request.count == HOST.rows
