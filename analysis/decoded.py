@@ -1,6 +1,7 @@
 """How much a Parquet file unpacks to, counted before its texts are made: one text may be stored once for all rows."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,14 +13,23 @@ from rauq.labels import size
 VALUE = 8  # bytes counted for a value besides its text
 
 _BATCH, _SMALL_BATCH = 4096, 32  # rows
+_NUMBER = 16  # bytes of the widest number
 
 
 class TooLarge(ValueError):
     """A file that unpacks to more than it may."""
 
 
-def check_decoded(source: Any, *, most: int, rows: int = sys.maxsize) -> int:  # noqa: ANN401 - a path, or an open buffer
+def check_decoded(
+    source: Any,  # noqa: ANN401 - a path, or an open buffer
+    *,
+    most: int,
+    rows: int = sys.maxsize,
+    columns: Sequence[str] | None = None,
+) -> int:
     """Count the bytes to which the first `rows` rows of a file unpack, up to `most`; the texts are not made for that.
+
+    `columns`: count these only, as far as they are there.
 
     Raises:
         TooLarge: they unpack to more.
@@ -27,10 +37,10 @@ def check_decoded(source: Any, *, most: int, rows: int = sys.maxsize) -> int:  #
     """
     with pq.ParquetFile(source) as found:
         metadata = found.metadata
-    once, expanded = _texts_by_storage(metadata)
+    once, expanded = _storage(metadata)
     unpacked = counted = 0
     with pq.ParquetFile(source, metadata=metadata, read_dictionary=once) as found:
-        for batch in found.iter_batches(batch_size=_SMALL_BATCH if expanded else _BATCH):
+        for batch in found.iter_batches(batch_size=_SMALL_BATCH if expanded else _BATCH, columns=columns):
             unpacked += sum(map(decoded_size, batch.columns))
             if unpacked > most:
                 message = f"it unpacks to more than {size(most)}"
@@ -43,24 +53,30 @@ def check_decoded(source: Any, *, most: int, rows: int = sys.maxsize) -> int:  #
 def decoded_size(array: pa.Array) -> int:
     """Bytes of the texts of an array, each as often as it occurs, and 8 for every value."""
     places = VALUE * len(array)
-    if isinstance(array, pa.ExtensionArray):
-        return decoded_size(array.storage)
+    if inner := _inner(array):
+        return places + sum(map(decoded_size, inner))
     if isinstance(array, pa.DictionaryArray) and _is_text(array.type.value_type):
         return places + _sum(pc.take(pc.binary_length(array.dictionary), array.indices))
+    return places + _sum(pc.binary_length(array)) if _is_text(array.type) else max(places, array.nbytes)
+
+
+def _inner(array: pa.Array) -> list[pa.Array]:
+    """The arrays within an array; none where it has values itself."""
+    if isinstance(array, pa.ExtensionArray):
+        return [array.storage]
     if isinstance(array, pa.StructArray):
-        return places + sum(map(decoded_size, array.flatten()))
-    if pa.types.is_nested(array.type) and hasattr(array, "flatten"):  # any kind of list
-        return places + decoded_size(array.flatten())
-    return places + _sum(pc.binary_length(array)) if _is_text(array.type) else places
+        return list(array.flatten())
+    if isinstance(array, pa.MapArray):
+        return [array.keys, array.items]
+    return [array.flatten()] if pa.types.is_nested(array.type) and hasattr(array, "flatten") else []
 
 
-def _texts_by_storage(metadata: pq.FileMetaData) -> tuple[list[str], list[str]]:
-    """The columns of texts that are read as a dictionary and places in it, and those that pyarrow has to expand."""
+def _storage(metadata: pq.FileMetaData) -> tuple[list[str], bool]:
+    """The columns of texts that are read as a dictionary and places in it, and whether pyarrow has to expand others."""
     columns = [metadata.schema.column(place) for place in range(metadata.num_columns)]
     texts = [place for place, column in enumerate(columns) if column.physical_type == "BYTE_ARRAY"]
-    expanded = {place for place in texts if _has_deltas(metadata, place)}
-    once = [columns[place].path for place in texts if place not in expanded]
-    return once, [columns[place].path for place in expanded]
+    once = [columns[place].path for place in texts if not _has_deltas(metadata, place)]
+    return once, len(once) < len(texts) or any(column.length > _NUMBER for column in columns)
 
 
 def _has_deltas(metadata: pq.FileMetaData, place: int) -> bool:

@@ -5,7 +5,7 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -32,7 +32,7 @@ from analysis.runs.manifest import (
     read_manifest,
 )
 from analysis.runs.opened import UNREADABLE, Run, Shard, TokenChoice, means, open_run, picks
-from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path, traces_path
+from analysis.runs.shard import ALIGNMENTS, LIGHT, OFFSETS, answers_path, traces_path
 from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
 from rauq.errors import RunError
@@ -67,7 +67,12 @@ class Bounds:
     @property
     def table(self) -> int:
         """Bytes of one table, packed or decoded."""
-        return min(LARGEST_TABLE, _TEXTS * self.rows * self.characters)
+        return min(LARGEST_TABLE, self.together)
+
+    @property
+    def together(self) -> int:
+        """Bytes of what is read of all tables at once, decoded."""
+        return min(self.unpacked, _TEXTS * self.rows * self.characters)
 
     def of_file(self, name: str) -> int:
         """Bytes of the file of this name, by its role."""
@@ -97,7 +102,8 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
     shards = [number for number in range(manifest.num_shards) if answers_path(folder, number).exists()]
     sizes = {folder / EXAMPLES: manifest.request.count}
     sizes |= {answers_path(folder, number): len(manifest.numbers(number)) for number in shards}
-    _refuse(_size_faults(folder, sizes, shards, bounds))
+    _refuse(fault for number in shards for fault in _header_faults(traces_path(folder, number)))
+    _refuse(_size_faults(sizes, bounds))
     examples = read_examples(folder)
     _check_texts(examples, bounds.characters)
     check_examples(folder, manifest, examples)
@@ -128,20 +134,19 @@ def _refuse(faults_found: Iterator[str]) -> None:
         raise RunError(message)
 
 
-def _size_faults(folder: Path, sizes: Mapping[Path, int], shards: Sequence[int], bounds: Bounds) -> Iterator[str]:
-    """A small file may unpack to a large one: how large is counted before it is read."""
-    for number in shards:
-        yield from _header_faults(traces_path(folder, number))
-    left = bounds.unpacked
+def _size_faults(sizes: Mapping[Path, int], bounds: Bounds) -> Iterator[str]:
+    """A small table may unpack to a large one: how large is counted before it is read."""
+    left, left_together = bounds.unpacked, bounds.together
     for path, num_rows in sizes.items():
         try:
-            found = pq.read_metadata(path).num_rows
-            left -= check_decoded(path, most=min(left, bounds.table)) if found == num_rows else 0
+            if (found := pq.read_metadata(path).num_rows) != num_rows:
+                yield f"{path.name} has {found:,} rows, not {num_rows:,}"
+                return
+            left -= check_decoded(path, most=min(left, bounds.table))
+            left_together -= check_decoded(path, most=left_together, columns=LIGHT.names)
         except UNREADABLE as error:
             yield f"{path.name} cannot be read ({error})"
             return
-        if found != num_rows:
-            yield f"{path.name} has {found:,} rows, not {num_rows:,}"
 
 
 def _header_faults(path: Path) -> Iterator[str]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from analysis.datasets import formats, own_files
 from analysis.datasets.own_files import ENDINGS, read_file, read_table
 from rauq.errors import InvalidInput
+from tests.analysis.uploads.bombs import lists, parquet_of
 
 ROWS = [{"prompt": "Où est Évian?", "answer": "En France; près du lac"}, {"prompt": '2 + 2, "x"?\nSay.', "answer": "4"}]
 
@@ -24,7 +25,7 @@ def parquet(rows):
     return buffer.getvalue()
 
 
-def parquet_of(column):
+def parquet_column(column):
     buffer = io.BytesIO()
     pq.write_table(pa.table({"a": column}), buffer)
     return buffer.getvalue()
@@ -115,8 +116,8 @@ def test_any_bytes_are_a_table_or_an_error(content, ending):
         (b"not json\n", "a.jsonl", "Row 1: it is not valid JSON"),
         (jsonl([{f"c{place}": 1 for place in range(201)}]).encode(), "a.jsonl", "201 columns; at most 200"),
         (parquet([{}]), "a.parquet", "has no rows"),
-        (parquet_of(pa.array([2**31 - 1], pa.date32())), "a.parquet", "not a readable Parquet .*magnitude"),
-        (parquet_of(pa.array([2**60], pa.duration("s"))), "a.parquet", "not a readable Parquet .*too large"),
+        (parquet_column(pa.array([2**31 - 1], pa.date32())), "a.parquet", "not a readable Parquet .*magnitude"),
+        (parquet_column(pa.array([2**60], pa.duration("s"))), "a.parquet", "not a readable Parquet .*too large"),
     ],
 )
 def test_an_unreadable_file_is_reported(content, name, said):
@@ -243,6 +244,26 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch):
     monkeypatch.setattr(formats, "LARGEST_LIST", 10)
     with pytest.raises(InvalidInput, match="Save it as JSONL"):
         read_table(WRITTEN["list.json"], "a.json")
+
+
+BOMBS = {
+    "list": (lists(2_600_000), "a.json", "it holds about 5,200,000 values; at most 5,000,000 can be read"),
+    "line": (b'{"a":' + lists(600_000) + b"}", "a.jsonl", "Row 1: it holds about 1,200,001 values; at most 1,000,000"),
+    "cells": (b"a\n" + b"," * 1_000_001, "a.csv", "Line 2 has 1,000,001 cells; at most 1,000,000 can be read"),
+    "texts": (parquet_of(500_000, 2_000), "a.parquet", "it unpacks to more than 536.9 MB"),
+}
+
+
+@pytest.mark.parametrize(("content", "name", "said"), BOMBS.values(), ids=BOMBS)
+def test_what_a_small_file_holds_is_counted_before_it_is_parsed(content, name, said):
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match=said):
+            read_table(content, name)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * len(content) + 20e6
 
 
 @pytest.mark.parametrize("path", ["missing.csv", "."])

@@ -218,5 +218,5 @@ def room(monkeypatch, size):
 def test_a_large_archive_is_not_unpacked(monkeypatch, tmp_path, host):
     monkeypatch.setattr(hosting, "HOST", replace(HOST, archive=100))
     page = imported(open_runs(), new_run(tmp_path / "made"))
-    assert "This archive is not unpacked: it unpacks from" in said(page)
+    assert "This archive is not unpacked: its examples.parquet unpacks to" in said(page)
     assert list(host.glob("*/*")) == []
