@@ -1,240 +1,17 @@
 """Files of the user as data sets: CSV, JSONL, JSON or Parquet as a table, and its rows as examples."""
 
-import csv
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from analysis.datasets import table as dataset_table
 from analysis.datasets.example import DataSet, Example, Rejected, default_quality
-from analysis.datasets.table import (
-    MOST_COLUMNS,
-    MOST_ROWS,
-    Table,
-    cut_note,
-    encoding_of,
-    lines_of,
-    make_table,
-    start_of,
-)
+from analysis.datasets.formats import read_csv, read_json, read_jsonl, read_parquet
+from analysis.datasets.table import MOST_ROWS, Table
 from rauq.errors import InvalidInput
 from rauq.labels import size
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
-
-
-_DELIMITERS = (",", ";", "\t")
-_SAMPLE = 20  # records
-
-
-class _Broken(NamedTuple):
-    """Why a record cannot be divided into cells; `last`: the start of the next one is unknown."""
-
-    reason: str
-    last: bool
-
-
-def read_csv(content: bytes, name: str) -> Table:
-    """The rows below the header; a row with more or fewer cells than the header is rejected.
-
-    Raises:
-        InvalidInput: no header, no row, or an encoding that is not known.
-    """
-    encoding, notes = encoding_of(content, name)
-    records = _records(content, encoding, _delimiter(content, encoding))
-    header = next(records, None)
-    if not isinstance(header, list):
-        message = (
-            f"{name} has no header: {header.reason if header else 'it is empty'}. Name the columns in the first row."
-        )
-        raise InvalidInput(message)
-    rows: dict[int, list[str]] = {}
-    rejected = []
-    for number, record in enumerate(islice(records, MOST_ROWS), 1):
-        if reason := _reason(record, len(header)):
-            rejected.append(Rejected(number, reason))
-        elif isinstance(record, list):
-            rows[number] = record
-    left_out = cut_note(sum(1 for _ in records))
-    return make_table(name, header, rows, rejected=rejected, notes=(*notes, *left_out))
-
-
-def _records(content: bytes, encoding: str, delimiter: str) -> Iterator[list[str] | _Broken]:
-    """Every record that is no empty line; the last one is broken where a quote is never closed."""
-    reader = csv.reader(lines_of(content, encoding), delimiter=delimiter, strict=True)
-    while True:
-        start = reader.line_num + 1
-        try:
-            if record := next(reader):
-                yield record
-        except StopIteration:
-            return
-        except csv.Error as error:
-            broken = _broken(error, start, reader.line_num)
-            yield broken
-            if broken.last:
-                return
-
-
-def _broken(error: csv.Error, start: int, end: int) -> _Broken:
-    if start == end and "end of data" not in str(error):
-        what = (
-            "has a cell that is too long"
-            if "limit" in str(error)
-            else "is not valid CSV. Double the quotes inside quotes"
-        )
-        return _Broken(f"line {start} {what} ({error}).", last=False)
-    return _Broken(
-        f"a quote opened in line {start} is not closed where the cell ends ({error}), "
-        f"so nothing from line {start} on can be divided into rows. Double the quotes inside quotes.",
-        last=True,
-    )
-
-
-def _reason(record: list[str] | _Broken, width: int) -> str:
-    if isinstance(record, _Broken):
-        return record.reason
-    if len(record) == width:
-        return ""
-    cells = f"{len(record)} cell{'' if len(record) == 1 else 's'}"
-    return f"it has {cells}, but the header has {width}. Quote cells that contain the delimiter."
-
-
-def _delimiter(content: bytes, encoding: str) -> str:
-    return max(_DELIMITERS, key=lambda delimiter: _fit(list(islice(_records(content, encoding, delimiter), _SAMPLE))))
-
-
-def _fit(records: list[list[str] | _Broken]) -> tuple[bool, int, int]:
-    """How well records are divided: into several columns, in as many records as can be, into as many as can be."""
-    widths = [len(record) for record in records if isinstance(record, list)]
-    width = widths[0] if widths else 0
-    return width > 1, widths[1:].count(width), width
-
-
-LARGEST_LIST = 64 * 2**20  # bytes: unlike lines, a list is parsed as a whole
-
-
-def read_jsonl(content: bytes, name: str) -> Table:
-    """One row a line that holds an object; the columns are the keys of all of them, in order of first use.
-
-    Raises:
-        InvalidInput: no line holds an object, or an encoding that is not known.
-    """
-    encoding, notes = encoding_of(content, name)
-    lines = ((number, line) for number, line in enumerate(lines_of(content, encoding), 1) if line.strip())
-    first = ((number, _parsed(line)) for number, line in islice(lines, MOST_ROWS))
-    objects, rejected = _split_values(first)
-    return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(sum(1 for _ in lines))))
-
-
-def read_json(content: bytes, name: str) -> Table:
-    """One row an object of the list; a file without a list is read as JSONL.
-
-    Raises:
-        InvalidInput: no list of objects, or one of more than 64 MiB.
-    """
-    encoding, notes = encoding_of(content, name)
-    if not start_of(content, encoding).lstrip().startswith("["):
-        return read_jsonl(content, name)
-    if len(content) > LARGEST_LIST:
-        message = f"{name} holds {size(len(content))} in one list; at most {size(LARGEST_LIST)}. Save it as JSONL."
-        raise InvalidInput(message)
-    values = _parsed(content.decode(encoding))
-    if isinstance(values, str):
-        message = f"{name} is not a list of objects: {values}"
-        raise InvalidInput(message)
-    objects, rejected = _split_values(enumerate(values[:MOST_ROWS], 1))
-    return _table(name, objects, rejected=rejected, notes=(*notes, *cut_note(len(values[MOST_ROWS:]))))
-
-
-def _parsed(text: str) -> Any:  # noqa: ANN401 - whatever the text holds
-    """The value of a JSON text; a string stands for the reason why there is none, since no text is a row."""
-    try:
-        value = json.loads(text, object_pairs_hook=_once)
-    except RecursionError:
-        return "its values are nested too deeply."
-    except ValueError as error:  # no JSON, a key that stands twice, a number too long
-        return f"it is not valid JSON ({error})."
-    return "it is a text, not an object." if isinstance(value, str) else value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(values := dict(pairs)) < len(pairs):
-        message = "a key occurs twice in one object"
-        raise ValueError(message)
-    return values
-
-
-def _split_values(values: Iterable[tuple[int, Any]]) -> tuple[dict[int, dict[str, Any]], list[Rejected]]:
-    objects, rejected = {}, []
-    for number, value in values:
-        if isinstance(value, dict):
-            objects[number] = value
-        else:
-            reason = value if isinstance(value, str) else "it is not an object of names and values."
-            rejected.append(Rejected(number, reason))
-    return objects, rejected
-
-
-def _table(
-    name: str, objects: Mapping[int, Mapping[str, Any]], *, rejected: list[Rejected], notes: tuple[str, ...]
-) -> Table:
-    columns: dict[str, None] = {}
-    for value in objects.values():
-        columns.update(dict.fromkeys(value))
-        if len(columns) > MOST_COLUMNS:
-            break  # the table refuses them; rows of that width would only fill memory first
-    width = () if len(columns) > MOST_COLUMNS else tuple(columns)
-    rows = {number: [value.get(column) for column in width] for number, value in objects.items()}
-    return make_table(name, tuple(columns), rows, rejected=rejected, notes=notes)
-
-
-MOST_BYTES = 512 * 2**20  # of unpacked values
-
-_BATCH = 32
-
-
-def read_parquet(content: bytes, name: str) -> Table:
-    """The first rows of a Parquet file.
-
-    Raises:
-        InvalidInput: no Parquet, damaged, no row, or more than 512 MiB of values.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        rows = _rows(file, name)
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # no UTF-8, dates out of range
-        if isinstance(error, InvalidInput):
-            raise
-        message = f"{name} is not a readable Parquet file ({' '.join(str(error).split())[:200]}). Write it again."
-        raise InvalidInput(message) from error
-    left_out = max(0, file.metadata.num_rows - MOST_ROWS)
-    return make_table(name, file.schema_arrow.names, dict(enumerate(rows, 1)), notes=cut_note(left_out))
-
-
-def _rows(file: "ParquetFile", name: str) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    unpacked = 0
-    for batch in file.iter_batches(batch_size=_BATCH):
-        columns = [column.to_pylist() for column in batch.columns]
-        # Not the batch's own size: a text that occurs in every row may be stored once.
-        unpacked += sum(len(str(value)) for column in columns for value in column)
-        if unpacked > MOST_BYTES:
-            message = f"{name} unpacks to more than {size(MOST_BYTES)}. Split it, or leave out columns."
-            raise InvalidInput(message)
-        rows += zip(*columns, strict=True)
-        if len(rows) >= MOST_ROWS:
-            break
-    return rows[:MOST_ROWS]
-
 
 LARGEST_UPLOAD = 64 * 2**20  # bytes
 LARGEST_FILE = 200 * 2**20
@@ -246,7 +23,7 @@ _FOREIGN = (
     (b"\x1f\x8b", "compressed with gzip"),
     (b"%PDF", "a PDF"),
 )
-_READERS: MappingProxyType[str, Callable[[bytes, str], Table]] = MappingProxyType(
+_READERS: MappingProxyType[str, Callable[..., Table]] = MappingProxyType(
     {
         ".csv": read_csv,
         ".tsv": read_csv,
@@ -259,13 +36,13 @@ _READERS: MappingProxyType[str, Callable[[bytes, str], Table]] = MappingProxyTyp
 ENDINGS = tuple(_READERS)
 
 
-def read_table(content: bytes, name: str) -> Table:
-    """The rows of an upload of at most 64 MiB; `name` is the file's name.
+def read_table(content: bytes, name: str, *, rows: int = MOST_ROWS) -> Table:
+    """The first `rows` rows of an upload of at most 64 MiB; `name` is the file's name.
 
     Raises:
         InvalidInput: too large, empty, or not what its name says; the message says what to do.
     """
-    return _read(content, name, largest=LARGEST_UPLOAD)
+    return _read(content, name, largest=LARGEST_UPLOAD, rows=rows)
 
 
 def read_file(path: Path) -> Table:
@@ -281,10 +58,10 @@ def read_file(path: Path) -> Table:
         message = f"{path} cannot be read: {error.strerror}. Give the path of a file."
         raise InvalidInput(message) from error
     _check_size(num_bytes, path.name, LARGEST_FILE)
-    return _read(content, path.name, largest=LARGEST_FILE)
+    return _read(content, path.name, largest=LARGEST_FILE, rows=MOST_ROWS)
 
 
-def _read(content: bytes, name: str, *, largest: int) -> Table:
+def _read(content: bytes, name: str, *, largest: int, rows: int) -> Table:
     _check_size(len(content), name, largest)
     ending = Path(name).suffix.lower()
     if ending not in _READERS:
@@ -296,7 +73,7 @@ def _read(content: bytes, name: str, *, largest: int) -> Table:
     if foreign:
         message = f"{name} is {foreign}, despite its name. Save the table as CSV, JSONL or Parquet."
         raise InvalidInput(message)
-    return _READERS[ending](content, name)
+    return _READERS[ending](content, name, rows=rows)
 
 
 def _check_size(num_bytes: int, name: str, largest: int) -> None:

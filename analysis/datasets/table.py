@@ -61,11 +61,11 @@ def make_table(
     return Table(name=name, rows=frame, rejected=tuple(rejected), notes=tuple(notes))
 
 
-def cut_note(left_out: int) -> tuple[str, ...]:
-    """What is said about rows beyond the bound; nothing where there are none."""
+def cut_note(left_out: int, *, rows: int) -> tuple[str, ...]:
+    """What is said about rows beyond the first `rows`; nothing where there are none."""
     if not left_out:
         return ()
-    return (f"The first {MOST_ROWS:,} rows were read; {left_out:,} more were left out. Split the file to use them.",)
+    return (f"The first {rows:,} rows were read; {left_out:,} more were left out. Split the file to use them.",)
 
 
 def _checked(name: str, columns: Sequence[str]) -> list[str]:
@@ -145,24 +145,63 @@ _WRONG = {"false", "0", "0.0", "no", "wrong", "incorrect"}
 _SCALARS = str | bool | int | float | Decimal
 
 
+@dataclass(frozen=True)
+class Unusable:
+    """A cell that no row can use; `why` follows the name of its column."""
+
+    why: str
+
+
 def text(cell: Any, column: str) -> str:  # noqa: ANN401 - a cell of a stranger's file
     """The cell as text, numbers as they are written; "" where there is none."""
     if cell is None:
         return ""
+    if why := _fault(cell, LONGEST_TEXT):
+        message = f"{column!r} {why}"
+        raise InvalidInput(message)
+    return str(cell)
+
+
+def plain(cell: Any, longest: int) -> Any:  # noqa: ANN401 - a cell of a stranger's file
+    """The cell as JSON can hold it: a text, a number, a list of them, none, or, if no row can use it, why.
+
+    A text or the texts of a list have at most `longest` characters together.
+    """
+    if isinstance(cell, list | tuple):
+        entries = [
+            plain(one, longest) if not isinstance(one, list | tuple) else _unusable(one, longest) for one in cell
+        ]
+        characters = sum(len(str(entry)) + 1 for entry in entries)
+        return entries if characters <= longest else Unusable(_too_long(characters, longest))
+    if cell is None or isinstance(cell, Unusable):
+        return cell
+    if _fault(cell, longest):
+        return _unusable(cell, longest)
+    return str(cell) if isinstance(cell, Decimal) else cell
+
+
+def _unusable(cell: Any, longest: int) -> Unusable:  # noqa: ANN401
+    return Unusable(_fault(cell, longest))
+
+
+def _fault(cell: Any, longest: int) -> str:  # noqa: ANN401
+    """Why a cell is not a text or a number that a row can use; empty if it is."""
+    if isinstance(cell, Unusable):
+        return cell.why
     if not isinstance(cell, _SCALARS) or cell != cell:  # noqa: PLR0124 - nan is no number, and "nan" no answer
-        message = f"{column!r} holds {_kind(cell)}; a text or a number is needed."
-        raise InvalidInput(message)
+        return f"holds {_kind(cell)}; a text or a number is needed."
     words = str(cell)
-    if len(words) > LONGEST_TEXT:
-        message = f"{column!r} has {len(words):,} characters; at most {LONGEST_TEXT:,} are allowed."
-        raise InvalidInput(message)
+    if len(words) > longest:
+        return _too_long(len(words), longest)
     if "\0" in words:
-        message = f"{column!r} contains a zero byte."
-        raise InvalidInput(message)
+        return "contains a zero byte."
     if not words.isascii() and any("\ud800" <= letter <= "\udfff" for letter in words):
-        message = f"{column!r} is not valid Unicode: it contains a lone surrogate."
-        raise InvalidInput(message)
-    return words
+        return "is not valid Unicode: it contains a lone surrogate."
+    return ""
+
+
+def _too_long(characters: int, longest: int) -> str:
+    return f"has {characters:,} characters; at most {longest:,} are allowed."
 
 
 def filled(cell: Any, column: str) -> str:  # noqa: ANN401

@@ -1,10 +1,13 @@
-"""A run as one zip archive, for another machine; what comes in is validated to the last number."""
+"""A run as one zip archive, for another machine; what comes in is bounded, and validated to the last number."""
 
 import shutil
 import stat
+import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import IO, Any
@@ -14,28 +17,80 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from analysis.answer_sets.heads import NO_HEAD
+from analysis.datasets.example import Example
+from analysis.decoded import check_decoded
+from analysis.runs import corrections
 from analysis.runs.create import EXAMPLES, check_examples, read_examples
-from analysis.runs.files import TIMINGS, is_exported
+from analysis.runs.files import CORRECTIONS, TIMINGS, is_exported
 from analysis.runs.library import folder_of
-from analysis.runs.manifest import LONGEST_REASON, MANIFEST, cannot_write, read_manifest
+from analysis.runs.manifest import (
+    LARGEST_MANIFEST,
+    LONGEST_REASON,
+    MANIFEST,
+    MOST_EXAMPLES,
+    cannot_write,
+    read_manifest,
+)
 from analysis.runs.opened import UNREADABLE, Run, Shard, TokenChoice, means, open_run, picks
-from analysis.runs.shard import ALIGNMENTS, OFFSETS, answers_path
+from analysis.runs.shard import ALIGNMENTS, LIGHT, OFFSETS, answers_path, traces_path
 from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
-from rauq.errors import InvalidInput, RunError
+from rauq.errors import RunError
 from rauq.labels import size
 from rauq.trace.file import faults
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Trace
 
+LARGEST_ARCHIVE = 8 * 2**30  # bytes, unpacked
 LARGEST_TABLE = 2**30  # bytes of one table, unpacked
 
+_TEXTS = 8  # of an example: prompt, question, source, answer, references
+_CORRECTION, _TIMES = 200, 4096  # bytes of a file for each example, generously
+_HEADER = 64 * 2**10  # bytes of what a file of arrays says of itself
+_LENGTH = 8  # bytes at its start, which say how long that is
 _ROUNDING = 1e-2  # half precision may overstep a bound by this much
 _CHOICES: tuple[TokenChoice, ...] = ("all", "fact")
 
 
-def validate(folder: Path) -> None:
-    """Check the files of a run: every file is complete, and every number is possible.
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """The most that a run from elsewhere may hold.
+
+    `unpacked`: bytes of all files, and of all tables once they are decoded; `rows` of examples, whose prompts and
+    answers have at most `characters` each.
+    """
+
+    unpacked: int = LARGEST_ARCHIVE
+    rows: int = MOST_EXAMPLES
+    characters: int = sys.maxsize
+
+    @property
+    def table(self) -> int:
+        """Bytes of one table, packed or decoded."""
+        return min(LARGEST_TABLE, self.together)
+
+    @property
+    def together(self) -> int:
+        """Bytes of what is read of all tables at once, decoded."""
+        return min(self.unpacked, _TEXTS * self.rows * self.characters)
+
+    def of_file(self, name: str) -> int:
+        """Bytes of the file of this name, by its role."""
+        if name.endswith(".parquet"):
+            return self.table
+        small = {
+            MANIFEST: LARGEST_MANIFEST,
+            CORRECTIONS: min(corrections.LARGEST, _CORRECTION * (self.rows + 1)),
+            TIMINGS: min(LARGEST_TIMINGS, _TIMES * (self.rows + 1)),
+        }
+        return small.get(name, self.unpacked)
+
+
+_OWN = Bounds()
+
+
+def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
+    """Check the files of a run: every file is complete, every number is possible, and nothing is beyond the bounds.
 
     Shards may be missing, as they are before a run is finished.
 
@@ -43,13 +98,15 @@ def validate(folder: Path) -> None:
         RunError: the first thing that is wrong.
     """
     manifest = read_manifest(folder)
+    _check_most("rows", manifest.request.count, bounds.rows)
     shards = [number for number in range(manifest.num_shards) if answers_path(folder, number).exists()]
-    if (folder / TIMINGS).exists() and (folder / TIMINGS).stat().st_size > LARGEST_TIMINGS:
-        _refuse(iter([f"{TIMINGS} has more than {LARGEST_TIMINGS:,} bytes"]))
     sizes = {folder / EXAMPLES: manifest.request.count}
     sizes |= {answers_path(folder, number): len(manifest.numbers(number)) for number in shards}
-    _refuse(fault for path, num_rows in sizes.items() for fault in _size_faults(path, num_rows))
-    check_examples(folder, manifest, read_examples(folder))
+    _refuse(fault for number in shards for fault in _header_faults(traces_path(folder, number)))
+    _refuse(_size_faults(sizes, bounds))
+    examples = read_examples(folder)
+    _check_texts(examples, bounds.characters)
+    check_examples(folder, manifest, examples)
     if manifest.answerer is not None:
         run = open_run(folder)
         whole = {shard.number for shard in run.shards}
@@ -60,22 +117,43 @@ def validate(folder: Path) -> None:
         _refuse(_pick_faults(run))
 
 
+def _check_texts(examples: tuple[Example, ...], characters: int) -> None:
+    _check_most("characters of a prompt", max(len(example.prompt) for example in examples), characters)
+    _check_most("characters of an answer", max(len(example.answer or "") for example in examples), characters)
+
+
+def _check_most(what: str, number: int, most: int) -> None:
+    if number > most:
+        message = f"This run has {number:,} {what}; at most {most:,} are allowed here. Give a smaller run."
+        raise RunError(message)
+
+
 def _refuse(faults_found: Iterator[str]) -> None:
     if fault := next(faults_found, None):
         message = f"This run is damaged: {fault}. Export it again from an intact copy."
         raise RunError(message)
 
 
-def _size_faults(path: Path, num_rows: int) -> Iterator[str]:
-    """A small table may unpack to a large one: its unpacked size is checked before it is read."""
-    try:
-        found = pq.read_metadata(path)
-        unpacked = sum(found.row_group(group).total_byte_size for group in range(found.num_row_groups))
-    except UNREADABLE as error:
-        yield f"{path.name} cannot be read ({error})"
-        return
-    if found.num_rows != num_rows or unpacked > LARGEST_TABLE:
-        yield f"{path.name} has {found.num_rows:,} rows of {unpacked:,} bytes, not {num_rows:,} rows"
+def _size_faults(sizes: Mapping[Path, int], bounds: Bounds) -> Iterator[str]:
+    """A small table may unpack to a large one: how large is counted before it is read."""
+    left, left_together = bounds.unpacked, bounds.together
+    for path, num_rows in sizes.items():
+        try:
+            if (found := pq.read_metadata(path).num_rows) != num_rows:
+                yield f"{path.name} has {found:,} rows, not {num_rows:,}"
+                return
+            left -= check_decoded(path, most=min(left, bounds.table))
+            left_together -= check_decoded(path, most=left_together, columns=LIGHT.names)
+        except UNREADABLE as error:
+            yield f"{path.name} cannot be read ({error})"
+            return
+
+
+def _header_faults(path: Path) -> Iterator[str]:
+    """What the file of a shard's arrays says of itself is parsed whenever one of them is read."""
+    with suppress(OSError), path.open("rb") as file:  # without the file, the shard is broken
+        if int.from_bytes(file.read(_LENGTH), "little") > _HEADER:
+            yield f"{path.name} has a header of more than {_HEADER:,} bytes"
 
 
 def _shard_faults(run: Run, shard: Shard) -> Iterator[str]:
@@ -120,7 +198,6 @@ def _pick_faults(run: Run) -> Iterator[str]:
 
 
 MOST_FILES = 20_000
-LARGEST_ARCHIVE = 8 * 2**30  # bytes, unpacked
 _MOST_TIMES = 200  # as large unpacked as packed: a real run is about as large as its archive
 
 _BLOCK = 2**20
@@ -152,14 +229,22 @@ def export_zip(folder: Path) -> IO[bytes]:
     return archive
 
 
-def import_zip(archive: IO[bytes], root: Path, name: str, *, largest: int = LARGEST_ARCHIVE) -> Path:
+def import_zip(archive: IO[bytes], root: Path, name: str) -> Path:
     """Unpack a run that `export_zip` packed, and return its folder; it is there once all of it was looked through.
-
-    `largest`: bytes that it may unpack to.
 
     Raises:
         InvalidInput: no run can have this name.
         RunError: the name is taken, this is no archive of a run, it is damaged or too large, or the disk is full.
+    """
+    return place_run(root, name, lambda folder: unpack(archive, folder))
+
+
+def place_run(root: Path, name: str, fill: Callable[[Path], object]) -> Path:
+    """Let `fill` write a run into a new folder, and return the folder under its name; without a run there is none.
+
+    Raises:
+        InvalidInput: no run can have this name.
+        RunError: the name is taken, or the disk is full.
     """
     target = folder_of(name, root)
     if target.exists():
@@ -168,49 +253,61 @@ def import_zip(archive: IO[bytes], root: Path, name: str, *, largest: int = LARG
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root, prefix=".importing-") as folder:
-            unpacked = Path(folder) / name
-            unpacked.mkdir()
-            _unpack(archive, unpacked, largest)
-            validate(unpacked)
-            unpacked.rename(target)
+            filled = Path(folder) / name
+            filled.mkdir()
+            fill(filled)
+            filled.rename(target)
     except OSError as error:
         raise cannot_write(target, error) from error
     return target
 
 
-def _unpack(archive: IO[bytes], folder: Path, largest: int) -> None:
+def unpack(archive: IO[bytes], folder: Path, *, bounds: Bounds = _OWN) -> None:
+    """Unpack an archive into the folder of a run, and check all of it.
+
+    Raises:
+        RunError: this is no archive of a run, it is damaged, or it is beyond the bounds.
+        OSError: the files cannot be written.
+    """
     try:
         with ZipFile(archive) as files:
             entries = files.infolist()
-            _check_entries(entries, largest)
+            _check_entries(entries, bounds)
             for entry in entries:
                 # zipfile reads no more of an entry than it says to hold, and compares its checksum
                 with files.open(entry) as source, (folder / entry.filename).open("xb") as target:
                     shutil.copyfileobj(source, target, _BLOCK)
     except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as error:
-        if isinstance(error, InvalidInput):
-            raise
         message = f"This is not an archive of a run, or it is damaged ({error}). Export the run again."
         raise RunError(message) from error
+    validate(folder, bounds=bounds)
 
 
-def _check_entries(entries: list[ZipInfo], largest: int) -> None:
+def _check_entries(entries: list[ZipInfo], bounds: Bounds) -> None:
     """Refuse by what the archive says of itself; what it does not say shows while it is unpacked."""
     names = [entry.filename for entry in entries]
     foreign = [entry.filename for entry in entries if not _is_plain_file(entry)]
     unpacked, packed = (sum(getattr(entry, name) for entry in entries) for name in ("file_size", "compress_size"))
+    large = [entry for entry in entries if entry.file_size > bounds.of_file(entry.filename)]
     if foreign:
-        reason = f"it holds {foreign[0][:80]!r}, which is not a file of a run"
+        reason = f"it holds {_named(foreign[0])}, which is not a file of a run"
     elif MANIFEST not in names:
         reason = f"it has no {MANIFEST}"
     elif len(set(names)) < len(names) or len(names) > MOST_FILES:
         reason = f"it has {len(names):,} files, some of one name, or more than {MOST_FILES:,}"
-    elif unpacked > min(largest, _MOST_TIMES * (packed + _BLOCK)):
+    elif large:
+        most = size(bounds.of_file(large[0].filename))
+        reason = f"its {large[0].filename} unpacks to {size(large[0].file_size)}, and at most {most} are allowed"
+    elif unpacked > min(bounds.unpacked, _MOST_TIMES * (packed + _BLOCK)):
         reason = f"it unpacks from {size(packed)} to {size(unpacked)}"
     else:
         return
     message = f"This archive is not unpacked: {reason}. Give an unchanged archive exported by this app."
     raise RunError(message)
+
+
+def _named(name: str) -> str:
+    return repr(name[:80]) if name else "a file without a name"
 
 
 def _is_plain_file(entry: ZipInfo) -> bool:

@@ -1,6 +1,7 @@
 """Verdicts that the user corrected, kept in a file beside the shards of a run, which stay as they are."""
 
 import json
+import reprlib
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,13 +12,14 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from analysis.runs.files import CORRECTIONS, CORRECTIONS_LOCK
-from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, write_whole
+from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, content_of, write_whole
 from analysis.typed_json import parsed
 from rauq.errors import RunError
 
 SCHEMA = 1
 LARGEST = 128 * 2**20  # bytes; a correction takes about 80
 
+_FIELDS = 3  # of a correction
 _PATIENCE = 10.0  # seconds: another session holds the lock for as long as it takes to write the file
 
 
@@ -91,15 +93,17 @@ def remove_corrections(folder: Path) -> None:
 
 
 def _content(path: Path) -> bytes:
-    if path.stat().st_size > LARGEST:
-        message = f"it has more than {LARGEST:,} bytes"
+    content = content_of(path, largest=LARGEST)
+    marks = (b"[", 1), (b"{", MOST_EXAMPLES + 1), (b",", _FIELDS * (MOST_EXAMPLES + 1))
+    if any(content.count(mark) > most for mark, most in marks):  # empty lists take twenty times their text
+        message = "it holds other values than corrections"
         raise ValueError(message)
-    return path.read_bytes()
+    return content
 
 
 def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
     if found["schema"] != SCHEMA:
-        message = f"schema {found['schema']!r}, and this version reads {SCHEMA}"
+        message = f"schema {reprlib.repr(found['schema'])}, and this version reads {SCHEMA}"
         raise ValueError(message)
     text = _text(found["corrections"])
     if found["crc32"] != _crc32(text):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import reprlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ MOST_IN_A_BATCH = 1024
 MOST_SAMPLES = 100
 LONGEST_REASON = 1_000  # characters
 MANIFEST = "manifest.json"
+LARGEST_MANIFEST = 256 * 2**10  # bytes: a real one has about 3,000
 StoredLayers = Literal["middle", "all"]
 
 _Method = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -141,7 +143,7 @@ def read_manifest(folder: Path) -> Manifest:
         RunError: there is none, it is damaged, or it is of another schema.
     """
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        found = json.loads(content_of(folder / MANIFEST, largest=LARGEST_MANIFEST))
         schema = found.pop("schema")
     except FileNotFoundError as error:
         message = f"{folder} is not a run: it has no {MANIFEST}. Give a folder that `python -m analysis score` wrote."
@@ -150,9 +152,23 @@ def read_manifest(folder: Path) -> Manifest:
         message = f"{folder / MANIFEST} cannot be read ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
     if schema != SCHEMA:
-        message = f"{folder} is a run of schema {schema!r}, but this version reads schema {SCHEMA}. Score it again."
+        found_schema = reprlib.repr(schema)
+        message = f"{folder} is a run of schema {found_schema}, but this version reads schema {SCHEMA}. Score it again."
         raise RunError(message)
     return _manifest(found, folder)
+
+
+def content_of(path: Path, *, largest: int) -> bytes:
+    """The bytes of a file whose text is parsed as a whole: small texts may make large values.
+
+    Raises:
+        ValueError: it has more than `largest` bytes.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > largest:
+        message = f"it has more than {largest:,} bytes"
+        raise ValueError(message)
+    return path.read_bytes()
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:

@@ -18,6 +18,7 @@ from analysis.typed_json import parsed
 from rauq.methods.table import METHODS
 
 LARGEST_TIMINGS = 64 * 2**20  # bytes
+LONGEST_LINE = 2**20  # characters: a method one prompt at a time, with a ratio for each of many thousand answers
 
 _MOST = 10**15  # of tokens and of seconds
 
@@ -77,12 +78,17 @@ def add_timings(folder: Path, shard: int | None, timings: Iterable[Timing]) -> N
 
 
 def read_timings(folder: Path) -> tuple[Timing, ...]:
-    """What a run keeps of its times; a line that is none is left out, such as the half one that a kill leaves."""
+    """What a run keeps of its times; a line that is none is left out, such as the half one that a kill leaves.
+
+    Of a file with more than 64 MiB only the first are read, and of its lines those up to a million characters.
+    """
     try:
-        lines = (folder / TIMINGS).read_text(encoding="utf-8", errors="replace").splitlines()
+        with (folder / TIMINGS).open("rb") as file:
+            lines = file.read(LARGEST_TIMINGS).decode(errors="replace").splitlines()
     except OSError:
         return ()
-    return tuple(timing for line in lines if (timing := _timing(line)) is not None)
+    found = (_timing(line) for line in lines if len(line) <= LONGEST_LINE)
+    return tuple(timing for timing in found if timing is not None)
 
 
 def _timing(line: str) -> Timing | None:

@@ -19,12 +19,11 @@ from analysis.datasets.own_files import (
     correct_and_incorrect,
     examples_from,
     guess_columns,
-    read_table,
 )
 from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.table import Table
 from analysis.exports.csv_text import csv_table
-from pages.ui.host import cache, hosting
+from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.shared.errors import in_full, printable, show_error
 from pages.ui.shared.model_form import checked, chosen_model
@@ -404,7 +403,7 @@ def _read(field: str) -> None:
     if (file := st.session_state[_UPLOAD + field]) is None:
         return
     try:
-        table = read_table(file.getvalue(), file.name)
+        table = uploads.read_table(file.getvalue(), file.name)
     except RauqError as error:
         st.session_state[_READ + field] = error
     else:

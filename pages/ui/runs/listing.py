@@ -8,12 +8,12 @@ from typing import IO, Literal
 
 import streamlit as st
 
-from analysis.runs.archive import LARGEST_ARCHIVE, export_zip, import_zip
+from analysis.runs.archive import export_zip
 from analysis.runs.corrections import read_corrections, remove_corrections
 from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, request_stop
 from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST
-from pages.ui.host import cache, hosting
+from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.paths import without_folders
 from pages.ui.host.run_progress import counted, progress
 from pages.ui.host.session_runs import free_name, make_room, runs_folder
@@ -81,7 +81,7 @@ def _import(key: str) -> None:
 
 def _take_in(file: IO[bytes], name: str) -> None:
     make_room()
-    import_zip(file, runs_folder(), name, largest=min(LARGEST_ARCHIVE, hosting.limits().archive))
+    uploads.import_run(file, runs_folder(), name)
 
 
 _LAST_LINES = 12

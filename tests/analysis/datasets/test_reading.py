@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.datasets import own_files
+from analysis.datasets import formats, own_files
 from analysis.datasets.own_files import ENDINGS, read_file, read_table
 from rauq.errors import InvalidInput
+from tests.analysis.uploads.bombs import lists, parquet_of
 
 ROWS = [{"prompt": "Où est Évian?", "answer": "En France; près du lac"}, {"prompt": '2 + 2, "x"?\nSay.', "answer": "4"}]
 
@@ -24,7 +25,7 @@ def parquet(rows):
     return buffer.getvalue()
 
 
-def parquet_of(column):
+def parquet_column(column):
     buffer = io.BytesIO()
     pq.write_table(pa.table({"a": column}), buffer)
     return buffer.getvalue()
@@ -115,8 +116,8 @@ def test_any_bytes_are_a_table_or_an_error(content, ending):
         (b"not json\n", "a.jsonl", "Row 1: it is not valid JSON"),
         (jsonl([{f"c{place}": 1 for place in range(201)}]).encode(), "a.jsonl", "201 columns; at most 200"),
         (parquet([{}]), "a.parquet", "has no rows"),
-        (parquet_of(pa.array([2**31 - 1], pa.date32())), "a.parquet", "not a readable Parquet .*magnitude"),
-        (parquet_of(pa.array([2**60], pa.duration("s"))), "a.parquet", "not a readable Parquet .*too large"),
+        (parquet_column(pa.array([2**31 - 1], pa.date32())), "a.parquet", "not a readable Parquet .*magnitude"),
+        (parquet_column(pa.array([2**60], pa.duration("s"))), "a.parquet", "not a readable Parquet .*too large"),
     ],
 )
 def test_an_unreadable_file_is_reported(content, name, said):
@@ -192,12 +193,10 @@ def test_a_list_on_one_line_may_have_any_character_anywhere(shift):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
-def test_rows_beyond_the_bound_are_left_out_and_counted(name, monkeypatch):
-    for module in ("own_files", "table"):
-        monkeypatch.setattr(f"analysis.datasets.{module}.MOST_ROWS", 300)
+def test_rows_beyond_the_bound_are_left_out_and_counted(name):
     rows = [{"a": str(n), "b": "x"} for n in range(1000)]
     written = {"a.csv": csv(rows).encode(), "a.jsonl": jsonl(rows).encode(), "a.json": json.dumps(rows).encode()}
-    read = read_table(written.get(name) or parquet(rows), name)
+    read = read_table(written.get(name) or parquet(rows), name, rows=300)
     assert rows_of(read) == rows[:300]
     assert read.notes == ("The first 300 rows were read; 700 more were left out. Split the file to use them.",)
 
@@ -213,12 +212,11 @@ def test_of_a_million_rows_the_first_hundred_thousand_are_read(name, line):
 
 
 @pytest.mark.parametrize(("name", "line"), LINES)
-def test_rows_beyond_the_bound_take_no_memory(name, line, monkeypatch):
-    monkeypatch.setattr("analysis.datasets.own_files.MOST_ROWS", 100)
+def test_rows_beyond_the_bound_take_no_memory(name, line):
     read_table(line * 100, name)  # what is imported late does not count
     tracemalloc.start()
     try:
-        read_table(line * 50_000, name)
+        read_table(line * 50_000, name, rows=100)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -238,14 +236,34 @@ def test_uploads_and_files_have_bounds(tmp_path, monkeypatch):
 
 
 def test_what_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(own_files, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(formats, "MOST_BYTES", 100_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet([{"a": "x" * 1000}] * 1000), "a.parquet")
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read_table(parquet(pd.DataFrame({"a": pd.Categorical(["x" * 1000] * 1000)})), "a.parquet")
-    monkeypatch.setattr(own_files, "LARGEST_LIST", 10)
+    monkeypatch.setattr(formats, "LARGEST_LIST", 10)
     with pytest.raises(InvalidInput, match="Save it as JSONL"):
         read_table(WRITTEN["list.json"], "a.json")
+
+
+BOMBS = {
+    "list": (lists(2_600_000), "a.json", "it holds about 5,200,000 values; at most 5,000,000 can be read"),
+    "line": (b'{"a":' + lists(600_000) + b"}", "a.jsonl", "Row 1: it holds about 1,200,001 values; at most 1,000,000"),
+    "cells": (b"a\n" + b"," * 1_000_001, "a.csv", "Line 2 has 1,000,001 cells; at most 1,000,000 can be read"),
+    "texts": (parquet_of(500_000, 2_000), "a.parquet", "it unpacks to more than 536.9 MB"),
+}
+
+
+@pytest.mark.parametrize(("content", "name", "said"), BOMBS.values(), ids=BOMBS)
+def test_what_a_small_file_holds_is_counted_before_it_is_parsed(content, name, said):
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match=said):
+            read_table(content, name)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * len(content) + 20e6
 
 
 @pytest.mark.parametrize("path", ["missing.csv", "."])

@@ -15,6 +15,7 @@ from analysis.runs.files import is_exported
 from analysis.runs.job import read_status
 from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
 from rauq.errors import InvalidInput, RunError
+from tests.analysis.uploads.bombs import Nameless
 from tests.shards import rewrite
 
 ANSWERS, TRACES = "answers-00000.parquet", "traces-00000.safetensors"
@@ -147,6 +148,10 @@ def test_a_damaged_header_is_refused_or_changes_nothing(prepared, tmp_path):
     assert outcomes[header + 19] == "the same run"
 
 
+def test_a_file_without_a_name_is_refused(tmp_path):
+    refused(zipped({MANIFEST: "{}", Nameless(): "x"}), tmp_path / "runs", "it holds a file without a name")
+
+
 def test_links_and_duplicates_are_refused(tmp_path):
     link = zipfile.ZipInfo(MANIFEST)
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -179,6 +184,7 @@ def test_zip_bombs_are_refused_by_header_and_by_content(tmp_path, monkeypatch):
     while (place := lying.find(size)) >= 0:
         lying[place : place + 4] = (7).to_bytes(4, "little")
     refused(io.BytesIO(bytes(lying)), tmp_path / "runs", "not an archive of a run|damaged")
+    refused(zipped({MANIFEST: b" " * 300_000}), tmp_path / "runs", "manifest.json unpacks to 300.0 kB, and at most 262")
     monkeypatch.setattr(archive, "MOST_FILES", 1)
     refused(zipped({MANIFEST: "{}", ANSWERS: ""}), tmp_path / "runs", "more than 1")
 
@@ -196,7 +202,7 @@ def test_a_reason_is_short_and_so_are_the_times(finished, tmp_path, monkeypatch)
         refused(file, tmp_path / "runs", "more than 1,000 characters")
     monkeypatch.setattr("analysis.runs.archive.LARGEST_TIMINGS", 10)
     with export_zip(finished) as file:
-        refused(file, tmp_path / "runs", r"timings.jsonl has more than 10 bytes")
+        refused(file, tmp_path / "runs", r"its timings.jsonl unpacks to .*, and at most 10 bytes are allowed")
 
 
 def put(value):

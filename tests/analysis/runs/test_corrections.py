@@ -184,6 +184,13 @@ def test_a_file_that_no_app_wrote_is_refused(small, rows):
         read_corrections(small.folder)
 
 
+@pytest.mark.parametrize("more", [b"[[]]", b"0" + b",0" * 3_000_010, b"[" + b"{}," * 1_000_010 + b"{}]"])
+def test_values_that_no_correction_has_are_not_parsed(more, small):
+    (small.folder / CORRECTIONS).write_bytes(b'{"schema": 1, "crc32": 0, "corrections": [], "more": ' + more + b"}")
+    with pytest.raises(RunError, match="it holds other values than corrections"):
+        read_corrections(small.folder)
+
+
 def test_a_correction_of_another_answer_is_ignored_and_reported(small):
     add_correction(small.folder, correction(0, "another answer", correct=False))
     add_correction(small.folder, correction(4, "no answer", correct=True))

@@ -14,7 +14,7 @@ from analysis.runs.job import STATUS, Status, read_status, write_status
 from analysis.runs.library import list_runs
 from analysis.runs.manifest import MANIFEST
 from analysis.runs.opened import open_run
-from analysis.runs.timings import TIMINGS, read_timings
+from analysis.runs.timings import LONGEST_LINE, TIMINGS, read_timings
 from analysis.runs.traces import fact_masks, trace
 from rauq.errors import RunError
 
@@ -78,6 +78,16 @@ def test_times_that_nothing_took_are_left_out(change, tmp_path):
     whole = {"stage": "generate", "examples": 2, "seconds": 1.0, "tokens": 3, "method": ""}
     (tmp_path / TIMINGS).write_text("\n".join(json.dumps(row) for row in (whole, whole | change)))
     assert len(read_timings(tmp_path)) == 1
+
+
+def test_a_line_of_times_that_no_run_writes_is_left_out(tmp_path, monkeypatch):
+    line = json.dumps({"stage": "generate", "examples": 2, "seconds": 1.0}).encode() + b"\n"
+    long = line.replace(b"1.0", b"1." + b"0" * LONGEST_LINE)
+    (tmp_path / TIMINGS).write_bytes(long + line)
+    assert len(read_timings(tmp_path)) == 1
+    (tmp_path / TIMINGS).write_bytes(3 * line)
+    monkeypatch.setattr("analysis.runs.timings.LARGEST_TIMINGS", 2 * len(line))
+    assert len(read_timings(tmp_path)) == 2
 
 
 def change_first_answer(run, column, value):

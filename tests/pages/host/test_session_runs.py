@@ -105,7 +105,8 @@ def test_the_form_of_a_run_names_no_path_and_keeps_the_rows(no_process):
     assert {field.key for field in page.text_input} == {"new_run_name"}
     sources = next(group for group in page.get("button_group") if group.key == "new_run_source")
     assert "The paper's" not in [option.content for option in sources.proto.options]
-    assert page.number_input(key="new_run_limit").placeholder == "500 of 501"
+    assert page.number_input(key="new_run_limit").placeholder == "all 500"
+    assert "The first 500 rows were read; 1 more were left out" in said(page)
     page.button(key="start_run").click().run()
     (folder,) = own_folder(page).iterdir()
     assert read_manifest(folder).request.count == HOST.rows
@@ -264,5 +265,5 @@ def test_what_a_session_owned_is_deleted_some_minutes_after_it_left(sessions):
 def test_a_large_archive_is_not_unpacked(monkeypatch, tmp_path, host):
     monkeypatch.setattr(hosting, "HOST", replace(HOST, archive=100))
     page = imported(open_runs(), new_run(tmp_path / "made"))
-    assert "This archive is not unpacked: it unpacks from" in said(page)
+    assert "This archive is not unpacked: its examples.parquet unpacks to" in said(page)
     assert list(host.glob("*/*")) == []

@@ -1,0 +1,41 @@
+"""The process that reads one upload from a stranger: `python -m analysis.uploads.child LIMITS TASK OPTIONS`.
+
+The upload is its input, the answer its output. An upload that is refused leaves the reason there instead.
+"""
+
+import json
+import sys
+
+from analysis.uploads.limits import OUT_OF_MEMORY, REFUSED, Limits, confine
+
+_LONGEST = 2_000  # characters of a reason, which may quote the upload
+
+
+def main(limits: str, task: str, options: str) -> int:
+    """Answer, and return the exit code."""
+    confine(Limits(**json.loads(limits)))
+    from rauq.errors import RauqError
+    from rauq.labels import shortened
+
+    try:
+        answer, code = _answer(task, options), 0
+    except RauqError as error:
+        answer, code = shortened(str(error), longest=_LONGEST).encode(errors="replace"), REFUSED
+    except MemoryError:
+        return OUT_OF_MEMORY
+    sys.stdout.buffer.write(answer)
+    return code
+
+
+def _answer(task: str, options: str) -> bytes:
+    from analysis.typed_json import parsed
+    from analysis.uploads import runs, tables
+
+    if task == tables.TASK:
+        return tables.answer(sys.stdin.buffer.read(), parsed(tables.Order, options))
+    runs.answer(sys.stdin.buffer, parsed(runs.Order, options))
+    return b""
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""An upload from a stranger is read by a process of its own, whose memory, time and answer are limited."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO
+
+from analysis.uploads.limits import OUT_OF_MEMORY, REFUSED, Limits
+from rauq.errors import RauqError
+from rauq.labels import size
+
+_ROOT = Path(__file__).parents[2]
+_BLOCK = 2**20
+_PATIENCE = 5.0  # seconds beyond the process's own limit, if it does not keep that
+_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        # A thread of a pool takes address space that the limit counts, and the system's memory is given back.
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_IO_THREADS", "MALLOC_ARENA_MAX"), "1"),
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+    }
+)
+_TOO_LONG = (-signal.SIGALRM, -signal.SIGXCPU, -signal.SIGKILL)
+_TOO_LARGE = (OUT_OF_MEMORY, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)
+
+
+def read_apart(task: str, options: str, upload: IO[bytes], *, limits: Limits, refusal: type[RauqError]) -> bytes:
+    """The answer of a process of its own to an upload.
+
+    Raises:
+        RauqError: as `refusal`, the upload is refused, or reading it takes more than the limits.
+    """
+    try:
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(upload, copy, _BLOCK)
+            copy.seek(0)
+            said, code = _run(task, options, copy, limits)
+    except OSError as error:
+        message = f"The upload cannot be read here ({error.strerror or error}). Try again later."
+        raise refusal(message) from error
+    if code == 0 and len(said) <= limits.answer:
+        return said
+    raise refusal(said.decode() if code == REFUSED else _why(code, limits))
+
+
+def _run(task: str, options: str, copy: IO[bytes], limits: Limits) -> tuple[bytes, int]:
+    command = [sys.executable, "-P", "-m", "analysis.uploads.child", json.dumps(asdict(limits)), task, options]
+    paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    with (
+        subprocess.Popen(
+            command,
+            stdin=copy,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **_SETTINGS, "PYTHONPATH": paths},
+            start_new_session=True,
+        ) as process,
+        _killed_after(process, limits.wall + _PATIENCE),
+    ):
+        said = process.stdout.read(limits.answer + 1) if process.stdout else b""
+        if len(said) > limits.answer:
+            process.kill()
+        return said, process.wait()
+
+
+@contextmanager
+def _killed_after(process: "subprocess.Popen[bytes]", seconds: float) -> Iterator[None]:
+    """Kill the process when the body ends, or after these seconds."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        process.kill()
+
+
+def _why(code: int, limits: Limits) -> str:
+    if code in _TOO_LONG:
+        reason = f"reading it takes more than {limits.processor} s, this host's limit"
+    elif code in _TOO_LARGE:
+        reason = f"reading it takes more than {size(limits.memory)} of memory, this host's limit"
+    else:
+        reason = f"the process that read it ended unexpectedly (code {code})"
+    return f"This upload is refused: {reason}. Give a smaller file."
