@@ -158,6 +158,7 @@ LARGEST_UPLOAD = 64 * 2**20
 LARGEST_FILE = 4 * 2**30
 # JSON takes up to twenty times its size in memory; an answer of 4,096 tokens has 2 MB of it.
 LARGEST_UPLOADED_HEADER = 4 * 2**20
+MOST_UPLOADED_LISTS = 50_000  # of JSON, which slow down everybody; there are three for each token
 
 ARRAYS = ("prompt_ids", "answer_ids", "logprobs", "entropies", "attention")
 _METADATA_KEY = "rauq_trace"
@@ -236,6 +237,9 @@ def check_upload(content: bytes, name: str) -> None:
             f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are accepted, of which "
             f"{LARGEST_UPLOADED_HEADER:,} may be text. {_BY_PATH}"
         )
+        raise TraceFileError(message)
+    if content.count(b"[", 0, _LENGTH_BYTES + _header_length(content)) > MOST_UPLOADED_LISTS:
+        message = f"{name} is too large: more than {MOST_UPLOADED_LISTS:,} lists. {_BY_PATH}"
         raise TraceFileError(message)
 
 

@@ -209,6 +209,7 @@ def exploded(server: Server, bomb: Bomb, folder: Path) -> Damage:
         hostile.upload(key, bomb.file, content)
         hostile.client.settle()
         seconds = time.monotonic() - begun
+        hostile.remove(bomb.file)
     return Damage(
         bomb=bomb.name,
         num_bytes=len(content),
@@ -236,23 +237,25 @@ class Stranger:
 
     def upload(self, key: str, file: str, content: bytes) -> None:
         """Send a file to the endpoint of uploads, and tell the field of it."""
-        url = f"/_stcore/upload_file/{self.name}/{file}"
         body = f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{file}"\r\n\r\n'.encode()
-        request = urllib.request.Request(  # noqa: S310 - our own server
-            self.address + url,
-            data=body + content + f"\r\n--{_BOUNDARY}--\r\n".encode(),
-            method="PUT",
-            headers={
-                "Content-Type": f"multipart/form-data; boundary={_BOUNDARY}",
-                "Cookie": f"{_COOKIE}={self.token}",
-                "X-Xsrftoken": self.token,
-            },
-        )
-        urllib.request.urlopen(request, timeout=60).close()  # noqa: S310 - our own server
+        url = self._ask("PUT", file, body + content + f"\r\n--{_BOUNDARY}--\r\n".encode())
         urls = FileURLs(file_id=file, upload_url=url, delete_url=url)
         info = UploadedFileInfo(file_id=file, name=file, size=len(content), file_urls=urls)
         state = FileUploaderState(uploaded_file_info=[info])
         self.client.change(WidgetState(id=self.client.widgets[key], file_uploader_state_value=state))
+
+    def remove(self, file: str) -> None:
+        """Delete an uploaded file, as a browser does whose user removes it."""
+        self._ask("DELETE", file)
+
+    def _ask(self, method: str, file: str, body: bytes | None = None) -> str:
+        """Send a request about a file to the endpoint of uploads, and return the file's path there."""
+        path = f"/_stcore/upload_file/{self.name}/{file}"
+        headers = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"} if body else {}
+        headers |= {"Cookie": f"{_COOKIE}={self.token}", "X-Xsrftoken": self.token}
+        request = urllib.request.Request(self.address + path, body, headers, method=method)  # noqa: S310 - our own server
+        urllib.request.urlopen(request, timeout=60).close()  # noqa: S310 - our own server
+        return path
 
 
 @contextmanager

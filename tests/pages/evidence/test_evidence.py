@@ -292,9 +292,8 @@ def test_a_check_that_fails_says_why(monkeypatch):
     assert not page.button(key="check_now").disabled
 
 
-@pytest.mark.usefixtures("no_model")
+@pytest.mark.usefixtures("no_model", "host")
 def test_a_host_checks_only_its_models_and_limits_the_prompt(monkeypatch):
-    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
     monkeypatch.setenv(MODELS_VARIABLE, "first,second")
     page = open_evidence(view="check")
     assert chosen(page, "Model").options == ["first", "second"]

@@ -68,8 +68,7 @@ def test_a_model_that_is_not_here_is_named_in_the_error_of_a_generation(offered,
     assert any("not on this machine" in text.value for text in page.text)
 
 
-def test_a_host_offers_no_downloads(offered, open_app, monkeypatch):
-    del offered
-    monkeypatch.setenv("RAUQ_HOSTED", "1")
+@pytest.mark.usefixtures("offered", "host")
+def test_a_host_offers_no_downloads(open_app):
     page = open_app()
     assert page.selectbox(key=state.MODEL).options == ["atlas"]

@@ -217,6 +217,14 @@ def test_the_text_of_an_upload_is_bounded():
         Trace.from_bytes(content)
 
 
+def test_the_lists_of_an_upload_are_counted_before_they_are_read():
+    content = make_trace((b"[",) * 4096, num_layers=1, num_heads=1).to_bytes()
+    assert content.count(b"[") > 16_000
+    Trace.from_bytes(content)
+    with pytest.raises(TraceFileError, match="more than 50,000 lists"):
+        Trace.from_bytes(changed(messages=[[]] * 50_001))
+
+
 ENTRIES = (Alternative(0, "a", -1.0),)
 
 
