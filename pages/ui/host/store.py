@@ -7,10 +7,10 @@ import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -20,13 +20,13 @@ from rauq.errors import InvalidInput, Stopped
 from rauq.trace.size import memory_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rauq.model.language_model import LanguageModel
     from rauq.trace.trace import Trace
 
 MOST_ANSWERS_BYTES = 256 * 2**20  # of kept answers: 35 of 200 tokens with 32 layers of 32 heads
 MOST_ANSWERS = 2_000
+_READ_AT_ONCE = 2  # uploads: a process that reads one takes up to 1.5 GiB and a core
+_READ_SECONDS = 60.0  # that an upload waits until it is read
 _POLL_SECONDS = 0.1  # seconds between checks whether a waiting job was stopped
 
 
@@ -73,7 +73,7 @@ class Queue:
         return len(self.waiting) + (self.running is not None)
 
     @contextmanager
-    def turn(self, cancel: threading.Event, visitor: str) -> "Iterator[None]":
+    def turn(self, cancel: threading.Event, visitor: str) -> Iterator[None]:
         """Wait for a turn of this visitor and hold it in the body.
 
         Raises:
@@ -214,6 +214,45 @@ class KeptAnswers:
 
 
 @dataclass(eq=False)
+class Desk:
+    """Where uploads are read: `places` for two at once, of different `visitors`, who read or wait."""
+
+    places: threading.BoundedSemaphore = field(default_factory=partial(threading.BoundedSemaphore, _READ_AT_ONCE))
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    visitors: set[str] = field(default_factory=set)
+    patience: float = _READ_SECONDS
+
+    @contextmanager
+    def place(self, visitor: str) -> Iterator[None]:
+        """Hold a place in the body.
+
+        Raises:
+            InvalidInput: another upload of this visitor is being read or waits, or no place has become free.
+        """
+        with self._alone(visitor):
+            if not self.places.acquire(timeout=self.patience):
+                message = f"This host reads {_READ_AT_ONCE} uploads at once, and all take long. Try again in a minute."
+                raise InvalidInput(message)
+            try:
+                yield
+            finally:
+                self.places.release()
+
+    @contextmanager
+    def _alone(self, visitor: str) -> Iterator[None]:
+        with self.lock:
+            if visitor in self.visitors:
+                message = "Another upload of yours is being read. Try again when it is done."
+                raise InvalidInput(message)
+            self.visitors.add(visitor)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.visitors.remove(visitor)
+
+
+@dataclass(eq=False)
 class Session:
     """Whose session it is, the name of its folder of runs, and when it was last connected, by `time.monotonic`."""
 
@@ -232,6 +271,7 @@ class Store:
     jobs: JobRegistry = field(default_factory=JobRegistry)
     starting: threading.Lock = field(default_factory=threading.Lock)
     speeds: dict[ModelChoice, float] = field(default_factory=dict)
+    desk: Desk = field(default_factory=Desk)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     sessions: dict[str, Session] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from analysis.datasets.example import DataSet, Example
 from analysis.runs.archive import export_zip
 from analysis.runs.create import prepare, request_for
 from pages.ui.host import hosting, uploads
-from pages.ui.host.uploads import Desk
+from pages.ui.host.store import Desk, store
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.uploads.bombs import lists, manifest, parquet_of, zipped
 from tests.pages.runs_page import open_form, open_runs, said, upload
@@ -66,10 +66,10 @@ def test_a_failed_upload_leaves_its_place():
 
 
 def test_the_desk_outlives_the_caches_that_a_client_may_clear():
-    kept = uploads.desk()
+    kept = store().desk
     st.cache_resource.clear()
     st.cache_data.clear()
-    assert uploads.desk() is kept
+    assert store().desk is kept
 
 
 @pytest.mark.parametrize(
