@@ -28,7 +28,7 @@ def folder() -> Path:
 @cache  # not Streamlit's, which any client can clear
 def _made() -> Path:
     place = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    atexit.register(_delete, place, _held_lock(place))
+    atexit.register(_delete_own, place, _held_lock(place))
     for other in place.parent.glob(f"{_PREFIX}*"):
         if other != place and _is_folder_of(other, place.stat().st_uid):
             _delete_if_abandoned(other)
@@ -43,8 +43,8 @@ def _held_lock(place: Path) -> FileLock:
     return lock
 
 
-def _delete(place: Path, lock: FileLock) -> None:
-    shutil.rmtree(place, ignore_errors=True)
+def _delete_own(place: Path, lock: FileLock) -> None:
+    _delete(place)
     lock.release()
 
 
@@ -61,13 +61,14 @@ def _delete_if_abandoned(place: Path) -> None:
     if not (place / _LOCK).is_file():
         return
     with suppress(OSError), FileLock(place / _LOCK).acquire(blocking=False):  # filelock's Timeout is an OSError
-        _delete_runs(place)
+        _delete(place)
 
 
-def _delete_runs(place: Path) -> None:
+def _delete(place: Path) -> None:
     """Delete a place, its lock last: a job about to end may still write, and then the next server tries again."""
-    for inside in place.iterdir():
-        if inside.name != _LOCK:
-            shutil.rmtree(inside, ignore_errors=True)
-    if [inside.name for inside in place.iterdir()] == [_LOCK]:
-        shutil.rmtree(place, ignore_errors=True)
+    with suppress(OSError):  # it was deleted by hand
+        for inside in place.iterdir():
+            if inside.name != _LOCK:
+                shutil.rmtree(inside, ignore_errors=True)
+        if [inside.name for inside in place.iterdir()] == [_LOCK]:
+            shutil.rmtree(place, ignore_errors=True)

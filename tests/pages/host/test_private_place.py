@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from pages.ui.host import private_place
 from pages.ui.host.private_place import _LOCK
 
 ROOT = Path(__file__).parents[3]
@@ -73,3 +74,14 @@ def test_a_server_that_stops_deletes_its_own(killed):
     place, later = killed
     assert later.parent == place.parent
     assert not later.exists()
+
+
+def test_what_cannot_be_deleted_yet_keeps_its_lock_file_for_the_next_server(tmp_path, monkeypatch):
+    (tmp_path / "session").mkdir()
+    (tmp_path / _LOCK).touch()
+    with monkeypatch.context() as patched:
+        patched.setattr(private_place.shutil, "rmtree", lambda *_arguments, **_options: None)  # a job still writes
+        private_place._delete_if_abandoned(tmp_path)
+    assert (tmp_path / _LOCK).exists()
+    private_place._delete_if_abandoned(tmp_path)
+    assert not tmp_path.exists()
