@@ -12,7 +12,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime import get_instance
 
-from pages.ui.host import hosting
+from pages.ui.host import hosting, private_place
 from pages.ui.host.guard import Guard, Rules
 from pages.ui.host.session_runs import clear_left
 from pages.ui.host.store import store
@@ -27,6 +27,7 @@ def main() -> None:
     asked = _arguments()
     os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
     store().guarded = True
+    private_place.folder()  # deletes what a killed server left
     rules = Rules(names=tuple(asked.names.lower().split(",")), proxy_header=asked.proxy_header, frames=asked.frames)
     app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing)
     app.run(
