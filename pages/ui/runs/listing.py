@@ -8,6 +8,7 @@ from typing import IO, Literal
 
 import streamlit as st
 
+from analysis.exports.csv_text import csv_columns
 from analysis.runs.archive import export_zip
 from analysis.runs.corrections import read_corrections, remove_corrections
 from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, request_stop
@@ -119,12 +120,13 @@ def _failures(run: Listed) -> None:
         return
     st.caption("Examples without an answer, by their number in the data set, with the reason")
     numbers = found.failures["number"].tolist()
+    table = {
+        "number": numbers,
+        "question": [printable(found.examples[number].asked) for number in numbers],
+        "error": [printable(without_folders(error)) for error in found.failures["error"]],
+    }
     st.dataframe(
-        {
-            "number": numbers,
-            "question": [printable(found.examples[number].asked) for number in numbers],
-            "error": [printable(without_folders(error)) for error in found.failures["error"]],
-        },
+        table,
         key="failures",
         hide_index=True,
         height="content" if len(numbers) <= _MOST_FAILURES else "auto",
@@ -134,6 +136,9 @@ def _failures(run: Listed) -> None:
             "error": st.column_config.TextColumn(width=600),
         },
         alt="The examples that failed, with the reason",
+    )
+    st.download_button(
+        "Table as CSV", partial(csv_columns, table), "failures.csv", "text/csv", key="save_failures", on_click="ignore"
     )
     in_full("Errors in full", dict(zip(numbers, map(without_folders, found.failures["error"]), strict=True)))
 
