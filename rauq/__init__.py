@@ -28,7 +28,7 @@ from rauq.trace.trace import Alternative, Trace
 
 if TYPE_CHECKING:
     from rauq.checkpoints.model_info import ModelInfo, inspect_model
-    from rauq.methods.evaluate import evaluate
+    from rauq.methods.evaluate import evaluate, evaluate_many
     from rauq.methods.method import Method, Uncertainty
     from rauq.methods.pair_scorers.classifiers import load_nli, load_similarity
     from rauq.methods.pair_scorers.idf import load_idf
@@ -69,6 +69,7 @@ __all__ = [
     "batch",
     "cached_models",
     "evaluate",
+    "evaluate_many",
     "get_model",
     "inspect_model",
     "installed_models",
@@ -93,6 +94,7 @@ _AT_FIRST_USE = {
     "Method": "rauq.methods.method",
     "Uncertainty": "rauq.methods.method",
     "evaluate": "rauq.methods.evaluate",
+    "evaluate_many": "rauq.methods.evaluate",
     "inspect_model": "rauq.checkpoints.model_info",
     "load_idf": "rauq.methods.pair_scorers.idf",
     "load_judges": "rauq.methods.pair_scorers.loading",

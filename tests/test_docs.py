@@ -1,7 +1,10 @@
 """The commands, options, paths and calls in README and CONTRIBUTING exist."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -107,3 +110,15 @@ def test_every_dependency_is_explained():
     section = text_of("README.md").partition("What each dependency is for")[2].partition("\n## ")[0]
     explained = {name for row in re.findall(r"^\| ([\w, -]+) \|", section, re.MULTILINE) for name in row.split(", ")}
     assert explained == pinned
+
+
+def test_the_example_of_a_method_of_ones_own_runs_in_another_folder(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", text_of("docs/own_method.md"), re.DOTALL)
+    (tmp_path / "mine.py").write_text(code)
+    ran = subprocess.run(
+        [sys.executable, "mine.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    tokyo, kyoto = map(ast.literal_eval, ran.stdout.splitlines())
+    assert list(tokyo) == ["rauq", "msp", "weakest_token"]
+    assert all(tokyo[method] < kyoto[method] for method in tokyo)

@@ -1,4 +1,4 @@
-"""Any methods of the table on one answer."""
+"""Any methods on answers: those of the table, and one's own."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -20,21 +20,22 @@ _UNDEFINED = "a log-probability, an attention weight or a judge's output is nan,
 
 def evaluate(
     trace: Trace,
-    methods: Iterable[str],
+    methods: Iterable[str | Method],
     *,
     samples: Sequence[Trace] | None = None,
     judges: Judges = _NO_JUDGES,
     question: str = "",
 ) -> dict[str, Uncertainty]:
-    """The uncertainty of an answer by each of these methods of `rauq.METHODS`: higher is less certain.
+    """The uncertainty of an answer by each of these methods: higher is less certain.
 
+    `methods` are ids of `rauq.METHODS`, and methods of one's own as `rauq.Method`, whose faults are reasons of nan too.
     Methods and judges see only the answer part of answers and samples with thinking.
     What cannot be computed is nan with a `reason` that says what to do; it does not affect the other methods.
     `samples` are drawn from the same prompt; empty ones are left out. `question` is the prompt without its
     worked examples, by default all of it. Judges score each pair of texts once.
 
     Raises:
-        InvalidInput: an unknown method, or a sample of another prompt or model.
+        InvalidInput: an unknown method, two of one id, or a sample of another prompt or model.
     """
     chosen = _chosen(methods)
     samples = tuple(samples or ())
@@ -51,13 +52,38 @@ def evaluate(
     return {method.id: _computed(method, evidence, len(samples)) for method in chosen}
 
 
-def _chosen(methods: Iterable[str]) -> list[Method]:
-    names = [methods] if isinstance(methods, str) else list(methods)
-    unknown = [name for name in names if name not in METHODS]
-    if unknown or isinstance(methods, str):
-        message = f"Got methods {', '.join(map(repr, unknown or names))}; give a list of some of {', '.join(METHODS)}."
+def evaluate_many(
+    traces: Sequence[Trace],
+    methods: Iterable[str | Method],
+    *,
+    samples: Sequence[Sequence[Trace]] | None = None,
+    judges: Judges = _NO_JUDGES,
+) -> list[dict[str, Uncertainty]]:
+    """The uncertainties of several answers, each as `evaluate` gives them; `samples` are those of each answer.
+
+    Raises:
+        InvalidInput: as `evaluate`, or other than one sequence of samples for each answer.
+    """
+    drawn = [()] * len(traces) if samples is None else samples
+    if len(drawn) != len(traces):
+        message = f"Got samples of {len(drawn)} answers for {len(traces)} answers. Give one sequence for each."
         raise InvalidInput(message)
-    return [METHODS[name] for name in names]
+    chosen, asked = _chosen(methods), _asked_once(judges)
+    return [evaluate(trace, chosen, samples=own, judges=asked) for trace, own in zip(traces, drawn, strict=True)]
+
+
+def _chosen(methods: Iterable[str | Method]) -> list[Method]:
+    given = [methods] if isinstance(methods, str) else list(methods)
+    unknown = [one for one in given if not isinstance(one, Method) and one not in METHODS]
+    if unknown or isinstance(methods, str):
+        message = f"Got methods {', '.join(map(repr, unknown or given))}; give a list of some of {', '.join(METHODS)}."
+        raise InvalidInput(message)
+    chosen = [one if isinstance(one, Method) else METHODS[one] for one in given]
+    different = {*chosen, *(METHODS[method.id] for method in chosen if method.id in METHODS)}
+    if len({method.id for method in different}) < len(different):
+        message = f"Got methods {', '.join(method.id for method in chosen)}, of which two have one id. Rename yours."
+        raise InvalidInput(message)
+    return chosen
 
 
 def _check_samples(trace: Trace, samples: Sequence[Trace]) -> None:
@@ -88,7 +114,19 @@ def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
         return Uncertainty(math.nan, f"all samples ({drawn}) are empty")
     try:
         with np.errstate(all="ignore"):  # the result is infinite, or nan with a reason
-            found = method.uncertainty(evidence)
+            found = method.uncertainty(evidence) if method.id in METHODS else _own(method, evidence)
     except RauqError as error:
         return Uncertainty(math.nan, str(error))
     return Uncertainty(found, found.reason or _UNDEFINED) if math.isnan(found) else found
+
+
+def _own(method: Method, evidence: Evidence) -> Uncertainty:
+    """What a method of the user's own gives; what it lacks or raises is the reason of nan."""
+    if lacking := [extra for extra in method.extras if extra not in evidence.trace.extras]:
+        return Uncertainty(math.nan, f"The trace lacks {', '.join(lacking)}. Capture it: extras={tuple(lacking)}.")
+    try:
+        return method.uncertainty(evidence)
+    except RauqError:
+        raise
+    except Exception as error:  # noqa: BLE001 - one method that fails stops no other
+        return Uncertainty(math.nan, f"the method failed ({type(error).__name__}: {error})")

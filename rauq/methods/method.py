@@ -76,10 +76,10 @@ class Method:
 
     id: str
     name: str
-    family: Family
-    source: str
-    cost: str
-    compute: Callable[[Evidence], Uncertainty] | None = None
+    family: Family = "one generation"
+    source: str = "own"
+    cost: str = "not stated"
+    compute: Callable[[Evidence], float] | None = None
     settings: Settings | None = None
     needs: frozenset[Need] = frozenset()
     extras: tuple[Extra, ...] = ()
@@ -93,7 +93,8 @@ class Method:
             RauqError: something that this method needs is missing, or does not fit.
         """
         if self.compute is not None:
-            return self.compute(evidence)
+            found = self.compute(evidence)
+            return found if isinstance(found, Uncertainty) else Uncertainty(float(found))
         scores = score_many(evidence.answers, self.settings)
         return Uncertainty(scores.uncertainty[0], str(scores.reasons[0]))
 

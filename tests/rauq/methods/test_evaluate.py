@@ -237,3 +237,58 @@ def test_an_uncertainty_is_a_float_with_a_reason():
     assert (Uncertainty(1.5) + 1, Uncertainty(1.5).reason) == (2.5, "")
     assert (np.isnan(Uncertainty(np.nan, "why")), Uncertainty(np.nan, "why").reason) == (True, "why")
     assert set(rauq.__all__) >= {"METHODS", "evaluate", "Judges", "Method", "Uncertainty"}
+
+
+def own(compute, name="mine", **options):
+    return rauq.Method(id=name, name=name, compute=compute, **options)
+
+
+def test_a_method_of_ones_own_stands_beside_those_of_the_table():
+    trace = make_answer()
+    found = evaluate(trace, ["msp", own(lambda evidence: -evidence.trace.logprobs.sum())])
+    assert list(found) == ["msp", "mine"]
+    assert found["mine"] == pytest.approx(found["msp"])
+    assert isinstance(found["mine"], Uncertainty)
+
+
+@pytest.mark.parametrize(
+    ("compute", "reason"),
+    [
+        (lambda _: 1 / 0, "the method failed (ZeroDivisionError: division by zero)"),
+        (lambda evidence: evidence.trace.nothing, "the method failed (AttributeError"),
+        (lambda evidence: evidence.trace.logprobs, "the method failed (TypeError"),
+        (lambda _: None, "the method failed (TypeError"),
+        (lambda _: float("nan"), "a log-probability, an attention weight"),
+    ],
+)
+def test_a_method_that_fails_is_undefined_with_the_reason_and_stops_no_other(compute, reason):
+    found = evaluate(make_answer(), [own(compute), "msp"])
+    assert np.isnan(found["mine"])
+    assert found["mine"].reason.startswith(reason)
+    assert not np.isnan(found["msp"])
+
+
+def test_what_a_method_of_ones_own_needs_is_asked_for():
+    found = evaluate(make_answer(), [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("lookback",))])
+    assert found["mine"].reason.startswith("It compares sampled answers")
+    assert found["other"].reason == "The trace lacks lookback. Capture it: extras=('lookback',)."
+
+
+def test_an_id_is_one_method():
+    with pytest.raises(InvalidInput, match="Got methods msp, of which two have one id"):
+        evaluate(make_answer(), [own(len, "msp")])
+    with pytest.raises(InvalidInput, match="two have one id"):
+        evaluate(make_answer(), [own(len), own(len)])
+    mine = own(lambda _: 1)
+    assert evaluate(make_answer(), [mine, mine, "rauq", "rauq"])["mine"] == 1
+
+
+def test_several_answers_are_evaluated_each_with_its_samples():
+    traces = [make_answer(), make_answer("Paris")]
+    samples = [SAMPLES, SAMPLES[:2]]
+    methods = ["msp", "lexical_similarity"]
+    found = rauq.evaluate_many(traces, methods, samples=samples)
+    alone = [evaluate(trace, methods, samples=drawn) for trace, drawn in zip(traces, samples, strict=True)]
+    assert found == alone
+    with pytest.raises(InvalidInput, match="samples of 1 answers for 2 answers"):
+        rauq.evaluate_many(traces, methods, samples=[SAMPLES])
