@@ -22,7 +22,7 @@ class Limits:
 
     memory: int = 1536 * 2**20
     processor: int = 60
-    wall: int = 180
+    wall: float = 180
     file: int = 0
     answer: int = 16 * 2**20
 

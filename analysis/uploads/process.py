@@ -86,7 +86,8 @@ def _killed_after(process: "subprocess.Popen[bytes]", seconds: float) -> Iterato
 
 def _why(code: int, limits: Limits) -> str:
     if code in _TOO_LONG:
-        reason = f"reading it takes more than {limits.processor} s, this host's limit"
+        seconds = limits.processor if code == -signal.SIGXCPU else limits.wall
+        reason = f"reading it takes more than {seconds:g} s, this host's limit"
     elif code in _TOO_LARGE:
         reason = f"reading it takes more than {size(limits.memory)} of memory, this host's limit"
     else:
