@@ -32,8 +32,13 @@ def confine(limits: Limits) -> None:
     import resource
 
     os.nice(_NICE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.processor, limits.processor + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file, limits.file))
+    for kind, soft, hard in (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_AS, limits.memory, limits.memory),
+        (resource.RLIMIT_CPU, limits.processor, limits.processor + 1),  # at the hard one the reason is not known
+        (resource.RLIMIT_FSIZE, limits.file, limits.file),
+    ):
+        allowed = resource.getrlimit(kind)[1]
+        highest = hard if allowed == resource.RLIM_INFINITY else min(hard, allowed)
+        resource.setrlimit(kind, (min(soft, highest), highest))
     signal.setitimer(signal.ITIMER_REAL, limits.wall)  # its signal ends the process
