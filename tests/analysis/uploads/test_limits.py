@@ -42,7 +42,7 @@ def test_more_memory_and_larger_files_are_errors(tmp_path):
 def test_lower_limits_of_the_system_stay():
     code = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**29, 2**29)); " + BEGIN.format("memory=2**40")
     asked = f"{code}\nassert resource.getrlimit(resource.RLIMIT_AS) == (2**29, 2**29)"
-    subprocess.run([sys.executable, "-c", asked], cwd=ROOT, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, check=True, timeout=120)
 
 
 def test_it_gives_way_to_the_app():
