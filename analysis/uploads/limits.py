@@ -7,7 +7,7 @@ import os
 import signal
 from dataclasses import dataclass
 
-REFUSED, OUT_OF_MEMORY = 3, 4  # exit codes; others are the system's
+REFUSED, OUT_OF_MEMORY, OUT_OF_ROOM = 3, 4, 5  # exit codes; others are the system's
 
 _NICE = 10  # gives way to the app, and still ends beside a generation that keeps every core busy
 

@@ -1,5 +1,6 @@
 """The limits that a process sets itself hold, whatever it does."""
 
+import io
 import signal
 import subprocess
 import sys
@@ -7,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.uploads.limits import OUT_OF_MEMORY, Limits
-from analysis.uploads.process import _why
+from analysis.uploads.limits import OUT_OF_MEMORY, OUT_OF_ROOM, Limits
+from analysis.uploads.process import _why, read_apart
+from rauq.errors import InvalidInput
 
 ROOT = Path(__file__).parents[3]
 BEGIN = "from analysis.uploads.limits import Limits, confine; confine(Limits({})); print('begun', flush=True); "
@@ -58,8 +60,47 @@ def test_it_gives_way_to_the_app():
         (OUT_OF_MEMORY, "more than 1.6 GB of memory"),
         (-signal.SIGABRT, "more than 1.6 GB of memory"),
         (-signal.SIGSEGV, "more than 1.6 GB of memory"),
+        (OUT_OF_ROOM, "more than 16.8 MB, this host's limit"),
         (1, "ended unexpectedly (code 1)"),
     ],
 )
 def test_an_end_is_said_in_words(code, said):
     assert said in _why(code, Limits())
+
+
+@pytest.fixture
+def instead(monkeypatch, tmp_path):
+    """Let a script of the shell run in place of the process."""
+
+    def put(*lines):
+        script = tmp_path / "instead"
+        script.write_text("\n".join(("#!/bin/sh", *lines)))
+        script.chmod(0o700)
+        monkeypatch.setattr("analysis.uploads.process.sys.executable", str(script))
+
+    return put
+
+
+def answer(**limits):
+    return read_apart("table", "{}", io.BytesIO(b"upload"), limits=Limits(**limits), refusal=InvalidInput)
+
+
+def test_the_upload_is_its_input_and_its_output_the_answer(instead):
+    instead("cat")
+    assert answer() == b"upload"
+
+
+def test_an_answer_without_end_is_cut_off_and_a_process_that_ignores_its_limits_is_killed(instead, monkeypatch):
+    instead("while true; do echo endless; done")
+    with pytest.raises(InvalidInput, match=r"takes more than 10\.0 kB, this host's limit"):
+        answer(answer=10_000)
+    monkeypatch.setattr("analysis.uploads.process._PATIENCE", 0)
+    instead("exec sleep 1000")
+    with pytest.raises(InvalidInput, match=r"takes more than 0\.2 s"):
+        answer(wall=0.2)
+
+
+def test_a_process_that_cannot_be_started_is_said_in_words(monkeypatch):
+    monkeypatch.setattr("analysis.uploads.process.sys.executable", "/nowhere")
+    with pytest.raises(InvalidInput, match=r"The upload cannot be read here \(No such file"):
+        answer()
