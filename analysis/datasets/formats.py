@@ -169,7 +169,7 @@ def _parsed(text: str, most: int) -> Any:  # noqa: ANN401 - whatever the text ho
     Values are counted by the marks before each of them, in texts too: empty lists take twenty times their text.
     """
     if (values := sum(map(text.count, ",[{"))) > most:
-        return f"it holds about {values:,} values; at most {most:,} can be read."
+        return f"it holds about {values:,} values; at most {most:,} can be read at once. Save shorter lines, as JSONL."
     try:
         value = json.loads(text, object_pairs_hook=_once)
     except RecursionError:

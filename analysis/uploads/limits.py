@@ -7,7 +7,7 @@ import os
 import signal
 from dataclasses import dataclass
 
-REFUSED, OUT_OF_MEMORY = 3, 4  # exit codes; others are the system's
+REFUSED, OUT_OF_MEMORY, OUT_OF_ROOM = 3, 4, 5  # exit codes; others are the system's
 
 _NICE = 10  # gives way to the app, and still ends beside a generation that keeps every core busy
 
@@ -22,7 +22,7 @@ class Limits:
 
     memory: int = 1536 * 2**20
     processor: int = 60
-    wall: int = 180
+    wall: float = 180
     file: int = 0
     answer: int = 16 * 2**20
 
@@ -32,8 +32,13 @@ def confine(limits: Limits) -> None:
     import resource
 
     os.nice(_NICE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.processor, limits.processor + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file, limits.file))
+    for kind, soft, hard in (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_AS, limits.memory, limits.memory),
+        (resource.RLIMIT_CPU, limits.processor, limits.processor + 1),  # at the hard one the reason is not known
+        (resource.RLIMIT_FSIZE, limits.file, limits.file),
+    ):
+        allowed = resource.getrlimit(kind)[1]
+        highest = hard if allowed == resource.RLIM_INFINITY else min(hard, allowed)
+        resource.setrlimit(kind, (min(soft, highest), highest))
     signal.setitimer(signal.ITIMER_REAL, limits.wall)  # its signal ends the process

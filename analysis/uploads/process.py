@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from analysis.uploads.limits import OUT_OF_MEMORY, REFUSED, Limits
+from analysis.uploads.limits import OUT_OF_MEMORY, OUT_OF_ROOM, REFUSED, Limits
 from rauq.errors import RauqError
 from rauq.labels import size
 
@@ -47,7 +47,7 @@ def read_apart(task: str, options: str, upload: IO[bytes], *, limits: Limits, re
     except OSError as error:
         message = f"The upload cannot be read here ({error.strerror or error}). Try again later."
         raise refusal(message) from error
-    if code == 0 and len(said) <= limits.answer:
+    if code == 0:
         return said
     raise refusal(said.decode() if code == REFUSED else _why(code, limits))
 
@@ -67,9 +67,7 @@ def _run(task: str, options: str, copy: IO[bytes], limits: Limits) -> tuple[byte
         _killed_after(process, limits.wall + _PATIENCE),
     ):
         said = process.stdout.read(limits.answer + 1) if process.stdout else b""
-        if len(said) > limits.answer:
-            process.kill()
-        return said, process.wait()
+        return (said, process.wait()) if len(said) <= limits.answer else (b"", OUT_OF_ROOM)
 
 
 @contextmanager
@@ -86,9 +84,12 @@ def _killed_after(process: "subprocess.Popen[bytes]", seconds: float) -> Iterato
 
 def _why(code: int, limits: Limits) -> str:
     if code in _TOO_LONG:
-        reason = f"reading it takes more than {limits.processor} s, this host's limit"
+        seconds = limits.processor if code == -signal.SIGXCPU else limits.wall
+        reason = f"reading it takes more than {seconds:g} s, this host's limit"
     elif code in _TOO_LARGE:
         reason = f"reading it takes more than {size(limits.memory)} of memory, this host's limit"
+    elif code == OUT_OF_ROOM:
+        reason = f"what it holds takes more than {size(limits.answer)}, this host's limit"
     else:
         reason = f"the process that read it ended unexpectedly (code {code})"
     return f"This upload is refused: {reason}. Give a smaller file."

@@ -22,6 +22,7 @@ from rauq.errors import RunError
 from tests.analysis.uploads.bombs import MIB, Nameless, deep, lists, manifest, zipped
 
 BOUNDS = Bounds(unpacked=64 * MIB, rows=100, characters=1000)
+OF_A_HOST = Bounds(unpacked=512 * MIB, rows=1000, characters=8000)
 LIMITS = Limits(memory=1024 * MIB, processor=30, wall=90)
 
 
@@ -58,7 +59,7 @@ def packed(folder, **changed):
 
 def test_a_run_comes_in_as_it_went_out(tmp_path):
     with export_zip(bundled_folder()) as archive:
-        folder = taken_in(archive, tmp_path / "runs", Bounds(unpacked=512 * MIB, rows=1000, characters=8000))
+        folder = taken_in(archive, tmp_path / "runs", OF_A_HOST)
     assert files_of(folder) == files_of(bundled_folder())
     assert read_status(folder).state == "finished"
 
@@ -101,19 +102,17 @@ def test_texts_that_are_stored_once_are_counted_as_often_as_they_occur(tmp_path)
     refused(packed(folder), tmp_path / "runs", "examples.parquet cannot be read .it unpacks to more than 800.0 kB")
 
 
-def test_tables_of_answers_are_counted_too(tmp_path):
+@pytest.mark.parametrize(("shards", "characters"), [((1,), 500_000), (range(6), 90_000)], ids=["one", "together"])
+def test_tables_of_answers_are_counted_too(shards, characters, tmp_path):
     folder = shutil.copytree(bundled_folder(), tmp_path / "made")
-    path = folder / "answers-00001.parquet"
-    table = pq.read_table(path)
-    column = pa.DictionaryArray.from_arrays(pa.array([0] * len(table), pa.int32()), ["x" * 500_000])
-    pq.write_table(table.set_column(table.schema.names.index("error"), "error", column), path)
-    bounds = Bounds(unpacked=512 * MIB, rows=1000, characters=8000)
-    refused(
-        packed(folder),
-        tmp_path / "runs",
-        "answers-00001.parquet cannot be read .it unpacks to more than 64.0 MB",
-        bounds=bounds,
-    )
+    for number in shards:
+        path = folder / f"answers-{number:05}.parquet"
+        table = pq.read_table(path)
+        column = pa.DictionaryArray.from_arrays(pa.array([0] * len(table), pa.int32()), ["x" * characters])
+        place = table.schema.names.index("quality_reason")
+        pq.write_table(table.set_column(place, "quality_reason", column), path)
+    said = f"answers-0000{max(shards)}.parquet cannot be read .it unpacks to more than"
+    refused(packed(folder), tmp_path / "runs", said, bounds=OF_A_HOST)
 
 
 def test_a_file_of_arrays_says_little_of_itself(tmp_path):
@@ -123,18 +122,17 @@ def test_a_file_of_arrays_says_little_of_itself(tmp_path):
     length = int.from_bytes(content[:8], "little")
     header = content[8 : 8 + length] + b" " * 100_000
     path.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length :])
-    bounds = Bounds(unpacked=512 * MIB, rows=1000, characters=8000)
     refused(
         packed(folder),
         tmp_path / "runs",
         "traces-00001.safetensors has a header of more than 65,536 bytes",
-        bounds=bounds,
+        bounds=OF_A_HOST,
     )
 
 
 def test_a_process_beyond_its_limits_is_ended_in_words(tmp_path):
     content = files_of(new_run(tmp_path / "made"))
-    refused(zipped(content), tmp_path / "runs", "more than 1 s, this host's", limits=Limits(wall=0.001, processor=1))
+    refused(zipped(content), tmp_path / "runs", "more than 0.001 s, this host's", limits=Limits(wall=0.001))
     refused(zipped(content), tmp_path / "runs", "this host's limit|unexpectedly", limits=Limits(memory=200 * MIB))
 
 

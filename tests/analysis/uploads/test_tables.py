@@ -99,7 +99,7 @@ def test_a_bomb_is_refused_in_words_and_takes_no_memory_here(make, name, said):
 
 
 def test_reading_that_takes_too_long_is_ended():
-    with pytest.raises(InvalidInput, match="takes more than 1 s, this host's limit"):
-        read((b'{"a":' + lists(90_000) + b"}\n") * 240, "a.jsonl", limits=Limits(memory=8 * 2**30, processor=1))
-    with pytest.raises(InvalidInput, match="takes more than"):
+    with pytest.raises(
+        InvalidInput, match=r"reading it takes more than 0.001 s, this host's limit. Give a smaller file"
+    ):
         read(HONEST["a.csv"], "a.csv", limits=Limits(wall=0.001))
