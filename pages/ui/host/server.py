@@ -3,7 +3,9 @@
 import argparse
 import asyncio
 import gc
+import logging
 import os
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,6 +19,8 @@ from pages.ui.host.guard import Guard, Rules
 from pages.ui.host.session_runs import clear_left
 from pages.ui.host.store import store
 
+_log = logging.getLogger(__name__)
+FAILED = "A page failed: "
 APP = Path(__file__).parents[3] / "app.py"
 _LARGEST_MESSAGE = 32  # MB that the server sends or receives at once
 LOOK_SECONDS = 30.0  # between two looks for sessions that have left
@@ -29,7 +33,7 @@ def main() -> None:
     store().guarded = True
     private_place.folder()  # deletes what a killed server left
     rules = Rules(names=tuple(asked.names.lower().split(",")), proxy_header=asked.proxy_header, frames=asked.frames)
-    app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing)
+    app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing, on_script_error=page_failed)
     app.run(
         config={
             "server.address": asked.address,
@@ -55,6 +59,17 @@ def _arguments() -> argparse.Namespace:
     if not all(asked.names.split(",")):
         parser.error(f"got the names {asked.names!r}; give at least one, such as rauq.example.org")
     return asked
+
+
+def page_failed(error: Exception) -> bool:
+    """Say on the page that it failed, without details of this machine, which are in the log; return that this was done.
+
+    A client that is not a browser may send a value that no field has.
+    """
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    _log.warning("%s%s in %s:%d", FAILED, type(error).__name__, where.filename, where.lineno or 0)
+    st.error("This page failed, or a field of it got a value that it cannot have. Reload it.")
+    return True
 
 
 @asynccontextmanager
