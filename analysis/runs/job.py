@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LOCK = "run.lock"
 
+_LOOKING = threading.Lock()
 _LOCK_PATIENCE = 0.5  # seconds: checking the lock holds it for an instant
 
 
@@ -57,7 +58,8 @@ def is_held(folder: Path) -> bool:
     if not (folder / LOCK).exists():
         return False
     try:
-        with FileLock(folder / LOCK).acquire(blocking=False):
+        # Looking holds the lock for an instant, which another look of this process would take for a job.
+        with _LOOKING, FileLock(folder / LOCK).acquire(blocking=False):
             return False
     except Timeout:
         return True

@@ -34,6 +34,7 @@ class Limits:
     samples: int = 100
     rows: int = 1_000_000
     batch: int = 256
+    runs_each: int = sys.maxsize
     jobs: int = sys.maxsize
     jobs_each: int = sys.maxsize
     generations: int = sys.maxsize
@@ -47,22 +48,27 @@ class Limits:
     uploads_each: int = sys.maxsize
 
 
+class Busy(InvalidInput):
+    """A host's limit is reached for now; the same request can be made again later."""
+
+
 OWN = Limits()
 HOST = Limits(
-    characters=8_000,
+    characters=4_000,  # of rare letters, as many tokens as three times that
     new_tokens=256,
     samples=5,
     rows=500,
-    batch=16,
+    batch=8,
+    runs_each=50,
     jobs=2,
     jobs_each=1,
-    generations=32,
-    generations_each=8,
+    generations=64,
+    generations_each=32,  # a class behind one address
     archive=128 * 2**20,  # about what an export has that can be uploaded, since exports are not compressed
     bytes=4 * 2**30,
     bytes_each=256 * 2**20,
     sessions=128,
-    sessions_each=40,  # a class behind one address
+    sessions_each=40,
     uploads=512 * 2**20,
     uploads_each=160 * 2**20,
 )

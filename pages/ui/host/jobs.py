@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pages.ui.host import cache, hosting
-from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.store import store
 from pages.ui.host.visitors import visitor
 from rauq.errors import InvalidInput, RauqError
@@ -157,7 +157,10 @@ def _begin(job: Job, work: Callable[[Job], None]) -> None:
         job.done.set()
         return
     atexit.register(job.give_up)
-    threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
+    try:
+        threading.Thread(target=_work, args=(job, work), daemon=True, name="generation").start()
+    except RuntimeError:  # no thread can be started
+        _end(job, Busy("This machine cannot start another generation now. Try again in a minute."))
 
 
 def refused(request: Request, error: RauqError) -> Job:
@@ -177,10 +180,15 @@ def _work(job: Job, work: Callable[[Job], None]) -> None:
         what = type(error).__name__ if hosting.is_hosted() else f"{type(error).__name__}: {error}"
         job.error = RauqError(f"The generation failed unexpectedly ({what}).")
     finally:
-        atexit.unregister(job.give_up)
-        store().jobs.dismiss(job)
-        job.done.set()
-        job.so_far = None  # last, since the page shows it for as long as the job is live
+        _end(job, job.error)
+
+
+def _end(job: Job, error: RauqError | None) -> None:
+    job.error = error
+    atexit.unregister(job.give_up)
+    store().jobs.dismiss(job)
+    job.done.set()
+    job.so_far = None  # last, since the page shows it for as long as the job is live
 
 
 def _answer(job: Job) -> None:

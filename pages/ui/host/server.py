@@ -87,13 +87,20 @@ async def _clearing(_app: st.App) -> AsyncIterator[None]:
 async def _clear() -> None:
     while True:
         await asyncio.sleep(LOOK_SECONDS)
-        runtime = get_instance()
-        left = await asyncio.to_thread(clear_left, runtime.is_active_session)
-        for session in left:
-            if not runtime.is_active_session(session):
-                runtime.close_session(session)  # Streamlit itself would keep it until another session leaves
-        if left:
-            await asyncio.to_thread(gc.collect)
+        try:
+            await _clear_left()
+        except Exception:  # noqa: BLE001 - the next look may go better, and nobody else would clear anything
+            _log.exception("What sessions left behind was not cleared")
+
+
+async def _clear_left() -> None:
+    runtime = get_instance()
+    left = await asyncio.to_thread(clear_left, runtime.is_active_session)
+    for session in left:
+        if not runtime.is_active_session(session):
+            runtime.close_session(session)  # Streamlit itself would keep it until another session leaves
+    if left:
+        await asyncio.to_thread(gc.collect)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ are deleted with the server.
 import secrets
 import shutil
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +17,10 @@ import streamlit as st
 from analysis.runs.files import size_of
 from analysis.runs.job import is_held, request_stop, start_job
 from pages.ui.host import hosting, private_place
-from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.store import store
 from pages.ui.host.visitors import session, visitor
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, RunError
 from rauq.labels import size
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ def check_begin(folder: Path) -> None:
         message = (
             f"{most.jobs} jobs are running on this host, which is its limit. Start again once one of them has ended."
         )
-        raise InvalidInput(message)
+        raise Busy(message)
     if sum(map(is_held, _visitors_runs())) >= most.jobs_each:
         message = "A job of your address is running, and one at a time is allowed. Start again once it has ended."
-        raise InvalidInput(message)
+        raise Busy(message)
 
 
 def _check_commit(manifest: "Manifest") -> None:
@@ -167,13 +167,16 @@ def make_room() -> None:
     """
     if not hosting.is_hosted():
         return
-    most = hosting.limits()
-    if _bytes(_visitors_runs()) > most.bytes_each:
+    most, mine = hosting.limits(), _visitors_runs()
+    if len(mine) >= most.runs_each:
+        message = f"Your address has {len(mine)} runs, and at most {most.runs_each} are allowed. Delete one of them."
+        raise InvalidInput(message)
+    if _bytes(mine) > most.bytes_each:
         message = f"Your runs have more than {size(most.bytes_each)}, the limit of this host. Delete one of them."
         raise InvalidInput(message)
     if _bytes(_runs()) > most.bytes:
         message = "There is no space for another run on this host. Delete one of yours, or try again later."
-        raise InvalidInput(message)
+        raise Busy(message)
 
 
 def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
@@ -186,7 +189,8 @@ def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
         store().answers.release(name)
         working = [run for run in _runs(gone.folder) if is_held(run)] if gone.folder else []
         for run in working:
-            request_stop(run)
+            with suppress(RunError):  # it has ended in the meantime
+                request_stop(run)
         if working:
             store().sessions[name] = gone  # again at the next call
         elif gone.folder:

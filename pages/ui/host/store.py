@@ -10,13 +10,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pages.ui.host import hosting
-from pages.ui.host.hosting import ModelChoice
-from rauq.errors import InvalidInput, Stopped
+from pages.ui.host.hosting import Busy, ModelChoice
+from rauq.errors import Stopped
 from rauq.trace.size import memory_bytes
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class JobRegistry:
         """Admit a job.
 
         Raises:
-            InvalidInput: the host's limit is reached, for all or for this visitor.
+            Busy: the host's limit is reached, for all or for this visitor.
         """
         most = hosting.limits()
         with self.lock:
@@ -138,13 +138,13 @@ class JobRegistry:
                     f"{most.generations} generations are running or waiting on this host, its limit. Try again in a "
                     "minute."
                 )
-                raise InvalidInput(message)
+                raise Busy(message)
             if list(self.jobs.values()).count(visitor) >= most.generations_each:
                 message = (
                     f"{most.generations_each} generations of your address are running or waiting, the limit of this "
                     "host. Try again once one of them has ended."
                 )
-                raise InvalidInput(message)
+                raise Busy(message)
             self.jobs[job] = visitor
 
     def dismiss(self, job: Hashable) -> None:
@@ -204,52 +204,50 @@ class KeptAnswers:
                     del self.kept[name]
 
     def _evict(self) -> None:
-        sizes: Counter[str] = Counter()
+        self._evict_by(lambda kept: kept.num_bytes, MOST_ANSWERS_BYTES)
+        self._evict_by(lambda _kept: 1, MOST_ANSWERS)
+
+    def _evict_by(self, amount: Callable[[KeptAnswer], int], most: int) -> None:
+        held: Counter[str] = Counter()
         for kept in self.kept.values():
-            sizes[kept.visitor] += kept.num_bytes
-        while len(self.kept) > 1 and (sizes.total() > MOST_ANSWERS_BYTES or len(self.kept) > MOST_ANSWERS):
-            most = max(sizes, key=sizes.__getitem__)
-            oldest = next(name for name, kept in self.kept.items() if kept.visitor == most)
-            sizes[most] -= self.kept.pop(oldest).num_bytes
+            held[kept.visitor] += amount(kept)
+        while len(self.kept) > 1 and held.total() > most:
+            whose = max(held, key=held.__getitem__)
+            oldest = next(name for name, kept in self.kept.items() if kept.visitor == whose)
+            held[whose] -= amount(self.kept.pop(oldest))
 
 
 @dataclass(eq=False)
 class Desk:
     """Where uploads are read: `places` for two at once, of different `visitors`, who read or wait."""
 
-    places: threading.BoundedSemaphore = field(default_factory=partial(threading.BoundedSemaphore, _READ_AT_ONCE))
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    free: threading.Condition = field(default_factory=threading.Condition)
     visitors: set[str] = field(default_factory=set)
     patience: float = _READ_SECONDS
 
     @contextmanager
     def place(self, visitor: str) -> Iterator[None]:
-        """Hold a place in the body.
+        """Wait for a place and hold it in the body.
 
         Raises:
-            InvalidInput: another upload of this visitor is being read or waits, or no place has become free.
+            Busy: none has become free, or another upload of this visitor is still being read.
         """
-        with self._alone(visitor):
-            if not self.places.acquire(timeout=self.patience):
-                message = f"This host reads {_READ_AT_ONCE} uploads at once, and all take long. Try again in a minute."
-                raise InvalidInput(message)
-            try:
-                yield
-            finally:
-                self.places.release()
-
-    @contextmanager
-    def _alone(self, visitor: str) -> Iterator[None]:
-        with self.lock:
-            if visitor in self.visitors:
-                message = "Another upload of yours is being read. Try again when it is done."
-                raise InvalidInput(message)
+        with self.free:
+            if not self.free.wait_for(lambda: self._has_room(visitor), self.patience):
+                message = (
+                    f"This host reads {_READ_AT_ONCE} uploads at once, and one of an address. Try again in a minute."
+                )
+                raise Busy(message)
             self.visitors.add(visitor)
         try:
             yield
         finally:
-            with self.lock:
+            with self.free:
                 self.visitors.remove(visitor)
+                self.free.notify_all()
+
+    def _has_room(self, visitor: str) -> bool:
+        return visitor not in self.visitors and len(self.visitors) < _READ_AT_ONCE
 
 
 @dataclass(eq=False)

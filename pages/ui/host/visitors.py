@@ -18,9 +18,10 @@ def session_name() -> str:
 def session() -> Session:
     """Return what is known of this session; a visitor stays the same when the connection breaks."""
     name, known = session_name(), store().sessions
-    if name not in known:
-        known[name] = Session(visitor=st.context.headers.get(VISITOR_HEADER, "") if hosting.is_hosted() else "")
-    return known[name]
+    if (found := known.get(name)) is not None:
+        return found
+    new = Session(visitor=st.context.headers.get(VISITOR_HEADER, "") if hosting.is_hosted() else "")
+    return known.setdefault(name, new)
 
 
 def visitor() -> str:

@@ -5,6 +5,7 @@ from itertools import islice
 
 import streamlit as st
 
+from pages.ui.host.hosting import Busy
 from pages.ui.host.paths import without_folders
 from rauq.errors import (
     DataSetNotFound,
@@ -24,6 +25,7 @@ from rauq.labels import lines
 
 _TITLES: Mapping[type[RauqError], str] = {
     InvalidInput: "This input cannot be used",
+    Busy: "This host is busy",
     ModelNotFound: "No model was loaded",
     UnsupportedModel: "This model is not supported",
     NonFiniteLogits: "The model produced NaN or infinite logits",

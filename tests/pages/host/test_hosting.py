@@ -131,10 +131,10 @@ LONG_BRANCH = replace(BRANCH, instead=5, origin=make_trace((LONG.encode(),)))
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"prompt": LONG}, "8,001 characters of prompt"),
-        ({"answer": LONG}, "8,001 characters of answer"),
-        ({"branch": BRANCH}, "8,001 characters of answer"),
-        ({"branch": LONG_BRANCH}, "8,001 characters of answer"),
+        ({"prompt": LONG}, "4,001 characters of prompt"),
+        ({"answer": LONG}, "4,001 characters of answer"),
+        ({"branch": BRANCH}, "4,001 characters of answer"),
+        ({"branch": LONG_BRANCH}, "4,001 characters of answer"),
         ({"max_new_tokens": HOST.new_tokens + 1}, "Got 257 new tokens; choose a number from 1 to 256"),
         ({"max_new_tokens": 0}, "Got 0 new tokens"),
     ],
@@ -148,7 +148,7 @@ def test_a_request_beyond_a_limit_is_refused_at_once(asked, says):
 
 @pytest.mark.usefixtures("nothing_is_read")
 def test_the_tokens_of_a_prompt_that_is_too_long_are_not_counted():
-    assert "8,001 characters of prompt" in str(form._counted(Request(model=ATLAS, prompt=LONG)))
+    assert "4,001 characters of prompt" in str(form._counted(Request(model=ATLAS, prompt=LONG)))
 
 
 def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):
@@ -159,9 +159,9 @@ def test_the_form_offers_the_list_and_says_the_limits(open_app, monkeypatch):
     page = written(open_app(), prompt=LONG).run()
     assert page.selectbox(key=state.MODEL).options == ["atlas", "org/name"]
     assert page.number_input(key=state.LIMIT).max == HOST.new_tokens
-    assert "8,000 characters" in interpreted(page)
+    assert "4,000 characters" in interpreted(page)
     page.button(key="run").click().run()
-    assert "Got 8,001 characters of prompt" in said(page)
+    assert "Got 4,001 characters of prompt" in said(page)
     assert page.text_area(key=state.PROMPT).value == LONG
 
 

@@ -67,7 +67,7 @@ FOREIGN = {
     "rows": ({"count": HOST.rows + 1}, "501 rows"),
     "tokens": ({"max_new_tokens": HOST.new_tokens + 1}, "257 new tokens"),
     "samples": ({"samples": HOST.samples + 1}, "6 samples"),
-    "batch": ({"batch_size": HOST.batch + 1}, "17 rows in a batch"),
+    "batch": ({"batch_size": HOST.batch + 1}, "9 rows in a batch"),
 }
 
 
@@ -94,7 +94,7 @@ def test_a_run_beyond_a_limit_is_not_created(request_and_data, monkeypatch, tmp_
 
 @pytest.mark.parametrize("example", [Example(id="0", prompt=LONG), Example(id="0", prompt="a", answer=LONG)])
 def test_a_text_of_a_run_that_is_too_long_is_refused(example, request_and_data):
-    with pytest.raises(InvalidInput, match="8,001 characters"):
+    with pytest.raises(InvalidInput, match="4,001 characters"):
         session_runs.check_run(request_and_data[0], [example])
 
 

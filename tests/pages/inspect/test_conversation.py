@@ -166,7 +166,7 @@ def test_a_link_with_a_damaged_conversation_is_reported(open_app):
 def test_a_host_counts_the_whole_conversation():
     model = ModelChoice()
     check_answer(Request(model=model, prompt="x" * 8000))
-    with pytest.raises(InvalidInput, match="8,001 characters of prompt"):
+    with pytest.raises(InvalidInput, match="4,001 characters of prompt"):
         check_answer(Request(model=model, prompt="x" * 7000, context=(Message(role="user", content="x" * 1001),)))
 
 
