@@ -1,9 +1,10 @@
 """A client of the app without a browser: one session over the server's websocket, which opens pages, clicks, types."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from streamlit.proto.Alert_pb2 import Alert
@@ -18,6 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 PATIENCE = 120.0  # seconds that a page may take
 OF_ATLAS = "example=unknown-place"  # opens Inspect on an answer of the embedded model, which the form then names
 LONG_PROMPT = "{}. Once upon a time "  # the answer has more than a hundred tokens
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _WAIT = 0.05  # seconds for a message, until it is checked again which fragments are due
 
 
@@ -154,8 +156,10 @@ class Client:
 
 
 @contextmanager
-def connected(address: str, receive: Callable[[bytes], None] = lambda _raw: None) -> Iterator[Client]:
+def connected(
+    address: str, receive: Callable[[bytes], None] = lambda _raw: None, *, headers: Mapping[str, str] = NO_HEADERS
+) -> Iterator[Client]:
     """A new session of the server at an address."""
     uri = f"ws://{urlsplit(address).netloc}/_stcore/stream"
-    with connect(uri, subprotocols=["streamlit"], max_size=None) as connection:
+    with connect(uri, subprotocols=["streamlit"], max_size=None, additional_headers=headers) as connection:
         yield Client(connection, address, receive)

@@ -10,18 +10,17 @@ from collections import Counter
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
+from pages.ui.host.messages import allowed
 from pages.ui.host.visitors import VISITOR_HEADER
 from rauq.errors import InvalidInput
 from rauq.labels import size
@@ -29,9 +28,6 @@ from rauq.labels import size
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_SENT = frozenset({"rerun_script", "stop_script", "file_urls_request", "app_heartbeat"})
-_OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})
-LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
@@ -151,7 +147,8 @@ class Guard:
                 await receive()  # the request to connect
                 await send({"type": "websocket.close", "code": 1008 if refused else 1013})
                 return
-            await self.app(scope, partial(_allowed, receive, _Pace()), send)
+            channel = _Channel(receive, send)
+            await self.app(scope, channel.next, channel.tell)
 
     async def _upload(
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
@@ -211,29 +208,30 @@ class _Pace:
         return max(0.0, -self.left / _RATE)
 
 
-async def _allowed(receive: "Receive", pace: _Pace) -> "Message":
-    """Return the next message of a session that it may send."""
-    while True:
-        message = await receive()
-        if message["type"] != "websocket.receive":
-            return message
-        await asyncio.sleep(pace.wait())
-        if may_send(message.get("bytes") or b""):
-            return message
+@dataclass(eq=False)
+class _Channel:
+    """The messages of one connection, and the name of its session once the server has told it."""
 
+    receive: "Receive"
+    send: "Send"
+    pace: _Pace = field(default_factory=_Pace)
+    session: str = ""
 
-def may_send(content: bytes) -> bool:
-    """Return whether a session may send this: runs of pages and what they need, and nothing that concerns others."""
-    if len(content) > LARGEST_MESSAGE:
-        return False
-    try:
-        message = BackMsg.FromString(content)
-    except DecodeError:
-        return False
-    kind = message.WhichOneof("type")
-    if kind == "backend_operation_request":
-        return message.backend_operation_request.WhichOneof("payload") in _OPERATIONS
-    return kind in _SENT
+    async def next(self) -> "Message":
+        """Return the next message that the session may send, when it may."""
+        while True:
+            message = await self.receive()
+            if message["type"] != "websocket.receive":
+                return message
+            await asyncio.sleep(self.pace.wait())
+            if (content := allowed(message.get("bytes") or b"", self.session)) is not None:
+                return {**message, "bytes": content}
+
+    async def tell(self, message: "Message") -> None:
+        """Send a message to the browser."""
+        if not self.session and message["type"] == "websocket.send":
+            self.session = ForwardMsg.FromString(message["bytes"]).new_session.initialize.session_id
+        await self.send(message)
 
 
 def visitor_of(scope: "Scope", headers: Headers, rules: Rules) -> str:
