@@ -50,6 +50,7 @@ ON_REQUEST = {
     "safety": "tests.robustness.safety",
     "faults": "tests.robustness.faults",
     "load": "tests.robustness.load",
+    "hostile": "tests.robustness.hosted.attack",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST
 

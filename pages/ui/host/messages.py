@@ -1,14 +1,20 @@
-"""What a session may send: runs of pages, with values that the page's widgets can have, and nothing that concerns others.
+"""What a session may send: runs of pages, with values that its widgets can have, and nothing that concerns others.
 
-Streamlit reads the values before any code of ours, and a value that it cannot read makes every later run of that session
+Streamlit reads the values before any code of ours, and one that it cannot read makes every later run of that session
 fail.
 """
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from google.protobuf.message import DecodeError
+from streamlit.elements.widgets.file_uploader import DeletedFile
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime import get_instance
-from streamlit.runtime.state import SessionState
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner_utils.script_run_context import SCRIPT_RUN_CONTEXT_ATTR_NAME
 from streamlit.runtime.state.common import unpack_widget_state_value
 
 LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
@@ -41,20 +47,34 @@ def _read(content: bytes) -> BackMsg:
         return BackMsg()
 
 
-def _leave_out_others(states: WidgetStates, session: str) -> None:
-    found = get_instance().get_app_session(session)
-    kept = [state for state in states.widgets if found is not None and _can_have(found.session_state, state)]
+def _leave_out_others(states: WidgetStates, name: str) -> None:
+    session = get_instance().get_app_session(name)
+    kept: list[WidgetState] = []
+    if session is not None and states.widgets:
+        with _as_in_a_script(session):
+            kept = [state for state in states.widgets if _can_have(session, state)]
     del states.widgets[:]
     states.widgets.extend(kept)
 
 
-def _can_have(session: SessionState, state: WidgetState) -> bool:
+@contextmanager
+def _as_in_a_script(session: AppSession) -> Iterator[None]:
+    """Let the readers of widgets find their session in the body, which must not wait for anything."""
+    thread, context = threading.current_thread(), session.create_detached_script_run_ctx
+    setattr(thread, SCRIPT_RUN_CONTEXT_ATTR_NAME, context(query_string="", context_info=None))
+    try:
+        yield
+    finally:
+        delattr(thread, SCRIPT_RUN_CONTEXT_ATTR_NAME)
+
+
+def _can_have(session: AppSession, state: WidgetState) -> bool:
     """Return whether the session has drawn that widget, and the widget can have that value."""
-    widget, kind = session.get_widget_metadata(state.id), state.WhichOneof("value")
+    widget, kind = session.session_state.get_widget_metadata(state.id), state.WhichOneof("value")
     if widget is None or kind not in (None, widget.value_type):
         return False
     try:
-        widget.deserializer(unpack_widget_state_value(state))
-    except Exception:  # noqa: BLE001 - the readers of the widgets raise what they like
+        value = widget.deserializer(unpack_widget_state_value(state))
+    except Exception:  # noqa: BLE001 - the readers of widgets raise what they like
         return False
-    return True
+    return not any(isinstance(file, DeletedFile) for file in (value if isinstance(value, list) else [value]))
