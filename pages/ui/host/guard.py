@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, MutableMapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -70,11 +71,11 @@ class _Uploads:
             raise InvalidInput(message)
         self.held[file] = visitor, num_bytes
 
-    def forget_gone(self, being_sent: Counter[tuple[str, str]]) -> None:
+    def forget_gone(self, being_sent: AbstractSet[tuple[str, str]]) -> None:
         """Forget the files that the server no longer holds, unless they are on their way to it."""
         manager = get_instance().uploaded_file_mgr
         for session, file in list(self.held):
-            if not being_sent[session, file] and not manager.get_files(session_id=session, file_ids=[file]):
+            if (session, file) not in being_sent and not manager.get_files(session_id=session, file_ids=[file]):
                 del self.held[session, file]
 
 
@@ -109,7 +110,7 @@ class Guard:
 
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
-        self._uploads, self._being_sent, self._connections = _Uploads(), Counter[tuple[str, str]](), _Connections()
+        self._uploads, self._being_sent, self._connections = _Uploads(), set[tuple[str, str]](), _Connections()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Rule on a request, or on the connection of a session."""
@@ -154,15 +155,18 @@ class Guard:
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
     ) -> None:
         key, declared = (file[0], file[1]), Headers(scope=scope).get("content-length", "")
+        if key in self._being_sent:  # it would be counted once
+            await PlainTextResponse("This file is being sent already.", status_code=409)(scope, receive, send)
+            return
         self._uploads.forget_gone(self._being_sent)
-        self._being_sent[key] += 1
+        self._being_sent.add(key)
         try:
             self._uploads.reserve(key, visitor, int(declared) if declared.isdecimal() else 0)
             await self.app(scope, self._counted(receive, key, visitor), send)
         except InvalidInput as error:
             await PlainTextResponse(str(error), status_code=413, headers={"Connection": "close"})(scope, receive, send)
         finally:
-            self._being_sent[key] -= 1
+            self._being_sent.remove(key)
             self._uploads.forget_gone(self._being_sent)
 
     def _counted(self, receive: "Receive", file: tuple[str, str], visitor: str) -> "Receive":

@@ -57,8 +57,12 @@ class Browser:
         """The answer to a file that is put straight to the server."""
         head = f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
         body = head.encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
+        return self.put(session, file, iter([body]) if chunked else body)
+
+    def put(self, session: str, file: str, body: bytes | Iterable[bytes]) -> Answer:
+        """The answer to a form that should hold a file; its parts are sent in chunks."""
         headers = self._with_token() | {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
-        return self.ask(_path(session, file), method="PUT", headers=headers, body=iter([body]) if chunked else body)
+        return self.ask(_path(session, file), method="PUT", headers=headers, body=body)
 
     def remove(self, session: str, file: str) -> Answer:
         """The answer to the removal of a file."""
