@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, MutableMapping
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
+from starlette.websockets import WebSocketDisconnected
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
@@ -149,7 +150,8 @@ class Guard:
                 await send({"type": "websocket.close", "code": 1008 if refused else 1013})
                 return
             channel = _Channel(receive, send)
-            await self.app(scope, channel.next, channel.tell)
+            with suppress(WebSocketDisconnected):  # a browser that left while it was sent something
+                await self.app(scope, channel.next, channel.tell)
 
     async def _upload(
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]

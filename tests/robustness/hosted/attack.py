@@ -150,7 +150,7 @@ class Attack:
             client.connection.send(hostile_frame(self.owner.client.session, rng))
         if rng.random() < 0.02:
             client.page = rng.choice(("0" * 32, "../app.py", "\0"))
-        kinds = {name: kind for name, kind in (self.owner.client.kinds | client.kinds).items() if name}
+        kinds = self.owner.client.kinds | client.kinds
         client.change(*(hostile_state(kinds, self.owner.file, rng) for _ in range(rng.choice((1, 1, 2, 5)))))
         client.wait_for_page()
 

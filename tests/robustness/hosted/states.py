@@ -46,7 +46,7 @@ def hostile_state(kinds: Mapping[str, str], file: str, rng: Random) -> WidgetSta
 
     `kinds` are the kinds of elements by the ids of the widgets; `file` is the id of another session's upload.
     """
-    name, made = _id(list(kinds), rng), rng.random()
+    name, made = _id([*filter(None, kinds)], rng), rng.random()
     if made < 0.02:
         return WidgetState(id=name)
     usual = made < 0.5 and _USUAL.get(kinds.get(name, ""))
