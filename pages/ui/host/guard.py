@@ -23,6 +23,7 @@ from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
 from pages.ui.host.messages import allowed
+from pages.ui.host.paces import Pace, Paces, ServerTime, SessionTime
 from pages.ui.host.visitors import VISITOR_HEADER
 from rauq.errors import InvalidInput
 from rauq.labels import size
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
+_UPLOAD_RATE, _UPLOAD_BURST = 8 * 2**20, 16 * 2**20  # bytes of a visitor in a second, and at once
+_SHORT = 2**15  # bytes of the longest message that tells of a script's begin or end
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
 _OVERHEAD = 10 * 2**10  # bytes of a request around its file
@@ -112,6 +115,7 @@ class Guard:
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
         self._uploads, self._being_sent, self._connections = _Uploads(), set[tuple[str, str]](), _Connections()
+        self._time, self._upload_paces = ServerTime(), Paces(rate=_UPLOAD_RATE, at_once=_UPLOAD_BURST)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Rule on a request, or on the connection of a session."""
@@ -149,9 +153,12 @@ class Guard:
                 await receive()  # the request to connect
                 await send({"type": "websocket.close", "code": 1008 if refused else 1013})
                 return
-            channel = _Channel(receive, send)
-            with suppress(WebSocketDisconnected):  # a browser that left while it was sent something
-                await self.app(scope, channel.next, channel.tell)
+            channel = _Channel(receive, send, SessionTime(self._time, visitor))
+            try:
+                with suppress(WebSocketDisconnected):  # a browser that left while it was sent something
+                    await self.app(scope, channel.next, channel.tell)
+            finally:
+                channel.time.end()
 
     async def _upload(
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
@@ -177,8 +184,9 @@ class Guard:
         async def counted() -> "Message":
             nonlocal received
             message = await receive()
-            received += len(message.get("body", b""))
+            received += (num_bytes := len(message.get("body", b"")))
             self._uploads.reserve(file, visitor, max(received, self._uploads.held[file][1]))
+            await asyncio.sleep(self._upload_paces.of(visitor).wait(num_bytes))
             return message
 
         return counted
@@ -200,27 +208,13 @@ class Guard:
 
 
 @dataclass(eq=False)
-class _Pace:
-    """How many messages a session may send now."""
-
-    left: float = _BURST
-    checked: float = field(default_factory=time.monotonic)
-
-    def wait(self) -> float:
-        """Count a message, and return how many seconds it has to wait."""
-        now = time.monotonic()
-        self.left = min(_BURST, self.left + (now - self.checked) * _RATE) - 1
-        self.checked = now
-        return max(0.0, -self.left / _RATE)
-
-
-@dataclass(eq=False)
 class _Channel:
     """The messages of one connection, and the name of its session once the server has told it."""
 
     receive: "Receive"
     send: "Send"
-    pace: _Pace = field(default_factory=_Pace)
+    time: SessionTime
+    pace: Pace = field(default_factory=lambda: Pace(rate=_RATE, at_once=_BURST))
     session: str = ""
 
     async def next(self) -> "Message":
@@ -229,15 +223,25 @@ class _Channel:
             message = await self.receive()
             if message["type"] != "websocket.receive":
                 return message
-            await asyncio.sleep(self.pace.wait())
+            await asyncio.sleep(self.pace.wait(1))
+            while seconds := self.time.wait():
+                await asyncio.sleep(seconds)
             if (content := allowed(message.get("bytes") or b"", self.session)) is not None:
                 return {**message, "bytes": content}
 
     async def tell(self, message: "Message") -> None:
         """Send a message to the browser."""
-        if not self.session and message["type"] == "websocket.send":
-            self.session = ForwardMsg.FromString(message["bytes"]).new_session.initialize.session_id
+        if message["type"] == "websocket.send" and len(message["bytes"]) < _SHORT:
+            self._listen(ForwardMsg.FromString(message["bytes"]))
         await self.send(message)
+
+    def _listen(self, message: ForwardMsg) -> None:
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.session = message.new_session.initialize.session_id
+            self.time.begin()
+        elif kind == "script_finished":
+            self.time.end()
 
 
 def visitor_of(scope: "Scope", headers: Headers, rules: Rules) -> str:

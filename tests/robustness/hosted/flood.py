@@ -55,6 +55,7 @@ class Flood:
         while not self.ended.is_set():
             with suppress(ConnectionClosed, TimeoutError), connected(self.server.address, headers=_HOSTILE) as client:
                 client.visit("methods", "run=smollm2-facts")
+                Thread(target=_read_all, args=(client,), daemon=True).start()
                 while not self.ended.is_set():
                     self._send(client, rng)
                     self.sent += 1
@@ -72,8 +73,6 @@ class Flood:
         if kind < 0.5:
             rerun.widget_states.widgets.append(hostile_state(client.kinds, "", rng))
         client.connection.send(BackMsg(rerun_script=rerun).SerializeToString())
-        with suppress(TimeoutError):
-            client.receive(client.connection.recv(0, decode=False))
 
     def _uploads(self) -> None:
         browser, content = Browser(self.server, _HOSTILE["X-Test-Visitor"]), bytes(_UPLOAD)
@@ -83,3 +82,10 @@ class Flood:
                 with suppress(OSError):
                     browser.upload(client.session, f"file-{self.uploads % 4}", content)
                     self.uploads += 1
+
+
+def _read_all(client: Client) -> None:
+    """Read what the server sends, which would else soon hang up."""
+    with suppress(ConnectionClosed):
+        while True:
+            client.connection.recv(decode=False)
