@@ -51,6 +51,7 @@ ON_REQUEST = {
     "faults": "tests.robustness.faults",
     "load": "tests.robustness.load",
     "hostile": "tests.robustness.hosted.attack",
+    "flood": "tests.robustness.hosted.flood",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST
 

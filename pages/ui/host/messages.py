@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from google.protobuf.message import DecodeError
-from streamlit.runtime.uploaded_file_manager import DeletedFile
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime import get_instance
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner_utils.script_run_context_attr import SCRIPT_RUN_CONTEXT_ATTR_NAME
 from streamlit.runtime.state.common import unpack_widget_state_value
+from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
 _SENT = frozenset({"stop_script", "file_urls_request", "app_heartbeat"})
