@@ -21,7 +21,7 @@ class Pace:
     rate: float
     at_once: float
     used: float = 0.0
-    checked: float = field(default_factory=time.monotonic)
+    checked: float = 0.0
 
     def wait(self, amount: float = 0.0) -> float:
         """Count an amount, and return the seconds until it may be taken."""
@@ -54,7 +54,7 @@ class ServerTime:
     """
 
     clock: float = 0.0
-    told: float = field(default_factory=time.monotonic)
+    told: float = 0.0
     running: int = 0
     visitors: Paces = field(default_factory=lambda: Paces(rate=VISITOR_SHARE, at_once=VISITOR_AT_ONCE))
     lately: dict[str, float] = field(default_factory=dict)

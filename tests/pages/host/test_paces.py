@@ -21,13 +21,8 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def server(clock):
-    return ServerTime(told=clock.now)
-
-
-def session(server, clock, visitor):
-    pace = Pace(rate=SESSION_SHARE, at_once=SESSION_AT_ONCE, checked=clock.now)
-    return SessionTime(server=server, visitor=visitor, pace=pace)
+def server():
+    return ServerTime()
 
 
 def run(clock, *sessions, seconds):
@@ -39,7 +34,7 @@ def run(clock, *sessions, seconds):
 
 
 def test_a_pace_allows_so_much_at_once_and_then_so_much_a_second(clock):
-    pace = Pace(rate=2, at_once=10, checked=clock.now)
+    pace = Pace(rate=2, at_once=10)
     assert pace.wait(10) == 0
     assert pace.wait(4) == 2
     clock.now += 2
@@ -59,7 +54,7 @@ def test_each_visitor_has_a_pace_which_is_forgotten_once_nothing_is_used(clock):
 
 
 def test_a_session_that_takes_more_than_its_share_waits_while_others_use_the_app(clock, server):
-    greedy, other = session(server, clock, "greedy"), session(server, clock, "other")
+    greedy, other = SessionTime(server, "greedy"), SessionTime(server, "other")
     run(clock, other, seconds=0.1)
     run(clock, greedy, seconds=SESSION_AT_ONCE + 0.9)
     assert greedy.wait() > 0
@@ -70,29 +65,29 @@ def test_a_session_that_takes_more_than_its_share_waits_while_others_use_the_app
 
 
 def test_an_only_visitor_never_waits(clock, server):
-    alone = session(server, clock, "alone")
+    alone = SessionTime(server, "alone")
     run(clock, alone, seconds=100)
     assert alone.wait() == 0
 
 
 def test_the_sessions_of_a_visitor_share_one_share(clock, server):
-    many = [session(server, clock, "greedy") for _ in range(10)]
+    many = [SessionTime(server, "greedy") for _ in range(10)]
     for one in many:
-        run(clock, one, seconds=VISITOR_AT_ONCE / 9)
-    run(clock, session(server, clock, "other"), seconds=0.1)
-    fresh = session(server, clock, "greedy")
+        run(clock, one, seconds=VISITOR_AT_ONCE / 5)
+    run(clock, SessionTime(server, "other"), seconds=0.1)
+    fresh = SessionTime(server, "greedy")
     assert fresh.wait() > 0
-    assert session(server, clock, "other").wait() == 0
+    assert SessionTime(server, "other").wait() == 0
 
 
 def test_scripts_that_run_at_once_have_equal_parts_of_the_time(clock, server):
-    both = [session(server, clock, name) for name in ("one", "another")]
+    both = [SessionTime(server, name) for name in ("one", "another")]
     run(clock, *both, seconds=4)
     assert [one.pace.used for one in both] == pytest.approx([2, 2])
 
 
 def test_scripts_that_were_interrupted_count_and_no_session_that_waits_interrupts_its_own(clock, server):
-    greedy, other = session(server, clock, "greedy"), session(server, clock, "other")
+    greedy, other = SessionTime(server, "greedy"), SessionTime(server, "other")
     run(clock, other, seconds=0.1)
     for _ in range(int(SESSION_AT_ONCE / paces._INTERRUPTED) + 2):
         greedy.begin()
@@ -102,7 +97,7 @@ def test_scripts_that_were_interrupted_count_and_no_session_that_waits_interrupt
 
 
 def test_a_script_that_ends_twice_is_counted_once(clock, server):
-    one = session(server, clock, "one")
+    one = SessionTime(server, "one")
     run(clock, one, seconds=1)
     one.end()
     assert (one.pace.used, server.running) == (1, 0)
