@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
-_UPLOAD_RATE, _UPLOAD_BURST = 8 * 2**20, 16 * 2**20  # bytes of a visitor in a second, and at once
+_UPLOAD_RATE = 8 * 2**20  # bytes of a visitor in a second, after those that it may have here at once
 _SHORT = 2**15  # bytes of the longest message that tells of a script's begin or end
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
@@ -115,7 +115,8 @@ class Guard:
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
         self._uploads, self._being_sent, self._connections = _Uploads(), set[tuple[str, str]](), _Connections()
-        self._time, self._upload_paces = ServerTime(), Paces(rate=_UPLOAD_RATE, at_once=_UPLOAD_BURST)
+        self._time = ServerTime()
+        self._upload_paces = Paces(rate=_UPLOAD_RATE, at_once=hosting.limits().uploads_each)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Rule on a request, or on the connection of a session."""
