@@ -228,11 +228,11 @@ def measure() -> Record:
     return measured(
         "flood",
         title="Flood: one hostile visitor of a hosted app",
-        about=f"Of {USERS} users, {_WRITERS} generate without a pause, and the others change alpha and click in Inspect, "
-        f"with pauses of {_PAUSE:g} s on average. In every second of {2 * ROUNDS} rounds of {SECONDS:g} s another visitor floods: "
-        "one session sends runs of the page Methods, hostile values, cleared caches and garbage as fast as the server "
-        f"takes them, {_GENERATING} others start one generation after the other, and files of {_UPLOAD / 2**20:g} MiB "
-        "are uploaded. The server is started as make host starts it.",
+        about=f"Of {USERS} users, {_WRITERS} generate without a pause, and the others change alpha and click in "
+        f"Inspect, with pauses of {_PAUSE:g} s on average. In every second of {2 * ROUNDS} rounds of {SECONDS:g} s "
+        "another visitor floods: one session sends runs of the page Methods, hostile values, cleared caches and garbage "
+        f"as fast as the server takes them, {_GENERATING} others start one generation after the other, and files of "
+        f"{_UPLOAD / 2**20:g} MiB are uploaded. The server is started as make host starts it.",
         columns=("action", "round", "times", "median s", "95 % s"),
         rows=[_row(found, action, flooded=flooded) for action in (*BOUNDED, "generate") for flooded in (False, True)],
         bounds=[
