@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
 _UPLOAD_RATE = 8 * 2**20  # bytes of a visitor in a second, after those that it may have here at once
+_LEAST_UPLOAD = 2**20  # bytes that an upload counts at least, even if it is refused
 _SHORT = 2**15  # bytes of the longest message that tells of a script's begin or end
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
@@ -165,6 +166,7 @@ class Guard:
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
     ) -> None:
         key, declared = (file[0], file[1]), Headers(scope=scope).get("content-length", "")
+        await asyncio.sleep(self._upload_paces.of(visitor).wait(_LEAST_UPLOAD))
         if key in self._being_sent:  # it would be counted once
             await PlainTextResponse("This file is being sent already.", status_code=409)(scope, receive, send)
             return

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 
 # Shares of the server's time, and seconds of it at once: a page takes 0.05 s, the heaviest ones take 1 s.
-SESSION_SHARE, SESSION_AT_ONCE = 0.15, 2.0
-VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 6.0  # a class behind one address: five clicks a second, and 120 at once
+SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0
+VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0  # a class behind one address: five clicks a second, and 40 at once
 _LATELY = 10.0  # seconds for which a visitor counts as using the app
 _INTERRUPTED = 0.05  # seconds that a script is taken to go on after it was interrupted
 _LOOK = 0.05  # seconds between two looks whether a script has ended

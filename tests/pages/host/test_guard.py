@@ -26,7 +26,7 @@ def server():
 
 @pytest.fixture
 def browser(server, request):
-    return Browser(server, request.node.name[-40:])  # no longer than a name that the guard tells apart
+    return Browser(server.address, request.node.name[-40:])  # no longer than a name that the guard tells apart
 
 
 def drawn(client):

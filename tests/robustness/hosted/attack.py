@@ -159,7 +159,10 @@ class Attack:
 
     def _guess(self) -> None:
         """Ask for what others own by names that could be theirs."""
-        browser, rng = Browser(self.server, f"attacker of {self.page}"), Random(f"{self.seed} {self.page} guesses")
+        browser, rng = (
+            Browser(self.server.address, f"attacker of {self.page}"),
+            Random(f"{self.seed} {self.page} guesses"),
+        )
         for path in _guesses(rng, self.owner):
             for method in ("GET", "HEAD", "DELETE", "OPTIONS", "POST"):
                 self.watch(browser.ask(path, method=method).body)

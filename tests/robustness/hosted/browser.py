@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
-from benchmarks.support.server import Server
 from tests.robustness.client import NO_HEADERS
 
 PROXY_HEADER = "X-Test-Visitor"
@@ -32,7 +31,7 @@ class Answer:
 class Browser:
     """The requests of one visitor."""
 
-    server: Server
+    address: str
     visitor: str
     token: str = field(init=False, default="")
 
@@ -45,7 +44,7 @@ class Browser:
         body: bytes | Iterable[bytes] | None = None,
     ) -> Answer:
         """The answer to one request; a body of several parts is sent in chunks."""
-        connection = HTTPConnection(urlsplit(self.server.address).netloc, timeout=_PATIENCE)
+        connection = HTTPConnection(urlsplit(self.address).netloc, timeout=_PATIENCE)
         try:
             connection.request(method, path, body, {**as_visitor(self.visitor), **headers})
             found = connection.getresponse()

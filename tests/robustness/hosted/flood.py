@@ -3,27 +3,26 @@
 Rounds without and with the flood alternate, while the users go on.
 """
 
-import socket
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import cycle
+from multiprocessing import get_context
 from random import Random
-from threading import Event, Thread
+from threading import Event
 
 import numpy as np
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ClientState_pb2 import ClientState
-from websockets.exceptions import ConnectionClosed
 
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.support.recording import measured
 from benchmarks.support.server import Server, hosting
 from tests.robustness.client import LONG_PROMPT, OF_ATLAS, Client, connected
-from tests.robustness.hosted.browser import BY_PROXY, Browser, as_visitor
-from tests.robustness.hosted.states import hostile_frame, hostile_state
+from tests.robustness.hosted import flooding
+from tests.robustness.hosted.browser import BY_PROXY, as_visitor
+from tests.robustness.hosted.flooding import GENERATING, UPLOAD, Sent
 
 USERS, ROUNDS, SECONDS, SEED = 19, 4, 20.0, 5
 MOST_SLOWER = 1.5
@@ -31,10 +30,6 @@ BOUNDED = ("click", "change alpha")
 
 _PAUSE = 2.0  # seconds, on average, between what a user does
 _WRITERS = 3  # users who generate without a pause: the model is in use in every round
-_FLOOD = "flood"
-_UPLOAD, _FILES = 30 * 2**20, 4  # bytes of a file, and how many names they have
-_GENERATING = 6  # sessions that start one answer after the other
-_RUN = "run=smollm2-facts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,94 +73,13 @@ class User:
         client.settle()
 
 
-@dataclass(eq=False, kw_only=True)
-class Flood:
-    """One hostile visitor, with a session that floods, others that generate, and uploads, until `ended` is set."""
-
-    server: Server
-    ended: Event = field(default_factory=Event)
-    messages: int = 0
-    uploads: int = 0
-    generations: int = 0
-
-    @contextmanager
-    def going(self) -> Iterator[None]:
-        """Flood while the body runs."""
-        works = (self._flood, self._upload, *(self._generate,) * _GENERATING)
-        threads = [Thread(target=work) for work in works]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self.ended.set()
-            for thread in threads:
-                thread.join()
-
-    @contextmanager
-    def _session(self, page: str, query: str) -> Iterator[Client]:
-        """A session that is cut off at the end, even while it sends."""
-        with suppress(ConnectionClosed), connected(self.server.address, headers=as_visitor(_FLOOD)) as client:
-            client.visit(page, query)
-            Thread(target=self._cut_off, args=(client,), daemon=True).start()
-            yield client
-
-    def _cut_off(self, client: Client) -> None:
-        self.ended.wait()
-        with suppress(OSError):
-            client.connection.socket.shutdown(socket.SHUT_RDWR)
-
-    def _flood(self) -> None:
-        rng = Random(SEED)
-        with self._session("methods", _RUN) as client:
-            Thread(target=_read_all, args=(client,), daemon=True).start()
-            while not self.ended.is_set():
-                client.connection.send(_message(client, rng))
-                self.messages += 1
-
-    def _upload(self) -> None:
-        browser, content = Browser(self.server, _FLOOD), bytes(_UPLOAD)
-        with self._session("inspect", OF_ATLAS) as client:
-            while not self.ended.is_set():
-                with suppress(OSError):
-                    browser.upload(client.session, f"file-{self.uploads % _FILES}", content)
-                    self.uploads += 1
-
-    def _generate(self) -> None:
-        with self._session("inspect", OF_ATLAS) as client:
-            while not self.ended.is_set():
-                client.click("run", client.typed("prompt", LONG_PROMPT.format("Zq")))
-                client.settle()
-                self.generations += 1
-
-
-def _message(client: Client, rng: Random) -> bytes | str:
-    """Runs of the heaviest page, hostile values, cleared caches and garbage."""
-    kind = rng.random()
-    if kind < 0.2:
-        return hostile_frame("", rng)
-    if kind < 0.3:
-        return BackMsg(clear_cache=True).SerializeToString()
-    rerun = ClientState(query_string=_RUN, page_script_hash=client.page)
-    if kind < 0.5:
-        rerun.widget_states.widgets.append(hostile_state(client.kinds, "", rng))
-    return BackMsg(rerun_script=rerun).SerializeToString()
-
-
-def _read_all(client: Client) -> None:
-    """Read what the server sends, which would else soon hang up."""
-    with suppress(ConnectionClosed):
-        while True:
-            client.connection.recv(decode=False)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Flooded:
     """What the users did in rounds without and with the flood, and the floods."""
 
     quiet: tuple[Done, ...]
     flooded: tuple[Done, ...]
-    floods: tuple[Flood, ...]
+    floods: tuple[Sent, ...]
 
     def seconds(self, *, of: str, flooded: bool) -> np.ndarray:
         """Durations of one kind of action in all rounds of a kind."""
@@ -176,7 +90,7 @@ class Flooded:
         return float(np.median(self.seconds(of=of, flooded=True)) / np.median(self.seconds(of=of, flooded=False)))
 
 
-def flood(*, users: int, rounds: int, seconds: float) -> Flooded:
+def flooded(*, users: int, rounds: int, seconds: float) -> Flooded:
     """Flood the users of a hosted app in every second round."""
     with ExitStack() as stack:
         server = stack.enter_context(hosting(*BY_PROXY))
@@ -186,14 +100,12 @@ def flood(*, users: int, rounds: int, seconds: float) -> Flooded:
         pool = stack.enter_context(ThreadPoolExecutor(users))
         stack.callback(ended.set)
         using = [pool.submit(user.use) for user in every]
-        time.sleep(2 * _PAUSE)
+        flooder = stack.enter_context(_another_process())
         spans, floods = [], []
         for number in range(2 * rounds):
             begun = time.monotonic()
             if number % 2:
-                floods.append(Flood(server=server))
-                with floods[-1].going():
-                    time.sleep(seconds)
+                floods.append(flooder.submit(flooding.flood, server.address, seconds).result())
             else:
                 time.sleep(seconds)
             spans.append((begun, time.monotonic()))
@@ -202,6 +114,15 @@ def flood(*, users: int, rounds: int, seconds: float) -> Flooded:
             one.result()
     done = [done for user in every for done in user.done]
     return Flooded(quiet=_within(done, spans[::2]), flooded=_within(done, spans[1::2]), floods=tuple(floods))
+
+
+@contextmanager
+def _another_process() -> Iterator[ProcessPoolExecutor]:
+    """A process that has imported what it needs: users whose times are taken do not share one with the flood."""
+    imports = {"initializer": import_module, "initargs": (flooding.__name__,)}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), **imports) as pool:
+        pool.submit(time.monotonic).result()
+        yield pool
 
 
 def _within(done: list[Done], spans: list[tuple[float, float]]) -> tuple[Done, ...]:
@@ -220,7 +141,7 @@ def _load_the_model(server: Server) -> None:
 
 def measure() -> Record:
     """The flood in full."""
-    found = flood(users=USERS, rounds=ROUNDS, seconds=SECONDS)
+    found = flooded(users=USERS, rounds=ROUNDS, seconds=SECONDS)
     slower = {action: found.slower(action) for action in BOUNDED}
     messages, uploads, generations = (
         sum(getattr(each, what) for each in found.floods) for what in ("messages", "uploads", "generations")
@@ -230,9 +151,9 @@ def measure() -> Record:
         title="Flood: one hostile visitor of a hosted app",
         about=f"Of {USERS} users, {_WRITERS} generate without a pause, and the others change alpha and click in "
         f"Inspect, with pauses of {_PAUSE:g} s on average. In every second of {2 * ROUNDS} rounds of {SECONDS:g} s "
-        "another visitor floods: one session sends runs of the page Methods, hostile values, cleared caches and garbage "
-        f"as fast as the server takes them, {_GENERATING} others start one generation after the other, and files of "
-        f"{_UPLOAD / 2**20:g} MiB are uploaded. The server is started as make host starts it.",
+        "another visitor floods: one session sends runs of the page Methods, hostile values, cleared caches and "
+        f"garbage as fast as the server takes them, {GENERATING} others start one generation after the other, and "
+        f"files of {UPLOAD / 2**20:g} MiB are uploaded. The server is started as make host starts it.",
         columns=("action", "round", "times", "median s", "95 % s"),
         rows=[_row(found, action, flooded=flooded) for action in (*BOUNDED, "generate") for flooded in (False, True)],
         bounds=[

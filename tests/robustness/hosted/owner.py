@@ -56,7 +56,7 @@ class Owner:
         self.client.open("runs", "view=new")
         self.file = f"file-of-{self.word}"
         content = f"prompt\nWhere is {self.word}?\n".encode()
-        Browser(self.server, self.visitor).upload(self.client.session, self.file, content)
+        Browser(self.server.address, self.visitor).upload(self.client.session, self.file, content)
         uploaded = UploadedFileInfo(name="questions.csv", size=len(content), file_id=self.file)
         files = FileUploaderState(uploaded_file_info=[uploaded])
         self.client.change(
