@@ -69,11 +69,12 @@ def _as_in_a_script(session: AppSession) -> Iterator[None]:
 
 
 def _can_have(session: AppSession, state: WidgetState) -> bool:
-    """Return whether the session has drawn that widget, and the widget can have that value."""
+    """Return whether the page has that widget now, and the widget can have that value."""
     widget, kind = session.session_state.get_widget_metadata(state.id), state.WhichOneof("value")
     if widget is None or kind not in (None, widget.value_type):
         return False
     try:
+        session.session_state.get_widget_value(state.id)  # a page that is left has no values, but its widgets are known
         value = widget.deserializer(unpack_widget_state_value(state))
     except Exception:  # noqa: BLE001 - the readers of widgets raise what they like
         return False
