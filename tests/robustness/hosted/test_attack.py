@@ -11,7 +11,7 @@ from tests.robustness.hosted.attack import Attack, Found, attack, logged
 from tests.robustness.hosted.owner import Watch
 from tests.robustness.hosted.states import hostile_frame, hostile_state
 
-STATES = {"inspect": 20, "compare": 8, "answer_sets": 4, "methods": 4, "runs": 10, "learn": 6, "evidence": 8}
+STATES = {"inspect": 22, "compare": 8, "answer_sets": 2, "methods": 3, "runs": 10, "learn": 7, "evidence": 8}
 ADDRESSES = {"inspect": 6, "compare": 3, "answer_sets": 2, "methods": 2, "runs": 3, "learn": 2, "evidence": 2}
 
 
