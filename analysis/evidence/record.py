@@ -169,6 +169,8 @@ ROBUSTNESS = (
     Subject("fuzz", "Fuzzing"),
     Subject("properties", "Properties"),
     Subject("load", "Load"),
+    Subject("hostile", "Attack on a hosted app"),
+    Subject("flood", "Flood of a hosted app"),
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),
     Subject("dependencies", "Dependencies"),
