@@ -41,8 +41,8 @@ test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
 test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text, faults, load
-	$(RUN) benchmarks properties fuzz safety faults load bombs --record
+robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
+	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood --record
 
 check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .

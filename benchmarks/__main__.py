@@ -51,6 +51,8 @@ ON_REQUEST = {
     "faults": "tests.robustness.faults",
     "load": "tests.robustness.load",
     "bombs": "tests.robustness.bombs",
+    "hostile": "tests.robustness.hosted.attack",
+    "flood": "tests.robustness.hosted.flood",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST
 

@@ -170,6 +170,8 @@ ROBUSTNESS = (
     Subject("properties", "Properties"),
     Subject("load", "Load"),
     Subject("bombs", "Uploads that become large"),
+    Subject("hostile", "Attack on a hosted app"),
+    Subject("flood", "Flood of a hosted app"),
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),
     Subject("dependencies", "Dependencies"),

@@ -112,6 +112,12 @@ def processor_seconds(server: Server) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
+def memory_mib(server: Server) -> float:
+    """Memory of the server in MiB."""
+    pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def _users_environment() -> dict[str, str]:
     """The environment of this process, without what only `make test` and `make bench` set."""
     return {name: value for name, value in os.environ.items() if name not in _OF_TESTS}

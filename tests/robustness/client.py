@@ -1,9 +1,10 @@
 """A client of the app without a browser: one session over the server's websocket, which opens pages, clicks, types."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from streamlit.proto.Alert_pb2 import Alert
@@ -20,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 PATIENCE = 120.0  # seconds that a page may take
 OF_ATLAS = "example=unknown-place"  # opens Inspect on an answer of the embedded model, which the form then names
 LONG_PROMPT = "{}. Once upon a time "  # the answer has more than a hundred tokens
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _WAIT = 0.05  # seconds for a message, until it is checked again which fragments are due
 
 
@@ -27,22 +29,26 @@ _WAIT = 0.05  # seconds for a message, until it is checked again which fragments
 class Client:
     """What a browser knows of its session.
 
-    `receive` is given every raw message. `asked`: a run of the page was requested and has not begun; `running`: it has.
-    `pages` maps addresses of pages to their hashes, `widgets` keys of widgets to their ids, `drawn` those of the latest
-    run, and `polls` each fragment that reruns to its interval and its next time. `faults` are errors that no page
-    should show, `refusals` the titles of error messages that it shows by design.
+    `receive` is given every raw message, and a page may take `patience` seconds. `session` is the session's name.
+    `asked`: a run of the page was requested and has not begun; `running`: it has. `pages` maps addresses of pages to
+    their hashes, `widgets` keys of widgets to their ids, `drawn` those of the latest run, `kinds` all ids to the kinds
+    of their elements, and `polls` each fragment that reruns to its interval and its next time. `faults` are errors that
+    no page should show, `refusals` the titles of error messages that it shows by design.
     """
 
     connection: ClientConnection
     address: str
     receive: Callable[[bytes], None]
+    patience: float = PATIENCE
     query: str = ""
     page: str = ""
+    session: str = ""
     asked: bool = False
     running: bool = False
     pages: dict[str, str] = field(default_factory=dict)
     widgets: dict[str, str] = field(default_factory=dict)
     drawn: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
     polls: dict[str, tuple[float, float]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
@@ -54,9 +60,14 @@ class Client:
 
     def open(self, page: str, query: str = "") -> None:
         """Open a page, the first one by its address, others by a click on it, and wait until it has settled."""
+        self.visit(page, query)
+        self.settle()
+
+    def visit(self, page: str, query: str = "") -> None:
+        """Open a page, and wait until it is drawn, whether or not fragments rerun."""
         self.query, self.page = query, self.pages.get(page, "")
         self._run("" if self.page else page)
-        self.settle()
+        self.wait_for_page()
         self.page = self.pages.get(page, self.page)  # the hash of an address is not that of its page
 
     def change(self, *states: WidgetState) -> None:
@@ -88,13 +99,13 @@ class Client:
         """Receive messages, and rerun the fragments that are due, until a condition holds.
 
         Raises:
-            TimeoutError: it takes longer than `PATIENCE`.
+            TimeoutError: it takes longer than its patience.
         """
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while not reached():
             if time.monotonic() > deadline:
                 what = "to be drawn" if self.asked or self.running else "to end its job"
-                message = f"A page took more than {PATIENCE:g} s {what}: {self.query}"
+                message = f"A page took more than {self.patience:g} s {what}: {self.query}"
                 raise TimeoutError(message)
             with suppress(TimeoutError):
                 self._receive(self.connection.recv(_WAIT, decode=False))
@@ -120,7 +131,7 @@ class Client:
         message = ForwardMsg.FromString(raw)
         kind = message.WhichOneof("type")
         if kind == "new_session" and not message.metadata.run.fragment_ids:
-            self.page = message.new_session.page_script_hash
+            self.page, self.session = message.new_session.page_script_hash, message.new_session.initialize.session_id
             self.asked, self.running, self.polls, self.drawn = False, True, {}, {}
         elif kind == "script_finished":
             self._finished(message.script_finished)
@@ -169,11 +180,14 @@ class Client:
             self.refusals.append(shown.body)
         elif hasattr(shown, "id"):
             self._know(shown.id)
+            self.kinds[shown.id] = kind
 
 
 @contextmanager
-def connected(address: str, receive: Callable[[bytes], None] = lambda _raw: None) -> Iterator[Client]:
+def connected(
+    address: str, receive: Callable[[bytes], None] = lambda _raw: None, *, headers: Mapping[str, str] = NO_HEADERS
+) -> Iterator[Client]:
     """A new session of the server at an address."""
     uri = f"ws://{urlsplit(address).netloc}/_stcore/stream"
-    with connect(uri, subprotocols=["streamlit"], max_size=None) as connection:
+    with connect(uri, subprotocols=["streamlit"], max_size=None, additional_headers=headers) as connection:
         yield Client(connection, address, receive)

@@ -3,7 +3,6 @@
 A simulated user does seeded random actions, and puts a word of its own into everything it writes.
 """
 
-import os
 import re
 import signal
 import tempfile
@@ -12,7 +11,6 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,7 +18,7 @@ import numpy as np
 
 from analysis.evidence.record import Bound, Cell, Record
 from benchmarks.support.recording import measured
-from benchmarks.support.server import Server, processor_seconds, started
+from benchmarks.support.server import Server, memory_mib, processor_seconds, started
 from tests.robustness.client import LONG_PROMPT, OF_ATLAS, Client, connected
 from tests.robustness.instrumented_server import LOADED
 
@@ -305,8 +303,7 @@ def _idle_memory(server: Server) -> float:
     urllib.request.urlopen(address, timeout=_PATIENCE).close()  # noqa: S310 - our own server drops old sessions at this
     server.process.send_signal(signal.SIGUSR1)
     _wait_until_idle(server)
-    pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return memory_mib(server)
 
 
 def _wait_until_idle(server: Server) -> None:

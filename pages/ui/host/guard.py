@@ -8,34 +8,39 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from streamlit.proto.BackMsg_pb2 import BackMsg
+from starlette.websockets import WebSocketDisconnected
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
+from pages.ui.host.messages import cost
+from pages.ui.host.paces import Pace, Paces, ServerTime, SessionTime
 from pages.ui.host.visitors import VISITOR_HEADER
 from rauq.errors import InvalidInput
 from rauq.labels import size
+from rauq.trace.file import LARGEST_UPLOAD
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_SENT = frozenset({"rerun_script", "stop_script", "file_urls_request", "app_heartbeat"})
-_OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})
-LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
+_UPLOAD_RATE = 8 * 2**20  # bytes of a visitor in a second, after those that it may have here at once
+_LEAST_UPLOAD = 2**20  # bytes that an upload counts at least, even if it is refused
+_SHORT = 2**15  # bytes of the longest message that tells of a script's begin or end
+_WITH_PORT = re.compile(r"^(\d+\.\d+\.\d+\.\d+):\d+$")
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)")
-_OVERHEAD = 10 * 2**10  # bytes of a request around its file
+_LEAST_FILE = 2**20  # bytes that any file counts as, so that there are not too many of them
+_RELOADS = 10  # times as many sessions as may be connected at once may come and go within some minutes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +77,13 @@ class _Uploads:
         if sum(size for _, size in others) + num_bytes > most.uploads:
             message = "This host holds as many uploads as it can. Try again in a few minutes."
             raise InvalidInput(message)
-        self.held[file] = visitor, num_bytes
+        self.held[file] = visitor, max(num_bytes, _LEAST_FILE)
 
-    def forget_gone(self, being_sent: Counter[tuple[str, str]]) -> None:
+    def forget_gone(self, being_sent: AbstractSet[tuple[str, str]]) -> None:
         """Forget the files that the server no longer holds, unless they are on their way to it."""
         manager = get_instance().uploaded_file_mgr
         for session, file in list(self.held):
-            if not being_sent[session, file] and not manager.get_files(session_id=session, file_ids=[file]):
+            if (session, file) not in being_sent and not manager.get_files(session_id=session, file_ids=[file]):
                 del self.held[session, file]
 
 
@@ -96,7 +101,7 @@ class _Connections:
         self.left = [(when, whose) for when, whose in self.left if when > limit]
         lately = sum(whose == visitor for _, whose in self.left)
         room = self.now[visitor] < most.sessions_each and self.now.total() < most.sessions
-        if not (room and self.now[visitor] + lately < 3 * most.sessions_each):
+        if not (room and self.now[visitor] + lately < _RELOADS * most.sessions_each):
             yield False
             return
         self.now[visitor] += 1
@@ -113,7 +118,9 @@ class Guard:
 
     def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
-        self._uploads, self._being_sent, self._connections = _Uploads(), Counter[tuple[str, str]](), _Connections()
+        self._uploads, self._being_sent, self._connections = _Uploads(), set[tuple[str, str]](), _Connections()
+        self._time = ServerTime()
+        self._upload_paces = Paces(rate=_UPLOAD_RATE, at_once=hosting.limits().uploads_each)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Rule on a request, or on the connection of a session."""
@@ -151,21 +158,31 @@ class Guard:
                 await receive()  # the request to connect
                 await send({"type": "websocket.close", "code": 1008 if refused else 1013})
                 return
-            await self.app(scope, partial(_allowed, receive, _Pace()), send)
+            channel = _Channel(receive, send, SessionTime(self._time, visitor))
+            try:
+                with suppress(WebSocketDisconnected):  # a browser that left while it was sent something
+                    await self.app(scope, channel.next, channel.tell)
+            finally:
+                channel.time.end()
 
     async def _upload(
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
     ) -> None:
         key, declared = (file[0], file[1]), Headers(scope=scope).get("content-length", "")
+        await asyncio.sleep(self._upload_paces.of(visitor).wait(_LEAST_UPLOAD))
+        if key in self._being_sent:  # it would be counted once
+            await PlainTextResponse("This file is being sent already.", status_code=409)(scope, receive, send)
+            return
         self._uploads.forget_gone(self._being_sent)
-        self._being_sent[key] += 1
+        self._being_sent.add(key)
         try:
             self._uploads.reserve(key, visitor, int(declared) if declared.isdecimal() else 0)
             await self.app(scope, self._counted(receive, key, visitor), send)
         except InvalidInput as error:
+            await _read_to_the_end(receive)  # a browser would else not see the answer
             await PlainTextResponse(str(error), status_code=413, headers={"Connection": "close"})(scope, receive, send)
         finally:
-            self._being_sent[key] -= 1
+            self._being_sent.remove(key)
             self._uploads.forget_gone(self._being_sent)
 
     def _counted(self, receive: "Receive", file: tuple[str, str], visitor: str) -> "Receive":
@@ -174,8 +191,9 @@ class Guard:
         async def counted() -> "Message":
             nonlocal received
             message = await receive()
-            received += len(message.get("body", b""))
+            received += (num_bytes := len(message.get("body", b"")))
             self._uploads.reserve(file, visitor, max(received, self._uploads.held[file][1]))
+            await asyncio.sleep(self._upload_paces.of(visitor).wait(num_bytes))
             return message
 
         return counted
@@ -197,55 +215,63 @@ class Guard:
 
 
 @dataclass(eq=False)
-class _Pace:
-    """How many messages a session may send now."""
+class _Channel:
+    """The messages of one connection."""
 
-    left: float = _BURST
-    checked: float = field(default_factory=time.monotonic)
+    receive: "Receive"
+    send: "Send"
+    time: SessionTime
+    pace: Pace = field(default_factory=lambda: Pace(rate=_RATE, at_once=_BURST))
 
-    def wait(self) -> float:
-        """Count a message, and return how many seconds it has to wait."""
-        now = time.monotonic()
-        self.left = min(_BURST, self.left + (now - self.checked) * _RATE) - 1
-        self.checked = now
-        return max(0.0, -self.left / _RATE)
+    async def next(self) -> "Message":
+        """Return the next message that the session may send, when it may."""
+        while True:
+            message = await self.receive()
+            if message["type"] != "websocket.receive":
+                return message
+            counts_as = cost(message.get("bytes") or b"")
+            await asyncio.sleep(self.pace.wait(max(1, counts_as)))
+            while seconds := self.time.wait():
+                await asyncio.sleep(seconds)
+            if counts_as:
+                return message
+
+    async def tell(self, message: "Message") -> None:
+        """Send a message to the browser."""
+        if message["type"] == "websocket.send" and len(message["bytes"]) < _SHORT:
+            self._listen(ForwardMsg.FromString(message["bytes"]))
+        await self.send(message)
+
+    def _listen(self, message: ForwardMsg) -> None:
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.time.begin()
+        elif kind == "script_finished":
+            self.time.end()
 
 
-async def _allowed(receive: "Receive", pace: _Pace) -> "Message":
-    """Return the next message of a session that it may send."""
-    while True:
+async def _read_to_the_end(receive: "Receive") -> None:
+    """Read what is left of an upload, up to the largest one, and forget it."""
+    left = LARGEST_UPLOAD
+    while left > 0:
         message = await receive()
-        if message["type"] != "websocket.receive":
-            return message
-        await asyncio.sleep(pace.wait())
-        if may_send(message.get("bytes") or b""):
-            return message
-
-
-def may_send(content: bytes) -> bool:
-    """Return whether a session may send this: runs of pages and what they need, and nothing that concerns others."""
-    if len(content) > LARGEST_MESSAGE:
-        return False
-    try:
-        message = BackMsg.FromString(content)
-    except DecodeError:
-        return False
-    kind = message.WhichOneof("type")
-    if kind == "backend_operation_request":
-        return message.backend_operation_request.WhichOneof("payload") in _OPERATIONS
-    return kind in _SENT
+        left -= max(1, len(message.get("body", b"")))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return
 
 
 def visitor_of(scope: "Scope", headers: Headers, rules: Rules) -> str:
     """Return the visitor of a request: an address, of which IPv6 gives each customer many."""
     address = scope["client"][0] if scope.get("client") else ""
-    if rules.proxy_header:
-        address = headers.get(rules.proxy_header, "").rpartition(",")[2].strip() or address
+    if rules.proxy_header:  # a proxy may add a line of its own, below what the visitor has sent
+        address = ",".join(headers.getlist(rules.proxy_header)).rpartition(",")[2].strip() or address
     try:
-        found = ip_address(address)
+        found = ip_address(_WITH_PORT.sub(r"\1", address))
     except ValueError:
         return address[:64]
-    return str(ip_network((found, 64), strict=False)) if isinstance(found, IPv6Address) else str(found)
+    if isinstance(found, IPv6Address):
+        return str(found.ipv4_mapped or ip_network((found, 64), strict=False))
+    return str(found)
 
 
 def _with_visitor(scope: "Scope", visitor: str) -> list[tuple[bytes, bytes]]:

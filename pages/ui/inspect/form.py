@@ -413,7 +413,7 @@ def _take_example() -> None:
     st.session_state[_EXAMPLE] = None  # so that the same example can be chosen again
     if isinstance(example, Recorded):
         state.open_recorded(example)
-    elif example is not None:
+    elif isinstance(example, Example):  # a client may send a text that is none of the options
         take(example)
 
 

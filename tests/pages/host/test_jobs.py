@@ -14,7 +14,7 @@ import rauq
 from pages.ui.compare import answers
 from pages.ui.evidence import check
 from pages.ui.host import cache, hosting, jobs
-from pages.ui.host.hosting import ModelChoice
+from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.jobs import Job, Request
 from pages.ui.host.store import JobRegistry, Loaded, store
 from pages.ui.inspect import form
@@ -217,7 +217,7 @@ def test_admission_is_atomic(monkeypatch):
         assert not counting.crowded.wait(0.1)  # the other one waits for the lock
         go_on.set()
         errors = [one.exception(30) for one in both]
-    assert {type(error) for error in errors} == {InvalidInput, type(None)}
+    assert {type(error) for error in errors} == {Busy, type(None)}
 
 
 def test_a_job_can_be_stopped_while_it_waits_for_its_turn(slow):

@@ -165,9 +165,9 @@ def test_a_link_with_a_damaged_conversation_is_reported(open_app):
 @pytest.mark.usefixtures("host")
 def test_a_host_counts_the_whole_conversation():
     model = ModelChoice()
-    check_answer(Request(model=model, prompt="x" * 8000))
+    check_answer(Request(model=model, prompt="x" * 4000))
     with pytest.raises(InvalidInput, match="4,001 characters of prompt"):
-        check_answer(Request(model=model, prompt="x" * 7000, context=(Message(role="user", content="x" * 1001),)))
+        check_answer(Request(model=model, prompt="x" * 3000, context=(Message(role="user", content="x" * 1001),)))
 
 
 def test_a_conversation_continues_below_the_answer(open_app, chat_folder):

@@ -89,6 +89,11 @@ def _open(query: Query) -> None:
     assert not page.exception, [error.message for error in page.exception]
 
 
+def hostile_query(rng: Random) -> Query:
+    """A query string made from a valid one, of any page."""
+    return _mutated(_VALID | _PROMPT, rng)
+
+
 def _mutated_page(valid: Query, rng: Random) -> Query:
     return _mutated(valid, rng) | {"goto": rng.choice(PAGES)}
 
