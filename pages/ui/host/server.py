@@ -11,18 +11,20 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
+import uvicorn
 from starlette.middleware import Middleware
+from streamlit import config
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting, private_place
 from pages.ui.host.guard import Guard, Rules
+from pages.ui.host.messages import LARGEST_MESSAGE
 from pages.ui.host.session_runs import clear_left
 from pages.ui.host.store import store
 
 _log = logging.getLogger(__name__)
-FAILED = "A page failed: "
+PAGE_FAILED = "This page failed, or a field of it got a value that it cannot have. Reload it."
 APP = Path(__file__).parents[3] / "app.py"
-_LARGEST_MESSAGE = 32  # MB that the server sends or receives at once
 LOOK_SECONDS = 30.0  # between two looks for sessions that have left
 
 
@@ -33,17 +35,26 @@ def main() -> None:
     store().guarded = True
     private_place.folder()  # deletes what a killed server left
     rules = Rules(names=tuple(asked.names.lower().split(",")), proxy_header=asked.proxy_header, frames=asked.frames)
+    _set_options()
     app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing, on_script_error=page_failed)
-    app.run(
-        config={
-            "server.address": asked.address,
-            "server.port": asked.port,
-            "server.allowedHosts": list(rules.names),
-            "server.maxMessageSize": _LARGEST_MESSAGE,
-            "server.disconnectedSessionTTL": int(2 * hosting.LEFT_SECONDS),  # `_clear` closes it before
-            "client.showErrorDetails": "none",
-        }
+    # Streamlit's own way to start it would buffer messages as large as those that it sends itself, and would trust
+    # headers of proxies that are not named.
+    uvicorn.run(
+        app,
+        host=asked.address,
+        port=asked.port,
+        ws_max_size=LARGEST_MESSAGE,
+        ws_per_message_deflate=False,
+        proxy_headers=False,
+        access_log=False,
     )
+
+
+def _set_options() -> None:
+    """Set Streamlit's options of this mode; the guard rules on the names of the host."""
+    config.set_option("server.allowedHosts", ["*"])
+    config.set_option("server.disconnectedSessionTTL", int(2 * hosting.LEFT_SECONDS))  # `_clear` closes it before
+    config.set_option("client.showErrorDetails", "none")
 
 
 def _arguments() -> argparse.Namespace:
@@ -67,8 +78,8 @@ def page_failed(error: Exception) -> bool:
     A client that is not a browser may send a value that no field has.
     """
     where = traceback.extract_tb(error.__traceback__)[-1]
-    _log.warning("%s%s in %s:%d", FAILED, type(error).__name__, where.filename, where.lineno or 0)
-    st.error("This page failed, or a field of it got a value that it cannot have. Reload it.")
+    _log.warning("A page failed: %s in %s:%d", type(error).__name__, where.filename, where.lineno or 0)
+    st.error(PAGE_FAILED)
     return True
 
 

@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from benchmarks.support.server import PATIENCE, hosting
 from pages.ui.host import hosting as rules
@@ -130,6 +130,13 @@ def test_caches_cleared_by_a_stranger_are_not_what_others_own(server):
 
 def test_messages_that_are_none_are_ignored(server):
     with connected(server.address, headers=as_visitor("garbage")) as client:
-        for garbage in ("a text", b"\xff" * 100, bytes(2 * 2**20), b""):
+        for garbage in ("a text", b"\xff" * 100, bytes(2**20), b""):
             client.connection.send(garbage)
         assert drawn(client).widgets
+
+
+def test_a_message_that_is_too_long_ends_the_session_before_it_is_kept(server):
+    with connected(server.address, headers=as_visitor("long")) as client:
+        client.connection.send(bytes(2 * 2**20))
+        with pytest.raises(ConnectionClosed, match="1009"):
+            list(client.connection)

@@ -7,7 +7,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.robustness.client import Client
-from tests.robustness.hosted.attack import Attack, Found, attack, logged
+from tests.robustness.hosted.attack import Attack, Found, _Broken, attack, logged
 from tests.robustness.hosted.owner import Watch
 from tests.robustness.hosted.states import hostile_frame, hostile_state
 
@@ -35,7 +35,9 @@ def test_what_others_own_is_detected_in_any_message():
 
 
 def test_faults_in_the_log_are_detected_with_the_lines_after_them():
-    assert list(logged(["fine", "Traceback (most", "  File"])) == ["Traceback (most\n  File"]
+    assert list(logged(["fine", "Exception in ASGI application", "  File"])) == [
+        "Exception in ASGI application\n  File"
+    ]
 
 
 def test_an_exception_on_a_page_is_a_fault_and_so_is_a_page_that_does_not_answer():
@@ -49,9 +51,11 @@ def test_an_exception_on_a_page_is_a_fault_and_so_is_a_page_that_does_not_answer
         message = "A page took more than 60 s"
         raise TimeoutError(message)
 
-    attacking._do(fails, client, "value 1")
-    attacking._do(hangs, client, "value 2")
-    assert attacking.faults == ["learn, value 1: KeyError: ", "learn, value 2: A page took more than 60 s"]
+    attacking._do(fails, client, "values 1")
+    for name in ("values 2", "address 3"):
+        with pytest.raises(_Broken):
+            attacking._do(hangs, client, name)
+    assert attacking.faults == ["learn, values 1: KeyError: ", "learn, address 3: A page took more than 60 s"]
 
 
 def test_growth_compares_the_last_quarter_with_the_one_before():
