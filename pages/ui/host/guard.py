@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
-_UPLOAD_RATE = 8 * 2**20  # bytes of a visitor in a second, after those that it may have here at once
+_UPLOAD_RATE = 4 * 2**20  # bytes of a visitor in a second, after those that it may have here at once
 _LEAST_UPLOAD = 2**20  # bytes that an upload counts at least, even if it is refused
 _SHORT = 2**15  # bytes of the longest message that tells of a script's begin or end
 _WITH_PORT = re.compile(r"^(\d+\.\d+\.\d+\.\d+):\d+$")

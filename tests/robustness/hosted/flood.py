@@ -153,7 +153,8 @@ def measure() -> Record:
         f"Inspect, with pauses of {_PAUSE:g} s on average. In every second of {2 * ROUNDS} rounds of {SECONDS:g} s "
         "another visitor floods: one session sends runs of the page Methods, hostile values, cleared caches and "
         f"garbage as fast as the server takes them, {GENERATING} others start one generation after the other, and "
-        f"files of {UPLOAD / 2**20:g} MiB are uploaded. The server is started as make host starts it.",
+        f"files of {UPLOAD / 2**20:g} MiB are uploaded. The server is started as make host starts it, and the "
+        "process that floods has the lowest priority, since a visitor computes on another machine.",
         columns=("action", "round", "times", "median s", "95 % s"),
         rows=[_row(found, action, flooded=flooded) for action in (*BOUNDED, "generate") for flooded in (False, True)],
         bounds=[
