@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -161,3 +162,10 @@ def test_where_no_job_is_none_is_stopped(finished):
     with pytest.raises(RunError, match="No job is running on"):
         job.request_stop(finished)
     assert job.last_lines(finished, 3) == ""
+
+
+def test_two_looks_at_a_run_do_not_take_each_other_for_a_job(tmp_path):
+    with only_job(tmp_path):
+        assert job.is_held(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        assert not any(pool.map(lambda _: job.is_held(tmp_path), range(2_000)))

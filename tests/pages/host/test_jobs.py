@@ -331,3 +331,19 @@ def test_a_failure_is_reported(error, slow, monkeypatch, caplog):
 def test_a_lone_surrogate_is_refused():
     job = ended(started(Request(model=ModelChoice(), prompt="a\ud800b")))
     assert isinstance(job.error, InvalidInput)
+
+
+def test_a_job_whose_thread_cannot_start_leaves_its_place(slow, monkeypatch):
+    del slow
+    monkeypatch.setenv(hosting.HOSTED_VARIABLE, "1")
+    monkeypatch.setattr(hosting, "HOST", replace(hosting.HOST, generations=1))
+
+    class NoThread:
+        def __init__(self, **_options):
+            raise RuntimeError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs.threading, "Thread", NoThread)
+        for _ in range(3):
+            assert "cannot start another generation now" in str(started(REQUEST).error)
+    assert started(REQUEST).live

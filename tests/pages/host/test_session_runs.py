@@ -17,7 +17,7 @@ from analysis.runs.manifest import Answerer, read_manifest, write_manifest
 from pages.ui.host import hosting, private_place, session_runs
 from pages.ui.host.hosting import HOST
 from pages.ui.host.store import Session, store
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, RunError
 from tests.pages.reading import interpreted
 from tests.pages.runs_page import captions, new_run, open_form, open_runs, said, upload
 from tests.pages.sets import make
@@ -260,6 +260,30 @@ def test_what_a_session_owned_is_deleted_some_minutes_after_it_left(sessions):
     assert list(store().sessions) == ["", "again"]
     assert store().answers.find(kept["other"]) is None
     assert None not in {store().answers.find(name) for name in (kept[""], shared)}
+
+
+def test_cleaning_goes_on_when_a_job_ends_at_the_same_moment(sessions, monkeypatch):
+    for session in store().sessions.values():
+        session.connected -= hosting.LEFT_SECONDS + 1
+
+    def gone(_run):
+        raise RunError
+
+    monkeypatch.setattr(session_runs, "is_held", lambda run: run.parent.name == "mine")
+    monkeypatch.setattr(session_runs, "request_stop", gone)
+    assert set(session_runs.clear_left(lambda _name: False)) == {"", "again", "other"}
+    assert [path.name for path in sessions.iterdir()] == ["mine"]
+    monkeypatch.setattr(session_runs, "is_held", lambda _run: False)
+    assert session_runs.clear_left(lambda _name: False) == [""]
+    assert list(sessions.iterdir()) == []
+
+
+def test_a_visitor_has_a_bounded_number_of_runs(sessions, monkeypatch):
+    limited(monkeypatch, runs_each=3)
+    session_runs.make_room()
+    new_run(sessions / "mine" / "another")
+    with pytest.raises(InvalidInput, match="Your address has 3 runs, and at most 3 are allowed"):
+        session_runs.make_room()
 
 
 def test_a_large_archive_is_not_unpacked(monkeypatch, tmp_path, host):

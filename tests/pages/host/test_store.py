@@ -99,3 +99,13 @@ def test_the_number_of_answers_is_bounded_too(monkeypatch):
     for _ in range(5):
         answers.keep(make_trace())
     assert len(answers.kept) == 3
+
+
+def test_too_many_answers_are_evicted_from_whoever_has_the_most_of_them(monkeypatch):
+    monkeypatch.setattr(own_store, "MOST_ANSWERS", 6)
+    answers = KeptAnswers()
+    large = answers.keep(make_trace((b" a",) * 200), visitor="a")
+    for _ in range(20):
+        answers.keep(make_trace(), visitor="b")
+    assert answers.find(large) is not None
+    assert len(answers.kept) == 6
