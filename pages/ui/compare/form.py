@@ -11,6 +11,7 @@ from pages.ui.compare.answers import PICKER, A, Answer, B
 from pages.ui.compare.settings import settings_controls
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request
+from pages.ui.host.uploads import uploaded
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.model_form import chosen_model, model_form
@@ -151,7 +152,7 @@ def _missing(request: Request) -> str:
 
 
 def _open_upload(key: str) -> None:
-    if (file := st.session_state[key]) is not None:
+    if (file := uploaded(key)) is not None:
         st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
         answers.open_file(file.getvalue(), running(file.name))
 

@@ -4,6 +4,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
 from pages.ui.host import hosting
 from pages.ui.host.store import store
 from pages.ui.host.visitors import visitor
@@ -11,6 +14,12 @@ from rauq.errors import InvalidInput
 
 if TYPE_CHECKING:
     from analysis.datasets.table import Table
+
+
+def uploaded(key: str) -> UploadedFile | None:
+    """Return the file in a field; None if there is none, or if the server no longer holds it."""
+    file = st.session_state[key]
+    return file if isinstance(file, UploadedFile) else None
 
 
 def read_table(content: bytes, name: str) -> "Table":

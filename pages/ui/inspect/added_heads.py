@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.ui.host.detectors import forget, remember, remembered
 from pages.ui.host.paths import without_folders
+from pages.ui.host.uploads import uploaded
 from pages.ui.shared.errors import printable, show_error
 from rauq.detectors import added_heads
 from rauq.detectors.added_heads import LARGEST_FILE, AddedHeads
@@ -64,7 +65,7 @@ def _heads(detector: AddedHeads) -> str:
 def _read() -> None:
     """Remember the uploaded detector in place of an earlier one of its model; an emptied field forgets nothing."""
     st.session_state.pop(_REFUSED, None)
-    if (file := st.session_state[_UPLOAD]) is None:
+    if (file := uploaded(_UPLOAD)) is None:
         return
     try:
         found = added_heads.read(file.getvalue(), name=file.name)

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.jobs import Job, Request, begin, check_answer, refused
+from pages.ui.host.uploads import uploaded
 from pages.ui.shared import answer_fields, state, url_state
 from pages.ui.shared.answer_fields import end_field, end_of_form, sampling_fields, sampling_of_form
 from pages.ui.shared.errors import message_text, printable, show_error
@@ -419,7 +420,7 @@ def _take_example() -> None:
 
 def _open() -> None:
     """Open the uploaded trace; if it cannot be read, show why and keep the current answer."""
-    if (file := st.session_state[_UPLOAD]) is None:
+    if (file := uploaded(_UPLOAD)) is None:
         return
     try:
         state.open_trace(Trace.from_bytes(file.getvalue(), name=file.name))

@@ -400,7 +400,7 @@ def _uploader(field: str, label: str) -> Table | None:
 def _read(field: str) -> None:
     """Read the uploaded file and choose the columns again by their names."""
     st.session_state.pop(_READ + field, None)
-    if (file := st.session_state[_UPLOAD + field]) is None:
+    if (file := uploads.uploaded(_UPLOAD + field)) is None:
         return
     try:
         table = uploads.read_table(file.getvalue(), file.name)

@@ -70,7 +70,7 @@ def field() -> None:
 
 def _import(key: str) -> None:
     """Import the run under the file's name and clear the field."""
-    file = st.session_state[key]
+    file = uploads.uploaded(key)
     if file is None:
         return
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1

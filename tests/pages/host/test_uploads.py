@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.archive import export_zip
@@ -128,3 +129,9 @@ def test_a_run_whose_quality_needs_weights_is_refused_at_import(judged, host, mo
     monkeypatch.setenv(hosting.HOSTED_VARIABLE, "")
     judged.seek(0)
     assert uploads.import_run(judged, host / "runs", "run").is_dir()
+
+
+def test_a_file_that_the_server_no_longer_holds_is_none(monkeypatch):
+    monkeypatch.setattr(uploads.st, "session_state", {"field": DeletedFile("id"), "empty": None})
+    assert uploads.uploaded("field") is None
+    assert uploads.uploaded("empty") is None

@@ -48,7 +48,7 @@ LOOK = 100  # values between two looks at the memory
 
 _PATIENCE = 60.0  # seconds that a page may take
 _OWN_PATIENCE = 5.0  # seconds until an attacker gives up its own session
-_EACH = 50  # values, or addresses, of one session; the host allows a visitor 120 sessions in five minutes
+_EACH = 50  # values, or addresses, of one session; each is of another visitor, since a host bounds theirs
 _RUN = "run=smollm2-facts"
 _STARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -143,7 +143,7 @@ class Attack:
 
     @contextmanager
     def _session(self, rng: Random) -> Iterator[Client]:
-        with connected(self.server.address, self.watch, headers=as_visitor(f"attacker of {self.page}")) as client:
+        with connected(self.server.address, self.watch, headers=as_visitor(f"{self.page} {rng.random()}")) as client:
             client.patience = _PATIENCE
             client.visit(self.page, rng.choice(_STARTS[self.page]))
             yield client
