@@ -4,13 +4,13 @@ import time
 
 from benchmarks.support.server import PATIENCE, hosting
 from tests.robustness.client import OF_ATLAS, connected
-from tests.robustness.hasty_host import LEFT
+from tests.robustness.short_lived_host import LEFT
 
 GONE = b"That answer is no longer in memory"
 
 
 def test_an_answer_goes_with_the_last_session_that_uses_it(tmp_path):
-    with (tmp_path / "log").open("wb") as log, hosting(module="tests.robustness.hasty_host", log=log) as server:
+    with (tmp_path / "log").open("wb") as log, hosting(module="tests.robustness.short_lived_host", log=log) as server:
         with connected(server.address) as owner:
             owner.open("inspect", OF_ATLAS)
             owner.click("run", owner.typed("prompt", "Where is Lima?"))

@@ -23,7 +23,7 @@ from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
 from pages.ui.host.messages import cost
-from pages.ui.host.paces import Pace, Paces, ServerTime, SessionTime
+from pages.ui.host.rate_limits import RateLimit, RateLimits, ServerTime, SessionTime
 from pages.ui.host.visitors import VISITOR_HEADER
 from rauq.errors import InvalidInput
 from rauq.labels import size
@@ -120,7 +120,7 @@ class Guard:
         self.app, self.rules = app, rules
         self._uploads, self._being_sent, self._connections = _Uploads(), set[tuple[str, str]](), _Connections()
         self._time = ServerTime()
-        self._upload_paces = Paces(rate=_UPLOAD_RATE, at_once=hosting.limits().uploads_each)
+        self._upload_rates = RateLimits(rate=_UPLOAD_RATE, at_once=hosting.limits().uploads_each)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Rule on a request, or on the connection of a session."""
@@ -169,7 +169,7 @@ class Guard:
         self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, file: tuple[str, ...]
     ) -> None:
         key, declared = (file[0], file[1]), Headers(scope=scope).get("content-length", "")
-        await asyncio.sleep(self._upload_paces.of(visitor).wait(_LEAST_UPLOAD))
+        await asyncio.sleep(self._upload_rates.of(visitor).wait(_LEAST_UPLOAD))
         if key in self._being_sent:  # it would be counted once
             await PlainTextResponse("This file is being sent already.", status_code=409)(scope, receive, send)
             return
@@ -193,7 +193,7 @@ class Guard:
             message = await receive()
             received += (num_bytes := len(message.get("body", b"")))
             self._uploads.reserve(file, visitor, max(received, self._uploads.held[file][1]))
-            await asyncio.sleep(self._upload_paces.of(visitor).wait(num_bytes))
+            await asyncio.sleep(self._upload_rates.of(visitor).wait(num_bytes))
             return message
 
         return counted
@@ -221,7 +221,7 @@ class _Channel:
     receive: "Receive"
     send: "Send"
     time: SessionTime
-    pace: Pace = field(default_factory=lambda: Pace(rate=_RATE, at_once=_BURST))
+    limit: RateLimit = field(default_factory=lambda: RateLimit(rate=_RATE, at_once=_BURST))
 
     async def next(self) -> "Message":
         """Return the next message that the session may send, when it may."""
@@ -230,7 +230,7 @@ class _Channel:
             if message["type"] != "websocket.receive":
                 return message
             counts_as = cost(message.get("bytes") or b"")
-            await asyncio.sleep(self.pace.wait(max(1, counts_as)))
+            await asyncio.sleep(self.limit.wait(max(1, counts_as)))
             while seconds := self.time.wait():
                 await asyncio.sleep(seconds)
             if counts_as:

@@ -218,8 +218,8 @@ class KeptAnswers:
 
 
 @dataclass(eq=False)
-class Desk:
-    """Where uploads are read: `places` for two at once, of different `visitors`, who read or wait."""
+class UploadSlots:
+    """The visitors whose uploads are being read, one each; others wait for at most `patience` seconds."""
 
     free: threading.Condition = field(default_factory=threading.Condition)
     visitors: set[str] = field(default_factory=set)
@@ -269,7 +269,7 @@ class Store:
     jobs: JobRegistry = field(default_factory=JobRegistry)
     starting: threading.Lock = field(default_factory=threading.Lock)
     speeds: dict[ModelChoice, float] = field(default_factory=dict)
-    desk: Desk = field(default_factory=Desk)
+    upload_slots: UploadSlots = field(default_factory=UploadSlots)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     sessions: dict[str, Session] = field(default_factory=dict)
 

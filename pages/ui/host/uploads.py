@@ -35,7 +35,7 @@ def read_table(content: bytes, name: str) -> "Table":
     from analysis.uploads import tables  # which only a system with such limits can import
 
     most = hosting.limits()
-    with store().desk.place(visitor()):
+    with store().upload_slots.place(visitor()):
         return tables.read_table(content, name, rows=most.rows, characters=most.characters)
 
 
@@ -49,7 +49,7 @@ def import_run(archive: IO[bytes], root: Path, name: str) -> Path:
 
     if not hosting.is_hosted():
         return import_zip(archive, root, name)
-    with store().desk.place(visitor()):
+    with store().upload_slots.place(visitor()):
         return place_run(root, name, partial(_fill, archive))
 
 

@@ -13,7 +13,7 @@ from analysis.runs.archive import export_zip
 from analysis.runs.create import prepare, request_for
 from pages.ui.host import hosting, uploads
 from pages.ui.host.hosting import Busy
-from pages.ui.host.store import Desk, store
+from pages.ui.host.store import UploadSlots, store
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.uploads.bombs import lists, manifest, parquet_of, zipped
 from tests.pages.runs_page import open_form, open_runs, said, upload
@@ -22,57 +22,57 @@ PATIENCE = 30  # seconds
 
 
 def test_a_visitor_has_one_upload_read_at_a_time():
-    desk = Desk(patience=0.05)
-    with desk.place("a"):
-        with pytest.raises(Busy, match="reads 2 uploads at once, and one of an address"), desk.place("a"):
+    slots = UploadSlots(patience=0.05)
+    with slots.place("a"):
+        with pytest.raises(Busy, match="reads 2 uploads at once, and one of an address"), slots.place("a"):
             pass
-        with desk.place("b"):
+        with slots.place("b"):
             pass
-    with desk.place("a"):
+    with slots.place("a"):
         pass
 
 
 def test_a_third_upload_waits_and_is_refused_in_the_end():
-    desk = Desk(patience=0.05)
+    slots = UploadSlots(patience=0.05)
     with (
-        desk.place("a"),
-        desk.place("b"),
+        slots.place("a"),
+        slots.place("b"),
         pytest.raises(InvalidInput, match="reads 2 uploads at once"),
-        desk.place("c"),
+        slots.place("c"),
     ):
         pass
-    with desk.place("c"), desk.place("a"):  # whoever was refused does not wait any more
+    with slots.place("c"), slots.place("a"):  # whoever was refused does not wait any more
         pass
 
 
 def test_a_third_upload_is_read_once_another_is_done():
-    desk, begun = Desk(patience=PATIENCE), threading.Event()
+    slots, begun = UploadSlots(patience=PATIENCE), threading.Event()
 
     def third():
-        with desk.place("c"):
+        with slots.place("c"):
             begun.set()
 
-    with ThreadPoolExecutor(1) as pool, desk.place("a"):
-        with desk.place("b"):
+    with ThreadPoolExecutor(1) as pool, slots.place("a"):
+        with slots.place("b"):
             waiting = pool.submit(third)
             assert not begun.wait(0.1)
         waiting.result(PATIENCE)
 
 
 def test_a_failed_upload_leaves_its_place():
-    desk = Desk(patience=0.05)
+    slots = UploadSlots(patience=0.05)
     for _ in range(3):
-        with pytest.raises(RunError), desk.place("a"):
+        with pytest.raises(RunError), slots.place("a"):
             raise RunError
-    with desk.place("a"), desk.place("b"):
+    with slots.place("a"), slots.place("b"):
         pass
 
 
 def test_the_desk_outlives_the_caches_that_a_client_may_clear():
-    kept = store().desk
+    kept = store().upload_slots
     st.cache_resource.clear()
     st.cache_data.clear()
-    assert store().desk is kept
+    assert store().upload_slots is kept
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The server of the hosted mode, which lets go of what a session owned soon after it has left, and says so in its log.
 
-python -m tests.robustness.hasty_host [options of pages.ui.host.server]
+python -m tests.robustness.short_lived_host [options of pages.ui.host.server]
 """
 
 import sys

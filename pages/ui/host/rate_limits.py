@@ -1,6 +1,6 @@
 """How much one session, and one visitor, may take at a time, so that the others do not notice.
 
-Of the server's time only as long as others use the app: an only visitor may have all of it.
+Of the server's time only as long as others use the app: a visitor alone may have all of it.
 """
 
 import time
@@ -15,7 +15,7 @@ _LOOK = 0.05  # seconds between two looks whether a script has ended
 
 
 @dataclass(eq=False, kw_only=True)
-class Pace:
+class RateLimit:
     """So much a second, and so much at once."""
 
     rate: float
@@ -32,17 +32,17 @@ class Pace:
 
 
 @dataclass(eq=False, kw_only=True)
-class Paces:
-    """The same pace for each visitor."""
+class RateLimits:
+    """The same limit for each visitor."""
 
     rate: float
     at_once: float
-    known: dict[str, Pace] = field(default_factory=dict)
+    known: dict[str, RateLimit] = field(default_factory=dict)
 
-    def of(self, visitor: str) -> Pace:
-        """Return the pace of a visitor; those that have used nothing lately are forgotten."""
-        self.known = {name: pace for name, pace in self.known.items() if pace.wait() or pace.used}
-        return self.known.setdefault(visitor, Pace(rate=self.rate, at_once=self.at_once))
+    def of(self, visitor: str) -> RateLimit:
+        """Return the limit of a visitor; those that have used nothing lately are forgotten."""
+        self.known = {name: limit for name, limit in self.known.items() if limit.wait() or limit.used}
+        return self.known.setdefault(visitor, RateLimit(rate=self.rate, at_once=self.at_once))
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class ServerTime:
     clock: float = 0.0
     told: float = 0.0
     running: int = 0
-    visitors: Paces = field(default_factory=lambda: Paces(rate=VISITOR_SHARE, at_once=VISITOR_AT_ONCE))
+    visitors: RateLimits = field(default_factory=lambda: RateLimits(rate=VISITOR_SHARE, at_once=VISITOR_AT_ONCE))
     lately: dict[str, float] = field(default_factory=dict)
 
     def change(self, by: int, visitor: str) -> float:
@@ -79,7 +79,7 @@ class SessionTime:
 
     server: ServerTime
     visitor: str
-    pace: Pace = field(default_factory=lambda: Pace(rate=SESSION_SHARE, at_once=SESSION_AT_ONCE))
+    limit: RateLimit = field(default_factory=lambda: RateLimit(rate=SESSION_SHARE, at_once=SESSION_AT_ONCE))
     begun: float | None = None
 
     def begin(self) -> None:
@@ -97,11 +97,11 @@ class SessionTime:
 
     def wait(self) -> float:
         """Return the seconds until the session may run its next script; it is to ask again after them."""
-        seconds = max(self.pace.wait(), self.server.visitors.of(self.visitor).wait())
+        seconds = max(self.limit.wait(), self.server.visitors.of(self.visitor).wait())
         if not seconds or not self.server.is_shared(self.visitor):
             return 0.0
         return _LOOK if self.begun is not None else min(seconds, 1.0)
 
     def _take(self, seconds: float) -> None:
-        self.pace.wait(seconds)
+        self.limit.wait(seconds)
         self.server.visitors.of(self.visitor).wait(seconds)

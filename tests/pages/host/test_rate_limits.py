@@ -2,8 +2,16 @@
 
 import pytest
 
-from pages.ui.host import paces
-from pages.ui.host.paces import SESSION_AT_ONCE, SESSION_SHARE, VISITOR_AT_ONCE, Pace, Paces, ServerTime, SessionTime
+from pages.ui.host import rate_limits
+from pages.ui.host.rate_limits import (
+    SESSION_AT_ONCE,
+    SESSION_SHARE,
+    VISITOR_AT_ONCE,
+    RateLimit,
+    RateLimits,
+    ServerTime,
+    SessionTime,
+)
 
 
 class Clock:
@@ -16,7 +24,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(paces, "time", clock)
+    monkeypatch.setattr(rate_limits, "time", clock)
     return clock
 
 
@@ -34,17 +42,17 @@ def run(clock, *sessions, seconds):
 
 
 def test_a_pace_allows_so_much_at_once_and_then_so_much_a_second(clock):
-    pace = Pace(rate=2, at_once=10)
-    assert pace.wait(10) == 0
-    assert pace.wait(4) == 2
+    limit = RateLimit(rate=2, at_once=10)
+    assert limit.wait(10) == 0
+    assert limit.wait(4) == 2
     clock.now += 2
-    assert pace.wait() == 0
+    assert limit.wait() == 0
     clock.now += 100
-    assert pace.wait(10) == 0  # what was not used is not saved
+    assert limit.wait(10) == 0  # what was not used is not saved
 
 
 def test_each_visitor_has_a_pace_which_is_forgotten_once_nothing_is_used(clock):
-    visitors = Paces(rate=1, at_once=1)
+    visitors = RateLimits(rate=1, at_once=1)
     visitors.of("one").wait(3)
     assert visitors.of("another").wait(1) == 0
     assert visitors.of("one").wait() == 2
@@ -83,15 +91,15 @@ def test_the_sessions_of_a_visitor_share_one_share(clock, server):
 def test_scripts_that_run_at_once_have_equal_parts_of_the_time(clock, server):
     both = [SessionTime(server, name) for name in ("one", "another")]
     run(clock, *both, seconds=4)
-    assert [one.pace.used for one in both] == pytest.approx([2, 2])
+    assert [one.limit.used for one in both] == pytest.approx([2, 2])
 
 
 def test_scripts_that_were_interrupted_count_and_no_session_that_waits_interrupts_its_own(clock, server):
     greedy, other = SessionTime(server, "greedy"), SessionTime(server, "other")
     run(clock, other, seconds=0.1)
-    for _ in range(int(SESSION_AT_ONCE / paces._INTERRUPTED) + 2):
+    for _ in range(int(SESSION_AT_ONCE / rate_limits._INTERRUPTED) + 2):
         greedy.begin()
-    assert greedy.wait() == paces._LOOK
+    assert greedy.wait() == rate_limits._LOOK
     greedy.end()
     assert greedy.wait() > 0
 
@@ -100,4 +108,4 @@ def test_a_script_that_ends_twice_is_counted_once(clock, server):
     one = SessionTime(server, "one")
     run(clock, one, seconds=1)
     one.end()
-    assert (one.pace.used, server.running) == (1, 0)
+    assert (one.limit.used, server.running) == (1, 0)
