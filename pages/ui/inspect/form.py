@@ -292,7 +292,8 @@ def run_buttons(request: Request, *, live: Job | None) -> None:
     Stop does not look for the job in the session, where the next rerun would interrupt it.
     """
     if live:
-        st.button("Stop", key="stop", on_click=live.cancel.set, width=205)
+        heard = live.cancel.is_set()
+        st.button("Stopping" if heard else "Stop", key="stop", on_click=live.cancel.set, width=205, disabled=heard)
     else:
         options: dict[str, Any] = {"type": "primary", "on_click": run, "width": 205, "shortcut": "Ctrl+Enter"}
         st.button(task_name(request), key="run", **options)
