@@ -17,8 +17,8 @@ from streamlit import config
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting, private_place
-from pages.ui.host.guard import Guard, Rules
-from pages.ui.host.messages import LARGEST_MESSAGE
+from pages.ui.host.guard.messages import LARGEST_MESSAGE
+from pages.ui.host.guard.middleware import Guard, Rules
 from pages.ui.host.session_runs import clear_left
 from pages.ui.host.store import store
 
@@ -34,7 +34,11 @@ def main() -> None:
     os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
     store().guarded = True
     private_place.folder()  # deletes what a killed server left
-    rules = Rules(names=tuple(asked.names.lower().split(",")), proxy_header=asked.proxy_header, frames=asked.frames)
+    rules = Rules(
+        names=tuple(name.strip() for name in asked.names.lower().split(",")),
+        proxy_header=asked.proxy_header,
+        frames=asked.frames,
+    )
     _set_options()
     app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing, on_script_error=page_failed)
     # Streamlit's own way to start it would buffer messages as large as those that it sends itself, and would trust
@@ -67,7 +71,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--frames", default="'none'", help="sites that may show the app in a frame")
     asked = parser.parse_args()
-    if not all(asked.names.split(",")):
+    if not all(name.strip() for name in asked.names.split(",")):
         parser.error(f"got the names {asked.names!r}; give at least one, such as rauq.example.org")
     return asked
 

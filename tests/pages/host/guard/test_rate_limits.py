@@ -2,8 +2,8 @@
 
 import pytest
 
-from pages.ui.host import rate_limits
-from pages.ui.host.rate_limits import (
+from pages.ui.host.guard import rate_limits
+from pages.ui.host.guard.rate_limits import (
     SESSION_AT_ONCE,
     SESSION_SHARE,
     VISITOR_AT_ONCE,

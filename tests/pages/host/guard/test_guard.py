@@ -57,7 +57,9 @@ def test_no_site_may_frame_the_app_and_no_address_is_told_to_others(browser):
         assert headers["referrer-policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("origin", [EVIL, "http://localhost:1", "http://127.0.0.1:1", "null", "file://"])
+@pytest.mark.parametrize(
+    "origin", [EVIL, "http://localhost:1", "http://127.0.0.1:1", "null", "file://", "http://[", "x"]
+)
 def test_requests_and_sessions_of_other_sites_are_refused(server, browser, origin):
     put = browser.ask("/_stcore/upload_file/a/b", method="PUT", headers={"Origin": origin}, body=b"x")
     assert (put.status, put.body) == (400, b"Requests of other sites are refused")

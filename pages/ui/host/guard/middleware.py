@@ -22,8 +22,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
-from pages.ui.host.messages import cost
-from pages.ui.host.rate_limits import RateLimit, RateLimits, ServerTime, SessionTime
+from pages.ui.host.guard.messages import cost
+from pages.ui.host.guard.rate_limits import RateLimit, RateLimits, ServerTime, SessionTime
 from pages.ui.host.visitors import VISITOR_HEADER
 from rauq.errors import InvalidInput
 from rauq.labels import size
@@ -149,7 +149,7 @@ class Guard:
             return "" if scope["type"] == "http" and scope["path"].endswith(_HEALTH) else "Unknown host name"
         origin = headers.get("origin")
         reads = scope["type"] == "http" and scope["method"] in {"GET", "HEAD", "OPTIONS"}
-        same = origin is None or urlsplit(origin).netloc == host
+        same = origin is None or origin.rpartition("://")[2] == host
         return "" if reads or same else "Requests of other sites are refused"
 
     async def _session(self, scope: "Scope", receive: "Receive", send: "Send", *, visitor: str, refused: bool) -> None:

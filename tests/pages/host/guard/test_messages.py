@@ -5,8 +5,8 @@ from starlette.datastructures import Headers
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 
-from pages.ui.host.guard import Rules, visitor_of
-from pages.ui.host.messages import LARGEST_MESSAGE, cost
+from pages.ui.host.guard.messages import LARGEST_MESSAGE, cost
+from pages.ui.host.guard.middleware import Rules, visitor_of
 
 
 def files(count):
