@@ -1,4 +1,4 @@
-"""What stands before the app when strangers use it: it rules on every request before Streamlit sees it.
+"""The middleware of the hosted mode: it checks every request before Streamlit receives it.
 
 Names of the host, origins, sessions and uploads of each visitor, and what a session may send.
 """
@@ -123,7 +123,7 @@ class Guard:
         self._upload_rates = RateLimits(rate=_UPLOAD_RATE, at_once=hosting.limits().uploads_each)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Rule on a request, or on the connection of a session."""
+        """Check a request, or the connection of a session, and pass it on or refuse it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return

@@ -16,7 +16,7 @@ _LOOK = 0.05  # seconds between two looks whether a script has ended
 
 @dataclass(eq=False, kw_only=True)
 class RateLimit:
-    """So much a second, and so much at once."""
+    """At most `rate` per second on average, and `at_once` in a burst; `used` is what counts against the burst now."""
 
     rate: float
     at_once: float
@@ -49,8 +49,8 @@ class RateLimits:
 class ServerTime:
     """The server's time for scripts: those that run at once have equal parts of it.
 
-    `clock` is the time that a script would have had which ran all along; `lately` is when each visitor's last script
-    began or ended.
+    `clock`: the time that a script would have had if it had run from the start. `lately`: when each visitor's last
+    script began or ended.
     """
 
     clock: float = 0.0
