@@ -27,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
+    _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
     _add_idf(commands.add_parser("idf", help="count document frequencies of a model's tokens"))
     return parser
@@ -113,6 +114,16 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("--out", type=Path, metavar="DIR", help="output folder; default: report, in the run's folder")
 
 
+def _add_tokens(tokens: argparse.ArgumentParser) -> None:
+    tokens.description = (
+        "Compare how well collapse, probability, entropy and attention find the wrong tokens of answers: of a run "
+        "whose facts are known, or of traces whose wrong tokens were marked in Inspect."
+    )
+    tokens.set_defaults(run=_tokens)
+    tokens.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="the folder of a run, or files of traces")
+    tokens.add_argument("--out", type=Path, metavar="FILE", help="write the table with intervals as CSV")
+
+
 def _add_convert(convert: argparse.ArgumentParser) -> None:
     convert.description = "Convert the checkpoint of AlignScore or COMET, once, to the folder that --weights takes."
     convert.set_defaults(run=_convert)
@@ -155,6 +166,12 @@ def _report(options: argparse.Namespace) -> int:
         say(written.missing)
     sys.stdout.write(f"{running(str(written.page))}\n")
     return DONE
+
+
+def _tokens(options: argparse.Namespace) -> int:
+    from analysis.cli.tokens import compare
+
+    return compare(options)
 
 
 def _convert(options: argparse.Namespace) -> int:

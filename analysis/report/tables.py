@@ -17,6 +17,8 @@ from analysis.report.results import MethodResults, Results
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
 from analysis.stats import METRICS
+from analysis.tokens import sentences as token_sentences
+from analysis.tokens.sentences import detection_table
 from rauq.labels import number, running
 
 _NAMES = {"prr": "PRR", "roc_auc": "ROC-AUC"}
@@ -164,6 +166,7 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             f"{added_heads_caption(found.added_heads)} PRR within groups minus that of RAUQ alone.",
             methods_tables.added_heads_table(found.added_heads),
         ),
+        Table("tokens", "Wrong tokens", token_sentences.table_caption(found.tokens), detection_table(found.tokens)),
     )
 
 

@@ -44,7 +44,7 @@ _SCHEMA = pa.schema(
             (name, _TEXT)
             for name in ("id", "prompt", "source", "question", "answer", "group", "stratum", "error_label")
         ],
-        *[(name, _TEXTS) for name in ("references", "facts")],
+        *[(name, _TEXTS) for name in ("references", "facts", "wrong")],
         ("quality", pa.float64()),
     ]
 )
@@ -76,7 +76,8 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
     path = folder / EXAMPLES
     try:
         table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
-        return parsed(tuple[Example, ...], json.dumps(table.to_pylist()))
+        rows = [row | {"wrong": row["wrong"] or []} for row in table.to_pylist()]  # older runs have no such column
+        return parsed(tuple[Example, ...], json.dumps(rows))
     except (OSError, pa.ArrowException, ValueError) as error:
         message = f"{path} cannot be read ({error}). Restore it from a copy of the run."
         raise RunError(message) from error
