@@ -11,7 +11,7 @@ from analysis.runs.manifest import MANIFEST
 from analysis.runs.opened import batch, open_run
 from analysis.tokens.detection import Detection, detect, token_signals
 from analysis.tokens.marks import marks_by_hand, marks_of_run
-from analysis.tokens.sentences import detection_sentence, detection_table, undefined_reason
+from analysis.tokens.sentences import detection_sentence, detection_table, place_sentence, undefined_reason
 from rauq.cli.commands import DONE
 from rauq.errors import InvalidInput, RunError
 from rauq.trace.batch import batch as batch_of
@@ -22,7 +22,7 @@ from rauq.trace.trace import Trace
 def compare(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     found = detection_of(options.paths)
-    sys.stdout.write(f"{detection_sentence(found)}\n")
+    sys.stdout.write(f"{detection_sentence(found)} {place_sentence(found)}".rstrip() + "\n")
     if options.out and not undefined_reason(found):
         _write(options.out, csv_table(detection_table(found)))
     return DONE

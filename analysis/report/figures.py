@@ -34,7 +34,7 @@ from analysis.report.results import MethodResults, Results
 from analysis.runs.shard import OFFSETS
 from analysis.stats import METRICS
 from analysis.tokens.figures import signals_chart
-from analysis.tokens.sentences import detection_caption, detection_sentence
+from analysis.tokens.sentences import detection_caption, detection_sentence, place_sentence
 
 _WIDTH = 760  # pixels
 _SCALES = {"svg": 1, "png": 3}  # drawn in pixels, a figure is to be sharp in print
@@ -279,7 +279,7 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
         Drawing(
             "token-signals",
             "Which signal finds the wrong tokens",
-            joined(detection_sentence(found.tokens), detection_caption(found.tokens)),
+            joined(detection_sentence(found.tokens), place_sentence(found.tokens), detection_caption(found.tokens)),
             signals_chart(found.tokens),
         ),
     )

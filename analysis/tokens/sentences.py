@@ -18,6 +18,15 @@ SIGNAL_NAMES = MappingProxyType[Signal, str](
         "best": "1 - attention, best head on other answers",
     }
 )
+_IN_A_SENTENCE = MappingProxyType[Signal, str](
+    {
+        "collapse": "collapse",
+        "probability": "low probability",
+        "entropy": "entropy",
+        "selected": "low attention of the head that gives the score",
+        "best": "low attention of the best head",
+    }
+)
 COMPARISON_NAMES = MappingProxyType[Comparison, str](
     {
         "wrong": "wrong tokens in incorrect answers",
@@ -33,46 +42,42 @@ def undefined_reason(found: Detection) -> str:
 
 
 def detection_sentence(found: Detection) -> str:
-    """Which signal finds wrong tokens best, whether it only finds facts, and which tells errors from correct facts."""
+    """Which signal ranks wrong tokens best, and whether it does more than find facts."""
     if reason := undefined_reason(found):
         return f"No signal can be judged: {reason}."
     best, own = _highest(found, lambda one: one.wrong.auc)
-    return " ".join(
-        [
-            f"In incorrect answers, wrong tokens are ranked best by {best}: ROC-AUC {in_words(own.wrong.auc)}.",
-            *_control(own),
-            _same_place(found),
-        ]
-    )
+    start = f"Wrong tokens are ranked best by {best}: ROC-AUC {_value(own.wrong.auc)}"
+    if (right := own.right.auc).reason:
+        return f"{start}."
+    if right.high < own.wrong.auc.low:
+        return f"{start}; correct facts lower, {_value(right)}."
+    return f"{start}; but correct facts as high, {_value(right)}: it finds facts rather than errors."
+
+
+def _value(found: Estimate) -> str:
+    return number(found.value, places=2)
 
 
 def _highest(found: Detection, metric: Callable[[Found], Estimate]) -> tuple[str, Found]:
-    """The name of the signal that is highest by an estimate, as within a sentence, and what it finds."""
+    """The signal that is highest by an estimate, as a sentence calls it, and what it finds."""
 
     def value(place: int) -> float:
         one = metric(found.found[place])
         return -1.0 if one.reason else one.value
 
     place = max(range(len(SIGNALS)), key=value)
-    name = SIGNAL_NAMES[SIGNALS[place]]
-    return f"{name[0].lower()}{name[1:]}", found.found[place]
+    return _IN_A_SENTENCE[SIGNALS[place]], found.found[place]
 
 
-def _control(own: Found) -> list[str]:
-    right = own.right.auc
-    if right.reason:
-        return []
-    if right.high < own.wrong.auc.low:
-        return [f"It ranks correct facts lower ({in_words(right)})."]
-    return [f"It ranks correct facts as high ({in_words(right)}), so it finds facts rather than errors."]
-
-
-def _same_place(found: Detection) -> str:
+def place_sentence(found: Detection) -> str:
+    """Which signal tells wrong facts from correct ones at the same place; "" where nothing can be judged."""
+    if undefined_reason(found):
+        return ""
     best, own = _highest(found, lambda one: one.place)
     if own.place.reason:
         return f"Wrong and correct facts cannot be compared: {own.place.reason}."
     if own.place.low > 0.5:  # chance
-        return f"Of facts at the same place, {best} ranks the wrong ones highest ({in_words(own.place)})."
+        return f"Of facts at the same place, {best} ranks the wrong ones highest: ROC-AUC {in_words(own.place)}."
     return f"Of facts at the same place, no signal ranks the wrong ones above the correct ones ({in_words(own.place)})."
 
 
@@ -109,12 +114,14 @@ def heads_caption() -> str:
 
 def detection_cells(found: Detection) -> pd.DataFrame:
     """A row for each signal: ROC-AUC and average precision, over answers and pooled, with intervals, in words."""
-    columns: dict[str, list[str]] = {"Signal": [SIGNAL_NAMES[signal] for signal in SIGNALS]}
+    columns: dict[str, list[str]] = {
+        "Signal": [SIGNAL_NAMES[signal] for signal in SIGNALS],
+        "Same place: ROC-AUC": [_cell(one.place) for one in found.found],
+    }
     for side in ("wrong", "right"):
         for field, title in _FIELDS.items():
             own = [getattr(getattr(one, side), field) for one in found.found]
             columns[f"{side.capitalize()}: {title}"] = [_cell(one) for one in own]
-    columns["Same place: ROC-AUC"] = [_cell(one.place) for one in found.found]
     return pd.DataFrame(columns)
 
 

@@ -24,12 +24,13 @@ def wrong_tokens(chosen: Chosen) -> None:
         detection_sentence,
         detection_table,
         heads_caption,
+        place_sentence,
         table_caption,
         undefined_reason,
     )
 
     found = head_cache.wrong_tokens(chosen.run, chosen.rows, chosen.settings, chosen.thresholds)
-    sentence(detection_sentence(found), chosen)
+    sentence(detection_sentence(found), chosen, place_sentence(found))
     if undefined_reason(found):
         st.text(_NO_FACTS)
         return

@@ -8,7 +8,7 @@ import rauq
 from analysis.stats import average_precision, resampled_average_precision
 from analysis.tokens.detection import LEAST, SIGNALS, TokenSignals, detect, token_signals
 from analysis.tokens.marks import Marks
-from analysis.tokens.sentences import detection_sentence, detection_table, undefined_reason
+from analysis.tokens.sentences import detection_sentence, detection_table, place_sentence, undefined_reason
 from rauq.scoring.settings import Settings
 from tests.traces import make_trace
 
@@ -87,10 +87,11 @@ def test_a_signal_of_facts_is_told_from_a_signal_of_errors():
     assert of(found, "entropy").wrong.auc.value == of(found, "entropy").right.auc.value == 1
     assert of(found, "entropy").place.low < 0.5 < of(found, "entropy").place.high
     assert of(found, "collapse").place.low > 0.5
-    words = detection_sentence(found)
-    assert "ranked best by entropy: ROC-AUC 1.00" in words
-    assert "finds facts rather than errors" in words
-    assert "at the same place, collapse ranks the wrong ones highest" in words
+    assert detection_sentence(found) == (
+        "Wrong tokens are ranked best by entropy: ROC-AUC 1.00; but correct facts as high, 1.00: it finds facts rather "
+        "than errors."
+    )
+    assert "at the same place, collapse ranks the wrong ones highest" in place_sentence(found)
 
 
 def test_the_best_head_is_chosen_on_other_answers():
@@ -107,7 +108,7 @@ def test_undefined_is_said():
     assert undefined_reason(few) == f"{LEAST - 1} answers with such tokens and others: at least {LEAST} are needed"
     assert detection_sentence(few).startswith("No signal can be judged: 9 answers")
     no_facts = detect(made(right=False, collapse=(3, 0)), GROUPS, resamples=20)
-    assert "cannot be compared: fewer than 10" in detection_sentence(no_facts)
+    assert "cannot be compared: fewer than 10" in place_sentence(no_facts)
     table = detection_table(no_facts)
     assert len(table) == len(SIGNALS) * 9
     assert (table["value"].isna() == (table["undefined"] != "")).all()

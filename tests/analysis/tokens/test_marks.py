@@ -74,7 +74,7 @@ def test_traces_marked_by_hand():
 
 def test_the_command_judges_a_run_and_marked_traces(tmp_path, capsys):
     assert main.main(["tokens", str(bundled_folder()), "--out", str(tmp_path / "tokens.csv")]) == 0
-    assert "wrong tokens are ranked best by" in capsys.readouterr().out
+    assert "Wrong tokens are ranked best by" in capsys.readouterr().out
     assert (tmp_path / "tokens.csv").read_text().startswith("signal,comparison,metric")
     files = []
     for seed in range(12):

@@ -100,7 +100,7 @@ def test_wrong_tokens_of_the_bundled_run_are_ranked_and_compared_with_correct_fa
     page = open_sets(run="copy", view="tokens")
     assert not page.exception
     words = said(page)
-    assert "In incorrect answers, wrong tokens are ranked best by" in words
+    assert "Wrong tokens are ranked best by low attention of the best head" in words
     assert "Of facts at the same place, collapse ranks the wrong ones highest" in words
     assert page.dataframe[0].value["Signal"].tolist()[:2] == ["Collapse", "1 - probability"]
 
