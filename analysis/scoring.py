@@ -45,9 +45,7 @@ def score_run(
     """
     given, where = [methods] if isinstance(methods, str) else list(methods), Path(folder)
     function = None if quality is None or isinstance(quality, str) else quality
-    own = own_methods(
-        [one for one in given if not isinstance(one, str)], quality=function, seconds=method_seconds
-    )
+    own = own_methods([one for one in given if not isinstance(one, str)], quality=function, seconds=method_seconds)
     _check_options(options)
     ids = [one if isinstance(one, str) else one.id for one in given]
     request = request_for(

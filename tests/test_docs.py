@@ -129,7 +129,7 @@ def ran_in(folder, *arguments):
 
 def test_the_example_of_a_method_of_ones_own_runs_in_another_folder_and_on_the_command_line(tmp_path):
     code = example_of("docs/own_method.md", tmp_path)
-    assert len([line for line in code.splitlines() if line.strip()]) == 15
+    assert len([line for line in code.splitlines() if line.strip()]) <= 15
     printed = ran_in(tmp_path, "my_module.py")
     assert {"answer", "quality", "rauq", "weakest_token"} <= set(printed.split())
     assert len(printed.splitlines()) == 5

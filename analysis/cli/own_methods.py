@@ -70,7 +70,9 @@ def _imported(name: str) -> ModuleType:
         if missing and f"{name}.".startswith(f"{missing}."):
             message = f"No module {name!r} in {Path.cwd()} or among the installed ones. Run the command in its folder."
         else:
-            message = f"{name} cannot be imported ({type(error).__name__}: {error}). Correct it; python {name}.py runs it."
+            message = (
+                f"{name} cannot be imported ({type(error).__name__}: {error}). Correct it; python {name}.py runs it."
+            )
         raise InvalidInput(message) from error
 
 

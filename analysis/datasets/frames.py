@@ -32,10 +32,18 @@ def _table(frame: pd.DataFrame, name: str) -> Table:
     if not isinstance(frame, pd.DataFrame):
         message = f"Got a {type(frame).__name__}; give a pandas DataFrame with a row for each prompt."
         raise InvalidInput(message)
-    kept = frame.iloc[:MOST_ROWS].convert_dtypes(convert_string=False, convert_boolean=False)
-    cells = kept.astype(object).where(kept.notna(), None).map(_plain)
-    rows = dict(enumerate(cells.itertuples(index=False, name=None), 1))
+    columns = [_cells(frame.iloc[:MOST_ROWS, place]) for place in range(frame.shape[1])]
+    rows = dict(enumerate(zip(*columns, strict=True), 1))
     return make_table(name, list(frame.columns), rows, notes=cut_note(max(0, len(frame) - MOST_ROWS), rows=MOST_ROWS))
+
+
+def _cells(column: pd.Series) -> list[Any]:
+    """The cells of a column, None where one is missing; pandas makes floats of whole numbers if some are missing."""
+    there = zip(column.tolist(), column.notna().tolist(), strict=True)
+    cells = [_plain(cell) if is_there else None for cell, is_there in there]
+    if all(cell is None or (isinstance(cell, float) and cell.is_integer()) for cell in cells):
+        return [None if cell is None else int(cell) for cell in cells]
+    return cells
 
 
 def _plain(cell: Any) -> Any:  # noqa: ANN401 - a cell of the user's frame

@@ -37,9 +37,9 @@ class Request:
     the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
     token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
     `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn
-    by `seed`. `own_methods`: those among them that are the user's own, and `own_quality` the user's function of quality,
-    where that is the measure; both are given again to resume the run. `nli`, `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or path; ""
-    where there is none.
+    by `seed`. `own_methods`: those of them that are the user's own; `own_quality`: the user's function of quality,
+    where that is the measure. `nli`, `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or
+    path; "" where there is none.
     """
 
     model: str

@@ -94,7 +94,7 @@ class Run:
         has the same rows, and says why an uncertainty is nan; `failures` are the examples without an answer.
         """
         columns = ["id", "group", "prompt", "references", "answer", "quality", *self.manifest.request.methods]
-        return self.answers[columns].copy()
+        return self.answers[columns]
 
     @property
     def lengths(self) -> np.ndarray:

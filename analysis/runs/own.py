@@ -1,6 +1,6 @@
 """What a user adds to a run: methods and a function of quality, what its manifest notes of them, and their time limit.
 
-A manifest may come from anyone, so nothing that it names is ever imported: whoever resumes the run gives the same again.
+A manifest may come from anyone, so nothing that it names is ever imported: whoever resumes the run gives it again.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import math
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self, get_args
 
@@ -24,7 +24,7 @@ from rauq.trace.trace import Extra
 MOST_SECONDS = 30.0  # for one answer, unless the user says otherwise
 
 _ID = r"^[a-z][a-z0-9_]{0,63}$"
-_NAME = r"^[^\W\d_](?:[^\W_]|[ .,()+/=-])*$"  # nothing that a page, a figure or a table could take for markup
+_NAME = r"^[^\W\d_](?:\w|[ .,()+/=-])*$"  # nothing that a page, a figure or a table could take for markup
 _MODULE = r"^(?:[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*)?$"
 _SHA256 = r"^(?:[0-9a-f]{64})?$"
 _LONGEST = 60  # characters of a name
@@ -178,7 +178,7 @@ def note_of(method: object, *, module: str = "", content: bytes | None = None) -
             "where compute is your function of the evidence."
         )
         raise InvalidInput(message)
-    if faults := list(_faults(method)):
+    if faults := _faults(method):
         message = f"The method {module or method.id} cannot be part of a run: {'; '.join(faults)}."
         raise InvalidInput(message)
     return OwnMethod(
@@ -192,28 +192,36 @@ def note_of(method: object, *, module: str = "", content: bytes | None = None) -
     )
 
 
-def _faults(method: Method) -> Iterator[str]:
-    if not re.fullmatch(_ID, str(method.id)):
-        yield f"its id is {method.id!r}, but must be lower-case letters, digits and underscores, a letter first"
-    if method.id in METHODS:
-        yield f"{method.id} is the id of {METHODS[method.id].name}: choose another"
-    if not re.fullmatch(_NAME, str(method.name)) or len(method.name) > _LONGEST:
-        yield f"its name is {method.name!r}, but must be words of letters and digits, at most {_LONGEST} characters"
-    if method.name in {row.name for row in METHODS.values()}:
-        yield f"{method.name} is the name of another method: choose another"
-    if not (callable(method.compute) or (method.compute is None and method.settings is not None)):
-        yield "it has neither a function to compute nor settings of RAUQ"
-    if method.direction not in get_args(Direction):
-        yield f"its direction is {method.direction!r}: return minus the value, so that higher is less certain"
-    for what, given, known in (
-        ("needs", method.needs, NEEDS),
-        ("extras", (*method.extras, *method.sample_extras), get_args(Extra)),
-    ):
-        if unknown := sorted(set(map(str, given)) - set(known)):
-            yield f"its {what} include {unknown[0]!r}; choose from {', '.join(known)}"
-    for what, text in (("source", method.source), ("cost", method.cost)):
-        if len(text) > _LONGEST_TEXT:
-            yield f"its {what} has {len(text):,} characters, at most {_LONGEST_TEXT} are kept"
+def _faults(method: Method) -> list[str]:
+    """Why a method cannot be part of a run."""
+    computes = callable(method.compute) or (method.compute is None and method.settings is not None)
+    long = [name for name in ("source", "cost") if len(getattr(method, name)) > _LONGEST_TEXT]
+    is_id, is_name = re.fullmatch(_ID, str(method.id)), re.fullmatch(_NAME, str(method.name)[: _LONGEST + 1])
+    checks = (
+        (not is_id, f"its id is {method.id!r}, but must be lower-case letters, digits and underscores"),
+        (method.id in METHODS, f"{method.id} is the id of another method: choose another"),
+        (
+            not is_name or len(method.name) > _LONGEST,
+            f"its name is {method.name!r}, but must be words of letters and digits, at most {_LONGEST} characters",
+        ),
+        (
+            method.name in {row.name for row in METHODS.values()},
+            f"{method.name} is the name of another method: choose another",
+        ),
+        (not computes, "it has neither a function to compute nor settings of RAUQ"),
+        (
+            method.direction not in get_args(Direction),
+            f"its direction is {method.direction!r}: return minus the value, so that higher is less certain",
+        ),
+        *((True, f"its {name} is longer than {_LONGEST_TEXT} characters") for name in long),
+    )
+    known = (("needs", method.needs, NEEDS), ("extras", (*method.extras, *method.sample_extras), get_args(Extra)))
+    unknown = [
+        f"its {what} include {min(odd)!r}; choose from {', '.join(there)}"
+        for what, given, there in known
+        if (odd := set(map(str, given)) - set(there))
+    ]
+    return [fault for is_wrong, fault in checks if is_wrong] + unknown
 
 
 def _source_of(function: object) -> bytes:

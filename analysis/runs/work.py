@@ -243,9 +243,7 @@ def _timed(
     return found, Timing(stage="method", examples=1, seconds=taken, method=method.id)
 
 
-def _evaluate(
-    method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str
-) -> Uncertainty:
+def _evaluate(method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str) -> Uncertainty:
     """A number that is infinite would rank above all others, and says no more than that it is none."""
     found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method.id]
     if math.isinf(found):
@@ -398,7 +396,8 @@ def work(
 ) -> Status:
     """Answer the remaining examples of a run, and return its state: "finished", or "stopped" by `cancel`.
 
-    `own`: what the user gives to it; nothing that its manifest names is imported. A file named `stop` in the folder stops it too. Shards that are whole stay; broken ones are answered again.
+    `own`: what the user gives to it. A file named `stop` in the folder stops it too. Shards that are whole stay; broken
+    ones are answered again.
 
     Raises:
         RunError: another job is working on it, it was started with another model, other packages or other methods of

@@ -138,9 +138,10 @@ class Chosen(ChosenAnswers):
 def choose(name: str, run: Run, asked: Asked, usual: Thresholds) -> Chosen:
     """Return the answers that pass the filters."""
     rows = np.flatnonzero(passing(run, asked))
-    ids = {method: method for method in run.methods}  # the run's own ids tell the names of the user's own methods
-    own = {"method": ids.get(asked.method or ""), "methods": tuple(ids[method] for method in asked.methods or ()) or None}
-    return Chosen(name=name, run=run, rows=rows, thresholds=usual, asked=replace(asked, **own))
+    ids = {method: method for method in run.methods}  # these tell the names of the user's own methods
+    shown, together = ids.get(asked.method or ""), tuple(ids[method] for method in asked.methods or ())
+    asked = replace(asked, method=shown, methods=together or None)
+    return Chosen(name=name, run=run, rows=rows, thresholds=usual, asked=asked)
 
 
 MOST_CURVES = 8
