@@ -194,7 +194,7 @@ def note_of(method: object, *, module: str = "", content: bytes | None = None) -
 
 def _faults(method: Method) -> list[str]:
     """Why a method cannot be part of a run."""
-    computes = callable(method.compute) or (method.compute is None and method.settings is not None)
+    computes = method.settings is not None if method.compute is None else callable(method.compute)
     long = [name for name in ("source", "cost") if len(getattr(method, name)) > _LONGEST_TEXT]
     is_id, is_name = re.fullmatch(_ID, str(method.id)), re.fullmatch(_NAME, str(method.name)[: _LONGEST + 1])
     checks = (

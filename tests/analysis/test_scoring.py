@@ -16,6 +16,9 @@ from analysis.datasets.example import DataSet, Example
 from analysis.methods.comparison import compare, groups_of, name_of
 from analysis.methods.tables import methods_table, ranking_table
 from analysis.quality.judgement import Thresholds
+from analysis.report import writing
+from analysis.report.results import ReportSettings
+from analysis.report.writing import write_report
 from analysis.runs.create import COLUMNS
 from analysis.runs.manifest import MANIFEST, Request, read_manifest, write_manifest
 from analysis.runs.opened import open_run
@@ -25,6 +28,7 @@ from analysis.runs.timings import costs
 from analysis.runs.work import load_for, work
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Uncertainty
+from tests.analysis.report.made_run import made_run, with_own_method
 from tests.architectures import save_tiny
 
 PLACES = ("Oslo", "Lima", "Rome", "Cairo")
@@ -135,6 +139,18 @@ def test_a_method_of_ones_own_is_ranked_under_its_name_with_its_cost(data, model
     )
     assert methods_table(compared, costs(run))["forward passes"].tolist() == ["none", "none at all"]
     assert {cost.method: cost.seconds for cost in costs(run)}["total"] > 0
+
+
+def test_a_report_ranks_it_too(tmp_path, monkeypatch):
+    made_run(tmp_path / "run", quality=[1.0, 0.0, 1.0, 0.5, 0.0] * 4)
+    run = with_own_method(tmp_path / "run", "msp", id="weakest", name="Weakest token")
+    monkeypatch.setattr(writing, "write_pictures", lambda *_: "")
+    page = write_report(run, tmp_path / "report", ReportSettings(resamples=5)).page
+    assert "Weakest token" in page.read_text(encoding="utf-8")
+    rows = (tmp_path / "report" / "tables" / "methods_prr.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.partition(",")[0] for row in rows] == [
+        *("method", "RAUQ", "Weakest token", "Perplexity", "Mean Token Entropy")
+    ]
 
 
 def close_to(example, answer):

@@ -9,7 +9,6 @@ import pytest
 
 from analysis.cli import main
 from analysis.cli.own_methods import HOSTED_VARIABLE, is_own, load_own, words_of
-from analysis.report.writing import write_report
 from analysis.runs.job import read_status
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
@@ -67,8 +66,6 @@ def test_a_method_is_found_in_the_current_folder_and_ranked(here, model):
     assert run.frame()["length"].tolist() == run.answers["num_tokens"].tolist()
     (note,) = run.manifest.request.own_methods
     assert (note.id, note.name, note.source, note.module) == ("length", "Length", "us", "mine:own")
-    write_report(run, here / "report")
-    assert "Length" in (here / "report" / "tables" / "methods_prr.csv").read_text()
 
 
 @pytest.fixture
