@@ -174,6 +174,8 @@ def test_a_heavy_import_is_seen():
     assert imported_after("import pandas", HEAVY) == ["pandas"]
 
 
-@pytest.mark.parametrize("statement", ["import rauq", "from rauq import Trace, score", "import rauq.__main__"])
+@pytest.mark.parametrize(
+    "statement", ["import rauq", "from rauq import Trace, score", "import rauq.__main__", "import analysis"]
+)
 def test_scoring_loads_nothing_heavy(statement):
     assert imported_after(statement, HEAVY) == []

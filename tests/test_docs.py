@@ -112,13 +112,32 @@ def test_every_dependency_is_explained():
     assert explained == pinned
 
 
-def test_the_example_of_a_method_of_ones_own_runs_in_another_folder(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", text_of("docs/own_method.md"), re.DOTALL)
-    (tmp_path / "mine.py").write_text(code)
+def example_of(document, folder):
+    """The Python code of a document, as a file of a folder."""
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text_of(document), re.DOTALL))
+    (folder / "my_module.py").write_text(code)
+    return code
+
+
+def ran_in(folder, *arguments):
     ran = subprocess.run(
-        [sys.executable, "mine.py"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+        [sys.executable, *arguments],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    tokyo, kyoto = map(ast.literal_eval, ran.stdout.splitlines())
-    assert list(tokyo) == ["rauq", "msp", "weakest_token"]
-    assert all(tokyo[method] < kyoto[method] for method in tokyo)
+    return ran.stdout
+
+
+def test_the_example_of_a_method_of_ones_own_runs_in_another_folder_and_on_the_command_line(tmp_path):
+    code = example_of("docs/own_method.md", tmp_path)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 15
+    printed = ran_in(tmp_path, "my_module.py")
+    assert {"answer", "quality", "rauq", "weakest_token"} <= set(printed.split())
+    assert len(printed.splitlines()) == 5
+    (command,) = re.findall(r"^python (-m analysis score .*)$", text_of("docs/own_method.md"), re.MULTILINE)
+    assert "Weakest token" in ran_in(tmp_path, *command.split(), "--limit", "2", "--max-new-tokens", "3")
+
+
+def test_the_examples_of_data_frames_run_in_another_folder(tmp_path):
+    example_of("docs/data_frames.md", tmp_path)
+    assert ran_in(tmp_path, "my_module.py").startswith("2 rows; () 2 of 2 rows have a reference of at most 5 words")
+    assert "own_quality" in (tmp_path / "run" / "manifest.json").read_text()

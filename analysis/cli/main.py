@@ -84,7 +84,14 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         "--methods",
         nargs="+",
         metavar="ID",
-        help="ids of methods; default: rauq msp perplexity mean_token_entropy; no-download: all without another model",
+        help="ids of methods; default: rauq msp perplexity mean_token_entropy; no-download: all without another model; "
+        "module:method: one of your own, of a Python file in this folder, to be named again with --resume",
+    )
+    how.add_argument(
+        "--method-seconds",
+        type=float,
+        metavar="S",
+        help="the most that a method of your own may take for an answer; default 30",
     )
     how.add_argument(
         "--samples", type=int, metavar="K", help="samples per answer, for methods that compare samples; default 5"

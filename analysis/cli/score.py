@@ -17,6 +17,7 @@ from rich.text import Text
 
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import strata_table, summary_table
+from analysis.cli.own_methods import is_own, load_own, words_of
 from analysis.datasets.example import DataSet
 from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.names import PER_GROUP, load
@@ -27,13 +28,13 @@ from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.runs.create import EMBEDDED, about_unknown_methods, named, prepare, request_for
+from analysis.runs.create import about_unknown_methods, named, prepare, request_for, whole_path
 from analysis.runs.job import Status
 from analysis.runs.manifest import Manifest
 from analysis.runs.opened import Run, open_run
+from analysis.runs.own import Own
 from analysis.runs.verdicts import about_corrections
 from analysis.runs.work import work
-from rauq.checkpoints.folders import looks_like_path
 from rauq.cli.commands import model_options
 from rauq.errors import InvalidInput
 from rauq.labels import number, running
@@ -197,22 +198,24 @@ class Signals:
 def score(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     console = Console(stderr=True, highlight=False)
-    _prepare(options, console)
+    own = load_own(words_of(options.methods), seconds=options.method_seconds)
+    _prepare(options, own, console)
     with _signals(options.parent) as asked, shown(console) as tell:
-        status = work(options.out, on_progress=tell, cancel=asked)
+        status = work(options.out, own=own, on_progress=tell, cancel=asked)
     if status.state == "stopped":
         return 128 + (asked.number or signal.SIGINT)
     print_summary(Console(highlight=False), open_run(options.out))
     return 0
 
 
-def _prepare(options: argparse.Namespace, console: Console) -> None:
+def _prepare(options: argparse.Namespace, own: Own, console: Console) -> None:
+    again = ("methods",) if all(map(is_own, words_of(options.methods))) else ()  # a run cannot name these by itself
     if options.data or options.correct or options.incorrect:
-        _prepare_new(options, console)
+        _prepare_new(options, own, console)
     elif not options.resume:
         message = "Give a data set with --data, or resume the run in --out with --resume."
         raise InvalidInput(message)
-    elif given := [name for name in (*_ASKED, *_HOW) if getattr(options, name) is not None]:
+    elif given := [name for name in (*_ASKED, *_HOW) if getattr(options, name) is not None and name not in again]:
         message = (
             f"--resume uses the options of the run; leave out --{given[0].replace('_', '-')}, "
             "or score into a new folder."
@@ -220,8 +223,10 @@ def _prepare(options: argparse.Namespace, console: Console) -> None:
         raise InvalidInput(message)
 
 
-def _prepare_new(options: argparse.Namespace, console: Console) -> None:
-    model = _whole_path(options.model or "atlas")
+def _prepare_new(options: argparse.Namespace, own: Own, console: Console) -> None:
+    model = whole_path(options.model or "atlas")
+    ids = {note.module: note.id for note in own.notes}
+    words = [ids.get(word, word) for word in words_of(options.methods)]
     data = _data(options, model)
     _print_rejected(data, console)
     request = request_for(
@@ -234,10 +239,11 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         batch_size=options.batch_size,
         max_new_tokens=options.max_new_tokens,
         stored_layers=options.layers,
-        methods=named(options.methods, model=model, data=data) if options.methods else None,
+        methods=named(words, model=model, data=data, own=tuple(ids.values())) if words else None,
+        own_methods=own.notes,
         samples=options.samples,
         seed=options.seed,
-        **{name: _whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
+        **{name: whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
         idf=str(options.idf.resolve()) if options.idf else None,
     )
     _print_quality(prepare(options.out, data, request), console)
@@ -247,13 +253,6 @@ def _print_quality(manifest: Manifest, console: Console) -> None:
     if manifest.quality_reason:
         chosen = f"Quality: {measure(manifest.request.quality).name} (--quality chooses another). "
         console.print(running(chosen + manifest.quality_reason), soft_wrap=True, markup=False)
-
-
-def _whole_path(model: str) -> str:
-    """The full path of a folder or a file, so that the run can be resumed from any folder."""
-    path = os.path.expanduser(model)  # noqa: PTH111 - a Path raises where a name is no possible path
-    is_here = model != EMBEDDED and os.path.exists(path)  # noqa: PTH110 - the same
-    return os.path.abspath(path) if is_here or looks_like_path(model) else model  # noqa: PTH100 - links stay: they have the names
 
 
 def _data(options: argparse.Namespace, model: str) -> DataSet:

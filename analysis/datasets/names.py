@@ -90,9 +90,9 @@ def load(
     paper_name, _, folder = name.partition("=")
     if paper_name in PAPER_SETS:
         path = Path(folder) if folder else None
-        return _not_empty(load_paper_set(PAPER_SETS[paper_name], kind=kind, path=path, limit=limit, seed=seed))
+        return not_empty(load_paper_set(PAPER_SETS[paper_name], kind=kind, path=path, limit=limit, seed=seed))
     data = _own_file(name, columns)
-    return _not_empty(replace(data, examples=spread(data.examples, limit, seed=seed)))
+    return not_empty(replace(data, examples=spread(data.examples, limit, seed=seed)))
 
 
 def _own_file(name: str, columns: Columns | None) -> DataSet:
@@ -106,7 +106,12 @@ def _own_file(name: str, columns: Columns | None) -> DataSet:
     return examples_from(table, columns or guess_columns(table))
 
 
-def _not_empty(data: DataSet) -> DataSet:
+def not_empty(data: DataSet) -> DataSet:
+    """The data set itself.
+
+    Raises:
+        InvalidInput: none of its rows can be used; the message says why the first one cannot.
+    """
     if not data.examples:
         first = data.rejected[0]
         message = f"No row of {data.name} can be used. Row {first.row}: {first.reason}"

@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.answer_sets.sides import shown_groups
 from analysis.quality.judgement import Thresholds
+from analysis.runs.own import row_of
 from analysis.stats import (
     Bounds,
     Estimate,
@@ -24,12 +25,12 @@ from analysis.stats import (
     why_undefined,
 )
 from rauq.errors import InvalidInput
-from rauq.methods.table import METHODS
 
 
 def name_of(method: str) -> str:
     """The name of a method for a reader, by its id; a variant outside the table is called by its id."""
-    return METHODS[method].name if method in METHODS else method.replace("_", " ")
+    row = row_of(method)
+    return row.name if row else method.replace("_", " ")
 
 
 ALL, WITHIN = "all", "mean within groups"

@@ -27,10 +27,10 @@ from analysis.methods.comparison import (
 from analysis.methods.errors import End, ErrorAnalysis
 from analysis.methods.rejections import Rejections
 from analysis.paper import published_errors, published_runtime
+from analysis.runs.own import needs_of
 from analysis.runs.timings import Cost
 from analysis.stats import METRICS, Estimate, in_words
 from rauq.labels import number
-from rauq.methods.table import METHODS
 
 _PLACES = MappingProxyType({ALL: " over all answers", WITHIN: " within groups"})
 
@@ -135,7 +135,7 @@ def costs_sentence(costs: Sequence[Cost]) -> str:
 
 
 def _rauq_and_samples(overheads: Mapping[str, float]) -> str:
-    sampled = [100 * overhead for method, overhead in overheads.items() if "samples" in METHODS[method].needs]
+    sampled = [100 * overhead for method, overhead in overheads.items() if "samples" in needs_of(method)]
     if RAUQ not in overheads or not sampled:
         return ""
     low, high = (f"{end:,.0f}" for end in (min(sampled), max(sampled)))
@@ -163,7 +163,7 @@ def charges_note(costs: Sequence[Cost]) -> str:
 
 def judges_note(methods: Sequence[str]) -> str:
     """What replaces the paper's NLI model; "" where nothing does."""
-    if not any("facts" in METHODS[method].needs for method in methods if method in METHODS):
+    if not any("facts" in needs_of(method) for method in methods):
         return ""
     return (
         "Same facts: instead of the paper's NLI model, two answers are equivalent if their facts agree; this works for "

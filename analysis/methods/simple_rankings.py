@@ -9,9 +9,9 @@ import pandas as pd
 from analysis.answer_sets.sentences import joined
 from analysis.methods.comparison import WITHIN, Comparison, Metric, compare, groups_of, headline_groups
 from analysis.quality.judgement import Thresholds
+from analysis.runs.own import needs_of
 from analysis.stats import METRICS, Estimate, in_words
 from rauq.labels import number
-from rauq.methods.table import METHODS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def _within(found: Simple, name: str) -> str:
 
 def unnamed_note(found: Simple, methods: Sequence[str]) -> str:
     """Why methods that use the judge of facts are favoured; "" where none is there, or the judge knows every answer."""
-    if found.unnamed is None or not any("facts" in METHODS[method].needs for method in methods if method in METHODS):
+    if found.unnamed is None or not any("facts" in needs_of(method) for method in methods):
         return ""
     return joined(
         f"{number(100 * found.share_unnamed, places=0)} % of the answers name nothing that the judge of facts knows. "

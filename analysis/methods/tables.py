@@ -15,9 +15,9 @@ from analysis.methods.comparison import WITHIN, Comparison, Metric, Paired, comp
 from analysis.methods.errors import End, ErrorAnalysis
 from analysis.methods.rejections import Rejections
 from analysis.quality.judgement import Thresholds
+from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from analysis.stats import METRICS, Estimate
-from rauq.methods.table import METHODS
 
 
 def methods_table(found: Comparison, costs: Sequence[Cost] = ()) -> pd.DataFrame:
@@ -163,7 +163,7 @@ def _grid(
 
 def _cost(method: str, measured: Cost | None) -> dict[str, object]:
     return {
-        "forward passes": METHODS[method].cost if method in METHODS else "",
+        "forward passes": row.cost if (row := row_of(method)) else "",
         **{
             f"overhead percent, one at a time{end}": 100 * value
             for end, value in zip(("", ", low", ", high"), _alone(measured), strict=True)

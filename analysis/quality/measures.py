@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
+
 from analysis.datasets.example import Example
 from analysis.quality.judgement import Judgement, Thresholds, fact_spans, undefined
 from analysis.quality.matching import accuracy, exact_match, load_rouge_l, names_reference, token_f1
@@ -14,6 +16,7 @@ from rauq.errors import InvalidInput
 
 Need = Literal["references", "source", "quality", "group", "weights"]
 _THRESHOLDS = Thresholds()
+_LONGEST_REASON = 500  # characters
 Judge = Callable[[Sequence[Example], Sequence[str]], list[Judgement]]
 
 
@@ -39,23 +42,28 @@ def measure(measure_id: str) -> Measure:
     Raises:
         InvalidInput: there is none.
     """
+    if measure_id == OWN.id:
+        return OWN
     if measure_id not in MEASURES:
         message = f"Unknown measure of quality {measure_id!r}; choose {', '.join(MEASURES)}."
         raise InvalidInput(message)
     return MEASURES[measure_id]
 
 
-def load_judge(measure_id: str, *, weights: Path | None = None) -> Judge:
+def load_judge(
+    measure_id: str, *, weights: Path | None = None, function: Callable[[Example, str], float] | None = None
+) -> Judge:
     """Load a measure once, to judge many answers; what has no quality is nan with the reason.
 
-    Spaces and line ends around an answer do not matter. Facts are characters of the answer as it is given.
+    Spaces and line ends around an answer do not matter. Facts are characters of the answer as it is given. `function`:
+    the user's own, where that is the measure; what it raises is the reason of nan.
 
     Raises:
-        InvalidInput: there is no such measure, or its package is missing.
+        InvalidInput: there is no such measure, its package is missing, or `function` is.
         ModelNotFound: it is a model, and `weights` is not its folder.
     """
     chosen = measure(measure_id)
-    judge = chosen.judge(weights)
+    judge = _by_function(function) if chosen is OWN and function else chosen.judge(weights)
 
     def judge_all(examples: Sequence[Example], answers: Sequence[str]) -> list[Judgement]:
         pairs = list(zip(examples, answers, strict=True))
@@ -124,6 +132,28 @@ def _best_of(score: Callable[[str, str], float]) -> Judge:
 def _best(scores: Sequence[float]) -> Judgement:
     known = [score for score in scores if math.isfinite(score)]
     return Judgement(max(known)) if known else undefined("the measure gives no number for this answer and reference")
+
+
+def _function_missing(_weights: Path | None) -> Judge:
+    message = (
+        "The quality of this run is a Python function of yours. Give it: analysis.score_run(..., quality=my_quality)."
+    )
+    raise InvalidInput(message)
+
+
+def _by_function(function: Callable[[Example, str], float]) -> Judge:
+    return lambda examples, answers: [_own(function, *pair) for pair in zip(examples, answers, strict=True)]
+
+
+def _own(function: Callable[[Example, str], float], example: Example, answer: str) -> Judgement:
+    try:
+        found = function(example, answer)
+    except Exception as error:  # noqa: BLE001 - an answer that it cannot judge stops no other
+        return undefined(f"the function of quality failed ({type(error).__name__}: {error})"[:_LONGEST_REASON])
+    value = np.asarray(found)
+    if value.shape or value.dtype.kind not in "biuf" or not np.isfinite(value):
+        return undefined(f"the function of quality gave {str(found)[:40]!r}; a finite number is needed")
+    return Judgement(float(value))
 
 
 def _rouge_l(_weights: Path | None) -> Judge:
@@ -231,3 +261,6 @@ _TABLE = (
     ),
 )
 MEASURES: Mapping[str, Measure] = MappingProxyType({row.id: row for row in _TABLE})
+
+OWN = Measure("own", "Own function", (), "a Python function of the user", _function_missing)
+"""What a run is judged by whose user gave a function; it stands in no list, since only that user has it."""

@@ -108,7 +108,7 @@ def _facts(found: Results) -> tuple[tuple[str, str], ...]:
         ("layers", f"{answerer.num_layers}, {len(answerer.layers)} of them with attention, {answerer.num_heads} heads"),
         ("data set", request.data),
         ("its sha256", request.data_sha256),
-        ("quality", request.quality),
+        ("quality", f"own function {own.name}" if (own := request.own_quality) else request.quality),
         ("verdicts corrected by hand", f"{found.run.answers['corrected'].sum():,}"),
         ("alignment", settings.alignment),
         ("tokens", settings.tokens),

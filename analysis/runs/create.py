@@ -1,8 +1,9 @@
 """Create a run: its request is checked and written with its examples, so that a job needs nothing else."""
 
 import json
+import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.facts import known_facts
-from analysis.quality.measures import measure
+from analysis.quality.measures import OWN, measure
 from analysis.runs.job import LOCK, only_job
 from analysis.runs.manifest import (
     MANIFEST,
@@ -27,8 +28,10 @@ from analysis.runs.manifest import (
     write_manifest,
     write_whole,
 )
-from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS
+from analysis.runs.own import changed, needs_of, row_of
+from analysis.runs.shard import ALIGNMENTS, LIGHT, NUM_BANDS, OFFSETS
 from analysis.typed_json import parsed
+from rauq.checkpoints.folders import looks_like_path
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
@@ -112,26 +115,37 @@ _FROM_ELSEWHERE: Mapping[Need, tuple[str, str]] = MappingProxyType(
 """What has to be named, in words, and how to name it on the command line."""
 
 
-def named(words: Sequence[str], *, model: str, data: DataSet) -> tuple[str, ...]:
-    """The methods that ids and the words `default` and `no-download` mean, each once.
+COLUMNS = frozenset({*LIGHT.names, *(field.name for field in fields(Example)), "measured_quality", "corrected"})
+"""The columns of a run's table besides those of its methods."""
+
+
+def named(words: Sequence[str], *, model: str, data: DataSet, own: Collection[str] = ()) -> tuple[str, ...]:
+    """The methods that ids, those of the user's `own`, and the words `default` and `no-download` mean, each once.
 
     Raises:
         InvalidInput: a word that is neither.
     """
     meant = {"default": DEFAULT, "no-download": without_download(model, data)}
     chosen = tuple(dict.fromkeys(method for word in words for method in meant.get(word, (word,))))
-    check_methods(chosen)
+    check_methods(chosen, own)
     return chosen
 
 
-def check_methods(methods: Sequence[str]) -> None:
-    """Check that a run can have all of these methods.
+def check_methods(methods: Sequence[str], own: Collection[str] = ()) -> None:
+    """Check that a run can have all of these methods, some of them the user's `own`.
 
     Raises:
-        InvalidInput: one that is unknown or an ablation, one that is named twice, or none at all.
+        InvalidInput: one that is unknown or an ablation, one that is named twice, none at all, or an id of one's own
+            that is a column of a run's table.
     """
-    if unknown := [method for method in methods if method not in ASKABLE]:
-        message = f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}."
+    if unknown := [method for method in methods if method not in ASKABLE and method not in own]:
+        message = (
+            f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}, or name one of your own as "
+            "module:method."
+        )
+        raise InvalidInput(message)
+    if taken := COLUMNS.intersection(own):
+        message = f"Your method has the id {min(taken)!r}, which is a column of every run. Rename it."
         raise InvalidInput(message)
     if not methods or len(set(methods)) < len(methods):
         message = f"Got the methods {', '.join(methods) or '(none)'}; name at least one, each once."
@@ -152,7 +166,7 @@ def available_needs(model: str, data: DataSet) -> frozenset[Need]:
 
 def own_idf(request: Request) -> str:
     """The document frequencies that come with the embedded model, where a method weighs its tokens by them."""
-    weighed = any("idf" in METHODS[method].needs for method in request.methods)
+    weighed = any("idf" in needs_of(method) for method in request.known_methods)
     return EMBEDDED if weighed and request.model == EMBEDDED else ""
 
 
@@ -217,15 +231,22 @@ def check_judges(request: Request) -> None:
         InvalidInput: one is not named; it says how to.
     """
     given = named_in(request)
-    for method in request.methods:
-        if words := missing_needs(method, given):
+    for method in request.known_methods:
+        if (words := missing_needs(method, given)) and (row := row_of(method)):
             add = options_for(method, given)
-            message = f"{METHODS[method].name} needs {words}. Add {add}, or leave {method} out."
+            message = f"{row.name} needs {words}. Add {add}, or leave {method} out."
             raise InvalidInput(message)
 
 
 def _wanted(method: str, given: Collection[Need]) -> list[Need]:
-    return [need for need in _FROM_ELSEWHERE if need in METHODS[method].needs and need not in given]
+    return [need for need in _FROM_ELSEWHERE if need in needs_of(method) and need not in given]
+
+
+def whole_path(model: str) -> str:
+    """The full path of a folder or a file, so that the run can be resumed from any folder."""
+    path = os.path.expanduser(model)  # noqa: PTH111 - a Path raises where a name is no possible path
+    is_here = model != EMBEDDED and os.path.exists(path)  # noqa: PTH110 - the same
+    return os.path.abspath(path) if is_here or looks_like_path(model) else model  # noqa: PTH100 - links stay: they have the names
 
 
 def request_for(data: DataSet, *, model: str, **changes: Any) -> Request:  # noqa: ANN401 - the fields of a request
@@ -289,7 +310,10 @@ def _write(folder: Path, data: DataSet, request: Request, name: str) -> Manifest
 
 def _check(request: Request) -> None:
     measure(request.quality)  # says which there are
-    check_methods(request.methods)
+    if (request.quality == OWN.id) != (request.own_quality is not None):
+        message = f"The measure {OWN.id!r} is a function of yours: analysis.score_run(..., quality=my_quality)."
+        raise InvalidInput(message)
+    check_methods(request.methods, [note.id for note in request.own_methods])
     check_judges(request)
     _check_revision(request)
     if request.stored_layers not in get_args(StoredLayers):
@@ -320,6 +344,8 @@ def _check_revision(request: Request) -> None:
 def _refuse_begun(folder: Path, found: Manifest, request: Request) -> None:
     if found.answerer is not None:
         names = [name for name, value in vars(request).items() if getattr(found.request, name) != value]
+        if set(names) <= {"own_methods", "own_quality"}:
+            raise RunError(changed("A method or the function of quality of yours"))
         message = (
             f"{folder} holds another run ({found.request.data} on {found.request.model}; they differ in "
             f"{', '.join(names)}). Resume that one, or give a new folder."

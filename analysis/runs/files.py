@@ -1,5 +1,6 @@
-"""What a run's folder holds, by name, and the checksums of its shards."""
+"""What a run's folder holds, by name, and the checksums of its shards and of its model."""
 
+import hashlib
 import re
 import zlib
 from contextlib import suppress
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import save
+
+from rauq.errors import ModelNotFound
 
 TIMINGS = "timings.jsonl"
 CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
@@ -108,3 +111,26 @@ def _crc32(path: Path) -> int:
 
 def _begin(content: bytes) -> int:
     return _LENGTH + int.from_bytes(content[:_LENGTH], "little")
+
+
+_DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
+
+
+def checksum_of_model(folder: Path) -> str:
+    """The sha256 of the files of a model.
+
+    Raises:
+        ModelNotFound: they were deleted after loading.
+    """
+    digest = hashlib.sha256()
+    paths = sorted(path for pattern in _DECISIVE for path in folder.glob(pattern))
+    try:
+        for path in paths:
+            with path.open("rb") as file:
+                digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    except FileNotFoundError:
+        paths = []
+    if not paths:
+        message = f"{folder} was deleted or moved after its model was loaded. Restore it, and resume the run."
+        raise ModelNotFound(message)
+    return digest.hexdigest()

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from analysis.runs.own import MethodId, OwnId, OwnMethod, OwnQuality, row_of
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, RunError
-from rauq.methods.table import METHODS
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 from rauq.trace.trace import Kind
 
@@ -25,7 +25,6 @@ MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 256 * 2**10  # bytes: a real one has about 3,000
 StoredLayers = Literal["middle", "all"]
 
-_Method = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 _Examples = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
@@ -38,8 +37,9 @@ class Request:
     the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
     token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
     `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn
-    by `seed`. `nli`, `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or path; ""
-    where there is none.
+    by `seed`. `own_methods`: those of them that are the user's own; `own_quality`: the user's function of quality,
+    where that is the measure. `nli`, `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or
+    path; "" where there is none.
     """
 
     model: str
@@ -58,23 +58,27 @@ class Request:
     batch_size: Annotated[int, Field(ge=1, le=MOST_IN_A_BATCH)] = 8
     shard_size: _Examples = 32
     stored_layers: StoredLayers = "middle"
-    methods: Annotated[tuple[_Method, ...], Field(min_length=1)] = ("rauq", "msp", "perplexity", "mean_token_entropy")
+    methods: Annotated[tuple[MethodId, ...], Field(min_length=1)] = ("rauq", "msp", "perplexity", "mean_token_entropy")
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES)] = 5
     seed: int = 0
     nli: str = ""
     similarity: str = ""
     tagger: str = ""
     idf: str = ""
+    own_methods: tuple[OwnMethod, ...] = ()
+    own_quality: OwnQuality | None = None
 
     @property
     def known_methods(self) -> tuple[str, ...]:
-        """The methods that this version has."""
-        return tuple(method for method in self.methods if method in METHODS)
+        """The methods that this version has, and the user's own."""
+        own = {note.id: OwnId(note) for note in self.own_methods}
+        ids = (own.get(method, method) for method in self.methods)
+        return tuple(method for method in ids if row_of(method) is not None)
 
     @property
     def unknown_methods(self) -> tuple[str, ...]:
         """The methods that this version does not have: another version named them otherwise, or alone has them."""
-        return tuple(method for method in self.methods if method not in METHODS)
+        return tuple(method for method in self.methods if method not in self.known_methods)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +217,10 @@ def _check(manifest: Manifest) -> None:
     methods, answerer = manifest.request.methods, manifest.answerer
     if len(set(methods)) < len(methods):
         message = f"methods is {methods}, but each is a column of the answers"
+        raise ValueError(message)
+    own = [note.id for note in manifest.request.own_methods]
+    if len(set(own)) < len(own) or not set(own) <= set(methods):
+        message = f"own_methods is {own}, but each must be one of the methods"
         raise ValueError(message)
     if answerer and list(answerer.layers) != sorted(set(answerer.layers) & set(range(answerer.num_layers))):
         message = f"layers is {answerer.layers}, but must be ascending and of {answerer.num_layers}"

@@ -87,6 +87,15 @@ class Run:
         """What a method gave of each answer (A,); nan where the run was not asked for it."""
         return self.answers.get(method, pd.Series(np.nan, self.answers.index)).to_numpy(dtype=float)
 
+    def frame(self) -> pd.DataFrame:
+        """One row an answer: what was asked and answered, its quality, and its uncertainty by each method, by its id.
+
+        The columns are id, group, prompt, references, answer (without thinking), quality, and the methods. `reasons`
+        has the same rows, and says why an uncertainty is nan; `failures` are the examples without an answer.
+        """
+        columns = ["id", "group", "prompt", "references", "answer", "quality", *self.manifest.request.methods]
+        return self.answers[columns]
+
     @property
     def lengths(self) -> np.ndarray:
         """Tokens of each answer (A,), thinking included."""
@@ -104,13 +113,14 @@ def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
     return window(settings, captured=answerer.layers, num_layers=answerer.num_layers)
 
 
-def open_run(folder: Path) -> Run:
+def open_run(folder: Path | str) -> Run:
     """Read what a run has so far; shards that are missing or broken are left out, and said.
 
     Raises:
         RunError: the folder is no run, its manifest, examples or corrected verdicts are damaged, or no model was
             loaded for it yet.
     """
+    folder = Path(folder)
     manifest = read_manifest(folder)
     if manifest.answerer is None:
         message = f"{folder} has no answers yet: its model was never loaded. Resume the run."

@@ -14,8 +14,8 @@ from pydantic import Field
 from analysis.runs.files import TIMINGS
 from analysis.runs.manifest import MOST_EXAMPLES, cannot_write
 from analysis.runs.opened import Run
+from analysis.runs.own import needs_of
 from analysis.typed_json import parsed
-from rauq.methods.table import METHODS
 
 LARGEST_TIMINGS = 64 * 2**20  # bytes
 LONGEST_LINE = 2**20  # characters: a method one prompt at a time, with a ratio for each of many thousand answers
@@ -154,7 +154,7 @@ def costs(run: Run) -> tuple[Cost, ...]:
 
 def _cost(method: str, timings: Sequence[Timing], generation: float, sampling: float, alone: Alone | None) -> Cost:
     own = _each(timings, "method", method)
-    seconds = own + sampling if "samples" in METHODS[method].needs else own
+    seconds = own + sampling if "samples" in needs_of(method) else own
     if math.isnan(seconds + generation):
         return Cost(method, math.nan, math.nan, _UNKNOWN, alone)
     if not generation:

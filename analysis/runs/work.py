@@ -1,6 +1,5 @@
 """Work on a run, shard by shard: answer the examples, evaluate and judge them. Killed at any time, it can resume."""
 
-import hashlib
 import math
 import re
 import time
@@ -17,17 +16,18 @@ from analysis.quality.facts import known_facts
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
+from analysis.runs.files import checksum_of_model
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, new_job, only_job
 from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import layers_to_store, read_table
+from analysis.runs.own import NOTHING_OWN, Own, check_given, within
 from analysis.runs.shard import Answered, Failed, answers_path, write_shard
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.offered import place_of
-from rauq.errors import ModelNotFound, RauqError, RunError
+from rauq.errors import RauqError, RunError
 from rauq.methods.evaluate import evaluate
-from rauq.methods.method import Uncertainty
+from rauq.methods.method import Method, Uncertainty
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
-from rauq.methods.table import METHODS
 from rauq.trace.parts import answer_text, span_of, tokens_in
 from rauq.trace.trace import Extra, Trace
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
 
 _PACKAGES = ("numpy", "torch", "transformers")
-_DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
 _ROWS = 64  # samples that are drawn at once, of however many prompts
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -98,28 +97,8 @@ def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
         num_layers=lm.num_layers,
         num_heads=lm.num_heads,
         vocab_size=lm.vocab_size,
-        weights_sha256=_sha256(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else "",
+        weights_sha256=checksum_of_model(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else "",
     )
-
-
-def _sha256(folder: Path) -> str:
-    """A checksum of the files of a model.
-
-    Raises:
-        ModelNotFound: they were deleted after loading.
-    """
-    digest = hashlib.sha256()
-    paths = sorted(path for pattern in _DECISIVE for path in folder.glob(pattern))
-    try:
-        for path in paths:
-            with path.open("rb") as file:
-                digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    except FileNotFoundError:
-        paths = []
-    if not paths:
-        message = f"{folder} was deleted or moved after its model was loaded. Restore it, and resume the run."
-        raise ModelNotFound(message)
-    return digest.hexdigest()
 
 
 def _differences(before: Manifest, now: Manifest) -> str:
@@ -146,28 +125,32 @@ class Evaluated:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluation:
-    """How answers are evaluated: by which model, for which request, with which judges."""
+    """How answers are evaluated: by which model, for which request, with which judges and methods of the user's own."""
 
     lm: "LanguageModel"
     request: Request
     judges: Judges
+    own: Own = NOTHING_OWN
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The methods of the request, in order."""
+        return self.own.rows(self.request.methods)
 
     @property
     def draws_samples(self) -> bool:
         """Whether any method compares samples."""
-        return any("samples" in METHODS[method].needs for method in self.request.methods)
+        return any("samples" in method.needs for method in self.methods)
 
     @property
     def extras(self) -> tuple[Extra, ...]:
         """What answers have to capture: only what the methods use and the model can give."""
-        return self._available_extras([extra for method in self.request.methods for extra in METHODS[method].extras])
+        return self._available_extras([extra for method in self.methods for extra in method.extras])
 
     @property
     def sample_extras(self) -> tuple[Extra, ...]:
         """What samples have to capture."""
-        return self._available_extras(
-            [extra for method in self.request.methods for extra in METHODS[method].sample_extras]
-        )
+        return self._available_extras([extra for method in self.methods for extra in method.sample_extras])
 
     def _available_extras(self, asked: Sequence[Extra]) -> tuple[Extra, ...]:
         there = [extra for extra in self.lm.extras if extra != "focus" or self.judges.idf is not None]
@@ -185,7 +168,11 @@ class Drawn:
 def evaluated(evaluation: Evaluation, example: Example, trace: Trace, drawn: Drawn) -> Evaluated:
     """Apply every method to an answer and its samples."""
     judges = _for_example(evaluation.judges, example)
-    found = [_timed(method, trace, drawn, judges, question=example.question) for method in evaluation.request.methods]
+    own = {method.id: evaluation.own.seconds for method in evaluation.own.methods}
+    found = [
+        _timed(method, trace, drawn, judges, question=example.question, seconds=own.get(method.id))
+        for method in evaluation.methods
+    ]
     return Evaluated(
         trace=replace(trace, extras={}),
         uncertainties=tuple(uncertainty for uncertainty, _ in found),
@@ -241,22 +228,24 @@ def _for_example(judges: Judges, example: Example) -> Judges:
     return replace(judges, nli=nli, facts=known_facts(example))
 
 
-def _timed(method: str, trace: Trace, drawn: Drawn, judges: Judges, *, question: str) -> tuple[Uncertainty, Timing]:
+def _timed(
+    method: Method, trace: Trace, drawn: Drawn, judges: Judges, *, question: str, seconds: float | None
+) -> tuple[Uncertainty, Timing]:
     spared = judges.nli.spared if isinstance(judges.nli, CachedJudge) else 0.0
     begun = time.perf_counter()
-    if drawn.failure and "samples" in METHODS[method].needs:
+    if drawn.failure and "samples" in method.needs:
         found = Uncertainty(math.nan, drawn.failure)
     else:
-        found = _evaluate(method, trace, drawn.samples, judges, question)
-    seconds = time.perf_counter() - begun
+        found = within(seconds, lambda: _evaluate(method, trace, drawn.samples, judges, question))
+    taken = time.perf_counter() - begun
     if isinstance(judges.nli, CachedJudge):
-        seconds += judges.nli.spared - spared
-    return found, Timing(stage="method", examples=1, seconds=seconds, method=method)
+        taken += judges.nli.spared - spared
+    return found, Timing(stage="method", examples=1, seconds=taken, method=method.id)
 
 
-def _evaluate(method: str, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str) -> Uncertainty:
+def _evaluate(method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str) -> Uncertainty:
     """A number that is infinite would rank above all others, and says no more than that it is none."""
-    found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method]
+    found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method.id]
     if math.isinf(found):
         return Uncertainty(math.nan, "it is infinite")
     return Uncertainty(found, found.reason[:LONGEST_REASON])
@@ -402,14 +391,17 @@ def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") 
     )
 
 
-def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None) -> Status:
+def work(
+    folder: Path, *, own: Own = NOTHING_OWN, on_progress: OnProgress | None = None, cancel: "Cancel | None" = None
+) -> Status:
     """Answer the remaining examples of a run, and return its state: "finished", or "stopped" by `cancel`.
 
-    A file named `stop` in the folder stops it too. Shards that are whole stay; broken ones are answered again.
+    `own`: what the user gives to it. A file named `stop` in the folder stops it too. Shards that are whole stay; broken
+    ones are answered again.
 
     Raises:
-        RunError: another job is working on it, it was started with another model or other packages, this version does
-            not have one of its methods, or it cannot be written.
+        RunError: another job is working on it, it was started with another model, other packages or other methods of
+            the user's own, this version does not have one of its methods, or it cannot be written.
         RauqError: the model cannot be loaded, or quality cannot be measured.
     """
     with only_job(folder):
@@ -418,9 +410,9 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
         _remove_temporary_files(folder)
         job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
         try:
-            _answer_all(job, manifest, examples, Stop(folder, cancel))
+            _answer_all(job, manifest, examples, Stop(folder, cancel), own)
         except KeyboardInterrupt:
-            job.end("stopped", how_to_resume(folder))
+            job.end("stopped", how_to_resume(folder, manifest.request))
             raise
         except Exception as error:
             job.end("failed", str(error) if isinstance(error, RauqError) else f"{type(error).__name__}: {error}")
@@ -430,11 +422,12 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
         return job.status
 
 
-def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop) -> None:
+def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], stop: Stop, own: Own) -> None:
     still_open = _still_open(job, manifest)
     if still_open:
         check_known_methods(manifest.request)
-        judge, evaluation = _judge(manifest.request), evaluation_of(manifest)
+        check_given(own, manifest.request.own_methods, manifest.request.own_quality)
+        judge, evaluation = _judge(manifest.request, own), evaluation_of(manifest, own)
         answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
@@ -443,7 +436,7 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
                 evaluation, manifest.numbers(shard), examples, judge=judge, cancel=stop, on_done=job.count
             )
             if outcomes is None:
-                job.end("stopped", how_to_resume(job.folder))
+                job.end("stopped", how_to_resume(job.folder, manifest.request))
                 return
             write_shard(job.folder, shard, outcomes.rows, stored=stored)
             add_timings(job.folder, shard, outcomes.timings)
@@ -470,12 +463,13 @@ def _still_open(job: Job, manifest: Manifest) -> list[int]:
     return still_open
 
 
-def _judge(request: Request) -> Judge:
+def _judge(request: Request, own: Own) -> Judge:
     """Loaded before the model, since a missing file is reported at once."""
-    return load_judge(request.quality, weights=Path(request.weights) if request.weights else None)
+    weights = Path(request.weights) if request.weights else None
+    return load_judge(request.quality, weights=weights, function=own.quality)
 
 
-def evaluation_of(manifest: Manifest) -> Evaluation:
+def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
     """The model and the judges of a run, loaded.
 
     The judges come first: they are smaller than the model, as a rule, and may be missing.
@@ -486,7 +480,7 @@ def evaluation_of(manifest: Manifest) -> Evaluation:
     judges = load_judges(
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
-    return Evaluation(lm=load_for(with_started_commit(manifest)), request=request, judges=judges)
+    return Evaluation(lm=load_for(with_started_commit(manifest)), request=request, judges=judges, own=own)
 
 
 def _remove_temporary_files(folder: Path) -> None:
@@ -495,6 +489,9 @@ def _remove_temporary_files(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def how_to_resume(folder: Path) -> str:
-    """The command that goes on with a run."""
-    return f"To resume: python -m analysis score --out {folder} --resume"
+def how_to_resume(folder: Path, request: Request) -> str:
+    """How to go on with a run: the command, or the call that it was started by."""
+    if request.own_quality or not all(note.module for note in request.own_methods):
+        return f"To resume: call analysis.score_run with the same arguments and {str(folder)!r}"
+    own = "".join(f" {note.module}" for note in request.own_methods)
+    return f"To resume: python -m analysis score --out {folder} --resume{' --methods' if own else ''}{own}"

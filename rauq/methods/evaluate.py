@@ -125,8 +125,24 @@ def _own(method: Method, evidence: Evidence) -> Uncertainty:
     if lacking := [extra for extra in method.extras if extra not in evidence.trace.extras]:
         return Uncertainty(math.nan, f"The trace lacks {', '.join(lacking)}. Capture it: extras={tuple(lacking)}.")
     try:
-        return method.uncertainty(evidence)
+        return method.uncertainty(evidence) if method.compute is None else _one_number(method.compute(evidence))
     except RauqError:
         raise
-    except Exception as error:  # noqa: BLE001 - one method that fails stops no other
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one method that fails stops no other
         return Uncertainty(math.nan, f"the method failed ({type(error).__name__}: {error})")
+
+
+def _one_number(found: object) -> Uncertainty:
+    """What a method of the user's own returned; a text, a truth value or several numbers are none.
+
+    Raises:
+        TypeError: it is not one real number.
+    """
+    if isinstance(found, Uncertainty):
+        return found
+    value = np.asarray(found)
+    if value.shape or value.dtype.kind not in "fiu":
+        what = f"{type(found).__name__} of shape {value.shape}" if value.shape else type(found).__name__
+        message = f"it returned a value of type {what}; one number is needed"
+        raise TypeError(message)
+    return Uncertainty(float(value))

@@ -1,7 +1,7 @@
 """The choices on the page Methods: what its URL asks for, the answers chosen by it, and the fields."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
@@ -138,6 +138,9 @@ class Chosen(ChosenAnswers):
 def choose(name: str, run: Run, asked: Asked, usual: Thresholds) -> Chosen:
     """Return the answers that pass the filters."""
     rows = np.flatnonzero(passing(run, asked))
+    ids = {method: method for method in run.methods}  # these tell the names of the user's own methods
+    shown, together = ids.get(asked.method or ""), tuple(ids[method] for method in asked.methods or ())
+    asked = replace(asked, method=shown, methods=together or None)
     return Chosen(name=name, run=run, rows=rows, thresholds=usual, asked=asked)
 
 

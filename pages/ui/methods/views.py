@@ -39,6 +39,7 @@ from analysis.paper import Published
 from analysis.report.tables import Table
 from analysis.runs.create import about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import Run
+from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from pages.ui.host import cache
 from pages.ui.methods import choices
@@ -62,6 +63,7 @@ from pages.ui.shared.run_page import (
     write,
 )
 from pages.ui.shared.tables import Column, compared, numbers, show_frame, show_table, take_along
+from rauq.labels import running
 from rauq.methods.method import Method
 
 _NONE = ""
@@ -225,7 +227,8 @@ def _alone(costs: Sequence[Cost]) -> list[Column]:
 
 
 def _passes(methods: Sequence[str]) -> Column:
-    passes = [rauq.METHODS[method].cost.partition(";")[0] for method in methods]
+    costs = [row.cost if (row := row_of(method)) else "" for method in methods]
+    passes = [running(cost.partition(";")[0]) for cost in costs]
     return Column(title="extra forward passes", values=passes, help=_PASSES)
 
 

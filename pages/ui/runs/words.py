@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from analysis.quality.measures import MEASURES
+from analysis.quality.measures import MEASURES, OWN
 from analysis.runs.create import about_unknown_methods
 from analysis.runs.job import State
 from analysis.runs.library import Listed
 from analysis.runs.manifest import Answerer, Manifest, Request, StoredLayers
+from analysis.runs.own import needs_of, row_of
 from pages.ui.shared.errors import message_text
 from rauq.labels import about_weights, lines, running, size
-from rauq.methods.table import METHODS
 
 WRONG: tuple[State, ...] = ("interrupted", "failed")
 _LAYERS: Mapping[StoredLayers, str] = MappingProxyType({"middle": "the middle layers", "all": "all layers"})
@@ -49,16 +49,18 @@ def asked(manifest: Manifest) -> str:
 
 def _quality(manifest: Manifest) -> str:
     """Return the measure of quality, and why it was chosen if the data set says so."""
-    measure = manifest.request.quality
+    measure, own = manifest.request.quality, manifest.request.own_quality
     name = MEASURES[measure].name if measure in MEASURES else running(measure)
+    if own is not None:
+        name = f"{OWN.name} {own.name}"
     return f"{name}. {running(manifest.quality_reason)}" if manifest.quality_reason else name
 
 
 def _methods(request: Request) -> list[str]:
     """Return the methods and what they use besides the model."""
-    names = ", ".join(METHODS[method].name for method in request.known_methods)
+    names = ", ".join(row.name for method in request.known_methods if (row := row_of(method)))
     judges = [running(name) for name in (request.nli, request.similarity, request.tagger, request.idf) if name]
-    sampled = any("samples" in METHODS[method].needs for method in request.known_methods)
+    sampled = any("samples" in needs_of(method) for method in request.known_methods)
     with_samples = f", {request.samples} samples, seed {request.seed}" if sampled else ""
     return [
         *([f"Methods: {names}{with_samples}"] if names else []),

@@ -8,6 +8,7 @@ from analysis.datasets.example import Example
 from analysis.runs.create import write_examples
 from analysis.runs.manifest import Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import open_run
+from analysis.runs.own import OwnMethod
 from analysis.runs.shard import Answered, Failed, write_shard
 from rauq.methods.method import Uncertainty
 from tests.answers import VOCAB_SIZE, random_trace
@@ -88,4 +89,13 @@ def rename_methods(folder, **names):
     manifest = read_manifest(folder)
     methods = tuple(names.get(method, method) for method in manifest.request.methods)
     write_manifest(folder, replace(manifest, request=replace(manifest.request, methods=methods)))
+    return open_run(folder)
+
+
+def with_own_method(folder, method, **note):
+    """Let the values of a method be those of one of the user's own; the run, opened."""
+    own = OwnMethod(source="own", cost="not stated", **note)
+    rename_methods(folder, **{method: own.id})
+    manifest = read_manifest(folder)
+    write_manifest(folder, replace(manifest, request=replace(manifest.request, own_methods=(own,))))
     return open_run(folder)

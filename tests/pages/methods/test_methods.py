@@ -9,7 +9,7 @@ import pytest
 import rauq
 from analysis.runs.timings import Alone, Cost
 from pages.ui.shared.url_state import PUBLISHED
-from tests.analysis.report.made_run import rename_methods
+from tests.analysis.report.made_run import rename_methods, with_own_method
 from tests.pages.reading import charts, open_page
 from tests.pages.sets import clicked, drawn, make, said, undefined
 
@@ -95,6 +95,23 @@ def test_a_method_that_this_version_does_not_have_is_not_ranked(view, runs):
     assert "gone" not in shown + said(page)
     texts = [text.value for text in page.text]
     assert any("not ranked: gone_rauq." in text for text in texts) is (view == "ranking")
+
+
+@pytest.mark.parametrize("view", CHARTS)
+def test_a_method_of_the_users_own_is_ranked_under_its_name(view, runs):
+    with_own_method(make(runs).folder, "msp", id="weakest", name="Weakest token")
+    page = open_methods(run="small", view=view, method="weakest", methods="weakest.rauq")
+    assert not page.exception
+    assert not page.error
+    assert "not ranked" not in " ".join(text.value for text in page.text)
+    if view == "ranking":
+        assert "Weakest token" in set(page.dataframe[0].value["0"])
+    if view in ("scores", "errors"):
+        assert next(box for box in page.selectbox if box.label == "Method").value == "weakest"
+        assert "Weakest token" in said(page)
+    if view == "rejection":
+        assert page.multiselect[0].value == ["weakest", "rauq"]
+        assert "Weakest token" in page.header[0].value
 
 
 def test_a_run_of_such_methods_alone_has_nothing_to_compare(runs):

@@ -4,14 +4,16 @@ import io
 import os
 import shutil
 import zipfile
+from dataclasses import replace
 
 import pytest
 
 from analysis.runs import library
 from analysis.runs.archive import export_zip
 from analysis.runs.job import LOG, Status, only_job, write_status
-from analysis.runs.manifest import MANIFEST
-from tests.analysis.report.made_run import made_run, rename_methods
+from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
+from analysis.runs.own import OwnQuality
+from tests.analysis.report.made_run import made_run, rename_methods, with_own_method
 from tests.pages.runs_page import HOSTILE, captions, keys, new_run, open_runs, said
 
 MADE = "made"
@@ -83,6 +85,19 @@ def test_methods_that_this_version_does_not_have_are_named_in_the_details(root):
     assert "Methods: RAUQ, Perplexity, Mean Token Entropy\n" in said(page)
     assert "Methods unknown to this version, kept in the run's table but not ranked: gone_msp." in said(page)
     assert "damaged" not in said(page)
+
+
+def test_methods_and_quality_of_the_users_own_are_named_in_the_details(root):
+    made_run(root / MADE, quality=[1.0, 0.0])
+    with_own_method(root / MADE, "msp", id="weakest", name="Weakest token")
+    manifest = read_manifest(root / MADE)
+    own = replace(manifest.request, quality="own", own_quality=OwnQuality(name="first_word"))
+    write_manifest(root / MADE, replace(manifest, request=own))
+    page = open_runs(run=MADE)
+    assert not page.exception
+    assert "Methods: RAUQ, Weakest token, Perplexity, Mean Token Entropy\n" in said(page)
+    assert "Quality: Own function first_word\n" in said(page)
+    assert "unknown" not in said(page)
 
 
 def test_the_newest_run_is_first(root):

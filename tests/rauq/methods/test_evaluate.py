@@ -258,6 +258,10 @@ def test_a_method_of_ones_own_stands_beside_those_of_the_table():
         (lambda evidence: evidence.trace.nothing, "the method failed (AttributeError"),
         (lambda evidence: evidence.trace.logprobs, "the method failed (TypeError"),
         (lambda _: None, "the method failed (TypeError"),
+        (lambda _: "3", "the method failed (TypeError: it returned a value of type str; one number is needed)"),
+        (lambda _: True, "the method failed (TypeError: it returned a value of type bool"),
+        (lambda _: np.ones(1), "the method failed (TypeError: it returned a value of type ndarray of shape (1,)"),
+        (lambda _: sys.exit("so"), "the method failed (SystemExit: so)"),
         (lambda _: float("nan"), "a log-probability, an attention weight"),
     ],
 )
@@ -279,7 +283,7 @@ def test_an_id_is_one_method():
         evaluate(make_answer(), [own(len, "msp")])
     with pytest.raises(InvalidInput, match="two have one id"):
         evaluate(make_answer(), [own(len), own(len)])
-    mine = own(lambda _: 1)
+    mine = own(lambda _: np.float32(1))
     assert evaluate(make_answer(), [mine, mine, "rauq", "rauq"])["mine"] == 1
 
 

@@ -1,0 +1,37 @@
+"""Sets of answers: a data set is scored into a run, and a run gives tables and findings.
+
+Everything is imported on first use, so that `import analysis` loads neither pandas nor a model.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analysis.datasets.example import DataSet, Example
+    from analysis.datasets.frames import data_set
+    from analysis.datasets.own_files import Columns
+    from analysis.runs.opened import Run, open_run
+    from analysis.scoring import score_run
+
+__all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "score_run"]
+
+_AT_FIRST_USE = {
+    "Columns": "analysis.datasets.own_files",
+    "DataSet": "analysis.datasets.example",
+    "Example": "analysis.datasets.example",
+    "Run": "analysis.runs.opened",
+    "data_set": "analysis.datasets.frames",
+    "open_run": "analysis.runs.opened",
+    "score_run": "analysis.scoring",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _AT_FIRST_USE:
+        message = f"module 'analysis' has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(_AT_FIRST_USE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

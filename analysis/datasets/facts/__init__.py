@@ -1,0 +1,1 @@
+"""Questions on plain facts, made from tables."""

@@ -1,0 +1,1 @@
+"""The paper's data sets, with prompts in our own words."""

@@ -1,0 +1,1 @@
+"""Detectors fitted on the answers of a run."""

@@ -1,0 +1,1 @@
+"""Measurements, kept with the commands that made them."""

@@ -1,0 +1,1 @@
+"""RAUQ compared with other methods."""

@@ -1,0 +1,1 @@
+"""Measures of whether an answer is correct."""

@@ -1,0 +1,1 @@
+"""A run as tables, figures, and one offline page."""

@@ -1,0 +1,1 @@
+"""What strangers upload, read by a process with limits."""
