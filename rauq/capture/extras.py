@@ -289,7 +289,9 @@ class Kept:
     def cut(self, item: int, ids: Sequence[int]) -> dict[str, np.ndarray]:
         """The extras of one answer with these ids (N,)."""
         kept = self._all()
-        extras = {name: keeper.cut(item, len(ids)) for name, keeper in kept.items() if name in self.names}
+        extras: dict[str, np.ndarray] = {
+            name: keeper.cut(item, len(ids)) for name, keeper in kept.items() if name in self.names
+        }
         if "logit_lens" in self.names and self.hidden_layers is not None and self.model is not None:
             extras["logit_lens"] = logit_lens(self.model, self.hidden_layers.of(item, len(ids)), ids).numpy()
         return extras
