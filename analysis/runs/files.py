@@ -15,7 +15,9 @@ TIMINGS = "timings.jsonl"
 CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
 
 _OF_A_RUN = re.compile(
-    r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors|corrections\.json", re.ASCII
+    r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|(?:traces|extras)-\d{5}\.safetensors|corrections\.json"
+    r"|methods-[a-z][a-z0-9_]{0,63}\.parquet",
+    re.ASCII,
 )
 _JOB_FILES = re.compile(r"status\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp")
 
@@ -56,7 +58,7 @@ def state_of(folder: Path) -> tuple[int, int, int]:
     Zeros where there is no run. The checksum is there since two corrections may have the same time of modification.
     """
     written = []
-    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.safetensors"):
+    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.*", "extras-*.*"):
         for file in folder.glob(pattern):
             with suppress(OSError):  # it was deleted since
                 written.append(file.stat().st_mtime_ns)
