@@ -167,7 +167,11 @@ def _flat(arrays):
     arrays["hidden.shapes"] = arrays["hidden.shapes"].ravel()
 
 
-HOSTILE = (_grown, _negative, _vast, _powerful, _wide, _fewer, _more, _lacking, _flat)
+def _deep(arrays):
+    arrays["hidden.shapes"] = np.ones((len(arrays["hidden.shapes"]), 9), np.int32)
+
+
+HOSTILE = (_deep, _grown, _negative, _vast, _powerful, _wide, _fewer, _more, _lacking, _flat)
 
 
 @pytest.mark.parametrize("change", HOSTILE)
