@@ -181,7 +181,8 @@ def _spread(examples: Sequence[Example], pairs: int) -> list[Example]:
 
 def _record(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
     base = [seconds[""] for seconds in taken]
-    found = {method: ratio([seconds[method] for seconds in taken], base) for method in run.methods}
+    asked = run.manifest.request.known_methods  # methods that were added later have no time at generation
+    found = {method: ratio([seconds[method] for seconds in taken], base) for method in asked}
     batched = {cost.method: 100 * cost.overhead for cost in costs(run)}
     samples = run.manifest.request.samples
     return measured(

@@ -28,7 +28,6 @@ from analysis.runs.manifest import (
     LONGEST_REASON,
     MANIFEST,
     MOST_EXAMPLES,
-    Manifest,
     cannot_write,
     read_manifest,
 )
@@ -106,7 +105,8 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
     sizes |= {added_path(folder, method): manifest.request.count for method in manifest.added_methods}
     for path_of in (traces_path, extras_path):
         _refuse(fault for number in shards for fault in _header_faults(path_of(folder, number)))
-    _refuse(f"it holds {name}, which its manifest does not name" for name in _unnamed(folder, manifest))
+    unnamed = () if manifest.request.keep else folder.glob("extras-*")
+    _refuse(f"it holds {path.name}, and its manifest keeps no extras" for path in unnamed)
     _refuse(_size_faults(sizes, bounds))
     examples = read_examples(folder)
     _check_texts(examples, bounds.characters)
@@ -120,13 +120,6 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
         _refuse(_uncertainty_faults(run))
         _refuse(_mean_faults(run))
         _refuse(_pick_faults(run))
-
-
-def _unnamed(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """Names of files of extras and of added methods that nothing would read."""
-    named = {added_path(folder, method).name for method in manifest.added_methods}
-    kept = () if manifest.request.keep else folder.glob("extras-*")
-    yield from (path.name for path in (*kept, *folder.glob("methods-*")) if path.name not in named)
 
 
 def _check_texts(examples: tuple[Example, ...], characters: int) -> None:

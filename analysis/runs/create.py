@@ -414,6 +414,7 @@ def bytes_per_answer(
         "hidden_layers": (num_layers + 1, num_tokens, hidden_size),
         "logit_lens": (num_layers, num_tokens, 1 + 2 * LENS_TOKENS),
         "focus": (num_tokens, 2),
+        "mean_logprob": (num_tokens,),
         **dict.fromkeys(BY_LAYER, (len(stored), num_heads, num_tokens, 2)),
     }
     extras = sum(math.prod(shapes[name]) for name in keep if name in shapes) * _HALF

@@ -78,9 +78,12 @@ _NAME, _CHUNK, _LENGTH = "crc32", 2**20, 8  # a file of safetensors begins with 
 def with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
     """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
     # Ours, because safetensors keeps no checksum.
-    content = save(arrays)
-    data = zlib.crc32(content[_begin(content) :])
+    data = _crc32_of_data(save(arrays))
     return save(arrays, metadata={_NAME: f"{data:08x} {zlib.crc32(table):08x}"})
+
+
+def _crc32_of_data(content: bytes) -> int:
+    return zlib.crc32(memoryview(content)[_begin(content) :])  # a slice of bytes would be a copy
 
 
 def check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> None:

@@ -50,6 +50,7 @@ from rauq.trace.trace import Alignment, Trace
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c
 _LARGEST_EXPONENT = 128  # float32 has no larger ones
+_MOST_DIMENSIONS = 8  # of an extra; those of this version have four at most
 _LARGEST_HALF = float(np.finfo(np.float16).max)
 
 _IDS, _TEXTS = pa.list_(pa.int32()), pa.list_(pa.string())
@@ -221,9 +222,10 @@ def check_extras(arrays: Any, keep: tuple[str, ...], count: int) -> None:  # noq
     for name in keep:
         slices = [arrays.get_slice(f"{name}{part}") for part in parts]
         kinds, (flat, shapes, exponents) = [each.get_dtype() for each in slices], [each.get_shape() for each in slices]
-        if kinds != ["F16", "I32", "I16"] or not (
-            len(flat) == 1 and len(shapes) == 2 and shapes[:1] == exponents == [count]
-        ):
+        fits = (
+            len(flat) == 1 and len(shapes) == 2 and shapes[:1] == exponents == [count] and shapes[1] <= _MOST_DIMENSIONS
+        )
+        if kinds != ["F16", "I32", "I16"] or not fits:
             message = f"its extra {name} is not that of {count} answers"
             raise ValueError(message)
         lengths, powers = (arrays.get_tensor(f"{name}{part}") for part in parts[1:])

@@ -63,14 +63,14 @@ def logit_lens(model: PreTrainedModel, states: Tensor, ids: Sequence[int]) -> Te
     """The extra `logit_lens` (l, N, 21) of an answer's ids (N,), from its hidden states (l + 1, N, d), on the CPU."""
     head: Any = model.get_output_embeddings()
     embeddings: Any = model.get_input_embeddings()
-    states = torch.cat([states[:-2], states[-1:]]).to(head.weight.device)  # K leaves out h_{l-1}
+    states = torch.cat([states[:-2], states[-1:]])  # K leaves out h_{l-1}
     rows = states.flatten(0, 1)
     chosen = torch.tensor(ids, device=rows.device).repeat(len(states))
     size = max(1, _LENS_BYTES // (4 * head.out_features))
     pairs = zip(rows.split(size), chosen.split(size), strict=True)
     blocks = [_through_lens(head(some).float(), tokens) for some, tokens in pairs]
     ranks, top, probabilities = (torch.cat(each).unflatten(0, states.shape[:2]) for each in zip(*blocks, strict=True))
-    vectors = embeddings(top.to(embeddings.weight.device)).float()  # (l, N, 10, d)
+    vectors = embeddings(top).float()  # (l, N, 10, d)
     cosines = pad(cosine_similarity(vectors[1:], vectors[:-1], dim=-1), (0, 0, 0, 0, 1, 0))
     return torch.cat([ranks.cpu(), cosines.cpu(), probabilities.cpu()], dim=-1)
 

@@ -127,7 +127,7 @@ def test_a_run_comes_in_with_its_extras_and_not_with_those_of_another(folder, fi
     again = moved(folder, tmp_path / "runs")
     assert contents(again) == contents(folder)
     (finished / "extras-00000.safetensors").write_bytes(save({"hidden": np.zeros(3, np.float16)}))
-    with pytest.raises(RunError, match=r"it holds extras-00000\.safetensors, which its manifest does not name"):
+    with pytest.raises(RunError, match=r"it holds extras-00000\.safetensors, and its manifest keeps no extras"):
         moved(finished, tmp_path / "others")
 
 
@@ -167,7 +167,11 @@ def _flat(arrays):
     arrays["hidden.shapes"] = arrays["hidden.shapes"].ravel()
 
 
-HOSTILE = (_grown, _negative, _vast, _powerful, _wide, _fewer, _more, _lacking, _flat)
+def _deep(arrays):
+    arrays["hidden.shapes"] = np.ones((len(arrays["hidden.shapes"]), 9), np.int32)
+
+
+HOSTILE = (_deep, _grown, _negative, _vast, _powerful, _wide, _fewer, _more, _lacking, _flat)
 
 
 @pytest.mark.parametrize("change", HOSTILE)
