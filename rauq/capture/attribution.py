@@ -80,7 +80,7 @@ def attribute_layer(
     Raises:
         UnsupportedModel: the model cannot be differentiated, as one with quantised weights.
     """
-    with frozen(model):
+    with _frozen(model):
         changed = _added_by(model, answer, site)
         found = _integrated(model, answer, site, num_heads=num_heads, steps=steps, on_pass=on_pass)  # (N - 1, H, T)
     errors = (found.sum(dim=(1, 2)) - changed).abs()
@@ -105,7 +105,8 @@ def _integrated(
     total = states.new_zeros(answer.num_targets, num_heads, len(states))
     for points, shares in _batches(model, answer, steps):
         path = _path(site, points).requires_grad_()
-        found = _log_probabilities(model, answer, site, path)
+        with _replaced(site, path):
+            found = _log_probabilities(model, answer, copies=len(points))
         for token in range(answer.num_targets):
             on_pass()
             slope = _slope(found, path, token, last=token == answer.num_targets - 1)
@@ -131,8 +132,8 @@ def _path(site: Site, points: Tensor) -> Tensor:
 
 def _added_by(model: PreTrainedModel, answer: Answer, site: Site) -> Tensor:
     """F_i(1) - F_i(0) of each token, (N - 1,)."""
-    with torch.no_grad():
-        ends = _log_probabilities(model, answer, site, _path(site, torch.tensor([0.0, 1.0]))).values
+    with torch.no_grad(), _replaced(site, _path(site, torch.tensor([0.0, 1.0]))):
+        ends = _log_probabilities(model, answer, copies=2).values
     return ends[1] - ends[0]
 
 
@@ -144,8 +145,8 @@ class _LogProbabilities(NamedTuple):
     gradients: Tensor
 
 
-def _log_probabilities(model: PreTrainedModel, answer: Answer, site: Site, path: Tensor) -> _LogProbabilities:
-    """Run S copies of the answer with the states of the site replaced by `path` (S, T, d).
+def _log_probabilities(model: PreTrainedModel, answer: Answer, *, copies: int) -> _LogProbabilities:
+    """Run S copies of the answer as one batch.
 
     F_i depends on one state before the head alone, so one matrix product gives the gradients of all of them, and each
     pass back starts at these states, without the head.
@@ -158,10 +159,10 @@ def _log_probabilities(model: PreTrainedModel, answer: Answer, site: Site, path:
         seen.extend((states, leaf))
         return (leaf, *args[1:])
 
-    with hooked(_head_of(model).register_forward_pre_hook(cut)), _replaced(site, path):
-        output = model(input_ids=answer.fed.expand(len(path), -1), use_cache=False, return_dict=True)
+    with _hooked(_head_of(model).register_forward_pre_hook(cut)):
+        output = model(input_ids=answer.fed.expand(copies, -1), use_cache=False, return_dict=True)
     logprobs = output.logits[:, -answer.num_targets :].float().log_softmax(dim=-1)
-    values = logprobs.gather(2, answer.targets.expand(len(path), -1)[..., None])[..., 0]
+    values = logprobs.gather(2, answer.targets.expand(copies, -1)[..., None])[..., 0]
     states, leaf = seen
     if not torch.is_grad_enabled():
         return _LogProbabilities(values, states, states)
@@ -192,7 +193,7 @@ def _head_of(model: PreTrainedModel) -> nn.Module:
 
 
 @contextmanager
-def hooked(*handles: Any) -> Iterator[None]:
+def _hooked(*handles: Any) -> Iterator[None]:
     """Remove these hooks at the end."""
     try:
         yield
@@ -202,7 +203,7 @@ def hooked(*handles: Any) -> Iterator[None]:
 
 
 @contextmanager
-def frozen(model: PreTrainedModel) -> Iterator[None]:
+def _frozen(model: PreTrainedModel) -> Iterator[None]:
     """Take gradients by states alone: the parameters need none."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     try:
@@ -220,7 +221,7 @@ def _replaced(site: Site, path: Tensor) -> Iterator[None]:
         handle = site.module.register_forward_hook(lambda _module, _args, _output: path)
     else:
         handle = site.module.register_forward_pre_hook(lambda _module, args: (path, *args[1:]))
-    with hooked(handle):
+    with _hooked(handle):
         yield
 
 
@@ -232,8 +233,15 @@ class _Block(NamedTuple):
     block: nn.Module
 
 
-def find_sites(model: PreTrainedModel, answer: Answer, layers: Sequence[int], *, side: Side) -> dict[int, Site]:
-    """Where each of these layers is attributed, and the states there when this answer is read.
+class Read(NamedTuple):
+    """An answer as it was read: the site of each layer, and the log-probabilities (N - 1,) of its later tokens."""
+
+    sites: Mapping[int, Site]
+    logprobs: np.ndarray
+
+
+def read(model: PreTrainedModel, answer: Answer, layers: Sequence[int], *, side: Side) -> Read:
+    """Where each of these layers is attributed, and what is there when this answer is read.
 
     Raises:
         UnsupportedModel: the structure of a block is unknown, or `side` is "input" and a norm follows the projection.
@@ -241,9 +249,10 @@ def find_sites(model: PreTrainedModel, answer: Answer, layers: Sequence[int], *,
     blocks = {layer: _block(model, layer) for layer in layers}
     noted: dict[nn.Module, _Noted] = {}
     handles = [_note(module, noted) for block in blocks.values() for module in _watched(block)]
-    with torch.no_grad(), hooked(*handles):
-        model(input_ids=answer.fed[None], use_cache=False, return_dict=True)
-    return {layer: _site(model, layer, block, noted, side) for layer, block in blocks.items()}
+    with torch.no_grad(), _hooked(*handles):
+        values = _log_probabilities(model, answer, copies=1).values[0]
+    sites = {layer: _site(model, layer, block, noted, side) for layer, block in blocks.items()}
+    return Read(sites, values.cpu().numpy())
 
 
 class _Noted(NamedTuple):

@@ -1,4 +1,4 @@
-"""From a trace to one whose weights are LIG attributions: which layers, and whether the trace is of this model."""
+"""From a trace to one whose weights are LIG attributions, once it is known to be of this model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,39 +14,16 @@ from rauq.capture.attribution import (
     answer_of,
     attribute_layer,
     completeness,
-    find_sites,
     num_passes,
+    read,
 )
 from rauq.errors import InvalidInput, Stopped
 from rauq.model.context import ModelDescription
-from rauq.scoring.settings import Settings, window
+from rauq.scoring.settings import attributed_layers
 from rauq.trace.attribution import Attribution
 from rauq.trace.trace import Trace
 
 OnPasses = Callable[[int, int], object]  # passes back done, and in all
-
-
-def layers_to_attribute(described: ModelDescription, layers: Sequence[int] | None) -> tuple[int, ...]:
-    """The layers that were asked for; None: the middle ones (paper, section 5.1), without the last block.
-
-    Raises:
-        InvalidInput: a layer without attention, the last block, none, or one twice.
-    """
-    last = described.num_layers - 1
-    if layers is None:
-        middle = window(Settings(), captured=described.layers, num_layers=described.num_layers)
-        layers = tuple(layer for layer in middle if layer != last)
-    if not layers:
-        message = f"No layer is left to attribute: layer {last}, the last block, has weights of 1 alone. Name others."
-        raise InvalidInput(message)
-    chosen = window(Settings(layers=tuple(layers)), captured=described.layers, num_layers=described.num_layers)
-    if last in chosen:
-        message = (
-            f"Layer {last} is the last block, where a log-probability depends on one position alone, so all its "
-            "weights would be 1. Leave it out; LIG is for the middle layers."
-        )
-        raise InvalidInput(message)
-    return chosen
 
 
 def attributed(
@@ -67,12 +44,13 @@ def attributed(
         UnsupportedModel: the model's blocks are unknown, or it gives no gradients.
         Stopped: cancelled.
     """
-    chosen = layers_to_attribute(described, layers)
+    chosen = attributed_layers(layers, captured=described.layers, num_layers=described.num_layers)
     _check_model(described, trace)
     answer = answer_of(trace.prompt_ids, trace.answer_ids, device)
     found: list[Attributed] = []
     if answer.num_targets:
-        sites = find_sites(model, answer, chosen, side=how.side)
+        sites, logprobs = read(model, answer, chosen, side=how.side)
+        _check_logprobs(described, trace, logprobs, exact=model.dtype == torch.float32)
         progress = _Progress(len(chosen) * num_passes(model, answer, steps=how.steps), on_progress, cancel)
         options: Any = {"num_heads": described.num_heads, "steps": how.steps, "positive": how.positive}
         found = [attribute_layer(model, answer, sites[layer], **options, on_pass=progress) for layer in chosen]
@@ -101,6 +79,18 @@ def _check_model(described: ModelDescription, trace: Trace) -> None:
         message = (
             f"This trace is of another model (name, revision, layers, vocabulary): {of_trace}, and this model is "
             f"{own}. Load the trace's own model."
+        )
+        raise InvalidInput(message)
+
+
+def _check_logprobs(described: ModelDescription, trace: Trace, logprobs: np.ndarray, *, exact: bool) -> None:
+    """A model of the same name in a folder may have other weights."""
+    differences = np.abs(trace.logprobs[1:] - logprobs)
+    largest, most = np.max(differences, initial=0.0, where=np.isfinite(differences)), 0.01 if exact else 0.5
+    if largest > most:
+        message = (
+            f"{described.name} gives other log-probabilities than those of the trace (by {largest:.3g} nats, and at "
+            f"most {most:g} is rounding): its weights or its precision have changed. Load the model of the trace."
         )
         raise InvalidInput(message)
 

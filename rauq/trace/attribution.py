@@ -57,6 +57,11 @@ class Attribution:
         return self.steps, self.side, self.positive
 
     @property
+    def errors(self) -> tuple[float, float]:
+        """Median and maximum of the completeness error, in nats."""
+        return self.median_error, self.max_error
+
+    @property
     def is_complete(self) -> bool:
         """Whether no completeness error is above 0.05 nats."""
         return not self.max_error > LARGEST_ERROR
