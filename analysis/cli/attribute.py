@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from analysis.attribution.answers import (
     LigAnswer,
@@ -24,7 +25,7 @@ from analysis.runs.work import load_for, with_started_commit
 from analysis.stats import in_words
 from rauq.cli.commands import DONE, say
 from rauq.errors import InvalidInput
-from rauq.labels import number
+from rauq.labels import number, running
 from rauq.scoring.settings import attributed_layers
 from rauq.trace.attribution import LARGEST_ERROR, Attribution
 
@@ -114,7 +115,7 @@ def _duration(seconds: float) -> str:
 
 def print_result(console: Console, result: LigResult) -> None:
     """Print the table in the paper's layout, the paired differences, completeness and cost."""
-    title = f"PRR on {result.answers} answers of {result.request.run}, {result.data}"
+    title = Text(running(f"PRR on {result.answers} answers of {result.request.run}, {result.data}"))
     table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left", box=box.SIMPLE)
     for name in ("method", "PRR", "RAUQ (LIG) minus it"):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)

@@ -100,7 +100,8 @@ class Trace:
     def __repr__(self) -> str:
         """One line: which model's answer this is, how it begins, and how large it is."""
         size = f"{len(self.prompt_ids)} + {len(self.answer_ids)} tokens, {len(self.layers)} layers"
-        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads)"
+        weights = "" if self.attribution is None else ", LIG"
+        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads{weights})"
 
     @property
     def answer(self) -> str:
