@@ -42,6 +42,4 @@ def as_lig(trace, *, layers=(2, 3), **how):
     """The trace as if the weights of these layers were LIG attributions."""
     rows = [trace.layers.index(layer) for layer in layers]
     attribution = Attribution(**({"steps": 2, "median_error": 0.001, "max_error": 0.002} | how))
-    return replace(
-        trace, layers=layers, attention=trace.attention[rows][..., :1], extras={}, attribution=attribution
-    )
+    return replace(trace, layers=layers, attention=trace.attention[rows][..., :1], extras={}, attribution=attribution)

@@ -185,9 +185,7 @@ def traces_of(run: Run, rows: Collection[int]) -> Iterator[tuple[int, Trace]]:
                     yield row, trace
 
 
-def attribute_answers(
-    lm: "LanguageModel", run: Run, request: Request, rows: Collection[int]
-) -> Iterator[LigAnswer]:
+def attribute_answers(lm: "LanguageModel", run: Run, request: Request, rows: Collection[int]) -> Iterator[LigAnswer]:
     """Attribute these rows one by one; an answer that does not fit into memory is nan with that reason.
 
     Raises:

@@ -29,7 +29,7 @@ LIG = "rauq_lig"
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Seconds of one answer: its generation in the run, RAUQ from its attention, and its attribution; nan if unknown."""
+    """Seconds of an answer: its generation in the run, RAUQ from its attention, and its attribution; nan if unknown."""
 
     generation: float
     rauq: float

@@ -1,4 +1,4 @@
-"""`python -m analysis attribute`: RAUQ (LIG) on answers of a run, with an estimate before and a line for each answer."""
+"""`python -m analysis attribute`: RAUQ (LIG) on answers of a run, an estimate before, and a line for each answer."""
 
 import argparse
 import time
@@ -22,7 +22,7 @@ from analysis.attribution.answers import (
 from analysis.attribution.result import COLUMNS, LIG, LigResult, compare_answers, write_result
 from analysis.runs.opened import Run, open_run
 from analysis.runs.work import load_for, with_started_commit
-from analysis.stats import in_words
+from analysis.stats import Estimate, in_words
 from rauq.cli.commands import DONE, say
 from rauq.errors import InvalidInput
 from rauq.labels import number, running
@@ -40,9 +40,7 @@ def attribute(options: argparse.Namespace) -> int:
     layers = attributed_layers(
         _layers(options.layers), captured=run.answerer.layers, num_layers=run.answerer.num_layers
     )
-    request = request_for(
-        run, layers, steps=how.steps, side=how.side, positive=how.positive, limit=options.limit
-    )
+    request = request_for(run, layers, steps=how.steps, side=how.side, positive=how.positive, limit=options.limit)
     done = begin(options.out, request)
     if still_open := sorted(set(request.rows) - {one.row for one in done}):
         _attribute_all(run, request, options, still_open, done)
@@ -103,8 +101,11 @@ def seconds_expected(lm: "LanguageModel", run: Run, request: Request, rows: Sequ
         begun = time.perf_counter()
         lm.read(prompt, answer)
         per_token = (time.perf_counter() - begun) / (len(prompt) + len(answer))
-    return per_token * blocks * request.steps * sum(
-        (num_answer - 1) * (num_prompt + num_answer - 1) for num_prompt, num_answer in sizes
+    return (
+        per_token
+        * blocks
+        * request.steps
+        * sum((num_answer - 1) * (num_prompt + num_answer - 1) for num_prompt, num_answer in sizes)
     )
 
 
@@ -120,24 +121,30 @@ def print_result(console: Console, result: LigResult) -> None:
     for name in ("method", "PRR", "RAUQ (LIG) minus it"):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
     for name, found in result.prr.items():
-        less = "" if name == LIG else in_words(result.differences[name])
-        table.add_row(COLUMNS[name], in_words(found), less)
-    table.caption = "Brackets: 95 % bootstrap interval, paired for the differences."
+        table.add_row(COLUMNS[name], _cell(found), "" if name == LIG else _cell(result.differences[name]))
+    reasons = dict.fromkeys(found.reason for found in (*result.prr.values(), *result.differences.values()))
+    undefined = f" Undefined (–): {'; '.join(filter(None, reasons))}." if any(reasons) else ""
+    table.caption = f"Brackets: 95 % bootstrap interval, paired for the differences.{undefined}"
     console.print(table)
     for line in _facts(result):
         console.print(line, soft_wrap=True)
 
 
+def _cell(found: Estimate) -> Text:
+    return Text("–" if found.reason else in_words(found))
+
+
 def _facts(result: LigResult) -> tuple[str, ...]:
     complete, cost, request = result.completeness, result.cost, result.request
     above = f", and {complete.above_bound} answers have one above {LARGEST_ERROR:g}" if complete.above_bound else ""
+    kept = ", positive part" if request.positive else ""
+    layers, errors = ", ".join(map(str, request.layers)), [complete.median, complete.largest]
+    median, largest = (number(error, places=4) for error in errors)
+    seconds = (("attribution", cost.attribution), ("RAUQ", cost.rauq), ("generation", cost.generation))
     return (
-        f"Layers {', '.join(map(str, request.layers))}, {request.steps} steps, {request.side} of the output "
-        f"projection{', positive part' if request.positive else ''}.",
+        f"Layers {layers}, {request.steps} steps, {request.side} of the output projection{kept}.",
         f"Spearman correlation of RAUQ (LIG) with RAUQ on the same layers: {number(result.rank_correlation)}.",
-        f"Completeness error in nats: median {number(complete.median, places=4)}, largest "
-        f"{number(complete.largest, places=4)}{above}.",
-        f"Seconds an answer: attribution {number(cost.attribution, places=2)}, RAUQ {number(cost.rauq, places=4)}, "
-        f"generation {number(cost.generation, places=2)}.",
+        f"Completeness error in nats: median {median}, largest {largest}{above}.",
+        f"Seconds an answer: {', '.join(f'{name} {number(value, places=4)}' for name, value in seconds)}.",
         result.note,
     )

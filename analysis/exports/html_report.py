@@ -130,10 +130,15 @@ def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
         *((("weights", weights),) if (weights := about_weights(trace.quantisation, trace.dtype)) else ()),
         (
             "size",
-            f"{trace.num_layers} layers, {len(trace.layers)} of them with {weight_name(trace.attribution)}, {trace.num_heads} heads each",
+            _size(trace),
         ),
         ("answer", f"{count} token{'' if count == 1 else 's'}, {report.ending(trace)}"),
     )
+
+
+def _size(trace: Trace) -> str:
+    weight = weight_name(trace.attribution)
+    return f"{trace.num_layers} layers, {len(trace.layers)} of them with {weight}, {trace.num_heads} heads each"
 
 
 def _undefined(score: Score) -> list[str]:

@@ -63,7 +63,8 @@ def numbers_csv(trace: Trace, score: Score) -> str:
 def selected_heads_csv(score: Score, *, weight: str = "attention") -> str:
     """One row for each layer of the window: the selected head, -1 for the mean over all, empty where none was used.
 
-    `weight` names what the heads were selected by. `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l.
+    `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l, and
+    `weight` the name of what stands for attention.
     """
     rows = (
         (row.layer, row.head, row.mean_attention, row.margin, row.layer_score, row.layer == score.layer)

@@ -23,7 +23,7 @@ from analysis.figures import (
 )
 from rauq.scoring import report
 from rauq.scoring.score import Score
-from rauq.trace.attribution import about_attribution, weight_name
+from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 _LAYER_HEAD_MAP_HEIGHT = 430
@@ -146,7 +146,8 @@ def confidence(
     """Three rows over one token axis: confidence c of each layer, `layer` in front; its signal; its attention.
 
     Confidence is on a logarithmic scale, so that the gap between r (a fully confident model) and c is the collapse.
-    `weight` names the attention. Confidence is not bounded by 1: the entropy signal is not a probability. Values without a logarithm leave a gap.
+    It is not bounded by 1: the entropy signal is not a probability. Values without a logarithm leave a gap. `weight`
+    is the name of what stands for attention.
     """
     front = score.layers.index(layer)
     hover = hover_labels(pieces)

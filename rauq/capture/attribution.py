@@ -12,7 +12,9 @@ attributes something else, so its Table 20 cannot be reproduced. All of the foll
 - w[h, i] = |A[h, i, t]| at the position t of y_{i-1}, divided by the sum of |A[h, i, .]| over all positions up to t,
   the prompt's too, plus 1e-12: the diagonal that attention has in alignment "predicting".
 
-In the last block each F_i depends on z at one position alone, so all its weights are 1.
+A mixture of experts switches experts along the path: F jumps, and the completeness error has the jump.
+In the last block each F_i depends on z at one position alone, and all weights would be 1; so it is where all layers
+above share the keys of layers below (Gemma 4). Such layers are refused.
 """
 
 import math
@@ -78,7 +80,7 @@ def attribute_layer(
     """Attribute one layer; `on_pass` is called before each of the passes back, of `num_passes`.
 
     Raises:
-        UnsupportedModel: the model cannot be differentiated, as one with quantised weights.
+        UnsupportedModel: the model cannot be differentiated, as one with quantised weights, or all weights would be 1.
     """
     with _frozen(model):
         changed = _added_by(model, answer, site)
@@ -110,9 +112,20 @@ def _integrated(
         for token in range(answer.num_targets):
             on_pass()
             slope = _slope(found, path, token, last=token == answer.num_targets - 1)
+            _refuse_one_position(model, slope, len(states) - answer.num_targets + token)
             mean = torch.einsum("s,std->td", shares.to(slope), slope) * states
             total[token].T.index_add_(1, segment, mean)
     return total
+
+
+def _refuse_one_position(model: PreTrainedModel, slope: Tensor, position: int) -> None:
+    """Refuse a layer whose output later positions never read: the last block, or one below layers with shared keys."""
+    if not slope[:, :position].any():
+        message = (
+            f"No position of {type(model).__name__} reads what this layer gives at an earlier one, so all weights "
+            "would be 1: it is the last block, or the layers above share the keys of layers below. Name lower layers."
+        )
+        raise UnsupportedModel(message)
 
 
 def _batches(model: PreTrainedModel, answer: Answer, steps: int) -> list[tuple[Tensor, Tensor]]:
@@ -126,7 +139,7 @@ def _batches(model: PreTrainedModel, answer: Answer, steps: int) -> list[tuple[T
 
 
 def _path(site: Site, points: Tensor) -> Tensor:
-    """s z (S, T, d) for these points s (S,)."""
+    """The states s z (S, T, d) for these points s (S,)."""
     return (points.to(site.states)[:, None, None] * site.states).detach()
 
 
@@ -208,11 +221,11 @@ def _frozen(model: PreTrainedModel) -> Iterator[None]:
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     try:
         for parameter in trained:
-            parameter.requires_grad_(requires_grad=False)
+            parameter.requires_grad = False
         yield
     finally:
         for parameter in trained:
-            parameter.requires_grad_(requires_grad=True)
+            parameter.requires_grad = True
 
 
 @contextmanager

@@ -290,6 +290,16 @@ def _check(options: argparse.Namespace) -> None:
     if options.end and options.answer is None:
         message = "--end is only for an answer given with --answer. Leave it out; a generated answer ends by itself."
         raise InvalidInput(message)
+    _check_attribution(options)
+    if options.max_new_tokens < 1:
+        message = f"--max-new-tokens is {options.max_new_tokens}; give 1 or more."
+        raise InvalidInput(message)
+    if options.save and (options.save.is_dir() or not options.save.parent.is_dir()):
+        message = f"--save {options.save}: give a file in a folder that exists."
+        raise InvalidInput(message)
+
+
+def _check_attribution(options: argparse.Namespace) -> None:
     if options.steps is not None:
         if options.attribution is None:
             message = "--steps is only for --attribution lig. Add it, or leave out --steps."
@@ -297,12 +307,6 @@ def _check(options: argparse.Namespace) -> None:
         Attribution(steps=options.steps)
     if options.attribution and options.alignment == "own":
         message = "Attributions exist for --alignment predicting alone. Leave out --alignment own."
-        raise InvalidInput(message)
-    if options.max_new_tokens < 1:
-        message = f"--max-new-tokens is {options.max_new_tokens}; give 1 or more."
-        raise InvalidInput(message)
-    if options.save and (options.save.is_dir() or not options.save.parent.is_dir()):
-        message = f"--save {options.save}: give a file in a folder that exists."
         raise InvalidInput(message)
 
 

@@ -218,8 +218,11 @@ def check_fits(detector: AddedHeads, trace: Trace) -> None:
         )
         raise InvalidInput(message)
     if trace.attribution is not None:
-        message = "This detector was fitted on attention, and the weights of the answer are LIG attributions."
-        raise NotCaptured(f"{message} Use the trace before it was attributed.")
+        message = (
+            "This detector was fitted on attention, and the weights of the answer are LIG attributions. Use the trace "
+            "before it was attributed."
+        )
+        raise NotCaptured(message)
     if missing := sorted(set(detector.layers) - set(trace.layers)):
         listed = ", ".join(map(str, missing))
         message = f"The trace has no attention of layer {listed}, which the detector needs. Generate the answer again."

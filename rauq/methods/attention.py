@@ -1,7 +1,7 @@
 """Methods that read attention: Attention Score (Sriramanan et al., 2024, LLM-Check), Focus (Zhang et al., 2023).
 
-RAUQ (LIG) reads attributions in its place. Attention Score is how much tokens attend to themselves in the middle layer. In Focus a token takes over uncertainty
-from the tokens that it attends to most.
+RAUQ (LIG) reads attributions in its place. Attention Score is how much tokens attend to themselves in the middle layer.
+In Focus a token takes over uncertainty from the tokens that it attends to most.
 """
 
 import numpy as np

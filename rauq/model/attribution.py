@@ -53,7 +53,8 @@ def attributed(
         _check_logprobs(described, trace, logprobs, exact=model.dtype == torch.float32)
         progress = _Progress(len(chosen) * num_passes(model, answer, steps=how.steps), on_progress, cancel)
         options: Any = {"num_heads": described.num_heads, "steps": how.steps, "positive": how.positive}
-        found = [attribute_layer(model, answer, sites[layer], **options, on_pass=progress) for layer in chosen]
+        # The highest first: if any is refused, it is.
+        found = [attribute_layer(model, answer, sites[layer], **options, on_pass=progress) for layer in chosen[::-1]]
     median, largest = completeness([one.errors for one in found])
     return replace(
         trace,
@@ -65,9 +66,12 @@ def attributed(
 
 
 def _band(found: Sequence[Attributed], shape: tuple[int, ...]) -> np.ndarray:
-    """Weights (L, H, N + 1, 1) where `Trace` has those of attention: row i predicts answer token i; others are nan."""
+    """Weights (L, H, N + 1, 1) where `Trace` has those of attention: row i predicts answer token i; others are nan.
+
+    `found` has the highest layer first.
+    """
     band = np.full(shape, np.nan, dtype=np.float32)
-    for row, one in enumerate(found):
+    for row, one in enumerate(reversed(found)):
         band[row, :, 1:-1, 0] = one.weights
     return band
 

@@ -256,11 +256,15 @@ def _wrong_values(trace: Trace) -> list[str]:
     faults += _wrong_prompt(trace)
     if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
         faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
-    if not isinstance(trace.attribution, Attribution | None):
+    if not _is_attribution(trace.attribution):
         faults.append(f"attribution is {type(trace.attribution).__name__}, not Attribution")
     if trace.thinking is not None and not _is_span(trace.thinking, len(trace.answer_ids)):
         faults.append(f"thinking is {trace.thinking!r}, not a tuple of start and stop within the answer")
     return faults
+
+
+def _is_attribution(value: object) -> bool:
+    return value is None or isinstance(value, Attribution)
 
 
 def _is_span(value: object, end: int) -> bool:

@@ -106,7 +106,9 @@ def _downloads(trace: Trace, score: Score) -> None:
             "Report", lambda: _report(trace, score), "report.html", "text/html", "An HTML page that opens offline."
         )
         _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
-        _download("Selected heads", lambda: _heads(trace, score), "heads.csv", "text/csv", "One row per layer used by RAUQ.")
+        _download(
+            "Selected heads", lambda: _heads(trace, score), "heads.csv", "text/csv", "One row per layer used by RAUQ."
+        )
 
 
 def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:

@@ -35,7 +35,9 @@ OTHER_SETTING = (
 FEWER_LAYERS = (
     "No rank: the run {} stores fewer layers per token than this score uses. Choose the middle layers to compare."
 )
-OF_ATTENTION = "No rank: reference answers are scored with attention, and the weights of this answer are LIG attributions."
+OF_ATTENTION = (
+    "No rank: reference answers are scored with attention, and the weights of this answer are LIG attributions."
+)
 OTHER_PART = "No rank: the reference answers are scored without thinking. Choose the answer part to compare."
 _LOOKED, _READ, _CHOSEN = "_reference_looked", "_reference_read", "_reference_chosen"
 _WRITTEN = "_reference_written"

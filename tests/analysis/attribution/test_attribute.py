@@ -59,8 +59,15 @@ def lm(run):
     return load_for(run.manifest.request)
 
 
+@pytest.fixture
+def no_model(monkeypatch):
+    monkeypatch.setattr("analysis.cli.attribute.load_for", lambda _request: pytest.fail("a model was loaded"))
+
+
 def asked(run, **changes):
-    return request_for(run, **({"layers": (2, 4), "steps": 2, "side": "output", "positive": False, "limit": 3} | changes))
+    return request_for(
+        run, **({"layers": (2, 4), "steps": 2, "side": "output", "positive": False, "limit": 3} | changes)
+    )
 
 
 def command(folder, out, *more):
@@ -91,7 +98,7 @@ def test_the_command_writes_tables_and_goes_on_where_it_was_stopped(folder, tmp_
     assert "3 of 3: row 5, RAUQ" in said.err
     for words in ("RAUQ, same layers", "RAUQ (LIG)", "Spearman", "Completeness error", "cannot be reproduced"):
         assert words in said.out
-    rows = list(csv.DictReader((out / "answers.csv").open(encoding="utf-8")))
+    rows = list(csv.DictReader((out / "answers.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["row"] for row in rows] == ["0", "2", "5"]
     assert {"quality", "rauq", "rauq_same_layers", "rauq_lig", "seconds", "median_error", "max_error"} <= set(rows[0])
     result = json.loads((out / "result.json").read_text())
@@ -106,7 +113,7 @@ def test_the_command_writes_tables_and_goes_on_where_it_was_stopped(folder, tmp_
     assert "1 answers to attribute, 2 are there already" in capsys.readouterr().err
     monkeypatch.setattr("analysis.cli.attribute.load_for", lambda _request: pytest.fail("a model was loaded"))
     assert main.main(command(folder, out)) == 0
-    again = list(csv.DictReader((out / "answers.csv").open(encoding="utf-8")))
+    again = list(csv.DictReader((out / "answers.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["rauq_lig"][:7] for row in again] == [row["rauq_lig"][:7] for row in rows]
 
 
@@ -121,7 +128,6 @@ def test_a_folder_of_another_request_is_refused(run, tmp_path):
         begin(tmp_path, asked(run))
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -132,8 +138,8 @@ def test_a_folder_of_another_request_is_refused(run, tmp_path):
         (["--limit", "0"], "at least 1"),
     ],
 )
-def test_bad_input_is_one_line_before_a_model_loads(arguments, said, folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("analysis.cli.attribute.load_for", lambda _request: pytest.fail("a model was loaded"))
+@pytest.mark.usefixtures("no_model")
+def test_bad_input_is_one_line_before_a_model_loads(arguments, said, folder, tmp_path, capsys):
     assert main.main(["attribute", str(folder), "--out", str(tmp_path / "out"), *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line

@@ -57,7 +57,11 @@ def test_it_is_scored_as_any_other_trace(trace, attributed):
     found = score(attributed)
     assert found.layers == (2, 3, 4)
     bare = score_arrays(
-        attributed.previous_token_attention(), trace.logprobs, Settings(signal="probability", alpha=0.2)
+        attributed.previous_token_attention(),
+        trace.logprobs,
+        Settings(signal="probability", alpha=0.2),
+        layer_ids=(2, 3, 4),
+        num_layers=6,
     )
     assert found.uncertainty == pytest.approx(bare.uncertainty)
     assert found.uncertainty != score(trace).uncertainty
