@@ -95,7 +95,7 @@ def request_for(
         raise InvalidInput(message)
     places = np.linspace(0, judged.size - 1, min(limit or judged.size, judged.size)).round().astype(int)
     return Request(
-        run=run.folder.name,
+        run=run.manifest.name,
         created=run.manifest.created,
         model=run.answerer.name,
         revision=run.answerer.revision,

@@ -68,8 +68,8 @@ def _attribute_all(
     say(f"Loading {run.manifest.request.model} ...")
     lm = load_for(with_started_commit(run.manifest))
     estimate = seconds_expected(lm, run, request, rows)
-    kept = f", {len(done)} are there already" if done else ""
-    say(f"{len(rows)} answers to attribute{kept}: about {_duration(estimate)}, judging by one pass of the model.")
+    kept = f" ({len(done)} are there already)" if done else ""
+    say(f"Answers to attribute: {len(rows)}{kept}. This takes about {_duration(estimate)}, judging by one pass.")
     begun = time.monotonic()
     for count, answer in enumerate(attribute_answers(lm, run, request, rows), start=1):
         add_answer(options.out, answer)
@@ -136,7 +136,7 @@ def _cell(found: Estimate) -> Text:
 
 def _facts(result: LigResult) -> tuple[str, ...]:
     complete, cost, request = result.completeness, result.cost, result.request
-    above = f", and {complete.above_bound} answers have one above {LARGEST_ERROR:g}" if complete.above_bound else ""
+    above = f"; {complete.above_bound} of {result.answers} answers have one above {LARGEST_ERROR:g}"
     kept = ", positive part" if request.positive else ""
     layers, errors = ", ".join(map(str, request.layers)), [complete.median, complete.largest]
     median, largest = (number(error, places=4) for error in errors)

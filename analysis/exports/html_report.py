@@ -126,7 +126,7 @@ def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
         ("model", running(trace.model)),
         ("revision", running(trace.revision)),
         ("kind", f"{trace.kind}, {note}" if note else trace.kind),
-        *((("attribution", made),) if (made := about_attribution(trace.attribution)) else ()),
+        *((("attribution", made),) if (made := about_attribution(trace.attribution, trace.dtype)) else ()),
         *((("weights", weights),) if (weights := about_weights(trace.quantisation, trace.dtype)) else ()),
         (
             "size",

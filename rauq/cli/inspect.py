@@ -117,7 +117,7 @@ def _heading(trace: Trace) -> Text:
         (running(trace.model), "bold"),
         f" ({trace.kind}{chat})\n",
         *([f"{weights}\n"] if (weights := about_weights(trace.quantisation, trace.dtype)) else []),
-        *([f"{weights}\n"] if (weights := about_attribution(trace.attribution)) else []),
+        *([f"{weights}\n"] if (weights := about_attribution(trace.attribution, trace.dtype)) else []),
         *(part for message in trace.messages[:-1] for part in _said(message.role.capitalize(), message.content)),
         *_said("Prompt", trace.prompt),
         ("Answer ", "bold"),
@@ -361,7 +361,7 @@ def _attributed(lm: "LanguageModel", trace: Trace, options: argparse.Namespace, 
         steps = {} if options.steps is None else {"steps": options.steps}
         found = lm.attribute(trace, **steps, on_progress=show)
     if found.attribution is not None and not found.attribution.is_complete:
-        say(about_attribution(found.attribution))
+        say(about_attribution(found.attribution, found.dtype))
     return found
 
 

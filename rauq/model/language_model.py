@@ -349,10 +349,11 @@ class LanguageModel(ModelDescription):
 
         `rauq.score` then gives RAUQ (LIG) (paper, Table 20). The paper says too little to reproduce that table;
         `rauq.capture.attribution` says what is chosen here. The result has the attributed layers alone, and no extras:
-        layers with attention beside them would be scored together with these. Its `attribution` has the completeness
-        errors. In float32 two steps leave errors below 0.01 nats on trained models; in bfloat16 and float16 rounding
-        alone leaves some 0.1. Costs a pass back through the blocks above each layer for each answer token but the
-        first, each `steps` times.
+        layers with attention beside them would be scored together with these.
+
+        Its `attribution` has the completeness errors. On SmolLM2-135M in float32, two steps leave a median error of
+        0.0005 nats, and up to 0.15 at single tokens, eight at most 0.00002; in bfloat16 rounding alone leaves 0.1.
+        Every answer token but the first costs, for each layer and step, a pass back through the blocks above.
 
         Args:
             trace: An answer of this model; of its attention nothing is read.

@@ -413,7 +413,7 @@ def words(trace: Trace, score: Score, note: str = "") -> Words:
     headline, detail = sentence_halves(trace, score)
     if not why_empty(trace, score.settings.part):
         detail = f"{detail} {uncertainty_sentence(score)}".rstrip()
-    about = (about_weights(trace.quantisation, trace.dtype), about_attribution(trace.attribution))
+    about = (about_weights(trace.quantisation, trace.dtype), about_attribution(trace.attribution, trace.dtype))
     source = " ".join([f"{_source(trace)}.", *filter(None, about)])
     return Words(f"{source} {note}", headline, detail)
 

@@ -94,7 +94,7 @@ def test_the_command_writes_tables_and_goes_on_where_it_was_stopped(folder, tmp_
     out = tmp_path / "lig"
     assert main.main(command(folder, out)) == 0
     said = capsys.readouterr()
-    assert "3 answers to attribute: about" in said.err
+    assert "Answers to attribute: 3. This takes about" in said.err
     assert "3 of 3: row 5, RAUQ" in said.err
     for words in ("RAUQ, same layers", "RAUQ (LIG)", "Spearman", "Completeness error", "cannot be reproduced"):
         assert words in said.out
@@ -110,7 +110,7 @@ def test_the_command_writes_tables_and_goes_on_where_it_was_stopped(folder, tmp_
     lines = (out / ANSWERS).read_text().splitlines()
     (out / ANSWERS).write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:20])  # killed while it wrote
     assert main.main(command(folder, out)) == 0
-    assert "1 answers to attribute, 2 are there already" in capsys.readouterr().err
+    assert "Answers to attribute: 1 (2 are there already). " in capsys.readouterr().err
     monkeypatch.setattr("analysis.cli.attribute.load_for", lambda _request: pytest.fail("a model was loaded"))
     assert main.main(command(folder, out)) == 0
     again = list(csv.DictReader((out / "answers.csv").read_text(encoding="utf-8").splitlines()))

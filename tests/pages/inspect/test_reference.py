@@ -14,7 +14,6 @@ from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
 from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, OF_ATTENTION, OTHER_PART, OTHER_SETTING, TABLE
 from rauq.recorded.answers import find_recorded
-from rauq.recorded.scores import scores_of
 from rauq.scoring.score import score
 from tests.imports import MODELS, imported_after
 from tests.pages.reading import open_page, views
@@ -103,8 +102,6 @@ def test_attributions_are_not_ranked_among_attention(open_app, two):
     trace = trace_of(two)
     assert "rank" in standing_of(open_app(trace))
     assert standing_of(open_app(as_lig(trace))) == {"reason": OF_ATTENTION}
-    recorded = as_lig(find_recorded("canberra").trace(), layers=(12, 13))
-    assert scores_of(recorded) is None
 
 
 def test_the_first_fitting_run_is_taken_and_another_one_is_remembered(open_app, two, runs):

@@ -71,14 +71,17 @@ def test_a_part_of_an_answer_keeps_it():
 
 
 def test_it_is_said_with_its_errors_and_what_to_do():
-    assert about_attribution(None) == ""
-    assert about_attribution(Attribution(steps=1)) == (
+    assert about_attribution(None, "float32") == ""
+    assert about_attribution(Attribution(steps=1), "") == (
         "The weights are LIG attributions, not attention (1 step, output of the output projection)."
     )
-    assert about_attribution(HOW) == (
+    assert about_attribution(HOW, "float32") == (
         "The weights are LIG attributions, not attention (2 steps, input of the output projection, positive part). "
         "Completeness error: median 0.0100, largest 0.2000 nats, above 0.05: attribute the answer again with more "
         "steps."
     )
-    fine = about_attribution(dataclasses.replace(HOW, max_error=0.05))
+    fine = about_attribution(dataclasses.replace(HOW, max_error=0.05), "bfloat16")
     assert fine.endswith("largest 0.0500 nats.")
+    assert about_attribution(HOW, "bfloat16").endswith(
+        "above 0.05: rounding in bfloat16 alone leaves about 0.1, so attribute the answer again in float32."
+    )
