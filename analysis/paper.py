@@ -52,6 +52,7 @@ PAPER_ROWS = MappingProxyType(
         "single_head": "RAUQ (Single Head)",
         "middle_five": "RAUQ (5 middle layers, 14–18)",
         "all_layers": "RAUQ (All layers)",
+        "rauq_lig": "RAUQ (LIG)",
     }
 )
 """Ids of methods, and the names of their rows in the paper; what asks another judge than the paper's has none."""

@@ -27,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
     _add_methods(commands.add_parser("add-methods", help="compute further methods on the answers of a run"))
+    _add_attribute(commands.add_parser("attribute", help="compute RAUQ (LIG) of a run's answers, and compare it"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
@@ -134,6 +135,28 @@ def _add_methods(added: argparse.ArgumentParser) -> None:
     added.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
 
 
+def _add_attribute(attribute: argparse.ArgumentParser) -> None:
+    attribute.description = (
+        "Compute RAUQ with Layer Integrated Gradients (LIG) in place of attention on answers of a run, and compare it "
+        "with RAUQ. It takes seconds to minutes an answer. To resume, repeat the command."
+    )
+    attribute.set_defaults(run=_attribute)
+    attribute.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    attribute.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the result")
+    attribute.add_argument("--steps", type=int, default=8, metavar="S", help="points of the integral; default 8")
+    attribute.add_argument(
+        "--layers", metavar="L,L,...", help="layers to attribute, from 0; default: the middle ones without the last"
+    )
+    attribute.add_argument("--limit", type=int, metavar="N", help="maximum number of answers, evenly spaced in the run")
+    attribute.add_argument(
+        "--side",
+        choices=("output", "input"),
+        default="output",
+        help="side of the output projection: equal segments of its output (default), or the real heads of its input",
+    )
+    attribute.add_argument("--positive", action="store_true", help="count negative attributions as 0")
+
+
 def _add_report(report: argparse.ArgumentParser) -> None:
     report.description = "Write the tables and figures of a run, and an index.html that shows all of them offline."
     report.set_defaults(run=_report)
@@ -188,6 +211,12 @@ def _methods(options: argparse.Namespace) -> int:
     from analysis.cli.score import add_methods
 
     return add_methods(options)
+
+
+def _attribute(options: argparse.Namespace) -> int:
+    from analysis.cli.attribute import attribute
+
+    return attribute(options)
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -206,7 +206,7 @@ def check_fits(detector: AddedHeads, trace: Trace) -> None:
 
     Raises:
         InvalidInput: another model, revision, kind or shape.
-        NotCaptured: the trace lacks a layer of the heads.
+        NotCaptured: the trace lacks a layer of the heads, or its weights are attributions.
     """
     own = {name: getattr(detector, name) for name in _SAME}
     other = {name: getattr(trace, name) for name in _SAME}
@@ -217,6 +217,12 @@ def check_fits(detector: AddedHeads, trace: Trace) -> None:
             "Use a detector that was fitted on answers of the same model."
         )
         raise InvalidInput(message)
+    if trace.attribution is not None:
+        message = (
+            "This detector was fitted on attention, and the weights of the answer are LIG attributions. Use the trace "
+            "before it was attributed."
+        )
+        raise NotCaptured(message)
     if missing := sorted(set(detector.layers) - set(trace.layers)):
         listed = ", ".join(map(str, missing))
         message = f"The trace has no attention of layer {listed}, which the detector needs. Generate the answer again."

@@ -1,5 +1,6 @@
 """What a method is: a row of the table, its requirements, its evidence, and its result."""
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ from rauq.scoring.settings import Settings
 from rauq.trace.batch import Batch, batch
 from rauq.trace.trace import Extra, Trace
 
-Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
+Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out", "attribution"]
 Family = Literal["one generation", "samples", "ablation"]
 Direction = Literal["higher is less certain"]
 _Judge = TypeVar("_Judge")
@@ -31,7 +32,15 @@ _MISSING: Mapping[Need, str] = MappingProxyType(
         "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
         "facts": "Facts are known only for the embedded prompts and the data sets of facts. Use one of these.",
         "held_out": "Its heads are selected on other answers. See the ablations of a run.",
+        "attribution": (
+            "It needs LIG weights in place of attention, which only the model can compute. Give it "
+            "lm.attribute(trace), or run python -m analysis attribute."
+        ),
     }
+)
+
+_NOT_ATTENTION = (
+    "the weights of this trace are LIG attributions, not attention: use rauq_lig, or rauq.score with the same settings"
 )
 
 
@@ -95,6 +104,8 @@ class Method:
         if self.compute is not None:
             found = self.compute(evidence)
             return found if isinstance(found, Uncertainty) else Uncertainty(float(found))
+        if evidence.trace.attribution is not None:
+            return Uncertainty(math.nan, _NOT_ATTENTION)
         scores = score_many(evidence.answers, self.settings)
         return Uncertainty(scores.uncertainty[0], str(scores.reasons[0]))
 

@@ -150,7 +150,17 @@ _PRESETS: tuple[tuple[str, str, Settings], ...] = (
     ("all_layers", "RAUQ, all layers", Settings(layers="all")),
 )
 
+_LIG = _ablation(
+    id="rauq_lig",
+    name="RAUQ (LIG)",
+    compute=attention.rauq_lig,
+    source="the paper, Table 20; what it leaves open is chosen in rauq.capture.attribution",
+    cost="W S (N - 1) passes back through the blocks above each of W layers, at S steps",
+    needs=frozenset({"attribution"}),
+)
+
 _ABLATIONS = (
+    _LIG,
     *(_ablation(id=name, name=label, settings=preset) for name, label, preset in _PRESETS),
     _ablation(
         id="single_head",

@@ -20,6 +20,7 @@ from rauq.checkpoints.kinds import check_kind
 from rauq.checkpoints.loading import memory_errors, running_takes_less
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits
 from rauq.model import generation
+from rauq.model.attribution import OnPasses, attributed
 from rauq.model.batches import in_batches
 from rauq.model.context import (
     ModelDescription,
@@ -33,6 +34,7 @@ from rauq.model.context import (
     within_context,
 )
 from rauq.model.generation import OnProgress, OnToken
+from rauq.trace.attribution import Attribution, Side
 from rauq.trace.extras import EXTRAS, Wanted, available_names, wanted
 from rauq.trace.messages import TemplateOptions, option_names
 from rauq.trace.sampling import Sampling
@@ -346,6 +348,55 @@ class LanguageModel(ModelDescription):
 
         pairs = list(zip(prompts, seeds, strict=True))
         return in_batches(pairs, encode=encode, run=run, size=batch_size, cancel=cancel)
+
+    def attribute(
+        self,
+        trace: Trace,
+        *,
+        layers: Sequence[int] | None = None,
+        steps: int = 8,
+        side: Side = "output",
+        positive: bool = False,
+        on_progress: OnPasses | None = None,
+        cancel: Cancel | None = None,
+    ) -> Trace:
+        """The trace with Layer Integrated Gradients (LIG) as previous-token weights in place of attention.
+
+        `rauq.score` then gives RAUQ (LIG) (paper, Table 20). The paper says too little to reproduce that table;
+        `rauq.capture.attribution` says what is chosen here. The result has the attributed layers alone, and no extras:
+        layers with attention beside them would be scored together with these.
+
+        Its `attribution` has the completeness errors. On SmolLM2-135M in float32, two steps leave a median error of
+        0.0005 nats, and up to 0.15 at single tokens, eight at most 0.00002; in bfloat16 rounding alone leaves 0.1.
+        Every answer token but the first costs, for each layer and step, a pass back through the blocks above.
+
+        Args:
+            trace: An answer of this model; of its attention nothing is read.
+            layers: Absolute indices; None: the middle ones without the last block, in which all weights would be 1.
+            steps: Points of the integral, by Gauss-Legendre.
+            side: Of the attention output projection: its output in equal segments, or its input, with the real heads.
+            positive: Count negative attributions as 0, as in the paper's code, not by their size.
+            on_progress: Called with the passes back that are done, and with all.
+            cancel: Asked before each of them.
+
+        Raises:
+            InvalidInput: layers or options that are not allowed, or a trace of another model.
+            UnsupportedModel: the structure of a block is unknown, or the model gives no gradients.
+            Stopped: cancelled.
+            OutOfMemory: it does not fit.
+        """
+        how = Attribution(steps=steps, side=side, positive=positive)
+        with self._running("attributing"), torch.inference_mode(mode=False), torch.enable_grad():
+            return attributed(
+                self,
+                self.model,
+                trace,
+                layers=layers,
+                how=how,
+                device=self.device,
+                on_progress=on_progress,
+                cancel=cancel,
+            )
 
     def check(self, prompt: PromptLike | None = None) -> Check:
         """Captured band against float64 weights of the same queries and keys, layer by layer, and whether it is exact.

@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from rauq.errors import InvalidInput, TraceFileError
+from rauq.trace.attribution import Attribution
 from rauq.trace.messages import Message, Role
 from rauq.trace.sampling import Sampling
 
@@ -182,7 +183,7 @@ _LISTS = MappingProxyType({"layers": int, "answer_tokens": str, "wrong": int})
 _ALTERNATIVES = MappingProxyType({"ids": int, "texts": str, "logprobs": float})
 _OLDER_FILES: Mapping[str, Any] = MappingProxyType(  # what files without it mean
     {"wrong": [], "messages": [], "prompt_form": "text", "template_options": {}, "thinking": None, "sampling": None}
-    | {"dtype": "", "quantisation": ""}
+    | {"dtype": "", "quantisation": "", "attribution": None}
 )
 _LENGTH_BYTES = 8  # a safetensors file begins with the length of its header
 _BY_PATH = "Load a larger trace by its path, with rauq.Trace.load."
@@ -196,6 +197,7 @@ def pack(fields: Mapping[str, Any]) -> bytes:
     """The content of the file of a trace with these fields."""
     metadata = {name: fields[name] for name in (*_SCALARS, *_LISTS)}
     metadata |= {"thinking": fields["thinking"], "sampling": fields["sampling"] and vars(fields["sampling"])}
+    metadata["attribution"] = fields["attribution"] and vars(fields["attribution"])
     metadata |= {"schema": SCHEMA, "pieces": [piece.decode("latin-1") for piece in fields["pieces"]]}
     metadata["messages"] = [[message.role, message.content] for message in fields["messages"]]
     metadata["template_options"] = dict(fields["template_options"])
@@ -335,6 +337,8 @@ def _fields(metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> It
     yield "extras", {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
     yield "thinking", None if metadata["thinking"] is None else tuple(_typed_list(metadata, "thinking", int))
     yield "sampling", None if metadata["sampling"] is None else Sampling(**_typed(metadata, "sampling", dict))
+    found = metadata["attribution"]
+    yield "attribution", None if found is None else Attribution(**_typed(metadata, "attribution", dict))
     yield "pieces", tuple(piece.encode("latin-1") for piece in _typed_list(metadata, "pieces", str))
     yield "messages", tuple(_messages(metadata))
     yield "template_options", _typed(metadata, "template_options", dict)

@@ -17,6 +17,7 @@ import numpy as np
 from rauq.errors import InvalidInput, NotCaptured
 from rauq.labels import shortened
 from rauq.trace import file
+from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
 from rauq.trace.sampling import Sampling
@@ -67,6 +68,8 @@ class Trace:
     exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
     greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
     as Q4_K_M; "" where that is not known, and for weights of another format.
+    `attribution` says how weights were attributed that stand in place of attention (`LanguageModel.attribute`); then
+    `layers` are the attributed ones alone, K is 1, and `extras` is empty. None: the weights are attention.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
     """
 
@@ -96,6 +99,7 @@ class Trace:
     template_options: TemplateOptions = field(default_factory=dict)
     dtype: str = ""
     quantisation: str = ""
+    attribution: Attribution | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -108,7 +112,8 @@ class Trace:
     def __repr__(self) -> str:
         """One line: which model's answer this is, how it begins, and how large it is."""
         size = f"{len(self.prompt_ids)} + {len(self.answer_ids)} tokens, {len(self.layers)} layers"
-        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads)"
+        weights = "" if self.attribution is None else ", LIG"
+        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads{weights})"
 
     @property
     def answer(self) -> str:
@@ -143,8 +148,14 @@ class Trace:
 
         Raises:
             InvalidInput: unknown alignment, or an offset that the band does not reach.
-            NotCaptured: `own` needs the last row, and it was not captured.
+            NotCaptured: `own` needs the last row, and it was not captured; attributions have no such row.
         """
+        if alignment == "own" and self.attribution is not None:
+            message = (
+                "These weights are LIG attributions to the log-probability of the next token, so they exist for the "
+                "query that predicts a token alone. Use alignment='predicting', or the trace before it was attributed."
+            )
+            raise NotCaptured(message)
         first_row, band = _first_row_and_band(alignment, offset, self.attention.shape[3])
         last_row = first_row + len(self.answer_ids) - 1  # exclusive
         weights = self.attention[:, :, first_row:last_row, band].copy()
@@ -260,9 +271,15 @@ def _wrong_values(trace: Trace) -> list[str]:
     faults += _wrong_prompt(trace)
     if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
         faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
+    if not _is_attribution(trace.attribution):
+        faults.append(f"attribution is {type(trace.attribution).__name__}, not Attribution")
     if trace.thinking is not None and not _is_span(trace.thinking, len(trace.answer_ids)):
         faults.append(f"thinking is {trace.thinking!r}, not a tuple of start and stop within the answer")
     return faults
+
+
+def _is_attribution(value: object) -> bool:
+    return value is None or isinstance(value, Attribution)
 
 
 def _is_span(value: object, end: int) -> bool:

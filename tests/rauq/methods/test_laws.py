@@ -12,7 +12,8 @@ from tests.golden_methods import GOLDEN
 from tests.rauq.methods.evidence import FACTS, JUDGES, NUM_PROMPT, make_answer, same_letter, shared_words
 
 TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Rome is not", "Paris")
-FREE = [method for method in METHODS if method != "single_head"]
+WITHOUT = {"single_head", "rauq_lig"}  # undefined for every trace here: they need other answers, or attributions
+FREE = [method for method in METHODS if method not in WITHOUT]
 SAMPLED = [method for method, row in METHODS.items() if "samples" in row.needs]
 SCORED = [method for method, row in METHODS.items() if row.settings is not None]
 FACTUAL = [method for method, row in METHODS.items() if "facts" in row.needs]
@@ -57,7 +58,7 @@ JACCARD = {"degmat_jaccard", "eccentricity_jaccard", "eigval_laplacian_jaccard"}
 
 
 def test_every_row_has_a_golden_number_or_a_definition_here():
-    assert set(METHODS) == GOLDEN | set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | {"single_head"}
+    assert set(METHODS) == GOLDEN | set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | WITHOUT
 
 
 @pytest.mark.parametrize("method", sorted(DEFINED))
@@ -132,7 +133,7 @@ def test_any_answer_has_a_number_or_a_reason(text, ended, count):
     undefined = {method for method, value in got.items() if math.isnan(value)}
     alone = {"lexical_similarity", "luq", "luq_facts"} if count == 1 else set()
     short = {"mean_product", "mean_sum"} if (text, ended) == ("Oslo", False) else set()
-    assert undefined - {"minus_mean", "minus_recent_mean"} == {"single_head"} | alone | short
+    assert undefined - {"minus_mean", "minus_recent_mean"} == WITHOUT | alone | short
 
 
 def test_the_order_of_the_samples_does_not_matter():
