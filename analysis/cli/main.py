@@ -27,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
+    _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
     _add_idf(commands.add_parser("idf", help="count document frequencies of a model's tokens"))
     return parser
@@ -113,6 +114,23 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("--out", type=Path, metavar="DIR", help="output folder; default: report, in the run's folder")
 
 
+def _add_train(train: argparse.ArgumentParser) -> None:
+    train.description = (
+        "Fit a supervised method on the labelled answers of finished runs of one model, and save the detector. The runs "
+        "must have kept what the method reads: score with --keep."
+    )
+    train.set_defaults(run=_train)
+    train.add_argument(
+        "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
+    )
+    train.add_argument("--method", required=True, metavar="ID", help="lookback_lens, saplma or mind")
+    train.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .safetensors")
+    train.add_argument(
+        "--full-search", action="store_true", help="search all settings of the reference; default: a reduced grid"
+    )
+    train.add_argument("--seed", type=int, default=42, metavar="N", help="random seed of networks; default 42")
+
+
 def _add_convert(convert: argparse.ArgumentParser) -> None:
     convert.description = "Convert the checkpoint of AlignScore or COMET, once, to the folder that --weights takes."
     convert.set_defaults(run=_convert)
@@ -155,6 +173,12 @@ def _report(options: argparse.Namespace) -> int:
         say(written.missing)
     sys.stdout.write(f"{running(str(written.page))}\n")
     return DONE
+
+
+def _train(options: argparse.Namespace) -> int:
+    from analysis.cli.train import train
+
+    return train(options)
 
 
 def _convert(options: argparse.Namespace) -> int:

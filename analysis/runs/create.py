@@ -95,8 +95,8 @@ def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ..
 
 
 DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
-ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "ablation")
-"""Ablations are other settings of RAUQ, and any run can be scored with them later."""
+ASKABLE = tuple(method for method, row in METHODS.items() if row.family not in ("ablation", "supervised"))
+"""Ablations are other settings of RAUQ, and any run can be scored with them later; a run has no fitted detector."""
 
 EMBEDDED = "atlas"
 _WORDS = ("default", "no-download")
@@ -127,7 +127,7 @@ def check_methods(methods: Sequence[str]) -> None:
     """Check that a run can have all of these methods.
 
     Raises:
-        InvalidInput: one that is unknown or an ablation, one that is named twice, or none at all.
+        InvalidInput: one that is unknown, an ablation or supervised, one that is named twice, or none at all.
     """
     if unknown := [method for method in methods if method not in ASKABLE]:
         message = f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}."

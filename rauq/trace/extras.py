@@ -22,8 +22,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rauq.errors import InvalidInput, UnsupportedModel
-from rauq.trace.trace import Extra
+from rauq.errors import InvalidInput, NotCaptured, UnsupportedModel
+from rauq.trace.trace import Extra, Trace
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
 _UNAVAILABLE: Mapping[Extra, str] = MappingProxyType(
@@ -69,6 +69,24 @@ def wanted(
         )
         raise UnsupportedModel(message)
     return Wanted(names=names, idf=_weights(idf, vocab_size) if "focus" in names else None)
+
+
+def extra_of(trace: Trace, name: Extra, shape: tuple[int, ...]) -> np.ndarray:
+    """An extra of a trace, of this shape; -1 is any size.
+
+    Raises:
+        NotCaptured: the trace has none of this name.
+        InvalidInput: it has another shape.
+    """
+    if name not in trace.extras:
+        message = f"The trace lacks the extra {name!r}. Generate the answer again with extras=({name!r},)."
+        raise NotCaptured(message)
+    array = trace.extras[name]
+    if array.ndim != len(shape) or any(size not in (-1, got) for size, got in zip(shape, array.shape, strict=True)):
+        wanted = ", ".join("any" if size < 0 else str(size) for size in shape)
+        message = f"The extra {name!r} has shape {array.shape}, and this answer's is ({wanted}). Generate it again."
+        raise InvalidInput(message)
+    return array
 
 
 def _weights(idf: ArrayLike | None, vocab_size: int) -> np.ndarray:
