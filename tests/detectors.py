@@ -1,6 +1,7 @@
 """Detectors of random numbers, one of each supervised method, and answers with the arrays that they read."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def answer(num_tokens=5, *, seed=0, **changes):
 def perceptron(rng, outputs, widths=(WIDTH, 5, 4, 3)):
     sizes = (*widths, outputs)
     arrays = {}
-    for number, (before, after) in enumerate(zip(sizes, sizes[1:], strict=False), start=1):
+    for number, (before, after) in enumerate(pairwise(sizes), start=1):
         arrays[f"weight_{number}"] = rng.normal(size=(after, before)).astype(np.float32)
         arrays[f"bias_{number}"] = rng.normal(size=after).astype(np.float32)
     return arrays

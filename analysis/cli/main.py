@@ -116,8 +116,8 @@ def _add_report(report: argparse.ArgumentParser) -> None:
 
 def _add_train(train: argparse.ArgumentParser) -> None:
     train.description = (
-        "Fit a supervised method on the labelled answers of finished runs of one model, and save the detector. The runs "
-        "must have kept what the method reads: score with --keep."
+        "Fit a supervised method on the labelled answers of finished runs of one model, and save the detector. The "
+        "runs must have kept what the method reads: score with --keep."
     )
     train.set_defaults(run=_train)
     train.add_argument(

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
-
 from analysis.detectors.supervised.training import Answers, Trained
 from analysis.detectors.supervised.training import train as train_on
 from analysis.quality.measures import measure

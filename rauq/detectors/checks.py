@@ -12,7 +12,6 @@ from rauq.labels import shortened
 from rauq.trace.file import MOST_HEADS, MOST_LAYERS
 from rauq.trace.trace import Kind, Trace
 
-
 LONGEST_NAME = 1_000  # characters
 
 

@@ -1,4 +1,4 @@
-"""A detector: a supervised method fitted on labelled answers of one model, its file, and its score of another answer."""
+"""A detector: a supervised method fitted on labelled answers of one model; its file, and its score of an answer."""
 
 import json
 import math
@@ -206,12 +206,16 @@ def _content(path: Path) -> bytes:
         raise InvalidInput(message) from error
 
 
+def _check_header(content: bytes) -> None:
+    if len(content) > header_length(content) > LARGEST_HEADER:
+        message = f"its header has {header_length(content):,} bytes, and at most {LARGEST_HEADER:,} are read"
+        raise ValueError(message)
+
+
 def _parts(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays of a detector's file, and the fields of its metadata but for the schema number."""
     try:
-        if len(content) > header_length(content) > LARGEST_HEADER:
-            message = f"its header has {header_length(content):,} bytes, and at most {LARGEST_HEADER:,} are read"
-            raise ValueError(message)
+        _check_header(content)
         arrays, texts = arrays_and_texts(content)
         own = json.loads(texts[_METADATA_KEY])
         schema = own.pop("schema")

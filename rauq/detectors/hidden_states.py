@@ -16,7 +16,7 @@ OUTPUTS = ("identity", "sigmoid")
 
 
 def saplma_features(trace: Trace) -> np.ndarray:
-    """The mean of the middle layer's hidden states over prompt and answer: (d,). The prompt counts, as in the reference.
+    """The mean of the middle layer's hidden states over prompt and answer: (d,). The prompt is in, as in the reference.
 
     Raises:
         NotCaptured: the trace has no `hidden_mean`.

@@ -29,7 +29,7 @@ def usable(features: Sequence[np.ndarray], quality: np.ndarray) -> np.ndarray:
 
 
 def training_set(features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float) -> TrainingSet:
-    """The usable ones of A answers with features (K,) each; an answer is correct where its quality is above `threshold`.
+    """The usable ones of A answers with features (K,) each; correct are those whose quality is above `threshold`.
 
     Raises:
         InvalidInput: features differ in shape, or fewer than LEAST usable answers of a class are there.

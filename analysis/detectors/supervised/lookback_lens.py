@@ -8,7 +8,7 @@ from analysis.detectors.supervised.labelled import training_set
 from rauq.detectors.lookback_lens import LookbackLens
 
 
-def search(features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float, seed: int, full: bool) -> None:  # noqa: ARG001 - the signature of every method
+def search(features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float, seed: int, full: bool) -> None:
     """Choose nothing: the paper of RAUQ searches no setting of this method."""
 
 

@@ -1,8 +1,8 @@
 """Fitting MIND: a network that tells incorrect answers by the last layer's hidden states (Su et al., 2024).
 
-Kept of the reference: nothing is scaled, and batches are in the order of the answers. Mended: it is seeded; each fold of
-the search trains a new network, where the reference goes on with one, which has then seen the answers it is judged on;
-and a fold of one class is left out of the mean. An answer whose quality is the threshold is incorrect here.
+Kept of the reference: nothing is scaled, and batches are in the order of the answers. Mended: it is seeded; each fold
+of the search trains a new network, where the reference goes on with one, which has then seen the answers it is judged
+on; and a fold of one class is left out of the mean. An answer whose quality is the threshold is incorrect here.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.detectors.supervised.labelled import TrainingSet, training_set
 from analysis.detectors.supervised.networks import (
     Network,
     NetworkSettings,
@@ -20,7 +21,6 @@ from analysis.detectors.supervised.networks import (
     outputs_of,
     trained,
 )
-from analysis.detectors.supervised.labelled import TrainingSet, training_set
 from rauq.detectors.hidden_states import Mind
 
 if TYPE_CHECKING:

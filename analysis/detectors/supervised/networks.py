@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,7 +137,7 @@ def _perceptron(inputs: int, network: Network) -> "nn.Sequential":
 
     widths = (inputs, *_WIDTHS, network.outputs)
     layers: list[nn.Module] = [nn.Dropout(network.dropout)]
-    for number, (before, after) in enumerate(zip(widths, widths[1:], strict=False), start=1):
+    for number, (before, after) in enumerate(pairwise(widths), start=1):
         layers.append(nn.Linear(before, after))
         if number <= len(_WIDTHS):
             layers.append(nn.ReLU())

@@ -1,8 +1,9 @@
 """Fitting SAPLMA: a network that predicts 1 - quality from the middle layer's mean state (Azaria and Mitchell, 2023).
 
-Kept of the reference: the prompt counts in the mean, nothing is scaled, batches are in the order of the answers. Mended:
-it goes on training one network through all folds of its search, so that later folds judge answers already trained on;
-here each fold trains a new one. A fold of one class has no area there, and rules its settings out; here it is left out.
+Kept of the reference: the prompt counts in the mean, nothing is scaled, batches are in the order of the answers.
+Mended: it goes on training one network through all folds of its search, so that later folds judge answers already
+trained on; here each fold trains a new one. A fold of one class has no area there, and rules its settings out; here it
+is left out. There the score is always put through a sigmoid; here only where quality is 0 or 1.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.detectors.supervised.labelled import TrainingSet, training_set
 from analysis.detectors.supervised.networks import (
     Network,
     NetworkSettings,
@@ -21,7 +23,6 @@ from analysis.detectors.supervised.networks import (
     outputs_of,
     trained,
 )
-from analysis.detectors.supervised.labelled import TrainingSet, training_set
 from rauq.detectors.hidden_states import Saplma
 
 if TYPE_CHECKING:

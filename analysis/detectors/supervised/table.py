@@ -21,7 +21,8 @@ class Search(Protocol):
 
     def __call__(
         self, features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float, seed: int, full: bool
-    ) -> Any: ...  # noqa: ANN401 - each method has settings of its own
+    ) -> Any:  # noqa: ANN401 - each method has settings of its own
+        """Return the settings."""
 
 
 class Fit(Protocol):
@@ -35,7 +36,8 @@ class Fit(Protocol):
         threshold: float,
         settings: Any,  # noqa: ANN401 - each method has settings of its own
         seed: int,
-    ) -> Fitted: ...
+    ) -> Fitted:
+        """Return what is fitted."""
 
 
 @dataclass(frozen=True, kw_only=True)

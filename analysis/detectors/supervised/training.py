@@ -20,8 +20,8 @@ from rauq.trace.trace import Trace
 class Answers:
     """A labelled answers of one model to the data set `data`, which errors call `name`.
 
-    `traces`: one for each, read once, with the attention of `layers`. `quality` (A,), nan where it is unknown; an answer
-    is correct where it is above `threshold`.
+    `traces`: one for each, read once, with the attention of `layers`. `quality` (A,), nan where it is unknown; an
+    answer is correct where it is above `threshold`.
     """
 
     name: str

@@ -190,7 +190,7 @@ def test_a_score_that_overflows_is_refused():
 )
 def test_fields_that_are_not_allowed_are_refused(changes, said):
     with pytest.raises(InvalidInput, match=said):
-        made_up_detector("lookback_lens", **changes)
+        replace(made_up_detector("lookback_lens"), **changes)
     with pytest.raises(InvalidInput, match="since it reads no attention"):
         made_up_detector("mind", layers=(1,))
 
@@ -300,7 +300,7 @@ def test_what_is_no_detector_is_refused(name, content, tmp_path):
 
 
 def test_a_file_that_cannot_be_read_or_written_is_said(tmp_path, monkeypatch):
-    with pytest.raises(InvalidInput, match="There is no file .*nothing"):
+    with pytest.raises(InvalidInput, match=r"There is no file .*nothing"):
         Detector.load(tmp_path / "nothing")
     with pytest.raises(InvalidInput, match="There is no file"):
         Detector.load(tmp_path)

@@ -1,5 +1,7 @@
 """Fitting SAPLMA and MIND: the same networks written down again in torch, their search, and what makes them equal."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -21,7 +23,7 @@ def in_torch(features, targets, loss, *, outputs, dropout, rows=slice(None), set
     """The network by METHODS 6.1 and 6.2, on its own: the outputs for all answers of a fit on some."""
     torch.manual_seed(seed)
     widths = (WIDTH, 256, 128, 64, outputs)
-    layers = [nn.Linear(*sizes) for sizes in zip(widths, widths[1:], strict=False)]
+    layers = [nn.Linear(*sizes) for sizes in pairwise(widths)]
     optimizer = torch.optim.AdamW([weight for layer in layers for weight in layer.parameters()], settings.learning_rate)
 
     def forward(inputs):
@@ -84,7 +86,7 @@ def test_mind_is_the_network_of_torch(seed):
     assert np.corrcoef(found, quality)[0, 1] < -0.3
 
 
-def by_hand(name, features, quality, candidates, judge):
+def by_hand(features, candidates, judge):
     """The first of the best settings over five folds, each with a network of its own."""
     means = []
     for settings in candidates:
@@ -102,7 +104,7 @@ def test_the_search_trains_anew_in_every_fold(monkeypatch):
         found = mind_in_torch(features, quality, rows=seen, settings=settings)
         return roc_auc_score(quality[held] <= 0.5, found[held])
 
-    expected = by_hand("mind", features, quality, candidates, judge)
+    expected = by_hand(features, candidates, judge)
     assert mind.search(features, quality, threshold=0.5) == expected
     assert expected != candidates[0]
 
@@ -116,7 +118,7 @@ def test_continuous_quality_is_searched_by_squared_error(monkeypatch):
         found = saplma_in_torch(features, quality, rows=seen, settings=settings)
         return -np.mean((found[held] - (1 - quality[held])) ** 2)
 
-    assert saplma.search(features, quality, threshold=0.5) == by_hand("saplma", features, quality, candidates, judge)
+    assert saplma.search(features, quality, threshold=0.5) == by_hand(features, candidates, judge)
 
 
 @BOTH
@@ -168,7 +170,7 @@ def test_of_equal_settings_the_first_is_chosen_and_a_fold_of_one_class_is_left_o
 @BOTH
 def test_training_that_diverges_is_said_and_never_chosen(module, monkeypatch):
     features, quality = labelled()
-    wild = NetworkSettings(epochs=3, batch_size=16, learning_rate=1e38)
+    wild = NetworkSettings(epochs=3, batch_size=16, learning_rate=1e36)
     with pytest.raises(InvalidInput, match="diverged"):
         module.fit(features, quality, threshold=0.5, settings=wild)
     monkeypatch.setattr(module, "_REDUCED", (wild, SETTINGS))
