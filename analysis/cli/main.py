@@ -26,6 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
+    _add_methods(commands.add_parser("add-methods", help="compute further methods on the answers of a run"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
@@ -105,6 +106,25 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         choices=("middle", "all"),
         help="layers whose attention is stored; default: middle",
     )
+    how.add_argument("--offsets", type=int, metavar="N", help="keys back whose attention is stored; default: 2")
+    how.add_argument(
+        "--keep",
+        metavar="NAME,...",
+        help="extras of the traces to store, such as lookback,hidden_layers; default: none",
+    )
+
+
+def _add_methods(added: argparse.ArgumentParser) -> None:
+    added.description = (
+        "Compute methods on the stored answers of a finished run, without its model. Extras that they need must have "
+        "been stored with --keep; methods that compare samples cannot be added."
+    )
+    added.set_defaults(run=_methods)
+    added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
+    added.add_argument("--methods", nargs="+", required=True, metavar="ID", help="ids of methods")
+    added.add_argument("--nli", metavar="M", help="hub id or folder of a model for natural-language inference")
+    added.add_argument("--similarity", metavar="M", help="hub id or folder of a sentence-similarity model")
+    added.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
@@ -162,6 +182,12 @@ def _score(options: argparse.Namespace) -> int:
     from analysis.cli.score import score
 
     return score(options)
+
+
+def _methods(options: argparse.Namespace) -> int:
+    from analysis.cli.score import add_methods
+
+    return add_methods(options)
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -10,12 +10,11 @@ from analysis.detectors.supervised.training import Answers, Trained
 from analysis.detectors.supervised.training import train as train_on
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run, open_run
-from analysis.runs.traces import traces_in
+from analysis.runs.traces import traces_of
 from rauq.cli.commands import DONE
 from rauq.detectors.checks import OfModel
 from rauq.errors import InvalidInput
 from rauq.labels import running
-from rauq.trace.trace import Trace
 
 
 def train(options: argparse.Namespace) -> int:
@@ -43,15 +42,10 @@ def answers_of(run: Run) -> Answers:
             num_heads=run.answerer.num_heads,
         ),
         layers=run.stored_layers,
-        traces=_traces(run),
+        traces=traces_of(run),
         quality=run.answers["quality"].to_numpy(dtype=float),
         threshold=measure(run.manifest.request.quality).thresholds.roc,
     )
-
-
-def _traces(run: Run) -> Iterator[Trace]:
-    """Every answer of the run, with what it kept."""
-    return (trace for shard in run.shards for trace in traces_in(run, shard))
 
 
 def _runs(folders: Sequence[Path]) -> list[Run]:

@@ -16,6 +16,7 @@ from rauq.detectors import hidden_states, lookback_lens
 from rauq.detectors.checks import OfModel, check_layers, check_name, is_number, is_whole, require
 from rauq.errors import InvalidInput
 from rauq.labels import shortened
+from rauq.trace.extras import BY_LAYER
 from rauq.trace.file import arrays_and_texts, header_length, write
 from rauq.trace.parts import NO_PART, part_of
 from rauq.trace.trace import Extra, Trace
@@ -90,7 +91,7 @@ class Detector(OfModel):
         row = _row(self.method)
         require(fits=isinstance(self.fitted, row.fitted), name="fitted", got=self.fitted, allowed=row.fitted.__name__)
         _check_layers(self, row)
-        fits = isinstance(self.data, tuple) and 0 < len(self.data) <= MOST_SETS
+        fits = type(self.data) is tuple and 0 < len(self.data) <= MOST_SETS
         require(fits=fits, name="data", got=self.data, allowed=f"1 to {MOST_SETS:,} names")
         for name in self.data:
             check_name(name, "data")
@@ -163,14 +164,11 @@ def features_of(trace: Trace, method: str, layers: tuple[int, ...]) -> np.ndarra
     return row.features(_with_layers(trace, layers) if row.reads_attention else trace)
 
 
-_OF_LAYERS = ("lookback", "attention_entropy")  # extras with one row for each layer that has attention
-
-
 def _with_layers(trace: Trace, layers: tuple[int, ...]) -> Trace:
     """The trace with the attention of these layers alone."""
     rows, size = [trace.layers.index(layer) for layer in layers], len(trace.layers)
     extras = {
-        name: array[rows] if name in _OF_LAYERS and array.shape[:1] == (size,) else array
+        name: array[rows] if name in BY_LAYER and array.shape[:1] == (size,) else array
         for name, array in trace.extras.items()
     }
     return replace(trace, layers=layers, attention=trace.attention[rows], extras=extras)
@@ -184,7 +182,7 @@ def _row(method: object) -> FittedMethod:
 
 def _check_layers(detector: Detector, row: FittedMethod) -> None:
     given, most = detector.layers, detector.num_layers
-    fits = isinstance(given, tuple) and all(is_whole(layer, 0, most - 1) for layer in given)
+    fits = type(given) is tuple and all(is_whole(layer, 0, most - 1) for layer in given)
     fits = fits and list(given) == sorted(set(given)) and bool(given) == row.reads_attention
     allowed = (
         f"ascending numbers of layers below {most:,}" if row.reads_attention else "(), since it reads no attention"

@@ -22,11 +22,12 @@ from rauq.trace.sampling import Sampling
 # Larger than any existing model, and small enough to loop over.
 MOST_LAYERS = 10_000
 MOST_HEADS = 10_000
-MOST_BANDS = 1_000
+MOST_BANDS = 64
 MOST_PROMPT_TOKENS = 2**22
 MOST_ANSWER_TOKENS = 2**17
 MOST_VOCABULARY = 2**31  # an id is a 32-bit number
 MOST_ALTERNATIVES = 100
+LENS_TOKENS = 10  # of the extra logit_lens
 MOST_EXTRAS = 100
 MOST_MESSAGES = 100_000
 MOST_TEMPLATE_OPTIONS = 100
@@ -104,6 +105,7 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
         "logprobs": (fields["logprobs"], -np.inf, _ROUNDING),
         "logprobs of alternatives": ([entry[2] for entry in alternatives], -np.inf, _ROUNDING),
         "entropies": (fields["entropies"], -_ROUNDING, math.log(vocabulary) + _ROUNDING),
+        "logit_lens": (fields["extras"].get("logit_lens", 1.0), -1 - _ROUNDING, vocabulary),
         **{name: (given, -_ROUNDING, 1 + _ROUNDING) for name, given in weights.items()},
         "attention": (fields["attention"], -_ROUNDING, 1 + _ROUNDING),
     }
@@ -118,12 +120,21 @@ def _wrong_extras(fields: Mapping[str, Any]) -> Iterator[str]:
         "diagonal": (*layers_and_heads[1:], num_prompt + num_answer),
         "lookback": (*layers_and_heads, num_answer, 2),
         "focus": (num_answer, 2),
-        "hidden": (fields["extras"].get("hidden", np.zeros(0)).size,),
+        "hidden": (_width(fields, "hidden"),),
+        "hidden_mean": (_width(fields, "hidden_mean"),),
+        "hidden_layers": (fields["num_layers"] + 1, num_answer, _width(fields, "hidden_layers")),
+        "logit_lens": (fields["num_layers"], num_answer, 1 + 2 * LENS_TOKENS),
     }
     for name, shape in shapes.items():
         given = fields["extras"].get(name)
         if given is not None and (given.shape != shape or given.dtype.kind != "f"):
             yield f"the extra {name} has shape {given.shape} of {given.dtype}, not {shape} of numbers"
+
+
+def _width(fields: Mapping[str, Any], name: str) -> int:
+    """The last length of an extra of hidden states, which no other field says."""
+    shape = np.shape(fields["extras"].get(name, np.zeros(0)))
+    return int(shape[-1]) if shape else 0
 
 
 def _bound(value: float) -> str:

@@ -35,7 +35,7 @@ def training_set(features: Sequence[np.ndarray], quality: np.ndarray, *, thresho
         InvalidInput: features differ in shape, or fewer than LEAST usable answers of a class are there.
     """
     rows = np.flatnonzero(usable(features, quality))
-    used, correct = [features[row] for row in rows], quality[rows] > threshold
+    used, correct = [features[row] for row in rows.tolist()], quality[rows] > threshold
     check_classes(correct)
     if len(shapes := {one.shape for one in used}) > 1:
         message = f"Got features of shapes {', '.join(map(str, sorted(shapes)))}. Train on answers of one model."

@@ -1,17 +1,15 @@
 """`python -m analysis train`: a detector from a run of a real tiny model, and runs that are refused."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import rauq
 from analysis.cli import main
-from analysis.cli import train as train_command
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
-from analysis.runs.traces import traces_in
+from analysis.runs.traces import traces_of
 from tests.architectures import save_tiny
 
 NUM = 12
@@ -27,19 +25,10 @@ def run(tmp_path_factory):
     columns = ["--columns", "prompt=question,answer=answer,correct=right"]
     model = str(save_tiny(folder / "model"))
     asked = ["score", "--model", model, "--data", str(folder / "asked.csv"), *columns, "--methods", "msp"]
-    assert main.main([*asked, "--out", str(folder / "run")]) == 0
+    assert main.main([*asked, "--out", str(folder / "bare")]) == 0
+    keep = ["--keep", "lookback,hidden_mean,hidden_layers"]
+    assert main.main([*asked, *keep, "--out", str(folder / "run")]) == 0
     return folder / "run"
-
-
-def kept(run):
-    """The answers as if the run had kept the extras."""
-    rng = np.random.default_rng(0)
-    for shard in run.shards:
-        for trace in traces_in(run, shard):
-            num_layers, num_heads, rows, _ = trace.attention.shape
-            lookback = rng.uniform(0.1, 1, (num_layers, num_heads, rows - 1, 2)).astype(np.float32)
-            states = rng.normal(size=(trace.num_layers + 1, rows - 1, 8)).astype(np.float32)
-            yield replace(trace, extras={"lookback": lookback, "hidden_layers": states, "hidden_mean": states[0, 0]})
 
 
 def trained(run, out, method="lookback_lens", *more):
@@ -47,8 +36,7 @@ def trained(run, out, method="lookback_lens", *more):
 
 
 @pytest.mark.parametrize("method", ["lookback_lens", "saplma", "mind"])
-def test_a_run_gives_a_detector_that_scores_its_answers(method, run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(train_command, "_traces", kept)
+def test_a_run_gives_a_detector_that_scores_its_answers(method, run, tmp_path, capsys):
     out = tmp_path / "own.safetensors"
     assert trained(run, out, method) == 0
     said = capsys.readouterr().out
@@ -59,7 +47,7 @@ def test_a_run_gives_a_detector_that_scores_its_answers(method, run, tmp_path, m
     detector = rauq.Detector.load(out)
     opened = open_run(run)
     assert (detector.model, detector.revision) == (opened.answerer.name, opened.answerer.revision)
-    scores = [detector.score(trace) for trace in kept(opened)]
+    scores = [detector.score(trace) for trace in traces_of(opened)]
     assert np.isfinite(scores).all()
     assert len(set(scores)) == NUM
 
@@ -67,7 +55,7 @@ def test_a_run_gives_a_detector_that_scores_its_answers(method, run, tmp_path, m
 def test_what_cannot_be_trained_is_said_in_one_line(run, tmp_path, capsys):
     out = tmp_path / "own.safetensors"
     for arguments, said in (
-        ((run, out), "The run run did not keep lookback, which lookback_lens reads."),
+        ((run.parent / "bare", out), "The run bare did not keep lookback, which lookback_lens reads."),
         ((run, out, "luck"), "Unknown supervised method 'luck'"),
         ((run, tmp_path / "no" / "own"), "there is no such folder"),
         ((tmp_path / "nothing", out), "is not a run"),
