@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_attribute(commands.add_parser("attribute", help="compute RAUQ (LIG) of a run's answers, and compare it"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
+    _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
     _add_idf(commands.add_parser("idf", help="count document frequencies of a model's tokens"))
     return parser
@@ -174,6 +175,23 @@ def _add_tokens(tokens: argparse.ArgumentParser) -> None:
     tokens.add_argument("--out", type=Path, metavar="FILE", help="write the table with intervals as CSV")
 
 
+def _add_train(train: argparse.ArgumentParser) -> None:
+    train.description = (
+        "Fit a supervised method on the labelled answers of finished runs of one model, and save the detector. The "
+        "runs must have kept what the method reads: score with --keep."
+    )
+    train.set_defaults(run=_train)
+    train.add_argument(
+        "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
+    )
+    train.add_argument("--method", required=True, metavar="ID", help="lookback_lens, saplma or mind")
+    train.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .safetensors")
+    train.add_argument(
+        "--full-search", action="store_true", help="search all settings of the reference; default: a reduced grid"
+    )
+    train.add_argument("--seed", type=int, default=42, metavar="N", help="random seed of networks; default 42")
+
+
 def _add_convert(convert: argparse.ArgumentParser) -> None:
     convert.description = "Convert the checkpoint of AlignScore or COMET, once, to the folder that --weights takes."
     convert.set_defaults(run=_convert)
@@ -234,6 +252,12 @@ def _tokens(options: argparse.Namespace) -> int:
     from analysis.cli.tokens import compare
 
     return compare(options)
+
+
+def _train(options: argparse.Namespace) -> int:
+    from analysis.cli.train import train
+
+    return train(options)
 
 
 def _convert(options: argparse.Namespace) -> int:

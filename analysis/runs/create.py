@@ -102,8 +102,8 @@ def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ..
 
 
 DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
-ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "ablation")
-"""Ablations are other settings of RAUQ, and any run can be scored with them later."""
+ASKABLE = tuple(method for method, row in METHODS.items() if row.family not in ("ablation", "supervised"))
+"""Ablations are other settings of RAUQ, and any run can be scored with them later; a run has no fitted detector."""
 
 EMBEDDED = "atlas"
 _WORDS = ("default", "no-download")
@@ -138,8 +138,8 @@ def check_methods(methods: Sequence[str], own: Collection[str] = ()) -> None:
     """Check that a run can have all of these methods, some of them the user's `own`.
 
     Raises:
-        InvalidInput: one that is unknown or an ablation, one that is named twice, none at all, or an id of one's own
-            that is a column of a run's table.
+        InvalidInput: one that is unknown, an ablation or supervised, one that is named twice, none at all, or an id of
+            one's own that is a column of a run's table.
     """
     if unknown := [method for method in methods if method not in ASKABLE and method not in own]:
         message = (

@@ -30,9 +30,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rauq.errors import InvalidInput, UnsupportedModel
+from rauq.errors import InvalidInput, NotCaptured, UnsupportedModel
 from rauq.trace.file import MOST_BANDS
-from rauq.trace.trace import NUM_BANDS, Extra
+from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
 BY_LAYER: frozenset[str] = frozenset({"lookback", "attention_entropy"})
@@ -109,6 +109,24 @@ def _checked_offsets(offsets: object) -> int:
         return offsets
     message = f"Got offsets={offsets!r}; it must be a whole number from 1 to {MOST_BANDS}: how many keys back."
     raise InvalidInput(message)
+
+
+def extra_of(trace: Trace, name: Extra, shape: tuple[int, ...]) -> np.ndarray:
+    """An extra of a trace, of this shape; -1 is any size.
+
+    Raises:
+        NotCaptured: the trace has none of this name.
+        InvalidInput: it has another shape.
+    """
+    if name not in trace.extras:
+        message = f"The trace lacks the extra {name!r}. Generate the answer again with extras=({name!r},)."
+        raise NotCaptured(message)
+    array = trace.extras[name]
+    if array.ndim != len(shape) or any(size not in (-1, got) for size, got in zip(shape, array.shape, strict=True)):
+        wanted = ", ".join("any" if size < 0 else str(size) for size in shape)
+        message = f"The extra {name!r} has shape {array.shape}, and this answer's is ({wanted}). Generate it again."
+        raise InvalidInput(message)
+    return array
 
 
 def _weights(idf: ArrayLike | None, vocab_size: int) -> np.ndarray:

@@ -218,12 +218,11 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
         TraceFileError: not a trace, truncated, damaged, out of bounds or of another schema; the message says which.
     """
     try:
-        arrays = {label: _quiet(array) for label, array in load(content).items()}
-        header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + _header_length(content)])
-    except (*_UNREADABLE, RecursionError) as error:
-        message = f"{name} is not a trace, or it is truncated ({_short(error)}). Save the trace again."
+        arrays, texts = arrays_and_texts(content)
+    except ValueError as error:
+        message = f"{name} is not a trace, or it is truncated ({error}). Save the trace again."
         raise TraceFileError(message) from error
-    metadata = _metadata(header.get("__metadata__") or {}, name)
+    metadata = _metadata(texts, name)
     try:
         fields = dict(_fields(metadata, arrays))
         for fault in faults(fields):
@@ -232,6 +231,25 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
     except _UNREADABLE as error:
         message = f"{name} is damaged: its parts are inconsistent ({_short(error)}). Save the trace again."
         raise TraceFileError(message) from error
+
+
+def arrays_and_texts(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays of a safetensors file, which may come from anyone, and its metadata.
+
+    Raises:
+        ValueError: it is none, or it is truncated; the message is short.
+    """
+    try:
+        arrays = {label: _quiet(array) for label, array in load(content).items()}
+        header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + header_length(content)])
+    except (*_UNREADABLE, RecursionError) as error:
+        raise ValueError(_short(error)) from error
+    return arrays, header.get("__metadata__") or {}
+
+
+def header_length(content: bytes) -> int:
+    """The bytes of a safetensors file's header, as the file says itself."""
+    return int.from_bytes(content[:_LENGTH_BYTES], "little")
 
 
 def _quiet(array: np.ndarray) -> np.ndarray:
@@ -245,13 +263,13 @@ def check_upload(content: bytes, name: str) -> None:
     Raises:
         TraceFileError: the content or its header is too large.
     """
-    if len(content) > LARGEST_UPLOAD or len(content) > _header_length(content) > LARGEST_UPLOADED_HEADER:
+    if len(content) > LARGEST_UPLOAD or len(content) > header_length(content) > LARGEST_UPLOADED_HEADER:
         message = (
             f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are accepted, of which "
             f"{LARGEST_UPLOADED_HEADER:,} may be text. {_BY_PATH}"
         )
         raise TraceFileError(message)
-    if content.count(b"[", 0, _LENGTH_BYTES + _header_length(content)) > MOST_UPLOADED_LISTS:
+    if content.count(b"[", 0, _LENGTH_BYTES + header_length(content)) > MOST_UPLOADED_LISTS:
         message = f"{name} is too large: more than {MOST_UPLOADED_LISTS:,} lists. {_BY_PATH}"
         raise TraceFileError(message)
 
@@ -303,10 +321,6 @@ def write(path: Path, content: bytes) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink()
-
-
-def _header_length(content: bytes) -> int:
-    return int.from_bytes(content[:_LENGTH_BYTES], "little")
 
 
 def _metadata(texts: Mapping[str, str], name: str) -> Mapping[str, Any]:

@@ -78,6 +78,7 @@ def test_each_missing_need_is_reported():
     for field, need in (("nli", "nli"), ("keywords", "keywords"), ("idf", "idf"), ("facts", "facts")):
         without = dataclasses.replace(JUDGES, **{field: None})
         assert needs_met(without, samples=True) == everything - {need}
+    assert needs_met(dataclasses.replace(JUDGES, detectors=()), samples=True) == everything - {"detector"}
 
 
 def test_document_frequencies_are_not_needed_after_capture():
@@ -275,7 +276,7 @@ def test_a_method_that_fails_is_undefined_with_the_reason_and_stops_no_other(com
 def test_what_a_method_of_ones_own_needs_is_asked_for():
     found = evaluate(make_answer(), [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("lookback",))])
     assert found["mine"].reason.startswith("It compares sampled answers")
-    assert found["other"].reason == "The trace lacks lookback. Capture it: extras=('lookback',)."
+    assert found["other"].reason == "The trace lacks logit_lens. Capture it: extras=('logit_lens',)."
 
 
 def test_an_id_is_one_method():
