@@ -160,7 +160,7 @@ def model_groups(found: Collection) -> tuple[tuple[str, str, tuple[str, ...]], .
     together = len(classes) > 1 and len(found.models) <= ALL_MODELS
     return (
         *([("tasks_all", "all models", found.models)] if together else []),
-        *((f"tasks_{one}", CLASS_NAMES[one], models) for one, models in classes),
+        *((f"tasks_{one}", CLASS_NAMES[one], models) for one, models in classes if len(models) > 1 or not together),
     )
 
 
@@ -182,7 +182,7 @@ def by_task(
     return Layout(
         name=f"{name}_{ranked.metric}",
         heading=heading,
-        caption=layout_caption(ranked, by_task=True),
+        caption=layout_caption(ranked),
         rows=tuple(map(name_of, ranked.methods)),
         columns=(*columns, _mean_over_models(ranked, models, over)),
         notes=(*mean_notes(over, models), *undefined_notes(ranked.methods, list(means.values()))),
@@ -213,7 +213,7 @@ def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str
     return Layout(
         name=f"{name}_{ranked.metric}",
         heading=heading or f"{METRICS[ranked.metric]} on each data set, {model}",
-        caption=layout_caption(ranked, by_task=False),
+        caption=layout_caption(ranked),
         rows=tuple(map(name_of, ranked.methods)),
         columns=(*columns, Column(top="Mean", title="", estimates=means, is_mean=True)),
         notes=(
@@ -224,9 +224,8 @@ def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str
     )
 
 
-def means_of_classes(found: Collection, ranked: RankedCollection) -> dict[str, tuple[Estimate, ...]]:
-    """The last column of each table by task, by the words for its models."""
-    return {
-        words: _mean_over_models(ranked, models, shared(ranked, models)).estimates
-        for _, words, models in model_groups(found)
-    }
+def means_of_groups(found: Collection, ranked: RankedCollection) -> dict[str, tuple[Estimate, ...]]:
+    """The mean of all models by the words for them, or, where no table has all of these, that of each class."""
+    groups = model_groups(found)
+    whole = [group for group in groups if group[2] == found.models] or groups
+    return {words: _mean_over_models(ranked, models, shared(ranked, models)).estimates for _, words, models in whole}

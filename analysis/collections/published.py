@@ -1,5 +1,6 @@
 """The paper's tables beside those of a collection: published, measured here, and the difference."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -23,7 +24,10 @@ _OF_CLASS: Mapping[tuple[ModelClass, Metric], str] = {
     ("instruct", "prr"): "instruction_results",
 }
 _MEAN = ("Mean", "")
-_DETAILED = "methods by data set"
+_DETAILED = (
+    *("llama_detailed", "qwen_detailed", "gemma_detailed", "falcon_detailed", "attention_score_selected_head"),
+    *("llama_supervised_id", "llama_supervised_ood", "llama_lig"),
+)
 
 _Key = tuple[str, str]  # a model and a task or data set, or _MEAN
 
@@ -38,7 +42,7 @@ def published_beside(found: Collection, ranked: RankedCollection) -> tuple[Layou
     detailed = [
         (one.table, by_data_set(ranked, one.model, name=one.table))
         for one in paper.published_tables()
-        if one.topic == _DETAILED and one.metric == ranked.metric and one.model in found.models
+        if one.table in _DETAILED and one.metric == ranked.metric and one.model in found.models
     ]
     return tuple(beside(ours, ranked.methods, label) for label, ours in (*by_class, *detailed))
 
@@ -59,13 +63,18 @@ def beside(ours: Layout, methods: Sequence[str], label: str) -> Layout:
     rows = (*names.items(), *(("", method) for method in methods if method not in names.values()))
     own = {_key(column): dict(zip(methods, column.estimates, strict=True)) for column in ours.columns}
     both = [key for key in own if key in theirs]
-    columns = [column for key in both for column in _triple(key, theirs[key], own[key], rows)]
     known = tuple(dict.fromkeys(key[0] for key in both if key != _MEAN))
+    is_whole = set(theirs) <= set(own)
+    columns = [
+        column
+        for key in both
+        for column in _columns(key, theirs[key], own[key], rows, compared=is_whole or key != _MEAN)
+    ]
     number = paper.TABLE_NUMBERS[label]
     return Layout(
         name=f"published_{label}",
         heading=f"Beside the paper's Table {number}",
-        caption=beside_caption(label, known),
+        caption=beside_caption(known, is_whole=is_whole),
         rows=tuple(name_of(method) if method else name for name, method in rows),
         columns=tuple(columns),
         notes=(DASHES, *ours.notes),
@@ -102,17 +111,18 @@ def _key(column: Column) -> _Key:
     return _MEAN if column.is_mean else (column.top, column.title)
 
 
-def _triple(
-    key: _Key, theirs: pd.Series, own: Mapping[str, Estimate], rows: Sequence[tuple[str, str]]
+def _columns(
+    key: _Key, theirs: pd.Series, own: Mapping[str, Estimate], rows: Sequence[tuple[str, str]], *, compared: bool
 ) -> tuple[Column, ...]:
+    """Published and here, and the difference where the two are `compared`."""
     top = " ".join(filter(None, key))
     published = tuple(_stated(theirs.get(name, np.nan)) for name, _ in rows)
-    here = tuple(_measured(method, own) for _, method in rows)
+    here = tuple(_measured(name, method, own) for name, method in rows)
     between = tuple(_difference(one, other) for one, other in zip(here, published, strict=True))
     return (
         Column(top=top, title="published", estimates=published, role="published"),
         Column(top=top, title="here", estimates=here, role="published"),
-        Column(top=top, title="difference", estimates=between, role="difference"),
+        *([Column(top=top, title="difference", estimates=between, role="difference")] if compared else []),
     )
 
 
@@ -120,9 +130,12 @@ def _stated(value: float) -> Estimate:
     return _without_interval(value, NOT_STATED if np.isnan(value) else "")
 
 
-def _measured(method: str, own: Mapping[str, Estimate]) -> Estimate:
+_ONE_LAYER = re.compile(r"RAUQ \(\d+\w+ layer\)")  # in the report of a run, where layers have the same meaning
+
+
+def _measured(name: str, method: str, own: Mapping[str, Estimate]) -> Estimate:
     if not method:
-        return _without_interval(np.nan, NOT_IMPLEMENTED)
+        return _without_interval(np.nan, NOT_RUN if _ONE_LAYER.fullmatch(name) else NOT_IMPLEMENTED)
     found = own.get(method)
     if found is None or found.reason.startswith(NOT_COMPUTED):
         return _without_interval(np.nan, NOT_RUN)

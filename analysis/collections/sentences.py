@@ -6,7 +6,7 @@ from analysis.answer_sets.sentences import joined
 from analysis.collections.collection import Cell, Collection
 from analysis.collections.ranking import RankedCollection, Shared
 from analysis.methods.comparison import RAUQ, Ranking, marks, name_of
-from analysis.paper import TABLE_NUMBERS, contradictions
+from analysis.paper import contradictions
 from analysis.stats import METRICS, Estimate
 from rauq.labels import number
 
@@ -76,11 +76,11 @@ def _best(methods: Sequence[str], estimates: Sequence[Estimate]) -> str:
     return f"{leader}, RAUQ {number(values[RAUQ])}"
 
 
-def layout_caption(ranked: RankedCollection, *, by_task: bool) -> str:
+def layout_caption(ranked: RankedCollection) -> str:
     """How to read a table."""
     return joined(
         f"{METRICS[ranked.metric]} of each method, higher ranks better.",
-        "A task is the mean over its data sets." if by_task else "",
+        "A task is the mean over its data sets.",
         "Brackets: 95 % bootstrap interval." if ranked.resamples else "",
         "Compare methods within a column: models and data differ between columns.",
     )
@@ -88,7 +88,7 @@ def layout_caption(ranked: RankedCollection, *, by_task: bool) -> str:
 
 def mean_notes(over: Shared, models: Sequence[str]) -> tuple[str, ...]:
     """The data sets that means are over, and those that are left out."""
-    sets = "; ".join(f"{task}: {', '.join(names)}" for task, names in over.sets.items())
+    sets = "; ".join(f"{task} ({', '.join(names)})" for task, names in over.sets.items())
     left = "; ".join(f"{name} ({reason})" for name, reason in over.left_out)
     partial = [task for task in over.sets if task not in over.tasks]
     shared_by = "that all these models share" if len(models) > 1 else "of this model"
@@ -135,12 +135,14 @@ def _spans(tables: Sequence[int]) -> list[str]:
     return [f"{span[0]}–{span[-1]}" if len(span) > _LEAST else ", ".join(map(str, span)) for span in spans]
 
 
-def beside_caption(table: str, models: Sequence[str]) -> str:
+def beside_caption(models: Sequence[str], *, is_whole: bool) -> str:
     """What stands beside the paper's numbers, and how far the two can be compared."""
-    known = f"cells of {', '.join(models)}" if models else "the mean only, of other models on other data"
-    return (
-        f"Published in Table {TABLE_NUMBERS[table]}, measured here, and here minus published: {known}. ▲ higher here, "
-        f"▼ lower, = equal to three places. Compare the order of methods first: prompts, judges and samples differ."
+    return joined(
+        f"Published, measured here and here minus published of {', '.join(models)}: ▲ higher here, ▼ lower, = equal to "
+        "three places. Prompts and samples differ."
+        if models
+        else "",
+        "" if is_whole else "The means are of different models or data sets: compare the order of methods, not values.",
     )
 
 

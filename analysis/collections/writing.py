@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from analysis.collections.ablated import ablated, ablation_layouts
 from analysis.collections.collection import Cell, Collection, cell_of, collect
-from analysis.collections.layouts import Layout, layouts, means_of_classes
+from analysis.collections.layouts import Layout, layouts, means_of_groups
 from analysis.collections.published import ablations_beside, published_beside
 from analysis.collections.ranking import RankedCollection, rank_collection
 from analysis.collections.sentences import COLLECTION, MARKED, contradictions_caption, headline, overview
@@ -40,6 +40,18 @@ class Part(NamedTuple):
     words: str
     layouts: tuple[Layout, ...] = ()
     tables: tuple[Table, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """The caption that all of its layouts have, said once; "" where they differ."""
+        captions = {one.caption for one in self.layouts}
+        return captions.pop() if len(captions) == 1 else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes that all of its layouts have, said once."""
+        first, *others = self.layouts or (None,)
+        return tuple(note for note in first.notes if all(note in one.notes for one in others)) if first else ()
 
 
 def write_collection(
@@ -118,7 +130,7 @@ def collection_page(found: Collection, ranked: RankedCollection, parts: Sequence
     return template(_PAGE).render(
         policy=policy(()),
         style=own("report.css"),
-        headline=headline(ranked.methods, means_of_classes(found, ranked), ranked.metric),
+        headline=headline(ranked.methods, means_of_groups(found, ranked), ranked.metric),
         overview=overview(found),
         parts=parts,
         marked=MARKED,

@@ -6,7 +6,7 @@ import streamlit as st
 
 from analysis.collections.ablated import TABLES, ablation_layout
 from analysis.collections.collection import Collection
-from analysis.collections.layouts import Layout, layouts, means_of_classes
+from analysis.collections.layouts import Layout, layouts, means_of_groups
 from analysis.collections.published import published_beside
 from analysis.collections.ranking import RankedCollection
 from analysis.collections.sentences import COLLECTION, contradictions_caption, headline, overview
@@ -56,7 +56,7 @@ def several_runs(chosen: Chosen) -> None:
     found = cache.collection(tuple(places))
     intervals = chosen.asked.intervals == "yes"
     ranked = cache.ranked_collection(tuple(places), chosen.asked.metric, cache.RESAMPLES if intervals else 0)
-    st.header(printable(headline(ranked.methods, means_of_classes(found, ranked), ranked.metric)), anchor=False)
+    st.header(printable(headline(ranked.methods, means_of_groups(found, ranked), ranked.metric)), anchor=False)
     filtered = _FILTERED if len(chosen.rows) < len(chosen.run.answers) else ""
     more = "" if _others(chosen) else _ALONE
     st.caption(printable(running(" ".join(filter(None, [overview(found), more, filtered])))))
