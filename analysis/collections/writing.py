@@ -93,21 +93,21 @@ def collection_parts(
     by_prr, by_roc = ranked["prr"], ranked["roc_auc"]
     beside = (*published_beside(found, by_prr), *published_beside(found, by_roc), *ablations_beside(ablations))
     return (
-        Part("runs", "Runs", COLLECTION, tables=(runs_table(found),)),
-        Part("prr", "PRR", "The paper's layouts of Tables 1, 15, 16 and 21 to 24.", layouts(found, by_prr)),
+        Part("prr", "PRR", COLLECTION, layouts(found, by_prr)),
         Part(
             "roc_auc",
             "ROC-AUC",
-            "The layout of Table 17. The threshold is that of each run's own measure of quality.",
+            "The threshold of correct answers is that of each run's own measure of quality.",
             layouts(found, by_roc),
         ),
         Part(
             "ablations",
             "Ablations",
-            "Parts of RAUQ changed, averaged over the runs; the layouts of Tables 5 to 10 and 14.",
+            "Parts of RAUQ changed, averaged over the runs (paper, Tables 5 to 11 and 14; heads of a layer are ours).",
             tuple(ablations.values()),
         ),
         Part("published", "Beside the paper", contradictions_caption(), beside, heads_tables()),
+        Part("runs", "Runs", overview(found), tables=(runs_table(found),)),
     )
 
 

@@ -39,7 +39,8 @@ def test_each_of_the_papers_tables_of_methods_has_ours_beside_it(found, ranked):
         f"published_{name}"
         for name in (
             *("overall_results", "overall_results_small_large", "instruction_results"),
-            *("llama_detailed", "qwen_detailed", "gemma_detailed", "falcon_detailed"),
+            *("llama_detailed", "qwen_detailed", "gemma_detailed", "falcon_detailed", "attention_score_selected_head"),
+            *("llama_supervised_id", "llama_supervised_ood", "llama_lig"),
         )
     }
     tables = {column.top for column in made["published_overall_results"].columns}
@@ -68,7 +69,12 @@ def test_a_difference_is_marked_and_within_rounding_it_is_none():
     exact = make_cell("Llama-3.1 8B", "SciQ")
     ranked = rank_collection(collect([exact]), "prr")
     beside = next(one for one in published_beside(collect([exact]), ranked) if one.name == "published_llama_detailed")
-    words = [cells[-1].words for cells in beside.cells]
+    assert [one.name for one in beside.columns[2:]] == [
+        "Llama-3.1 8B SciQ: difference",
+        "Mean: published",
+        "Mean: here",
+    ]
+    words = [cells[2].words for cells in beside.cells]
     assert all(re.fullmatch(r"–|[+−]\d\.\d{3} [▲▼]|0\.000 =", one) for one in words)
     assert any("▲" in one or "▼" in one for one in words)
     assert all(("▲" in one) == one.startswith("+") for one in words)
@@ -82,7 +88,9 @@ def test_a_cell_without_a_number_says_why(found, ranked):
     instruct = collect([make_cell("x", "SciQ", kind="instruct", methods=("rauq", "focus"))])
     beside = next(one for one in published_beside(instruct, rank_collection(instruct, "prr")))
     assert row(beside, "focus")["Mean: published"].words == NOT_STATED
-    assert row(beside, "focus")["Mean: difference"].words == "–"
+    supervised = made["published_llama_supervised_id"]
+    tad = supervised.cells[supervised.rows.index("TAD")]
+    assert [cell.words for cell in tad[:3]] == ["0.550", NOT_IMPLEMENTED, "–"]
     assert any(NOT_STATED in note.lower() for note in beside.notes)
 
 
@@ -100,7 +108,7 @@ def test_tables_of_ablations_have_the_papers_beside_them():
     assert here[formula.rows.index(name_of("no_attention"))].value == pytest.approx(expected)
     layers = made["published_llama_layer_selection"]
     alone = layers.cells[layers.rows.index("RAUQ (22nd layer)")]
-    assert [cell.words for cell in alone[:3]] == ["0.412", NOT_IMPLEMENTED, "–"]
+    assert [cell.words for cell in alone[:3]] == ["0.412", NOT_RUN, "–"]
 
 
 def _ids(table):

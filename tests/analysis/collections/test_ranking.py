@@ -105,7 +105,7 @@ def test_means_are_over_the_data_sets_that_all_models_share():
     column = next(one for one in layout.columns if (one.top, one.title) == ("Llama-3.1 70B", "QA"))
     assert column.estimates[METHODS.index("rauq")].value == pytest.approx(expected)
     assert any("MMLU (no run of Llama-3.2 1B, SmolLM-2 360M)" in note for note in layout.notes)
-    assert any("QA: TruthfulQA, CoQA, SciQ, TriviaQA" in note for note in layout.notes)
+    assert any("QA (TruthfulQA, CoQA, SciQ, TriviaQA)" in note for note in layout.notes)
 
 
 def test_a_task_that_one_model_lacks_is_in_no_mean_over_models():

@@ -126,7 +126,9 @@ def test_latex_has_two_rows_of_headings_and_marks():
 
 
 def test_a_few_models_of_several_classes_stand_together_first():
-    found = collect([make_cell("a"), make_cell("b", kind="instruct")])
+    pair = [make_cell("a"), make_cell("b", kind="instruct")]
+    assert [words for _, words, _ in model_groups(collect(pair))] == ["all models"]
+    found = collect([*pair, make_cell("c"), make_cell("d", kind="instruct")])
     assert [words for _, words, _ in model_groups(found)] == ["all models", *map(CLASS_NAMES.get, ("base", "instruct"))]
     nine = collect(papers_cells())
     assert [words for _, words, _ in model_groups(nine)] == list(CLASS_NAMES.values())
