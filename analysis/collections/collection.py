@@ -43,6 +43,13 @@ _PAPER_ORDER = (
 )
 
 
+_PAPER_MODELS = (
+    *("Llama-3.1 8B", "Qwen-2.5 7B", "Gemma-2 9B", "Falcon-3 10B"),
+    *("SmolLM-2 360M", "Llama-3.2 1B", "Llama-3.1 70B"),
+    *("GPT-OSS 20B", "Llama-3.1 8B-Instruct"),
+)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cell:
     """A run in a collection: what ranks its A answers. Texts and attention stay on disk, in `folder`.
@@ -98,8 +105,8 @@ class Collection:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models, in the order of their first run."""
-        return tuple(dict.fromkeys(cell.model for cell in self.cells))
+        """The models, the paper's in the order of its tables, then the others in that of their first run."""
+        return _ordered((cell.model for cell in self.cells), _PAPER_MODELS)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,13 +121,17 @@ class Collection:
 
     def of_class(self, model_class: ModelClass) -> tuple[str, ...]:
         """The models of one of the paper's tables."""
-        return tuple(dict.fromkeys(cell.model for cell in self.cells if cell.model_class == model_class))
+        return _ordered((cell.model for cell in self.cells if cell.model_class == model_class), _PAPER_MODELS)
 
 
 def ordered_columns(cells: Sequence[Cell]) -> tuple[str, ...]:
     """The data sets of these cells, the paper's in the order of its tables, then the others as they come."""
-    there = dict.fromkeys(cell.column for cell in cells)
-    return (*(name for name in _PAPER_ORDER if name in there), *(name for name in there if name not in _PAPER_ORDER))
+    return _ordered((cell.column for cell in cells), _PAPER_ORDER)
+
+
+def _ordered(names: Iterable[str], first: Sequence[str]) -> tuple[str, ...]:
+    there = dict.fromkeys(names)
+    return (*(name for name in first if name in there), *(name for name in there if name not in first))
 
 
 def cell_of(run: Run) -> Cell:

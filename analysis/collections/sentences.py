@@ -20,7 +20,8 @@ HEADS = (
     "The three heads selected most often in each layer, with the percent of answers, Llama-3.1 8B. A dash: no further "
     "head was selected."
 )
-_LEAST = 2  # columns
+_LEAST = 2  # consecutive numbers that are no span yet
+_MOST_NAMED = 4  # runs
 
 
 def overview(found: Collection) -> str:
@@ -39,7 +40,8 @@ def overview(found: Collection) -> str:
 def unfinished_note(cells: Sequence[Cell]) -> str:
     """Which runs lack answers; "" where none does."""
     words = [f"{cell.run} ({_lacking(cell)} of {cell.asked:,})" for cell in cells if cell.missing or cell.failed]
-    return f"Not complete, used as far as answered: {', '.join(words)}." if words else ""
+    more = f" and {_count(len(words) - _MOST_NAMED, 'more run')}" if len(words) > _MOST_NAMED else ""
+    return f"Not complete, used as far as answered: {', '.join(words[:_MOST_NAMED])}{more}." if words else ""
 
 
 def examples_note(cells: Sequence[Cell]) -> str:

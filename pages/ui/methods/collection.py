@@ -32,10 +32,10 @@ def runs_picker(chosen: Chosen) -> None:
     """Choose the runs beside that of the page."""
     put(url_state.BESIDE, list(_others(chosen)))
     st.multiselect(
-        "Beside it",
+        "Other runs",
         [name for name in runs.names() if name != chosen.name],
         key=key_of(url_state.BESIDE),
-        placeholder="Choose other runs",
+        placeholder="Choose runs to compare with",
         on_change=_write_beside,
     )
 
@@ -59,7 +59,9 @@ def several_runs(chosen: Chosen) -> None:
     st.header(printable(headline(ranked.methods, means_of_groups(found, ranked), ranked.metric)), anchor=False)
     filtered = _FILTERED if len(chosen.rows) < len(chosen.run.answers) else ""
     more = "" if _others(chosen) else _ALONE
-    st.caption(printable(running(" ".join(filter(None, [overview(found), more, filtered])))))
+    st.text(printable(running(overview(found))))
+    if about := " ".join(filter(None, [more, filtered])):
+        st.caption(about)
     _table(chosen, found, ranked, tuple(places))
 
 
@@ -125,7 +127,11 @@ def _show(layout: Layout, more: str) -> None:
     columns = [
         Column(
             title=f"{one.top} · {one.title}" if one.title else one.top,
-            values=[estimate.value for estimate in one.estimates],
+            # An undefined number is drawn as a dash: where cells give their reason, they are all texts.
+            values=[
+                cell.words if layout.reasons else estimate.value
+                for cell, estimate in zip(column, one.estimates, strict=True)
+            ],
             words=[cell.words for cell in column],
             marks=[cell.mark for cell in column],
         )

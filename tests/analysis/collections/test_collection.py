@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.collections.collection import cell_of, collect
+from analysis.paper import published_tables
 from analysis.runs.opened import open_run
 from rauq.checkpoints.kinds import PRESETS
 from rauq.errors import InvalidInput
@@ -33,9 +34,10 @@ def test_facts_embedded_sets_and_own_files_are_never_a_task_of_the_paper(data, t
 def test_models_are_in_the_papers_tables():
     found = collect(papers_cells())
     assert set(found.models) == {one.name for one in PRESETS}
+    assert list(found.models) == list(dict.fromkeys(one.model for one in published_tables()))
     assert found.of_class("base") == ("Llama-3.1 8B", "Qwen-2.5 7B", "Gemma-2 9B", "Falcon-3 10B")
     assert set(found.of_class("small_large")) == {"Llama-3.1 70B", "Llama-3.2 1B", "SmolLM-2 360M"}
-    assert found.of_class("instruct") == ("Llama-3.1 8B-Instruct", "GPT-OSS 20B")
+    assert found.of_class("instruct") == ("GPT-OSS 20B", "Llama-3.1 8B-Instruct")
     assert found.columns[:3] == ("XSum", "SamSum", "CNN")
     assert len(found.columns) == len(PAPERS)
 

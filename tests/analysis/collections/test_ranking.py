@@ -98,13 +98,13 @@ def test_means_are_over_the_data_sets_that_all_models_share():
     over = shared(ranked, models)
     assert over.sets["QA"] == ("TruthfulQA", "CoQA", "SciQ", "TriviaQA")
     assert {name for name, _ in over.left_out} == {"MedQUAD", "MMLU", "GSM8k"}
-    assert dict(over.left_out)["MMLU"] == "no run of Llama-3.2 1B, SmolLM-2 360M"
+    assert dict(over.left_out)["MMLU"] == "no run of SmolLM-2 360M, Llama-3.2 1B"
     layout = by_task(ranked, models, name="a", heading="a")
     own = {cell.column: cell for cell in found.cells if cell.model == "Llama-3.1 70B"}
     expected = np.mean([prr(own[name].uncertainties["rauq"], own[name].quality) for name in over.sets["QA"]])
     column = next(one for one in layout.columns if (one.top, one.title) == ("Llama-3.1 70B", "QA"))
     assert column.estimates[METHODS.index("rauq")].value == pytest.approx(expected)
-    assert any("MMLU (no run of Llama-3.2 1B, SmolLM-2 360M)" in note for note in layout.notes)
+    assert any("MMLU (no run of SmolLM-2 360M, Llama-3.2 1B)" in note for note in layout.notes)
     assert any("QA (TruthfulQA, CoQA, SciQ, TriviaQA)" in note for note in layout.notes)
 
 
