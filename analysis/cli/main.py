@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from rauq.cli.commands import DONE, add_model_options, exit_code, say
+from rauq.errors import InvalidInput
 from rauq.labels import running
 
 
@@ -53,8 +54,8 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--data",
         metavar="D",
-        help="a CSV, JSONL or Parquet file; atlas, or one of its families; facts, or facts_few_shot; one of the "
-        "paper's sets, such as sciq, or sciq=FOLDER for a local copy",
+        help="a CSV, JSONL or Parquet file; atlas, or one of its families; facts or facts_few_shot, or one family as "
+        "facts=capitals; one of the paper's sets, such as sciq, or sciq=FOLDER for a local copy",
     )
     asked.add_argument("--correct", type=Path, metavar="FILE", help="instead of --data: a file of correct answers")
     asked.add_argument("--incorrect", type=Path, metavar="FILE", help="with --correct: a file of incorrect answers")
@@ -159,10 +160,18 @@ def _add_attribute(attribute: argparse.ArgumentParser) -> None:
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
-    report.description = "Write the tables and figures of a run, and an index.html that shows all of them offline."
+    report.description = (
+        "Write the tables and figures of a run, and an index.html that shows all of them offline. Of several runs: the "
+        "paper's tables over models and data sets, and its published numbers beside them."
+    )
     report.set_defaults(run=_report)
-    report.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
-    report.add_argument("--out", type=Path, metavar="DIR", help="output folder; default: report, in the run's folder")
+    report.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="the folder of a run, or of several")
+    report.add_argument(
+        "--out", type=Path, metavar="DIR", help="output folder; default for one run: report, in the run's folder"
+    )
+    report.add_argument(
+        "--intervals", action="store_true", help="several runs: with 95 %% bootstrap intervals, which takes longer"
+    )
 
 
 def _add_tokens(tokens: argparse.ArgumentParser) -> None:
@@ -238,10 +247,29 @@ def _attribute(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    return _report_of_one(options) if len(options.folders) == 1 else _report_of_several(options)
+
+
+def _report_of_several(options: argparse.Namespace) -> int:
+    from analysis.collections.writing import RESAMPLES, CollectionSettings, write_collection
+
+    if options.out is None:
+        message = "The report of several runs belongs to none of their folders. Give one with --out DIR."
+        raise InvalidInput(message)
+    settings = CollectionSettings(resamples=RESAMPLES if options.intervals else 0)
+    page = write_collection(
+        options.folders, options.out, settings, on_run=lambda cell: say(f"Ablations of {cell.model} on {cell.column}")
+    )
+    sys.stdout.write(f"{running(str(page))}\n")
+    return DONE
+
+
+def _report_of_one(options: argparse.Namespace) -> int:
     from analysis.report.writing import write_report
     from analysis.runs.opened import open_run
 
-    written = write_report(open_run(options.folder), options.out or options.folder / "report")
+    (folder,) = options.folders
+    written = write_report(open_run(folder), options.out or folder / "report")
     if written.missing:
         say(written.missing)
     sys.stdout.write(f"{running(str(written.page))}\n")

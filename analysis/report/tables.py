@@ -44,6 +44,11 @@ def columns_of_text(table: pd.DataFrame) -> list[bool]:
     return [table[name].map(lambda value: isinstance(value, str)).any() for name in table]
 
 
+def alignments(table: pd.DataFrame) -> list[str]:
+    """The class of each column in HTML: words are set from the left, numbers from the right."""
+    return ["words" if text else "number" for text in columns_of_text(table)]
+
+
 def _heading(name: str) -> str:
     for known, words in _NAMES.items():
         if name.startswith(known):

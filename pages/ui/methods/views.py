@@ -42,8 +42,9 @@ from analysis.runs.opened import Run
 from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from pages.ui.host import cache
-from pages.ui.methods import choices
+from pages.ui.methods import choices, collection
 from pages.ui.methods.choices import OF_ONE_RUN, PAGE, Asked, Chosen, View, choose, fitted
+from pages.ui.methods.collection import several_runs
 from pages.ui.shared import run_filters, url_state
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import (
@@ -399,6 +400,9 @@ _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
         "scores": _ViewSpec(name="Score and quality", draw=scores, choose=choices.method_picker),
         "agreement": _ViewSpec(name="Agreement", draw=agreement, choose=choices.other_picker),
         "errors": _ViewSpec(name="Errors", draw=errors, choose=choices.method_picker, figure=False),
+        "several": _ViewSpec(
+            name="Several runs", draw=several_runs, choose=collection.runs_picker, metric=True, figure=False
+        ),
     }
 )
 
