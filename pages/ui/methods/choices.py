@@ -38,7 +38,7 @@ from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 from rauq.trace.trace import Alignment
 
 PAGE = "methods"
-View = Literal["ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors"]
+View = Literal["ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors", "supervised"]
 OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 
