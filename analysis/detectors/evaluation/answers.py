@@ -113,13 +113,18 @@ def rows_with_quality(run: Run) -> np.ndarray:
     return np.flatnonzero(np.isfinite(run.answers["quality"].to_numpy(dtype=float)))
 
 
-def answers_of(runs: Sequence[Run], *, threshold: float) -> Answers:
-    """All answers with a quality, run by run.
+def answers_of(runs: Sequence[Run], *, threshold: float | None = None) -> Answers:
+    """All answers with a quality, run by run; without a threshold, that of the runs' measures is used.
 
     Raises:
-        InvalidInput: no run, runs of different models, or two runs of one data set.
+        InvalidInput: no run, runs of different models, two runs of one data set, measures with different thresholds, or
+            a threshold that is not from 0 to 1.
     """
     _check_runs(runs)
+    level = common_threshold(runs) if threshold is None else threshold
+    if not 0 <= level < 1:
+        message = f"The threshold of quality must be at least 0 and below 1; got {level:g}."
+        raise InvalidInput(message)
     parts = [(run, rows_with_quality(run)) for run in runs]
     tables = [run.answers.iloc[rows] for run, rows in parts]
     asked = [
@@ -136,7 +141,7 @@ def answers_of(runs: Sequence[Run], *, threshold: float) -> Answers:
         texts=tuple(f"{question}\n{text}" for question, text in zip(questions, texts, strict=True)),
         lengths=np.column_stack([prompts, np.concatenate([run.lengths[rows] for run, rows in parts])]).astype(float),
         quality=np.concatenate([table["quality"].to_numpy(dtype=float) for table in tables]),
-        threshold=threshold,
+        threshold=level,
         beside={name: np.concatenate([run.uncertainty(name)[rows] for run, rows in parts]) for name in BESIDE},
     )
 
@@ -151,8 +156,8 @@ def _check_runs(runs: Sequence[Run]) -> None:
         message = "No run was given: detectors are fitted on the answers of at least one."
         raise InvalidInput(message)
     if other := next((run for run in runs if run.answerer != runs[0].answerer), None):
-        names = " and ".join(running(run.answerer.name) for run in (runs[0], other))
-        message = f"The runs are of different models or revisions, {names}: a detector is fitted on one model."
+        models = " and ".join(running(run.answerer.name) for run in (runs[0], other))
+        message = f"The runs are of different models or revisions, {models}: a detector is fitted on one model."
         raise InvalidInput(message)
     names = [name_of_data(run) for run in runs]
     if twice := next((name for name in names if names.count(name) > 1), None):

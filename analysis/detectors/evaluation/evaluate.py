@@ -11,7 +11,6 @@ from analysis.detectors.evaluation.answers import (
     Features,
     SupervisedMethod,
     answers_of,
-    common_threshold,
     features_of,
     rows_with_quality,
 )
@@ -40,7 +39,7 @@ from analysis.methods.comparison import (
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import Estimate
-from rauq.errors import InvalidInput, RauqError
+from rauq.errors import RauqError
 from rauq.labels import running, shortened
 
 Tell = Callable[[str], None]
@@ -72,11 +71,10 @@ def evaluate(
     full grids of the methods. `tell` is given a line on every step.
 
     Raises:
-        InvalidInput: no run, runs of different models, two of one data set, or different thresholds.
+        InvalidInput: runs or a threshold that `answers_of` refuses.
         RunError: a shard can no longer be read.
     """
-    wanted = common_threshold(runs) if threshold is None and runs else threshold
-    given = answers_of(runs, threshold=_checked(0.5 if wanted is None else wanted))
+    given = answers_of(runs, threshold=threshold)
     planned = plans(given, seed=seed)
     detected: dict[Split, dict[str, Detected]] = {split: {} for split in SPLITS}
     for method in methods:  # one after the other, since the features of one may take gigabytes
@@ -100,13 +98,6 @@ def evaluate(
         seed=seed,
         tables=tuple(tables),
     )
-
-
-def _checked(threshold: float) -> float:
-    if not 0 <= threshold < 1:
-        message = f"The threshold of quality must be at least 0 and below 1; got {threshold:g}."
-        raise InvalidInput(message)
-    return threshold
 
 
 def _usable(planned: Mapping[Split, Plan]) -> Iterator[tuple[Split, Plan]]:
@@ -218,9 +209,7 @@ class _Judge:
 
     def minus(self, one: _Ranked, other: _Ranked) -> tuple[Estimate, ...]:
         """The paired differences of the columns, among the answers that both have scores for."""
-        found = [
-            difference(one.of(part, at), other.of(part, at), part) for at, part in enumerate(self.among.parts)
-        ]
+        found = [difference(one.of(part, at), other.of(part, at), part) for at, part in enumerate(self.among.parts)]
         return self._in_columns(found, one.scores.reason or other.scores.reason)
 
     def _in_columns(self, rankings: Sequence[Ranking], reason: str) -> tuple[Estimate, ...]:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from analysis.detectors.evaluation.results import TEXT
+from analysis.detectors.evaluation.results import TEXT, SplitTable
 from analysis.detectors.evaluation.results import Row as Ranked
-from analysis.detectors.evaluation.results import SplitTable
 from analysis.detectors.evaluation.sentences import SPLIT_NAMES, plain_name
 from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, Row, interval_panels
 from analysis.methods.comparison import RAUQ

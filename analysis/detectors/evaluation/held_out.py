@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -77,9 +76,9 @@ def refuse_seen(seen: Iterable[str], questions: Iterable[str]) -> None:
         raise SeenInTraining(message)
 
 
-def searched(  # noqa: ANN401 - each method has settings of its own
+def searched(
     method: SupervisedMethod, features: Features, given: Answers, plan: Plan, *, seed: int, full: bool
-) -> Any:
+) -> object:
     """Settings chosen on the training answers of the first fold, for all folds; None without a search.
 
     Fits on all folds share these settings; no fit sees an answer that it scores. A first fold with too few answers of
@@ -101,7 +100,7 @@ def train(
     given: Answers,
     rows: np.ndarray,
     *,
-    settings: Any,  # noqa: ANN401 - each method has its own
+    settings: object,
     seed: int,
     shuffled: bool = False,
 ) -> Trained:
@@ -128,7 +127,7 @@ def detector_scores(
     given: Answers,
     plan: Plan,
     *,
-    settings: Any,  # noqa: ANN401 - each method has its own
+    settings: object,
     seed: int,
     shuffled: bool = False,
 ) -> Scores:
@@ -138,9 +137,7 @@ def detector_scores(
         if method.id in ONE_SPLIT and fold is not plan.folds[0]:
             return _undefined(fold, _NOT_SCORED)
         try:
-            trained = train(
-                method, features, given, fold.train, settings=settings, seed=seed, shuffled=shuffled
-            )
+            trained = train(method, features, given, fold.train, settings=settings, seed=seed, shuffled=shuffled)
         except RauqError as error:
             return _undefined(fold, str(error))
         reasons, questions = ([own[row] for row in fold.test] for own in (features.reasons, given.questions))

@@ -198,4 +198,3 @@ def _fits(one: Estimate) -> bool:
     if min(one.n, one.excluded) < 0 or len(one.reason) > 1_000:
         return False
     return math.isnan(one.value) == bool(one.reason) and not any(map(math.isinf, (one.value, one.low, one.high)))
-

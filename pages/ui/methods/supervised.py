@@ -83,9 +83,7 @@ def _split(table: SplitTable) -> None:
     if not table.rows:
         return
     methods, name = [row.id for row in table.rows], f"supervised_{table.split}"
-    columns = [
-        ranked(title, [row.estimates[place] for row in table.rows]) for place, title in enumerate(table.columns)
-    ]
+    columns = [ranked(title, [row.estimates[place] for row in table.rows]) for place, title in enumerate(table.columns)]
     names = Column(title="method", values=[row_name(row) for row in table.rows], width=220)
     ours = methods.index(RAUQ) if RAUQ in methods else None
     show_table([names, *columns], alt=headline, ours=ours)

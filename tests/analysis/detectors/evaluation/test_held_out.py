@@ -148,7 +148,7 @@ def test_a_score_that_is_undefined_or_infinite_is_nan_with_its_reason():
 def test_a_fit_that_fails_says_why_and_stops_nothing():
     given = made_up()
 
-    def fit(features, quality, **options):
+    def fit(*_arguments, **_options):
         message = "no convergence"
         raise InvalidInput(message)
 

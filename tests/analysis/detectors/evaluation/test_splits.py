@@ -12,7 +12,7 @@ from tests.analysis.detectors.evaluation.made_up import NUM, made_up
 REPEATED = tuple(f"question {place % 97}" for place in range(NUM))
 
 
-def tested_once(plan, rows):
+def are_tested_once(plan, rows):
     return np.array_equal(np.sort(np.concatenate([fold.test for fold in plan.folds])), rows)
 
 
@@ -31,7 +31,7 @@ def test_in_domain_is_five_folds_of_each_data_set_and_scores_all_once():
     given = made_up(data=("one", "two"))
     plan = plans(given)["in_domain"]
     assert len(plan.folds) == 10
-    assert tested_once(plan, np.arange(NUM))
+    assert are_tested_once(plan, np.arange(NUM))
     for fold in plan.folds:
         assert len({given.data[row] for row in (*fold.train, *fold.test)}) == 1
     assert plan.parts == given.data
@@ -41,7 +41,7 @@ def test_out_of_domain_holds_out_one_data_set_and_drops_what_it_asks_too():
     given = made_up(data=("one", "two", "three"))
     shared = replace(given, questions=(given.questions[1], *given.questions[1:]))  # the first of "two" is in "one" too
     plan = plans(shared)["out_of_domain"]
-    assert tested_once(plan, np.arange(NUM))
+    assert are_tested_once(plan, np.arange(NUM))
     assert [{shared.data[row] for row in fold.test} for fold in plan.folds] == [{"one"}, {"two"}, {"three"}]
     assert plan.dropped == 2
     assert 1 not in plan.folds[0].train
@@ -52,7 +52,7 @@ def test_out_of_domain_holds_out_one_data_set_and_drops_what_it_asks_too():
 def test_a_family_is_scored_by_fits_on_the_others_of_its_data_set():
     given = made_up(data=("one", "two"))
     plan = plans(given)["family_out"]
-    assert tested_once(plan, np.arange(NUM))
+    assert are_tested_once(plan, np.arange(NUM))
     for fold in plan.folds:
         assert not {given.families[row] for row in fold.train} & {given.families[row] for row in fold.test}
         assert len({given.data[row] for row in (*fold.train, *fold.test)}) == 1
