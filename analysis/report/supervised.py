@@ -8,16 +8,16 @@ from analysis.answer_sets.sentences import joined
 from analysis.detectors.evaluation.figures import supervised_chart
 from analysis.detectors.evaluation.results import Evaluation, SplitTable, write_evaluation
 from analysis.detectors.evaluation.sentences import (
+    SPLIT_NAMES,
     about_evaluation,
     dropped_note,
     figure_caption,
     leak_caption,
     split_sentence,
-    split_title,
     table_caption,
     undefined_sentence,
 )
-from analysis.detectors.evaluation.tables import leak_table, paper_table, tidy_table
+from analysis.detectors.evaluation.tables import best_of_columns, leak_table, paper_table, tidy_table
 from analysis.exports.csv_text import csv_table
 from analysis.methods.comparison import Metric
 from analysis.one_answer.figures import Drawing
@@ -37,11 +37,9 @@ def write_supervised(found: Evaluation, out: Path) -> str:
     try:
         out.mkdir(parents=True, exist_ok=True)
         write_evaluation(out / SUPERVISED, found)
-        tables = [table for one in found.tables if one.rows for table in split_files(one)]
-        for table in tables:
-            (out / f"{table.name}.csv").write_text(csv_table(table.frame), encoding="utf-8", newline="")
-            latex = latex_table(table.frame, caption=f"{table.heading}. {table.caption}", label=table.name)
-            (out / f"{table.name}.tex").write_text(latex, encoding="utf-8")
+        for one in found.tables:
+            if one.rows:
+                _write_split(one, out)
         everything = pd.concat([tidy_table(one) for one in found.tables], ignore_index=True)
         (out / "supervised.csv").write_text(csv_table(everything), encoding="utf-8", newline="")
         return write_pictures([_drawing(found, metric) for metric in ("prr", "roc_auc")], out)
@@ -53,12 +51,21 @@ def write_supervised(found: Evaluation, out: Path) -> str:
         raise RunError(message) from error
 
 
+def _write_split(split: SplitTable, out: Path) -> None:
+    in_papers_layout, leaks = split_files(split)
+    for table, marks in ((in_papers_layout, best_of_columns(split)), (leaks, None)):
+        (out / f"{table.name}.csv").write_text(csv_table(table.frame), encoding="utf-8", newline="")
+        caption = f"{table.heading}. {table.caption}"
+        latex = latex_table(table.frame, caption=caption, label=table.name, marks=marks)
+        (out / f"{table.name}.tex").write_text(latex, encoding="utf-8")
+
+
 def split_files(table: SplitTable) -> tuple[Table, Table]:
     """The table in the paper's layout, and the control of text leaks."""
-    name, heading = f"supervised_{table.split}_{table.metric}", f"{split_title(table.split)}, {METRICS[table.metric]}"
+    name, where = f"supervised_{table.split}_{table.metric}", f"{SPLIT_NAMES[table.split]}, {METRICS[table.metric]}"
     return (
-        Table(name, f"Supervised methods, {heading}", table_caption(table), paper_table(table)),
-        Table(f"{name}_leaks", f"Control of text leaks, {heading}", leak_caption(table.metric), leak_table(table)),
+        Table(name, f"Supervised methods, {where}", table_caption(table), paper_table(table)),
+        Table(f"{name}_leaks", f"Control of text leaks, {where}", leak_caption(table.metric), leak_table(table)),
     )
 
 

@@ -1,10 +1,12 @@
 """The tables of detectors: in the paper's layout, the control of text leaks, and every number for a file."""
 
+import numpy as np
 import pandas as pd
 
-from analysis.detectors.evaluation.results import Row, SplitTable
+from analysis.detectors.evaluation.results import ALL_ANSWERS, Row, SplitTable
 from analysis.detectors.evaluation.sentences import plain_name, row_name
-from analysis.stats import Estimate, in_words
+from analysis.methods.comparison import marks
+from analysis.stats import METRICS, Estimate, in_words
 
 
 def paper_table(table: SplitTable) -> pd.DataFrame:
@@ -12,6 +14,12 @@ def paper_table(table: SplitTable) -> pd.DataFrame:
     method, *names = _different(("method", *table.columns))
     columns = {name: [row.estimates[place].value for row in table.rows] for place, name in enumerate(names)}
     return pd.DataFrame({method: [row_name(row) for row in table.rows], **columns})
+
+
+def best_of_columns(table: SplitTable) -> np.ndarray:
+    """Marks (rows, 1 + columns) of the cells of `paper_table`: 1 the best of a column, 2 the second, else 0."""
+    columns = [marks([row.estimates[place] for row in table.rows]) for place in range(len(table.columns))]
+    return np.column_stack([np.zeros(len(table.rows), dtype=int), *columns])
 
 
 def _different(names: tuple[str, ...]) -> list[str]:
@@ -22,18 +30,30 @@ def _different(names: tuple[str, ...]) -> list[str]:
     ]
 
 
-LEAK_COLUMNS = ("detector", "value", "minus text classifier", "minus RAUQ", "shuffled labels", "answers", "settings")
-
-
 def leak_table(table: SplitTable) -> pd.DataFrame:
-    """A row for each detector: the last column beside the text classifier, RAUQ and shuffled labels, in words."""
-    return pd.DataFrame([_leak_row(row) for row in table.detectors], columns=list(LEAK_COLUMNS))
+    """What stands for the split, a row for each detector: beside the text classifier, RAUQ and shuffled labels."""
+    return pd.DataFrame(
+        [
+            {
+                "detector": row_name(row),
+                "over": table.columns[place],
+                METRICS[table.metric]: _cell(row.estimates[place]),
+                "minus text classifier": _cell(row.minus_text[place]),
+                "minus RAUQ": _cell(row.minus_rauq[place]),
+                "shuffled labels": _cell(row.shuffled[place]),
+                "answers": row.estimates[place].n,
+                "settings": row.settings,
+            }
+            for place in _headline_places(table)
+            for row in table.detectors
+        ]
+    )
 
 
-def _leak_row(row: Row) -> dict[str, object]:
-    last = (row.estimates[-1], row.minus_text[-1], row.minus_rauq[-1], row.shuffled[-1])
-    cells = (row_name(row), *map(_cell, last), row.estimates[-1].n, row.settings)
-    return dict(zip(LEAK_COLUMNS, cells, strict=True))
+def _headline_places(table: SplitTable) -> list[int]:
+    """The places of the mean, or the only column, and of all answers together where these are a column."""
+    last = len(table.columns) - 1
+    return [last, *(place for place in range(last) if table.columns[place] == ALL_ANSWERS)]
 
 
 def _cell(found: Estimate) -> str:

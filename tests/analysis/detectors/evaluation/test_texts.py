@@ -105,7 +105,11 @@ def test_the_control_of_leaks_is_a_row_for_each_detector():
     frame = leak_table(table())
     assert frame["detector"].tolist() == [row_name(row) for row in table().detectors]
     assert frame["minus text classifier"].tolist() == ["0.15 [0.05, 0.25]", "−0.05 [−0.15, 0.05]", "–"]
+    assert list(frame)[:3] == ["detector", "over", "PRR"]
     assert leak_table(table(rows=table().rows[3:])).empty
+    pooled = leak_table(table(columns=("all answers", "two", "Mean")))
+    assert pooled["over"].tolist() == ["Mean"] * 3 + ["all answers"] * 3
+    assert pooled["PRR"].tolist()[3] == "0.60 [0.50, 0.70]"
 
 
 def test_the_tidy_table_has_every_number():
@@ -143,6 +147,7 @@ def test_all_files_are_written(found, tmp_path, monkeypatch):
     }
     latex = (tmp_path / "new" / "out" / "supervised_out_of_domain_prr.tex").read_text()
     assert r"facts \& more" in latex
+    assert latex.count(r"\textbf{") >= 4  # the best of each column
     everything = pd.read_csv(tmp_path / "new" / "out" / "supervised.csv")
     assert len(everything) == sum(len(tidy_table(one)) for one in found.tables)
     (tmp_path / "file").write_text("")
