@@ -55,7 +55,11 @@ class Row:
     @property
     def is_marked(self) -> bool:
         """Whether it is a detector that does not rank significantly better than the text classifier, in the mean."""
-        return self.is_detector and not math.isnan(self.estimates[-1].value) and not self.minus_text[-1].low > 0
+        return self.is_marked_at(-1)
+
+    def is_marked_at(self, place: int) -> bool:
+        """The same in the column at `place`."""
+        return self.is_detector and not math.isnan(self.estimates[place].value) and not self.minus_text[place].low > 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,9 +28,9 @@ def plain_name(row: Row) -> str:
     return "Text classifier" if row.id == TEXT else name_of(row.id)
 
 
-def row_name(row: Row) -> str:
-    """The same, with the mark where it is not significantly better than the text classifier."""
-    return f"{plain_name(row)} {MARK}" if row.is_marked else plain_name(row)
+def row_name(row: Row, *, place: int = -1) -> str:
+    """The same, with the mark where it is not significantly better than the text classifier in that column."""
+    return f"{plain_name(row)} {MARK}" if row.is_marked_at(place) else plain_name(row)
 
 
 def split_title(split: Split) -> str:

@@ -35,7 +35,7 @@ def leak_table(table: SplitTable) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "detector": row_name(row),
+                "detector": row_name(row, place=place),
                 "over": table.columns[place],
                 METRICS[table.metric]: _cell(row.estimates[place]),
                 "minus text classifier": _cell(row.minus_text[place]),
@@ -75,7 +75,7 @@ def tidy_table(table: SplitTable) -> pd.DataFrame:
                 "high": one.high,
                 "answers": one.n,
                 "excluded": one.excluded,
-                "marked": row.is_marked,
+                "marked": row.is_marked_at(place),
                 "undefined": one.reason,
             }
             for row in table.rows

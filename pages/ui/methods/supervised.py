@@ -83,7 +83,10 @@ def _split(table: SplitTable) -> None:
     if not table.rows:
         return
     methods, name = [row.id for row in table.rows], f"supervised_{table.split}"
-    columns = [ranked(title, [row.estimates[place] for row in table.rows]) for place, title in enumerate(table.columns)]
+    last = len(table.columns) - 1  # the mean comes first here, since many columns need scrolling
+    columns = [
+        ranked(table.columns[place], [row.estimates[place] for row in table.rows]) for place in (last, *range(last))
+    ]
     names = Column(title="method", values=[row_name(row) for row in table.rows], width=220)
     ours = methods.index(RAUQ) if RAUQ in methods else None
     show_table([names, *columns], alt=headline, ours=ours)

@@ -57,12 +57,12 @@ def test_every_split_has_its_table_and_its_control():
 
 
 @pytest.mark.usefixtures("small")
-def test_rauqs_row_is_tinted_and_the_columns_are_the_data_sets_and_their_mean():
+def test_rauqs_row_is_tinted_and_the_mean_comes_before_the_data_sets():
     table = open_view(metric="roc_auc").dataframe[0]
     tinted = set(re.findall(r"row(\d+)_col\d+[^}]*background-color", table.proto.arrow_data.styler.styles))
     assert tinted == {"2"}
     headings = [column["label"] for column in json.loads(table.proto.columns).values() if "label" in column]
-    assert headings == ["method", "one", "two", "Mean"]
+    assert headings == ["method", "Mean", "one", "two"]
 
 
 @pytest.mark.usefixtures("small")

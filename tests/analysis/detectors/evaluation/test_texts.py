@@ -109,6 +109,9 @@ def test_the_control_of_leaks_is_a_row_for_each_detector():
     assert leak_table(table(rows=table().rows[3:])).empty
     pooled = leak_table(table(columns=("all answers", "two", "Mean")))
     assert pooled["over"].tolist() == ["Mean"] * 3 + ["all answers"] * 3
+    first = replace(table().rows[0], minus_text=(cell(0.05), cell(0.15), cell(0.15)))
+    of_columns = leak_table(table(columns=("all answers", "two", "Mean"), rows=(first,)))["detector"]
+    assert [name.endswith("†") for name in of_columns] == [False, True]  # each row by its own column
     assert pooled["PRR"].tolist()[3] == "0.60 [0.50, 0.70]"
 
 
