@@ -130,7 +130,9 @@ def _add_supervised(supervised: argparse.ArgumentParser) -> None:
         metavar="Q",
         help="an answer is correct where its quality is above Q; default: that of the runs' measure",
     )
-    supervised.add_argument("--full", action="store_true", help="search the full grids of settings, which takes hours")
+    supervised.add_argument(
+        "--full-search", action="store_true", help="search all settings of the reference, for hours; default: few"
+    )
     supervised.add_argument("--seed", type=int, default=1, metavar="N", help="random seed; default 1")
 
 

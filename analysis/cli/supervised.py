@@ -5,11 +5,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.detectors.supervised.table import SUPERVISED as METHODS
-
 from analysis.detectors.evaluation.answers import SupervisedMethod
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import Evaluation, write_evaluation
+from analysis.detectors.supervised.table import SUPERVISED as METHODS
 from analysis.report.supervised import in_lines, write_supervised
 from analysis.runs.files import SUPERVISED
 from analysis.runs.library import bundled_folder
@@ -23,7 +22,7 @@ def supervised(options: argparse.Namespace) -> int:
     """Run the command, and return its exit code."""
     methods = _methods(options.methods)
     runs = [open_run(folder) for folder in options.runs]
-    found = evaluate(runs, methods, threshold=options.threshold, full=options.full, seed=options.seed, tell=say)
+    found = evaluate(runs, methods, threshold=options.threshold, full=options.full_search, seed=options.seed, tell=say)
     if missing := write_supervised(found, options.out):
         say(missing)
     _keep(found, options.runs)

@@ -48,7 +48,7 @@ def test_chosen_methods_and_a_threshold_are_used(folders, tmp_path):
         "mind",
         "--threshold",
         "0.3",
-        "--full",
+        "--full-search",
         "--out",
         str(tmp_path / "o"),
     ]
