@@ -14,7 +14,7 @@ from analysis.detectors.evaluation.answers import (
     features_of,
     rows_with_quality,
 )
-from analysis.detectors.evaluation.held_out import Scores, detector_scores, searched, text_scores
+from analysis.detectors.evaluation.held_out import FAILURES, Scores, detector_scores, searched, text_scores
 from analysis.detectors.evaluation.results import (
     ALL_ANSWERS,
     MEAN,
@@ -39,7 +39,6 @@ from analysis.methods.comparison import (
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import Estimate
-from rauq.errors import RauqError
 from rauq.labels import running, shortened
 
 Tell = Callable[[str], None]
@@ -110,7 +109,7 @@ def detect(
     """Search settings once, and score the tested answers by fits on the labels and on shuffled ones."""
     try:
         settings = searched(method, features, given, plan, seed=seed, full=full)
-    except RauqError as error:
+    except FAILURES as error:
         nothing = Scores(np.full(len(given.quality), np.nan), np.full(len(given.quality), str(error), dtype=object))
         return Detected(scores=nothing, shuffled=nothing, settings="")
     asked: dict[str, Any] = {"settings": settings, "seed": seed}

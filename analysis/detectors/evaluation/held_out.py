@@ -18,6 +18,10 @@ _NOT_SCORED = "only the first split is scored, since a fit takes minutes"
 _TOO_FEW = f"a fit would have fewer than {LEAST} correct or incorrect answers"
 
 
+FAILURES = (RauqError, ValueError, ArithmeticError)
+"""What a search, a fit or a score may raise on odd answers: it is the reason why a method is undefined there."""
+
+
 class SeenInTraining(InvalidInput):
     """A detector was asked to score an answer to a question that it was fitted on."""
 
@@ -57,7 +61,7 @@ class Trained:
             return np.nan, reason
         try:
             value = float(self.method.value(features))
-        except RauqError as error:
+        except FAILURES as error:
             return np.nan, str(error)
         return (value, "") if np.isfinite(value) else (np.nan, "the detector gave no finite number")
 
@@ -138,7 +142,7 @@ def detector_scores(
             return _undefined(fold, _NOT_SCORED)
         try:
             trained = train(method, features, given, fold.train, settings=settings, seed=seed, shuffled=shuffled)
-        except RauqError as error:
+        except FAILURES as error:
             return _undefined(fold, str(error))
         reasons, questions = ([own[row] for row in fold.test] for own in (features.reasons, given.questions))
         return trained.scores([features.values[row] for row in fold.test], reasons, questions)

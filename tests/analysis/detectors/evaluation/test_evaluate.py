@@ -95,6 +95,18 @@ def not_captured(_trace):
     raise NotCaptured(message)
 
 
+def test_a_search_that_fails_leaves_its_method_undefined():
+    given = made_up()
+
+    def search(*_arguments, **_options):
+        message = "singular"
+        raise np.linalg.LinAlgError(message)
+
+    plan = plans(given)["in_domain"]
+    found = detect(Linear(search=search), features(given), given, plan, seed=1, full=False)
+    assert (found.scores.reason, found.shuffled.reason, found.settings) == ("singular", "singular", "")
+
+
 QUALITY = [float(place % 3 > 0) for place in range(60)]
 
 

@@ -145,12 +145,13 @@ def test_a_score_that_is_undefined_or_infinite_is_nan_with_its_reason():
     assert np.array_equal(np.isnan(found.values), np.abs(first) > 1)
 
 
-def test_a_fit_that_fails_says_why_and_stops_nothing():
+@pytest.mark.parametrize("failure", [InvalidInput, np.linalg.LinAlgError, ZeroDivisionError])
+def test_a_fit_that_fails_says_why_and_stops_nothing(failure):
     given = made_up()
 
     def fit(*_arguments, **_options):
         message = "no convergence"
-        raise InvalidInput(message)
+        raise failure(message)
 
     assert scored(given, features(given), plans(given)["in_domain"], Linear(fit=fit)).reason == "no convergence"
 
