@@ -32,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
     _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
+    _add_supervised(commands.add_parser("supervised", help="fit supervised methods on runs, and judge them"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
     _add_idf(commands.add_parser("idf", help="count document frequencies of a model's tokens"))
     return parser
@@ -201,6 +202,28 @@ def _add_train(train: argparse.ArgumentParser) -> None:
     train.add_argument("--seed", type=int, default=42, metavar="N", help="random seed of networks; default 42")
 
 
+def _add_supervised(supervised: argparse.ArgumentParser) -> None:
+    supervised.description = (
+        "Fit supervised methods on runs of one model, and judge them on answers that they were not fitted on: "
+        "in-domain, out-of-domain (several runs) and with families left out. Takes minutes. The runs must have kept "
+        "what the methods need: score them with --keep. The page Methods shows the result."
+    )
+    supervised.set_defaults(run=_supervised)
+    supervised.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs, one for each data set")
+    supervised.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
+    supervised.add_argument("--methods", nargs="+", metavar="ID", help="ids of supervised methods; default: all")
+    supervised.add_argument(
+        "--threshold",
+        type=float,
+        metavar="Q",
+        help="an answer is correct where its quality is above Q; default: that of the runs' measure",
+    )
+    supervised.add_argument(
+        "--full-search", action="store_true", help="search all settings of the reference, for hours; default: few"
+    )
+    supervised.add_argument("--seed", type=int, default=1, metavar="N", help="random seed; default 1")
+
+
 def _add_convert(convert: argparse.ArgumentParser) -> None:
     convert.description = "Convert the checkpoint of AlignScore or COMET, once, to the folder that --weights takes."
     convert.set_defaults(run=_convert)
@@ -286,6 +309,12 @@ def _train(options: argparse.Namespace) -> int:
     from analysis.cli.train import train
 
     return train(options)
+
+
+def _supervised(options: argparse.Namespace) -> int:
+    from analysis.cli.supervised import supervised
+
+    return supervised(options)
 
 
 def _convert(options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from analysis import paper
@@ -78,10 +79,18 @@ _SPECIAL = str.maketrans(
 )
 
 
-def latex_table(table: pd.DataFrame, *, caption: str, label: str) -> str:
-    """A table environment; floats have three places, and a dash stands for what is undefined. Texts are escaped."""
+_OF_MARKS = ("", "textbf: --rwrap;", "underline: --rwrap;")
+
+
+def latex_table(table: pd.DataFrame, *, caption: str, label: str, marks: np.ndarray | None = None) -> str:
+    """A table environment; floats have three places, and a dash stands for what is undefined. Texts are escaped.
+
+    `marks` (rows, columns): cells with 1 are bold, those with 2 underlined.
+    """
     cells = pd.DataFrame(rows_of_cells(table), columns=headings(table))
     shown = cells.style.hide(axis="index").format(latex_text).format_index(latex_text, axis="columns")
+    if marks is not None:
+        shown = shown.apply(lambda _: np.array(_OF_MARKS, dtype=object)[marks], axis=None)
     return shown.to_latex(
         column_format="".join("l" if text else "r" for text in columns_of_text(table)),
         position_float="centering",

@@ -13,13 +13,16 @@ from rauq.errors import ModelNotFound
 
 TIMINGS = "timings.jsonl"
 CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
+SUPERVISED = "supervised.json"  # how detectors rank its answers: made from the run, and no part of it
 
 _OF_A_RUN = re.compile(
     r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|(?:traces|extras)-\d{5}\.safetensors|corrections\.json"
     r"|methods-[a-z][a-z0-9_]{0,63}\.parquet",
     re.ASCII,
 )
-_JOB_FILES = re.compile(r"status\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp")
+_JOB_FILES = re.compile(
+    r"(?:status|supervised)\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp"
+)
 
 
 def is_of_run(name: str) -> bool:

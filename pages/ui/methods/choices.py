@@ -41,7 +41,9 @@ from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 from rauq.trace.trace import Alignment
 
 PAGE = "methods"
-View = Literal["ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors", "several"]
+View = Literal[
+    "ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors", "supervised", "several"
+]
 OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 
