@@ -479,14 +479,17 @@ def _judge(request: Request, own: Own) -> Judge:
 
 
 def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
-    """The model and the judges of a run, loaded.
+    """The model and the judges of a run, loaded; the model judges its own answers in P(True).
 
-    The judges come first: they are smaller than the model, as a rule, and may be missing.
+    The other judges come first: they are smaller than the model, as a rule, and may be missing.
     """
     from rauq.methods.pair_scorers.loading import load_judges
+    from rauq.model.p_true import p_true_judge
 
     request = manifest.request
     judges = load_judges(
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
-    return Evaluation(lm=load_for(with_started_commit(manifest)), request=request, judges=judges, own=own)
+    lm = load_for(with_started_commit(manifest))
+    judges = replace(judges, p_true=p_true_judge(lm, chat=request.chat))
+    return Evaluation(lm=lm, request=request, judges=judges, own=own)

@@ -148,6 +148,8 @@ def _extras(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
         "focus": (tokens,),
         "hidden_layers": (slice(None), tokens),
         "logit_lens": (slice(None), tokens),
+        "attention_entropy": (slice(None), slice(None), tokens),
+        "mean_logprob": (tokens,),
     }
     if stop == num_tokens:
         kept |= {"hidden": (), "hidden_mean": ()}

@@ -37,6 +37,8 @@ Extra = Literal[
     "hidden",
     "lookback",
     "focus",
+    "attention_entropy",
+    "mean_logprob",
     "hidden_layers",
     "hidden_mean",
     "logit_lens",

@@ -23,6 +23,9 @@ PairJudge = Callable[[Texts, Texts], np.ndarray]
 Keywords = Callable[[str], Sequence[tuple[int, int]]]
 """A text to the stretches of it that name something: characters from a first to before a last."""
 
+TruthJudge = Callable[[str, str], float]
+"""A question and an answer to the log-probability that the model calls the answer true, in nats."""
+
 CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
 
 
@@ -41,7 +44,8 @@ class Facts:
 class Judges:
     """The available judges; None for one that is missing. `idf` (V,) weighs the tokens of the model's vocabulary.
 
-    `detectors` are fitted supervised methods, each asked by the method of its id.
+    `detectors` are fitted supervised methods, each asked by the method of its id. `p_true` is the model that gave the
+    answer: `rauq.p_true_judge(lm)`.
     """
 
     nli: Entailment | None = None
@@ -50,6 +54,7 @@ class Judges:
     idf: np.ndarray | None = None
     facts: Facts | None = None
     detectors: tuple[Detector, ...] = ()
+    p_true: TruthJudge | None = None
 
 
 def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:

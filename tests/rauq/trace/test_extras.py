@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from rauq.capture import session
-from rauq.capture.extras import Hidden, HiddenLayers, HiddenMean, Lookback, MaxAttention
+from rauq.capture import logits, session
+from rauq.capture.extras import AttentionEntropy, Hidden, HiddenLayers, HiddenMean, Lookback, MaxAttention
 from rauq.capture.recompute import eager
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.trace.extras import EXTRAS
 from rauq.trace.trace import Trace
 from tests.architectures import VOCABULARY, named, seeded_prompts, tiny_language_model
+from tests.exactness import entropies
 from tests.lens import assert_lens
 from tests.tiny import PROMPT, chained, raw_logprobs
 
@@ -67,6 +68,8 @@ def expected(lm, trace: Trace) -> dict[str, np.ndarray]:
         "max_attention": largest,
         "lookback": lookback,
         "hidden": states[:num_prompt].mean(axis=0) if num_answer == 1 else states[num_prompt + num_answer - 2],
+        "attention_entropy": entropies(rows),
+        "mean_logprob": raw_logprobs(lm, trace).mean(axis=1),
     }
     found["hidden_layers"] = np.stack([each[num_prompt - 1 :][:num_answer] for each in whole.states])
     found["hidden_mean"] = states[: num_prompt + num_answer - 1].mean(axis=0)
@@ -128,7 +131,7 @@ def test_answers_of_a_batch_that_end_at_different_steps(end):
         read = lm.read(trace.prompt_ids, trace.answer_ids, **options(lm))
         for name, array in read.extras.items():
             if name != "logit_lens":  # ranks differ by whole numbers where scores are nearly equal
-                np.testing.assert_allclose(trace.extras[name], array, atol=1e-4, err_msg=name)
+                np.testing.assert_allclose(trace.extras[name], array, atol=1e-4, rtol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize(("name", "waiting"), [("llama", 4000), ("mistral-window", 0)])
@@ -231,6 +234,8 @@ MUTANTS = {
     "hidden_mean": (HiddenMean, "cut", lambda real: lambda self, item, tokens: real(self, item, tokens + 1)),
     "hidden_layers": (HiddenLayers, "of", lambda real: lambda self, *given: real(self, *given).roll(1, dims=1)),
     "diagonal": (session, "own_weights", lambda real: lambda query, key, _mask, rest: real(query, key, None, rest)),
+    "attention_entropy": (AttentionEntropy, "reduce", lambda real: lambda self, *given: real(self, *given).flip(-1)),
+    "mean_logprob": (logits, "_mean_of_possible", lambda real: lambda logprobs: real(logprobs[:, 1:])),
 }
 
 

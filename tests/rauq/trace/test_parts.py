@@ -37,7 +37,8 @@ def lm():
 @pytest.mark.parametrize("alignment", ["predicting", "own"])
 def test_a_cut_trace_is_what_the_model_gives_for_a_longer_prompt(lm, part, alignment):
     """The source that is independent of the cut: the model reads the part after prompt and thinking as one prompt."""
-    extras = ("max_attention", "diagonal", "hidden", "lookback", "hidden_layers", "hidden_mean", "logit_lens")
+    extras = ("max_attention", "diagonal", "hidden", "lookback", "attention_entropy", "mean_logprob")
+    extras += ("hidden_layers", "hidden_mean", "logit_lens")
     whole = replace(lm.read(PROMPT, "Thinking aloud. Answer", extras=extras), thinking=(3, 15))
     cut = part_of(whole, part)
     start, stop = (3, 15) if part == "thinking" else (15, 22)
@@ -50,7 +51,7 @@ def test_a_cut_trace_is_what_the_model_gives_for_a_longer_prompt(lm, part, align
         for into_prompt in (False, True):
             first, second = (t.previous_token_attention(alignment, offset, into_prompt) for t in (cut, again))
             np.testing.assert_allclose(first, second, atol=1e-5)
-    kept = {"max_attention", "diagonal", "hidden_layers", "logit_lens"}
+    kept = {"max_attention", "diagonal", "attention_entropy", "mean_logprob", "hidden_layers", "logit_lens"}
     assert set(cut.extras) == kept | ({"hidden", "hidden_mean"} if part == "answer" else set())
     np.testing.assert_array_equal(cut.extras["logit_lens"], whole.extras["logit_lens"][:, start:stop])
     for name in set(cut.extras) - {"logit_lens"}:  # its ranks differ where scores are nearly equal
