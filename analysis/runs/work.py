@@ -493,5 +493,5 @@ def how_to_resume(folder: Path, request: Request) -> str:
     """How to go on with a run: the command, or the call that it was started by."""
     if request.own_quality or not all(note.module for note in request.own_methods):
         return f"To resume: call analysis.score_run with the same arguments and {str(folder)!r}"
-    own = "".join(f" {note.module}" for note in request.own_methods)
-    return f"To resume: python -m analysis score --out {folder} --resume{' --methods' if own else ''}{own}"
+    own = ",".join(note.module for note in request.own_methods)
+    return f"To resume: python -m analysis score --out {folder} --resume{' --methods ' if own else ''}{own}"
