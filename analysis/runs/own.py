@@ -298,7 +298,7 @@ def within(seconds: float | None, compute: Callable[[], Uncertainty]) -> Uncerta
     is_running = True
 
     def stop(_number: int, _frame: object) -> None:
-        if is_running:
+        if is_running:  # not while the alarm is being taken back
             raise _OutOfTimeError
 
     before = signal.signal(signal.SIGALRM, stop)
