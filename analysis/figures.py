@@ -131,11 +131,9 @@ def _step(count: int) -> int:
 _MOST_WITH_GAPS = 32  # rows or columns: more of them are too small for a gap between them
 
 
-def attention_cells(weights: np.ndarray, *, dark: bool) -> go.Heatmap:
+def attention_cells(weights: np.ndarray, *, title: str = "attention", dark: bool) -> go.Heatmap:
     """Heatmap of `weights`, from 0 to the largest of them rounded up to a tenth; nan stays empty."""
-    return cells(
-        weights, title="attention", low=0, high=upper_end(weights), scale=attention_scale(dark=dark), dark=dark
-    )
+    return cells(weights, title=title, low=0, high=upper_end(weights), scale=attention_scale(dark=dark), dark=dark)
 
 
 def cells(values: np.ndarray, *, title: str, low: float, high: float, scale: Any, dark: bool) -> go.Heatmap:  # noqa: ANN401 - as Plotly has it

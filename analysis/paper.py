@@ -52,6 +52,7 @@ PAPER_ROWS = MappingProxyType(
         "single_head": "RAUQ (Single Head)",
         "middle_five": "RAUQ (5 middle layers, 14–18)",
         "all_layers": "RAUQ (All layers)",
+        "rauq_lig": "RAUQ (LIG)",
     }
 )
 """Ids of methods, and the names of their rows in the paper; what asks another judge than the paper's has none."""
@@ -82,6 +83,37 @@ class Published:
         """What it shows, for a reader: that it is published is always said."""
         return f"Published {METRICS[self.metric]}, {self.model}: {self.topic}"
 
+
+TABLE_NUMBERS = MappingProxyType(
+    {
+        label: number
+        for number, label in (
+            (1, "overall_results"),
+            (2, "attention_score_selected_head"),
+            (5, "llama_token_agg"),
+            (6, "llama_layer_agg"),
+            (7, "llama_functions"),
+            (8, "llama_delta_functions"),
+            (9, "llama_prob_entropy"),
+            (10, "llama_instruct_prob_entropy"),
+            (11, "llama_layer_selection"),
+            (12, "llama_wmt_heads"),
+            (13, "llama_coqa_heads"),
+            (14, "llama_single_head"),
+            (15, "overall_results_small_large"),
+            (16, "instruction_results"),
+            (17, "overall_results_roc_auc"),
+            (18, "llama_supervised_id"),
+            (19, "llama_supervised_ood"),
+            (20, "llama_lig"),
+            (21, "llama_detailed"),
+            (22, "qwen_detailed"),
+            (23, "gemma_detailed"),
+            (24, "falcon_detailed"),
+        )
+    }
+)
+"""The number of each table in the paper, by its label there."""
 
 _TABLES: tuple[tuple[str, Kind, str], ...] = (
     ("overall_results", "methods", "methods by task"),
@@ -142,6 +174,51 @@ def published(table: str, model: str) -> pd.DataFrame:
     frame = wide.reset_index(names="published").rename_axis(columns=None)
     frame.insert(0, "method", [method_of(name, table) for name in frame["published"]])
     return frame
+
+
+def published_mean(table: str) -> pd.Series:
+    """The mean over all models of a table, by the paper's name of the row."""
+    numbers = _numbers()
+    return numbers[(numbers["table"] == table) & (numbers["model"] == _OVER_MODELS)].set_index("row")["value"]
+
+
+def published_heads(table: str) -> pd.DataFrame:
+    """The heads that were selected most often in each layer, with the percent of answers (Tables 12 and 13).
+
+    A row for each of the top three, a column for each layer; "–" where no further head was selected.
+    """
+    numbers = _numbers()
+    own = numbers[numbers["table"] == table]
+    named = own["row"].str.extract(r"^(Top-\d head) = head (\d+)$")
+    cells = named[1] + " (" + own["value"].map("{:.1f} %".format) + ")"
+    wide = pd.DataFrame({"selected": named[0], "column": own["column"], "cell": cells})
+    found = wide.pivot_table(index="selected", columns="column", values="cell", aggfunc="first")[own["column"].unique()]
+    return found.fillna("–").rename_axis(columns=None).reset_index()
+
+
+_CONTRADICTED = "Llama-3.1 8B"
+
+
+def contradictions(column: str) -> tuple[tuple[float, tuple[int, ...]], ...]:
+    """The different numbers of a column that tables give of RAUQ with Llama-3.1 8B, each with those tables.
+
+    A mean counts where it is over all twelve data sets, so that these numbers should be one.
+    """
+    numbers = _numbers()
+    own = numbers[(numbers["model"] == _CONTRADICTED) & numbers["row"].map(_is_rauq)]
+    whole = own.groupby("table")["column"].transform("count") == _ALL_SETS + 1  # and the mean
+    rows = own[whole & (own["column"] == column)]
+    found: dict[float, list[int]] = {}
+    for row in rows.itertuples():
+        found.setdefault(row.value, []).append(TABLE_NUMBERS[row.table])
+    return tuple(sorted(((value, tuple(sorted(tables))) for value, tables in found.items()), key=lambda one: one[1]))
+
+
+_ALL_SETS = 12
+
+
+def _is_rauq(row: str) -> bool:
+    return row in {PAPER_ROWS["rauq"], *(name for name, method in _METHODS.items() if method == "rauq")}
 
 
 def published_runtime() -> pd.DataFrame:

@@ -1,7 +1,10 @@
 """Traces with known numbers, made without a model."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from rauq.trace.attribution import Attribution
 from rauq.trace.trace import NUM_BANDS, Alternative, Trace
 
 
@@ -33,3 +36,10 @@ def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_lay
         "attention": attention,
     }
     return Trace(**(fields | changes))
+
+
+def as_lig(trace, *, layers=(2, 3), **how):
+    """The trace as if the weights of these layers were LIG attributions."""
+    rows = [trace.layers.index(layer) for layer in layers]
+    attribution = Attribution(**({"steps": 2, "median_error": 0.001, "max_error": 0.002} | how))
+    return replace(trace, layers=layers, attention=trace.attention[rows][..., :1], extras={}, attribution=attribution)

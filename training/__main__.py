@@ -75,9 +75,11 @@ def make_recordings(_seed: int) -> None:
     import rauq
     from training import real_answers
     from training.game import record_game
+    from training.paper_like import PAPER_LIKE
     from training.recorded import record, write_index
 
-    recorded = (*real_answers.record(), *record(rauq.load_model("atlas")))
+    real, like = (real_answers.record(wanted) for wanted in (real_answers.CHOSEN, PAPER_LIKE))
+    recorded = (*real, *record(rauq.load_model("atlas")), *like)
     write_index(recorded)
     game_answers = record_game(rauq.load_model("smollm2"))
     _say(f"record: {len(recorded)} answers, {len(game_answers)} answers of the game")

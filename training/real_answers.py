@@ -1,5 +1,6 @@
 """Record answers of real models, chosen by eye, with their verdicts and the statements that are invented."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -154,15 +155,15 @@ CHOSEN = (
 )  # fmt: skip
 
 
-def record() -> tuple[Recorded, ...]:
-    """Write a trace for each of CHOSEN.
+def record(wanted: Sequence[Chosen]) -> tuple[Recorded, ...]:
+    """Write a trace for each.
 
     Raises:
         ModelNotFound: a model is not on this machine.
         RuntimeError: an answer is not the one that was chosen.
     """
-    models = {name: rauq.load_model(name) for name in dict.fromkeys(chosen.model for chosen in CHOSEN)}
-    return tuple(_one(models[chosen.model], chosen) for chosen in CHOSEN)
+    models = {name: rauq.load_model(name) for name in dict.fromkeys(chosen.model for chosen in wanted)}
+    return tuple(_one(models[chosen.model], chosen) for chosen in wanted)
 
 
 def _one(model: LanguageModel, chosen: Chosen) -> Recorded:

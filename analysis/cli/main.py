@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from rauq.cli.commands import DONE, add_model_options, exit_code, say
+from rauq.errors import InvalidInput
 from rauq.labels import running
 
 
@@ -26,7 +27,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
+    _add_methods(commands.add_parser("add-methods", help="compute further methods on the answers of a run"))
+    _add_attribute(commands.add_parser("attribute", help="compute RAUQ (LIG) of a run's answers, and compare it"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
+    _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
+    _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
+    _add_supervised(commands.add_parser("supervised", help="fit supervised methods on runs, and judge them"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
     _add_idf(commands.add_parser("idf", help="count document frequencies of a model's tokens"))
     return parser
@@ -49,8 +55,8 @@ def _add_score(score: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--data",
         metavar="D",
-        help="a CSV, JSONL or Parquet file; atlas, or one of its families; facts, or facts_few_shot; one of the "
-        "paper's sets, such as sciq, or sciq=FOLDER for a local copy",
+        help="a CSV, JSONL or Parquet file; atlas, or one of its families; facts or facts_few_shot, or one family as "
+        "facts=capitals; one of the paper's sets, such as sciq, or sciq=FOLDER for a local copy",
     )
     asked.add_argument("--correct", type=Path, metavar="FILE", help="instead of --data: a file of correct answers")
     asked.add_argument("--incorrect", type=Path, metavar="FILE", help="with --correct: a file of incorrect answers")
@@ -111,13 +117,111 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         choices=("middle", "all"),
         help="layers whose attention is stored; default: middle",
     )
+    how.add_argument("--offsets", type=int, metavar="N", help="keys back whose attention is stored; default: 2")
+    how.add_argument(
+        "--keep",
+        metavar="NAME,...",
+        help="extras of the traces to store, such as lookback,hidden_layers; default: none",
+    )
+
+
+def _add_methods(added: argparse.ArgumentParser) -> None:
+    added.description = (
+        "Compute methods on the stored answers of a finished run, without its model. Extras that they need must have "
+        "been stored with --keep; methods that compare samples cannot be added."
+    )
+    added.set_defaults(run=_methods)
+    added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
+    added.add_argument("--methods", nargs="+", required=True, metavar="ID", help="ids of methods")
+    added.add_argument("--nli", metavar="M", help="hub id or folder of a model for natural-language inference")
+    added.add_argument("--similarity", metavar="M", help="hub id or folder of a sentence-similarity model")
+    added.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
+
+
+def _add_attribute(attribute: argparse.ArgumentParser) -> None:
+    attribute.description = (
+        "Compute RAUQ with Layer Integrated Gradients (LIG) in place of attention on answers of a run, and compare it "
+        "with RAUQ. It takes seconds to minutes an answer. To resume, repeat the command."
+    )
+    attribute.set_defaults(run=_attribute)
+    attribute.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    attribute.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the result")
+    attribute.add_argument("--steps", type=int, default=8, metavar="S", help="points of the integral; default 8")
+    attribute.add_argument(
+        "--layers", metavar="L,L,...", help="layers to attribute, from 0; default: the middle ones without the last"
+    )
+    attribute.add_argument("--limit", type=int, metavar="N", help="maximum number of answers, evenly spaced in the run")
+    attribute.add_argument(
+        "--side",
+        choices=("output", "input"),
+        default="output",
+        help="side of the output projection: equal segments of its output (default), or the real heads of its input",
+    )
+    attribute.add_argument("--positive", action="store_true", help="count negative attributions as 0")
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
-    report.description = "Write the tables and figures of a run, and an index.html that shows all of them offline."
+    report.description = (
+        "Write the tables and figures of a run, and an index.html that shows all of them offline. Of several runs: the "
+        "paper's tables over models and data sets, and its published numbers beside them."
+    )
     report.set_defaults(run=_report)
-    report.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
-    report.add_argument("--out", type=Path, metavar="DIR", help="output folder; default: report, in the run's folder")
+    report.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="the folder of a run, or of several")
+    report.add_argument(
+        "--out", type=Path, metavar="DIR", help="output folder; default for one run: report, in the run's folder"
+    )
+    report.add_argument(
+        "--intervals", action="store_true", help="several runs: with 95 %% bootstrap intervals, which takes longer"
+    )
+
+
+def _add_tokens(tokens: argparse.ArgumentParser) -> None:
+    tokens.description = (
+        "Compare how well collapse, probability, entropy and attention find the wrong tokens of answers: of a run "
+        "whose facts are known, or of traces whose wrong tokens were marked in Inspect."
+    )
+    tokens.set_defaults(run=_tokens)
+    tokens.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="the folder of a run, or files of traces")
+    tokens.add_argument("--out", type=Path, metavar="FILE", help="write the table with intervals as CSV")
+
+
+def _add_train(train: argparse.ArgumentParser) -> None:
+    train.description = (
+        "Fit a supervised method on the labelled answers of finished runs of one model, and save the detector. The "
+        "runs must have kept what the method reads: score with --keep."
+    )
+    train.set_defaults(run=_train)
+    train.add_argument(
+        "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
+    )
+    train.add_argument("--method", required=True, metavar="ID", help="lookback_lens, saplma or mind")
+    train.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .safetensors")
+    train.add_argument(
+        "--full-search", action="store_true", help="search all settings of the reference; default: a reduced grid"
+    )
+    train.add_argument("--seed", type=int, default=42, metavar="N", help="random seed of networks; default 42")
+
+
+def _add_supervised(supervised: argparse.ArgumentParser) -> None:
+    supervised.description = (
+        "Fit supervised methods on runs of one model, and judge them on answers that they were not fitted on: "
+        "in-domain, out-of-domain (several runs) and with families left out. Takes minutes. The runs must have kept "
+        "what the methods need: score them with --keep. The page Methods shows the result."
+    )
+    supervised.set_defaults(run=_supervised)
+    supervised.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs, one for each data set")
+    supervised.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
+    supervised.add_argument("--methods", nargs="+", metavar="ID", help="ids of supervised methods; default: all")
+    supervised.add_argument(
+        "--threshold",
+        type=float,
+        metavar="Q",
+        help="an answer is correct where its quality is above Q; default: that of the runs' measure",
+    )
+    supervised.add_argument(
+        "--full-search", action="store_true", help="search all settings of the reference, for hours; default: few"
+    )
+    supervised.add_argument("--seed", type=int, default=1, metavar="N", help="random seed; default 1")
 
 
 def _add_convert(convert: argparse.ArgumentParser) -> None:
@@ -153,15 +257,64 @@ def _score(options: argparse.Namespace) -> int:
     return score(options)
 
 
+def _methods(options: argparse.Namespace) -> int:
+    from analysis.cli.score import add_methods
+
+    return add_methods(options)
+
+
+def _attribute(options: argparse.Namespace) -> int:
+    from analysis.cli.attribute import attribute
+
+    return attribute(options)
+
+
 def _report(options: argparse.Namespace) -> int:
+    return _report_of_one(options) if len(options.folders) == 1 else _report_of_several(options)
+
+
+def _report_of_several(options: argparse.Namespace) -> int:
+    from analysis.collections.writing import RESAMPLES, CollectionSettings, write_collection
+
+    if options.out is None:
+        message = "The report of several runs belongs to none of their folders. Give one with --out DIR."
+        raise InvalidInput(message)
+    settings = CollectionSettings(resamples=RESAMPLES if options.intervals else 0)
+    page = write_collection(
+        options.folders, options.out, settings, on_run=lambda cell: say(f"Ablations of {cell.model} on {cell.column}")
+    )
+    sys.stdout.write(f"{running(str(page))}\n")
+    return DONE
+
+
+def _report_of_one(options: argparse.Namespace) -> int:
     from analysis.report.writing import write_report
     from analysis.runs.opened import open_run
 
-    written = write_report(open_run(options.folder), options.out or options.folder / "report")
+    (folder,) = options.folders
+    written = write_report(open_run(folder), options.out or folder / "report")
     if written.missing:
         say(written.missing)
     sys.stdout.write(f"{running(str(written.page))}\n")
     return DONE
+
+
+def _tokens(options: argparse.Namespace) -> int:
+    from analysis.cli.tokens import compare
+
+    return compare(options)
+
+
+def _train(options: argparse.Namespace) -> int:
+    from analysis.cli.train import train
+
+    return train(options)
+
+
+def _supervised(options: argparse.Namespace) -> int:
+    from analysis.cli.supervised import supervised
+
+    return supervised(options)
 
 
 def _convert(options: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ class Example:
     is asked, without worked examples; the prompt where that is all there is. `answer`: text to be scored as it is;
     None: the model answers. `quality`: how good that answer is, from the user; higher is better. `group` tells task
     families or languages apart, `stratum` the rows of a group, `error_label` the kind of error. `facts`: texts that
-    carry the fact wherever they stand in the answer.
+    carry the fact wherever they stand in the answer. `wrong`: texts in the given answer that are incorrect.
     """
 
     id: str
@@ -33,6 +33,7 @@ class Example:
     stratum: str = ""
     error_label: str = ""
     facts: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
 
     @property
     def asked(self) -> str:
@@ -69,9 +70,13 @@ class DataSet:
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of the examples: equal for the same prompts."""
-        rows = json.dumps([asdict(example) for example in self.examples], sort_keys=True)
+        """The sha256 of the examples: equal for the same prompts, and as it was before examples had wrong texts."""
+        rows = json.dumps([_fields(example) for example in self.examples], sort_keys=True)
         return hashlib.sha256(rows.encode(errors="surrogatepass")).hexdigest()
+
+
+def _fields(example: Example) -> dict[str, object]:
+    return {name: value for name, value in asdict(example).items() if name != "wrong" or value}
 
 
 def default_quality(examples: Iterable[Example]) -> tuple[str, str]:

@@ -71,7 +71,7 @@ def load(
     columns: Columns | None = None,
     seed: int = 0,
 ) -> DataSet:
-    """The data set of a name: "atlas" or a family, "facts", "sciq", "sciq=FOLDER" for a copy, or the path of a file.
+    """The data set of a name: "atlas" or a family, "facts" or "facts=FAMILY", "sciq" or "sciq=FOLDER", or a file.
 
     `kind` words the prompts of facts and of the paper's sets. `limit` examples are chosen by the seed; `per_group`
     holds for embedded sets and facts. `columns` are those of a file; without them they are guessed from their names.
@@ -83,14 +83,14 @@ def load(
     """
     if name in EMBEDDED_SETS:
         return embedded_set(name, limit=limit, per_group=per_group, seed=seed)
-    if name in FACT_SETS:
-        return _fewer(fact_set(name, kind=kind), limit=limit, per_group=per_group, seed=seed)
+    known, _, part = name.partition("=")
+    if known in FACT_SETS:
+        return _fewer(fact_set(known, kind=kind, family=part), limit=limit, per_group=per_group, seed=seed)
     if per_group is not None:
         raise InvalidInput(PER_GROUP)
-    paper_name, _, folder = name.partition("=")
-    if paper_name in PAPER_SETS:
-        path = Path(folder) if folder else None
-        return not_empty(load_paper_set(PAPER_SETS[paper_name], kind=kind, path=path, limit=limit, seed=seed))
+    if known in PAPER_SETS:
+        path = Path(part) if part else None
+        return not_empty(load_paper_set(PAPER_SETS[known], kind=kind, path=path, limit=limit, seed=seed))
     data = _own_file(name, columns)
     return not_empty(replace(data, examples=spread(data.examples, limit, seed=seed)))
 

@@ -96,6 +96,7 @@ _COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
         "stratum": "stratum difficulty",
         "error_label": "error_label error error_type",
         "facts": "facts fact",
+        "wrong": "wrong wrong_texts wrong_text hallucination hallucinations",
         "source": "source document context article",
         "question": "question query",
         "id": "id key",
@@ -108,7 +109,8 @@ class Columns:
     """Names of the columns that hold each thing; None, or no references, where no column does.
 
     References may be in several columns, or as a list in one. `quality` is a number, higher is better; `correct`
-    says right or wrong in words or as 1 and 0, and at most one of the two is given. `facts` is a text or a list.
+    says right or wrong in words or as 1 and 0, and at most one of the two is given. `facts` and
+    `wrong` are a text or a list; the latter are texts in the answer that are incorrect.
     """
 
     prompt: str
@@ -120,6 +122,7 @@ class Columns:
     stratum: str | None = None
     error_label: str | None = None
     facts: str | None = None
+    wrong: str | None = None
     source: str | None = None
     question: str | None = None
     id: str | None = None
@@ -141,7 +144,7 @@ def guess_columns(table: Table) -> Columns:
     if not (found["references"] or found["quality"] or found["correct"]):
         found["references"], found["answer"] = found["answer"], None
     if not found["answer"]:
-        found["quality"] = found["correct"] = None
+        found["quality"] = found["correct"] = found["wrong"] = None
     references = found.pop("references")
     prompt = found.pop("prompt") or table.columns[0]
     rest = {field: None if column == prompt else column for field, column in found.items()}
@@ -229,6 +232,9 @@ def _check(table: Table, columns: Columns) -> None:
     if (judged := columns.quality or columns.correct) and not columns.answer:
         message = f"{judged!r} gives the quality of answers, but no column holds the answers. Name that column too."
         raise InvalidInput(message)
+    if columns.wrong and not columns.answer:
+        message = f"{columns.wrong!r} marks texts in answers, but no column holds the answers. Name that column too."
+        raise InvalidInput(message)
 
 
 def _check_new(name: str, examples: Mapping[str, Example]) -> None:
@@ -251,6 +257,7 @@ def _example(number: int, row: Mapping[str, Any], columns: Columns) -> Example:
         stratum=_text(row, columns.stratum),
         error_label=_text(row, columns.error_label),
         facts=_texts(row, (columns.facts,) if columns.facts else ()),
+        wrong=_texts(row, (columns.wrong,) if columns.wrong else ()),
     )
 
 

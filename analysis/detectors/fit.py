@@ -65,21 +65,28 @@ def scores_unseen(encode: Encode, correct: np.ndarray, fold: np.ndarray) -> np.n
     found = np.full(len(correct), np.nan)
     for own in np.unique(fold):
         train, rows = np.flatnonzero(fold != own), np.flatnonzero(fold == own)
-        if _can_be_fitted(correct[train]):
-            strength = _chosen_strength(encode, correct, train, fold)
-            found[rows] = _fitted(encode, correct, train, rows, strength)
+        if can_be_fitted(correct[train]):
+            found[rows] = scores_of(encode, correct, train=train, rows=rows, fold=fold)
     return found
 
 
-def _can_be_fitted(correct: np.ndarray) -> bool:
-    return min(correct.sum(), (~correct).sum()) >= LEAST
+def scores_of(
+    encode: Encode, correct: np.ndarray, *, train: np.ndarray, rows: np.ndarray, fold: np.ndarray
+) -> np.ndarray:
+    """Uncertainty (n,) of the answers `rows` by a fit on `train`, whose folds (of `fold`, (A,)) choose the penalty."""
+    return _fitted(encode, correct, train, rows, _chosen_strength(encode, correct, train, fold))
+
+
+def can_be_fitted(correct: np.ndarray) -> bool:
+    """Whether there are LEAST correct and LEAST incorrect answers; `correct` (n,) is True or False."""
+    return bool(min(correct.sum(), (~correct).sum()) >= LEAST)
 
 
 def _chosen_strength(encode: Encode, correct: np.ndarray, train: np.ndarray, fold: np.ndarray) -> float:
     """The C with the best mean ROC-AUC over whole folds of the training answers; of equal ones the first."""
     part = np.unique(fold[train], return_inverse=True)[1] % _INNER
     splits = [(train[part != own], train[part == own]) for own in np.unique(part)]
-    usable = [(fitting, judging) for fitting, judging in splits if _can_be_fitted(correct[fitting])]
+    usable = [(fitting, judging) for fitting, judging in splits if can_be_fitted(correct[fitting])]
     found = [
         [roc_auc(_fitted(encode, correct, fitting, judging, one), correct[judging]) for fitting, judging in usable]
         for one in STRENGTHS

@@ -12,6 +12,7 @@ from rauq.labels import Part, about_weights, lines, number, parts, running
 from rauq.scoring import report
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, is_paper_setting, resolve
+from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.messages import conversation_text
 from rauq.trace.trace import Trace
 
@@ -112,6 +113,7 @@ def html_report(trace: Trace, score: Score, *, dark: bool = False) -> str:
         undefined=_undefined(score),
         code=python_code(trace, score),
         number=number,
+        weight=weight_name(trace.attribution),
         running=running,
     )
 
@@ -124,13 +126,19 @@ def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
         ("model", running(trace.model)),
         ("revision", running(trace.revision)),
         ("kind", f"{trace.kind}, {note}" if note else trace.kind),
+        *((("attribution", made),) if (made := about_attribution(trace.attribution, trace.dtype)) else ()),
         *((("weights", weights),) if (weights := about_weights(trace.quantisation, trace.dtype)) else ()),
         (
             "size",
-            f"{trace.num_layers} layers, {len(trace.layers)} of them with attention, {trace.num_heads} heads each",
+            _size(trace),
         ),
         ("answer", f"{count} token{'' if count == 1 else 's'}, {report.ending(trace)}"),
     )
+
+
+def _size(trace: Trace) -> str:
+    weight = weight_name(trace.attribution)
+    return f"{trace.num_layers} layers, {len(trace.layers)} of them with {weight}, {trace.num_heads} heads each"
 
 
 def _undefined(score: Score) -> list[str]:

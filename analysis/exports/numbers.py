@@ -8,6 +8,7 @@ from analysis.exports.csv_text import csv_rows
 from rauq.labels import label
 from rauq.scoring import report
 from rauq.scoring.score import Score
+from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 
@@ -53,20 +54,23 @@ def token_numbers(trace: Trace, score: Score) -> tuple[TokenNumbers, ...]:
 
 
 def numbers_csv(trace: Trace, score: Score) -> str:
-    """The columns of `TokenNumbers`, one row for each answer token."""
-    return csv_rows(TokenNumbers._fields, token_numbers(trace, score))
+    """The columns of `TokenNumbers`, one row for each answer token; LIG weights are called so, not attention."""
+    weight = weight_name(trace.attribution).lower()
+    names = [name.replace("attention", weight) for name in TokenNumbers._fields]
+    return csv_rows(names, token_numbers(trace, score))
 
 
-def selected_heads_csv(score: Score) -> str:
+def selected_heads_csv(score: Score, *, weight: str = "attention") -> str:
     """One row for each layer of the window: the selected head, -1 for the mean over all, empty where none was used.
 
-    `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l.
+    `margin` is how far its mean attention lies above the next head's, `layer_score` the layer's uncertainty u_l, and
+    `weight` the name of what stands for attention.
     """
     rows = (
         (row.layer, row.head, row.mean_attention, row.margin, row.layer_score, row.layer == score.layer)
         for row in report.selected_heads(score)
     )
-    return csv_rows(("layer", "head", "mean_attention", "margin", "layer_score", "decides"), rows)
+    return csv_rows(("layer", "head", f"mean_{weight.lower()}", "margin", "layer_score", "decides"), rows)
 
 
 def _of_score_layer(score: Score, num_tokens: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ SETTINGS = rauq.Settings($settings)
 
 def regenerate(saved):
     lm = rauq.load_model($model)
-    trace = $call
+    trace = $call$attributed
     for name in ("prompt_ids", "answer_ids"):
         if getattr(trace, name).tolist() != getattr(saved, name).tolist():
             raise SystemExit(f"The model gives other {name} than those saved: is it the same model and revision?")
@@ -54,6 +54,7 @@ def python_code(trace: Trace, score: Score, *, trace_file: str = "answer.safeten
         settings=_arguments(_changed(score.settings, trace.kind)),
         model=_model(trace),
         call=_call(trace),
+        attributed=_attributed(trace),
         check=_check(score.uncertainty),
     )
 
@@ -91,6 +92,15 @@ def _call(trace: Trace) -> str:
         return f"lm.generate(PROMPT, {_arguments(how)})"
     given = f", {_arguments(how)}" if how else ""
     return f"lm.read(PROMPT, saved.answer_ids.tolist(){given})"
+
+
+def _attributed(trace: Trace) -> str:
+    """The line that attributes the answer; empty where the weights are attention."""
+    if trace.attribution is None:
+        return ""
+    steps, side, positive = trace.attribution.method
+    how = _arguments({"layers": trace.layers, "steps": steps, "side": side, "positive": positive})
+    return f"\n    trace = lm.attribute(trace, {how})"
 
 
 def _sampling(trace: Trace) -> dict[str, object]:

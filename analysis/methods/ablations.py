@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -153,23 +154,39 @@ def ablate(
 
     `layers` are all that the model has attention in: a run may keep fewer, and then rows are missing.
     """
-    chosen = held_out(names, seed=seed) if ablation.id == SINGLE_HEAD else np.zeros(len(names), dtype=bool)
-    there = [variant for variant in ablation.variants if _is_kept(variant, answers, layers)]
-    columns = {"quality": quality} | _uncertainties(there, answers, names, chosen)
+    found = variants_of(ablation, answers, names, layers=layers, seed=seed)
+    there, chosen = list(found.uncertainties), found.chosen
+    columns = {"quality": quality} | found.uncertainties
     return Ablated(
         ablation=ablation,
         comparison=compare(
             pd.DataFrame(columns),
-            [variant.id for variant in there],
+            there,
             [Group(group.name, group.rows[~chosen[group.rows]]) for group in groups],
             metric=metric,
             thresholds=thresholds,
             resamples=resamples,
             seed=seed,
         ),
-        missing=tuple(variant.id for variant in ablation.variants if variant not in there),
+        missing=tuple(variant.id for variant in ablation.variants if variant.id not in there),
         chosen_on=int(chosen.sum()),
     )
+
+
+class Variants(NamedTuple):
+    """The uncertainty (A,) of each variant by its id; `chosen` (A,): the answers that heads were chosen on."""
+
+    uncertainties: dict[str, np.ndarray]
+    chosen: np.ndarray
+
+
+def variants_of(
+    ablation: Ablation, answers: Answers, names: Sequence[str], *, layers: Sequence[int], seed: int = 0
+) -> Variants:
+    """Score A answers by the variants of a table whose layers are kept; `names` and `layers` as in `ablate`."""
+    chosen = held_out(names, seed=seed) if ablation.id == SINGLE_HEAD else np.zeros(len(names), dtype=bool)
+    there = [variant for variant in ablation.variants if _is_kept(variant, answers, layers)]
+    return Variants(_uncertainties(there, answers, names, chosen), chosen)
 
 
 def _variant(method: str) -> Variant:

@@ -89,7 +89,10 @@ class Ranking:
 def judged(
     group: Group, quality: np.ndarray, *, metric: Metric, thresholds: Thresholds, count: int = 1000, seed: int = 0
 ) -> Judged:
-    """The answers of a group by their quality (A,) of all answers; for ROC-AUC correct is above `thresholds.roc`."""
+    """The answers of a group by their quality (A,) of all answers; for ROC-AUC correct is above `thresholds.roc`.
+
+    A `count` of 0 draws no resamples: nothing then has an interval.
+    """
     rows = group.rows[np.isfinite(quality[group.rows])]
     truth = quality[rows] if metric == "prr" else (quality[rows] > thresholds.roc).astype(float)
     counts = counts_of(resamples(len(rows), count=count, seed=seed)) if len(rows) else np.zeros((0, count), np.int32)
@@ -99,7 +102,7 @@ def judged(
         rows=rows,
         truth=truth,
         counts=counts,
-        bounds=bounds_of(truth, counts) if metric == "prr" else None,
+        bounds=bounds_of(truth, counts) if metric == "prr" and count else None,
         size=len(group.rows),
     )
 
@@ -121,16 +124,14 @@ def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
 
 
 def _metric(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
-    return _prr(uncertainty, among) if among.metric == "prr" else _roc_auc(uncertainty, among)
+    value = prr(uncertainty, among.truth) if among.metric == "prr" else roc_auc(uncertainty, among.truth)
+    return value, _resampled(uncertainty, among) if among.counts.shape[1] else np.zeros(0)
 
 
-def _prr(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
-    resampled = resampled_prr(uncertainty, among.truth, among.counts, bounds=among.bounds)
-    return prr(uncertainty, among.truth), resampled
-
-
-def _roc_auc(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
-    return roc_auc(uncertainty, among.truth), resampled_roc_auc(uncertainty, among.truth, among.counts)
+def _resampled(uncertainty: np.ndarray, among: Judged) -> np.ndarray:
+    if among.metric == "prr":
+        return resampled_prr(uncertainty, among.truth, among.counts, bounds=among.bounds)
+    return resampled_roc_auc(uncertainty, among.truth, among.counts)
 
 
 def _why_undefined(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -> str:
@@ -190,9 +191,14 @@ def _mean_within(rankings: Sequence[Ranking], parts: Sequence[Judged]) -> Rankin
         reason = f"undefined in {undefined or len(parts)} of {len(ranked) or len(parts)} groups"
         nothing = np.full_like(rankings[0].resampled, np.nan)
         return Ranking(Estimate(np.nan, np.nan, np.nan, n, size - n, reason), nothing)
+    return mean_of(ranked, size=size)
+
+
+def mean_of(ranked: Sequence[Ranking], *, size: int) -> Ranking:
+    """The mean of rankings that are all defined, each of answers of its own, `size` of them in all."""
     # Groups of one size have been drawn by the same indices: put out of step, they are independent again.
     resampled = np.mean([np.roll(_defined(one.resampled), step) for step, one in enumerate(ranked)], axis=0)
-    value = float(np.mean([one.estimate.value for one in ranked]))
+    value, n = float(np.mean([one.estimate.value for one in ranked])), sum(one.estimate.n for one in ranked)
     return Ranking(Estimate(value, *interval(resampled), n, size - n), resampled)
 
 

@@ -23,6 +23,7 @@ from analysis.figures import (
 )
 from rauq.scoring import report
 from rauq.scoring.score import Score
+from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 _LAYER_HEAD_MAP_HEIGHT = 430
@@ -36,20 +37,21 @@ def layer_head_map(
     *,
     picked: Sequence[tuple[int, int]],
     marked: tuple[int, int] | None = None,
+    weight: str = "attention",
     dark: bool = False,
 ) -> go.Figure:
     """Heatmap of `weights` (L, H), one row for each absolute layer id of `layers`.
 
     `picked` are the (layer, head) pairs of the RAUQ window: the window is shaded, its heads are ringed (head -1 is
-    none). The cell of `marked` is framed.
+    none). The cell of `marked` is framed. `weight` names the weights.
     """
     num_layers, num_heads = weights.shape
     row_of = {layer: row for row, layer in enumerate(layers)}
     size = 0.62 * min(_PLOT_HEIGHT / num_layers, _PLOT_WIDTH / num_heads, 40)
-    cells = attention_cells(weights, dark=dark)
+    cells = attention_cells(weights, title=weight, dark=dark)
     cells.update(
         customdata=np.broadcast_to(np.asarray(layers, dtype=np.int32)[:, None], weights.shape),
-        hovertemplate="layer %{customdata} · head %{x}<br>attention %{z:.3f}<extra></extra>",
+        hovertemplate="layer %{customdata} · head %{x}<br>WEIGHT %{z:.3f}<extra></extra>".replace("WEIGHT", weight),
     )
     figure = go.Figure(cells)
     _shade_window(figure, [row_of[layer] for layer, _ in picked])
@@ -101,19 +103,20 @@ def token_head_map(
     head: int,
     collapse: int | None = None,
     selected: int | None = None,
+    weight: str = "attention",
     dark: bool = False,
 ) -> go.Figure:
     """Heatmap of `weights` (H, N - 1), drawn over all N tokens of `pieces`: the first has no previous answer token.
 
-    The row of `head` is framed; `collapse` and `selected` are answer tokens.
+    The row of `head` is framed; `collapse` and `selected` are answer tokens, and `weight` names the weights.
     """
     num_heads, num_tokens = len(weights), len(pieces)
     padded = np.full((num_heads, num_tokens), np.nan, dtype=np.float32)
     padded[:, 1:] = weights
-    cells = attention_cells(padded, dark=dark)
+    cells = attention_cells(padded, title=weight, dark=dark)
     cells.update(
         text=np.broadcast_to(np.array(hover_labels(pieces), dtype=object), padded.shape),
-        hovertemplate="head %{y} · %{text}<br>attention %{z:.3f}<extra></extra>",
+        hovertemplate="head %{y} · %{text}<br>WEIGHT %{z:.3f}<extra></extra>".replace("WEIGHT", weight),
     )
     frame = {"type": "rect", "x0": -0.5, "x1": num_tokens - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     frame |= {"line": {"color": UNCERTAINTY, "width": 2}}
@@ -137,19 +140,21 @@ def confidence(
     layer: int,
     collapse: int | None = None,
     selected: int | None = None,
+    weight: str = "attention",
     dark: bool = False,
 ) -> go.Figure:
     """Three rows over one token axis: confidence c of each layer, `layer` in front; its signal; its attention.
 
     Confidence is on a logarithmic scale, so that the gap between r (a fully confident model) and c is the collapse.
-    It is not bounded by 1: the entropy signal is not a probability. Values without a logarithm leave a gap.
+    It is not bounded by 1: the entropy signal is not a probability. Values without a logarithm leave a gap. `weight`
+    is the name of what stands for attention.
     """
     front = score.layers.index(layer)
     hover = hover_labels(pieces)
     figure = make_subplots(rows=3, shared_xaxes=True, row_heights=[0.56, 0.22, 0.22], vertical_spacing=0.05)
     figure.add_traces(_confidences(score, front, hover), rows=1, cols=1)
     figure.add_trace(_bars(score.signal, 0, hover, name="signal", colour=UNCERTAINTY), row=2, col=1)
-    attention = _bars(score.attention[front], 1, hover, name=_attention_name(score, front), colour=ATTENTION)
+    attention = _bars(score.attention[front], 1, hover, name=_weight_name(score, front, weight), colour=ATTENTION)
     figure.add_trace(attention, row=3, col=1)
 
     figure.update_layout(shapes=token_marks(collapse, selected), bargap=0 if len(pieces) > _MANY else 0.35)
@@ -159,7 +164,7 @@ def confidence(
     ticks = _log_ticks(np.concatenate([score.confidence.ravel(), score.reference_confidence[front]]))
     figure.update_yaxes(title="confidence", type="log", tickvals=ticks, tickformat=".3~g", row=1, col=1)
     figure.update_yaxes(title="signal", rangemode="tozero", nticks=3, row=2, col=1)
-    figure.update_yaxes(title="attention", rangemode="tozero", nticks=3, row=3, col=1)
+    figure.update_yaxes(title=weight, rangemode="tozero", nticks=3, row=3, col=1)
     finish(figure, height=_CONFIDENCE_HEIGHT, dark=dark)
     return figure
 
@@ -200,9 +205,9 @@ def _bars(values: np.ndarray, first: int, hover: list[str], *, name: str, colour
     )
 
 
-def _attention_name(score: Score, row: int) -> str:
+def _weight_name(score: Score, row: int, weight: str) -> str:
     head = int(score.heads[row])
-    return f"attention, head {head}" if head >= 0 else "attention, mean over heads"
+    return f"{weight}, head {head}" if head >= 0 else f"{weight}, mean over heads"
 
 
 def _log_ticks(values: np.ndarray) -> list[float]:
@@ -270,10 +275,17 @@ def _layer_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Dr
     picked = list(zip(score.layers, map(int, score.heads), strict=True))
     return Drawing(
         "layer-head-map",
-        "Previous-token attention",
+        f"Previous-token {weight_name(trace.attribution)}",
         f"{f'The weight at token {view.token} alone' if view.token else 'Mean over the answer'}. Shaded rows: the "
         "layers used by RAUQ. Ringed: the selected head of each. Framed: the head shown below, token by token.",
-        layer_head_map(at_token, trace.layers, picked=picked, marked=(view.layer, view.head), dark=dark),
+        layer_head_map(
+            at_token,
+            trace.layers,
+            picked=picked,
+            marked=(view.layer, view.head),
+            weight=weight_name(trace.attribution),
+            dark=dark,
+        ),
     )
 
 
@@ -290,20 +302,21 @@ def _confidence(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawin
         f"Confidence, layer {layer}",
         f"Bold: {bold}; thin: the others. Dotted: r, the same recurrence for a fully confident model (p = 1 at every "
         "token). The scale is logarithmic: the gap from r down to c is the collapse.",
-        confidence(score, trace.pieces, layer=layer, dark=dark, **marks),
+        confidence(score, trace.pieces, layer=layer, weight=weight_name(trace.attribution), dark=dark, **marks),
     )
 
 
 def _token_head_map(trace: Trace, score: Score, view: View, *, dark: bool) -> Drawing:
+    name = weight_name(trace.attribution)
     averaged = " The score uses the mean over all heads." if score.settings.heads == "mean" else ""
     weights = trace.previous_token_attention(score.settings.alignment)[trace.layers.index(view.layer)]
     marks = {"collapse": _collapse(trace, score), "selected": view.token}
     return Drawing(
         "token-head-map",
         f"Heads of layer {view.layer}, token by token",
-        "Attention to the previous token at each answer token; the first has none. "
+        f"{name[:1].upper()}{name[1:]} to the previous token at each answer token; the first has none. "
         f"Framed: head {view.head}.{averaged}",
-        token_head_map(weights, trace.pieces, head=view.head, dark=dark, **marks),
+        token_head_map(weights, trace.pieces, head=view.head, weight=name, dark=dark, **marks),
     )
 
 

@@ -23,7 +23,7 @@ from analysis.datasets.example import Example
 from analysis.datasets.facts.families import FAMILIES, KINDS, Family
 from analysis.datasets.facts.tables import facts, names, phrases
 from analysis.normalisation import plain_text
-from analysis.quality.judgement import Judgement, undefined
+from analysis.quality.judgement import Judgement, Statement, undefined
 from analysis.quality.matching import is_english_word
 from rauq.atlas.evaluation import facts_for_prompt
 from rauq.methods.pair_scorers.judges import Facts
@@ -38,6 +38,12 @@ def judge_fact(example: Example, answer: str) -> Judgement:
     stated = _stated(example, answer)
     correct = bool(stated) and all(mention.owner == ACCEPTED for mention in stated)
     return Judgement(float(correct), facts=tuple((mention.start, mention.end) for mention in stated))
+
+
+def stated_facts(example: Example, answer: str) -> tuple[Statement, ...]:
+    """What an answer names in reply to the question, in order; nothing where the group is no family of facts."""
+    stated = _stated(example, answer) if example.group in FAMILIES else []
+    return tuple(Statement(one.start, one.end, one.owner == ACCEPTED) for one in stated)
 
 
 def family_of(question: str, references: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from analysis.datasets.example import Example
 from rauq.atlas.evaluation import FAMILIES, judge, load_examples
+from rauq.atlas.evaluation import Example as Prompt
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,15 @@ class Judgement:
     quality: float
     reason: str = ""
     facts: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A fact that an answer states, at characters (start, end), and whether it is correct."""
+
+    start: int
+    end: int
+    correct: bool
 
 
 def undefined(reason: str) -> Judgement:
@@ -75,7 +85,7 @@ def load_truth() -> Callable[[Example, str], Judgement]:
 
     Quality is 1 if the answer is correct, else 0; the facts are all that it states, correct or not.
     """
-    known = {prompt.id: prompt for family in FAMILIES for prompt in load_examples(family)}
+    known = _embedded_prompts()
 
     def exact_truth(example: Example, answer: str) -> Judgement:
         if example.id not in known:
@@ -84,3 +94,18 @@ def load_truth() -> Callable[[Example, str], Judgement]:
         return Judgement(float(verdict.correct), facts=tuple((fact.start, fact.end) for fact in verdict.statements))
 
     return exact_truth
+
+
+def load_statements() -> Callable[[Example, str], tuple[Statement, ...]]:
+    """The facts that an answer to an embedded prompt states, in order; none where the prompt is no embedded one."""
+    known = _embedded_prompts()
+
+    def statements(example: Example, answer: str) -> tuple[Statement, ...]:
+        stated = judge(known[example.id], answer).statements if example.id in known else ()
+        return tuple(Statement(one.start, one.end, one.correct) for one in stated)
+
+    return statements
+
+
+def _embedded_prompts() -> dict[str, Prompt]:
+    return {prompt.id: prompt for family in FAMILIES for prompt in load_examples(family)}

@@ -207,12 +207,14 @@ def _comet(weights: Path | None) -> Judge:
     return judge
 
 
+EXACT_TRUTH, FACTS = "exact_truth", "facts"
+
 _TABLE = (
     Measure("none", "No quality", (), "uncertainty only", _none),
     Measure("given", "Quality of the data set", ("quality",), "a column of the data set", _given),
-    Measure("exact_truth", "Exact truth", (), "the embedded model's prompts", _exact_truth),
+    Measure(EXACT_TRUTH, "Exact truth", (), "the embedded model's prompts", _exact_truth),
     Measure(
-        "facts",
+        FACTS,
         "Names the fact",
         ("references", "group"),
         "the tables of facts: an accepted answer is named, and no other of the same kind",

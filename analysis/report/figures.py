@@ -33,6 +33,8 @@ from analysis.one_answer.figures import Drawing
 from analysis.report.results import MethodResults, Results
 from analysis.runs.shard import OFFSETS
 from analysis.stats import METRICS
+from analysis.tokens.figures import signals_chart
+from analysis.tokens.sentences import detection_caption, detection_sentence, place_sentence
 
 _WIDTH = 760  # pixels
 _SCALES = {"svg": 1, "png": 3}  # drawn in pixels, a figure is to be sharp in print
@@ -273,5 +275,11 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
             "What a score means",
             answer_set_sentences.calibration_caption(found.calibration),
             calibration_chart(found.calibration),
+        ),
+        Drawing(
+            "token-signals",
+            "Which signal finds the wrong tokens",
+            joined(detection_sentence(found.tokens), place_sentence(found.tokens), detection_caption(found.tokens)),
+            signals_chart(found.tokens),
         ),
     )

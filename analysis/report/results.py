@@ -37,6 +37,8 @@ from analysis.runs.opened import picks as picks_of
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import answer_ids, fact_masks
+from analysis.tokens.detection import Detection, detect, token_signals
+from analysis.tokens.marks import marks_of_run
 from rauq.errors import InvalidInput
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.trace import Alignment
@@ -151,6 +153,7 @@ class Results:
     same_length: Separation
     added_heads: AddedHeads
     calibration: Calibration
+    tokens: Detection
     methods: MethodResults
 
 
@@ -195,8 +198,16 @@ def results(run: Run, settings: ReportSettings) -> Results:
         same_length=separation(looked_at, outcome, by_length(groups, run.lengths), seed=seed),
         added_heads=_added_heads(run, settings, thresholds, outcome),
         calibration=calibrate(run.uncertainty("rauq"), correct, count=settings.resamples, seed=seed),
+        tokens=_tokens(run, settings, thresholds),
         methods=method_results(run, thresholds, **drawn),
     )
+
+
+def _tokens(run: Run, settings: ReportSettings, thresholds: Thresholds) -> Detection:
+    """Signals of tokens under the paper's settings."""
+    given = token_signals(batch(run, settings.alignment), marks_of_run(run, thresholds))
+    drawn = {"resamples": settings.resamples, "seed": settings.seed}
+    return detect(given, run.answers["group"].tolist(), **drawn)
 
 
 _ADDED = 5  # heads

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from analysis import paper
@@ -17,6 +18,8 @@ from analysis.report.results import MethodResults, Results
 from analysis.runs.opened import Run
 from analysis.runs.shard import OFFSETS
 from analysis.stats import METRICS
+from analysis.tokens import sentences as token_sentences
+from analysis.tokens.sentences import detection_table
 from rauq.labels import number, running
 
 _NAMES = {"prr": "PRR", "roc_auc": "ROC-AUC"}
@@ -40,6 +43,11 @@ def rows_of_cells(table: pd.DataFrame) -> list[list[str]]:
 def columns_of_text(table: pd.DataFrame) -> list[bool]:
     """Which columns hold texts, to be set from the left; numbers are set from the right."""
     return [table[name].map(lambda value: isinstance(value, str)).any() for name in table]
+
+
+def alignments(table: pd.DataFrame) -> list[str]:
+    """The class of each column in HTML: words are set from the left, numbers from the right."""
+    return ["words" if text else "number" for text in columns_of_text(table)]
 
 
 def _heading(name: str) -> str:
@@ -71,10 +79,18 @@ _SPECIAL = str.maketrans(
 )
 
 
-def latex_table(table: pd.DataFrame, *, caption: str, label: str) -> str:
-    """A table environment; floats have three places, and a dash stands for what is undefined. Texts are escaped."""
+_OF_MARKS = ("", "textbf: --rwrap;", "underline: --rwrap;")
+
+
+def latex_table(table: pd.DataFrame, *, caption: str, label: str, marks: np.ndarray | None = None) -> str:
+    """A table environment; floats have three places, and a dash stands for what is undefined. Texts are escaped.
+
+    `marks` (rows, columns): cells with 1 are bold, those with 2 underlined.
+    """
     cells = pd.DataFrame(rows_of_cells(table), columns=headings(table))
     shown = cells.style.hide(axis="index").format(latex_text).format_index(latex_text, axis="columns")
+    if marks is not None:
+        shown = shown.apply(lambda _: np.array(_OF_MARKS, dtype=object)[marks], axis=None)
     return shown.to_latex(
         column_format="".join("l" if text else "r" for text in columns_of_text(table)),
         position_float="centering",
@@ -164,6 +180,7 @@ def report_tables(found: Results) -> tuple[Table, ...]:
             f"{added_heads_caption(found.added_heads)} PRR within groups minus that of RAUQ alone.",
             methods_tables.added_heads_table(found.added_heads),
         ),
+        Table("tokens", "Wrong tokens", token_sentences.table_caption(found.tokens), detection_table(found.tokens)),
     )
 
 

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from analysis.exports.csv_text import csv_table
 from analysis.exports.page import Chart, chart, own, policy, template
 from analysis.report.figures import drawings, write_pictures
 from analysis.report.results import ReportSettings, Results, results
 from analysis.report.tables import (
     Table,
+    alignments,
     answers_frame,
-    columns_of_text,
     headings,
     latex_table,
     method_tables,
@@ -78,15 +76,10 @@ def report_page(found: Results, tables: Sequence[Table], charts: Sequence[Chart]
         tables=tables,
         facts=_facts(found),
         headings=headings,
-        alignments=_alignments,
+        alignments=alignments,
         rows_of_cells=rows_of_cells,
         running=running,
     )
-
-
-def _alignments(table: pd.DataFrame) -> list[str]:
-    """The class of each column: words are set from the left, numbers from the right."""
-    return ["words" if text else "number" for text in columns_of_text(table)]
 
 
 def _overview(found: Results) -> str:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from analysis.runs.manifest import Manifest, cannot_write, read_manifest, write_whole
+from analysis.runs.manifest import Manifest, Request, cannot_write, read_manifest, write_whole
 from analysis.runs.shard import answers_path
 from analysis.typed_json import parsed
 from rauq.errors import RunError
@@ -230,9 +230,24 @@ class Job:
 
 
 def new_job(folder: Path, *, total: int, on_progress: OnProgress | None) -> Job:
-    """A job of this process that has yet to load its model."""
+    """A job of this process that has yet to load its model, in a folder without what a killed one left."""
+    _remove_temporary_files(folder)
     status = Status(state="loading", total=total, pid=os.getpid(), started=time.time())
     return Job(folder, status, on_progress)
+
+
+def how_to_resume(folder: Path, request: Request) -> str:
+    """How to go on with a run: the command, or the call that it was started by."""
+    if request.own_quality or not all(note.module for note in request.own_methods):
+        return f"To resume: call analysis.score_run with the same arguments and {str(folder)!r}"
+    own = "".join(f" {note.module}" for note in request.own_methods)
+    return f"To resume: python -m analysis score --out {folder} --resume{' --methods' if own else ''}{own}"
+
+
+def _remove_temporary_files(folder: Path) -> None:
+    """Remove what a killed job left half-written, and a stop request that came after its end."""
+    for path in (*folder.glob(".*.tmp"), folder / STOP):
+        path.unlink(missing_ok=True)
 
 
 LOG = "log.txt"

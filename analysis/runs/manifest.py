@@ -13,7 +13,7 @@ from pydantic import Field
 from analysis.runs.own import MethodId, OwnId, OwnMethod, OwnQuality, row_of
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, RunError
-from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
+from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS, MOST_EXTRAS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 from rauq.trace.trace import Kind
 
 SCHEMA = 2
@@ -21,10 +21,12 @@ MOST_EXAMPLES = 1_000_000
 MOST_IN_A_BATCH = 1024
 MOST_SAMPLES = 100
 LONGEST_REASON = 1_000  # characters
+FEWEST_OFFSETS = 2  # one for each alignment of RAUQ
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 256 * 2**10  # bytes: a real one has about 3,000
 StoredLayers = Literal["middle", "all"]
 
+_Extra = MethodId
 _Examples = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
@@ -38,8 +40,9 @@ class Request:
     token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
     `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn
     by `seed`. `own_methods`: those of them that are the user's own; `own_quality`: the user's function of quality,
-    where that is the measure. `nli`, `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or
-    path; "" where there is none.
+    where that is the measure. `offsets`: how many keys back attention is kept token by token; `keep`: extras of a trace
+    (`rauq.trace.extras`) that are kept on disk. `nli`, `similarity`, `tagger`, `idf`: the models and the file that
+    others ask, by name or path; "" where there is none.
     """
 
     model: str
@@ -67,6 +70,8 @@ class Request:
     idf: str = ""
     own_methods: tuple[OwnMethod, ...] = ()
     own_quality: OwnQuality | None = None
+    offsets: Annotated[int, Field(ge=FEWEST_OFFSETS, le=MOST_BANDS)] = FEWEST_OFFSETS
+    keep: Annotated[tuple[_Extra, ...], Field(max_length=MOST_EXTRAS)] = ()
 
     @property
     def known_methods(self) -> tuple[str, ...]:
@@ -104,7 +109,8 @@ class Answerer:
 class Manifest:
     """A run: its request, the model once it was loaded, and the packages that it was loaded with.
 
-    `quality_reason`: why its measure of quality was chosen; "" where the user chose another one.
+    `quality_reason`: why its measure of quality was chosen; "" where the user chose another one. `added_methods`: those
+    that were computed later, in files of their own (`analysis.runs.added_methods`).
     """
 
     name: str
@@ -113,6 +119,7 @@ class Manifest:
     answerer: Answerer | None
     packages: tuple[tuple[str, str], ...] = ()
     quality_reason: str = ""
+    added_methods: tuple[MethodId, ...] = ()
 
     @property
     def num_shards(self) -> int:
@@ -214,13 +221,16 @@ def _manifest(found: dict[str, Any], folder: Path) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     """What no single field tells."""
-    methods, answerer = manifest.request.methods, manifest.answerer
+    methods, answerer = (*manifest.request.methods, *manifest.added_methods), manifest.answerer
     if len(set(methods)) < len(methods):
         message = f"methods is {methods}, but each is a column of the answers"
         raise ValueError(message)
     own = [note.id for note in manifest.request.own_methods]
     if len(set(own)) < len(own) or not set(own) <= set(methods):
         message = f"own_methods is {own}, but each must be one of the methods"
+        raise ValueError(message)
+    if len(set(manifest.request.keep)) < len(manifest.request.keep):
+        message = f"keep is {manifest.request.keep}, but each is an array of the answers"
         raise ValueError(message)
     if answerer and list(answerer.layers) != sorted(set(answerer.layers) & set(range(answerer.num_layers))):
         message = f"layers is {answerer.layers}, but must be ascending and of {answerer.num_layers}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
 from analysis.runs.files import checksum_of_model
-from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, new_job, only_job
+from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
 from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.own import NOTHING_OWN, Own, check_given, within
@@ -29,7 +29,7 @@ from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Method, Uncertainty
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.trace.parts import answer_text, span_of, tokens_in
-from rauq.trace.trace import Extra, Trace
+from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
@@ -114,7 +114,7 @@ def _differences(before: Manifest, now: Manifest) -> str:
 class Evaluated:
     """An answer with its uncertainties in the order of the methods, their timings, and the tokens generated for it.
 
-    The trace has no extras any more; `tokens` are those of the answer and of its samples.
+    The trace has the extras that are kept; `tokens` are those of the answer and of its samples.
     """
 
     trace: Trace
@@ -144,8 +144,9 @@ class Evaluation:
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """What answers have to capture: only what the methods use and the model can give."""
-        return self._available_extras([extra for method in self.methods for extra in method.extras])
+        """What answers have to capture: what is kept, and what the methods use as far as the model can give it."""
+        used = self._available_extras([extra for method in self.methods for extra in method.extras])
+        return tuple(dict.fromkeys([*used, *cast("tuple[Extra, ...]", self.request.keep)]))
 
     @property
     def sample_extras(self) -> tuple[Extra, ...]:
@@ -167,14 +168,14 @@ class Drawn:
 
 def evaluated(evaluation: Evaluation, example: Example, trace: Trace, drawn: Drawn) -> Evaluated:
     """Apply every method to an answer and its samples."""
-    judges = _for_example(evaluation.judges, example)
+    judges = judges_for(evaluation.judges, example)
     own = {method.id: evaluation.own.seconds for method in evaluation.own.methods}
     found = [
         _timed(method, trace, drawn, judges, question=example.question, seconds=own.get(method.id))
         for method in evaluation.methods
     ]
     return Evaluated(
-        trace=replace(trace, extras={}),
+        trace=replace(trace, extras={name: trace.extras[name] for name in evaluation.request.keep}),
         uncertainties=tuple(uncertainty for uncertainty, _ in found),
         timings=tuple(timing for _, timing in found),
         tokens=sum(len(each.answer_ids) for each in (trace, *drawn.samples)),
@@ -222,7 +223,7 @@ def _drawn(result: "list[Trace] | Failure") -> Drawn:
     return Drawn(failure=f"Its samples could not be drawn. {result.error}"[:LONGEST_REASON])
 
 
-def _for_example(judges: Judges, example: Example) -> Judges:
+def judges_for(judges: Judges, example: Example) -> Judges:
     """The judges for one answer: with the facts of its prompt, and each pair of texts judged once."""
     nli = None if judges.nli is None else CachedJudge(judges.nli)
     return replace(judges, nli=nli, facts=known_facts(example))
@@ -236,15 +237,17 @@ def _timed(
     if drawn.failure and "samples" in method.needs:
         found = Uncertainty(math.nan, drawn.failure)
     else:
-        found = within(seconds, lambda: _evaluate(method, trace, drawn.samples, judges, question))
+        found = within(seconds, lambda: uncertainty_of(method, trace, drawn.samples, judges, question))
     taken = time.perf_counter() - begun
     if isinstance(judges.nli, CachedJudge):
         taken += judges.nli.spared - spared
     return found, Timing(stage="method", examples=1, seconds=taken, method=method.id)
 
 
-def _evaluate(method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str) -> Uncertainty:
-    """A number that is infinite would rank above all others, and says no more than that it is none."""
+def uncertainty_of(
+    method: Method, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str
+) -> Uncertainty:
+    """What a run stores: an infinite number would rank above all others, and says no more than that it is none."""
     found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method.id]
     if math.isinf(found):
         return Uncertainty(math.nan, "it is infinite")
@@ -369,24 +372,23 @@ def _fact(trace: Trace, judgement: Judgement) -> np.ndarray:
 
 def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":
     """One batch, of examples that all have an answer or all have none."""
-    lm, request, idf = evaluation.lm, evaluation.request, evaluation.judges.idf
+    lm, request = evaluation.lm, evaluation.request
+    how: dict[str, Any] = {"chat": request.chat, "extras": evaluation.extras, "idf": evaluation.judges.idf}
+    how["offsets"] = max(request.offsets, NUM_BANDS)  # means are stored of more offsets than weights
     prompts = [example.prompt for example in examples]
     answers = [example.answer for example in examples if example.answer is not None]
     if answers:
         pairs = list(zip(prompts, answers, strict=True))
-        found = lm.read_batch(pairs, batch_size=len(pairs), chat=request.chat, extras=evaluation.extras, idf=idf)
-        return list(found)
+        return list(lm.read_batch(pairs, batch_size=len(pairs), **how))
     return list(
         lm.generate_batch(
             prompts,
             batch_size=len(prompts),
             max_new_tokens=request.max_new_tokens,
             stop=request.stop,
-            chat=request.chat,
             last_row=True,
-            extras=evaluation.extras,
-            idf=idf,
             cancel=cancel,
+            **how,
         )
     )
 
@@ -407,7 +409,6 @@ def work(
     with only_job(folder):
         manifest, examples = read_manifest(folder), read_examples(folder)
         check_examples(folder, manifest, examples)
-        _remove_temporary_files(folder)
         job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
         try:
             _answer_all(job, manifest, examples, Stop(folder, cancel), own)
@@ -428,6 +429,7 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
         check_known_methods(manifest.request)
         check_given(own, manifest.request.own_methods, manifest.request.own_quality)
         judge, evaluation = _judge(manifest.request, own), evaluation_of(manifest, own)
+        evaluation.lm.check_extras(manifest.request.keep)  # before the run belongs to this model
         answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
@@ -438,7 +440,14 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
             if outcomes is None:
                 job.end("stopped", how_to_resume(job.folder, manifest.request))
                 return
-            write_shard(job.folder, shard, outcomes.rows, stored=stored)
+            write_shard(
+                job.folder,
+                shard,
+                outcomes.rows,
+                stored=stored,
+                offsets=manifest.request.offsets,
+                keep=manifest.request.keep,
+            )
             add_timings(job.folder, shard, outcomes.timings)
             job.save(examples=len(outcomes.rows), failed=sum(isinstance(row, Failed) for row in outcomes.rows))
     job.tell(state="finished", message="")
@@ -481,17 +490,3 @@ def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
     return Evaluation(lm=load_for(with_started_commit(manifest)), request=request, judges=judges, own=own)
-
-
-def _remove_temporary_files(folder: Path) -> None:
-    """Remove what a killed job left half-written, and a stop request that came after its end."""
-    for path in (*folder.glob(".*.tmp"), folder / STOP):
-        path.unlink(missing_ok=True)
-
-
-def how_to_resume(folder: Path, request: Request) -> str:
-    """How to go on with a run: the command, or the call that it was started by."""
-    if request.own_quality or not all(note.module for note in request.own_methods):
-        return f"To resume: call analysis.score_run with the same arguments and {str(folder)!r}"
-    own = ",".join(note.module for note in request.own_methods)
-    return f"To resume: python -m analysis score --out {folder} --resume{' --methods ' if own else ''}{own}"

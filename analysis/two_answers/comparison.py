@@ -102,6 +102,7 @@ def different_scales(a: Trace, b: Trace, score_a: Score, score_b: Score) -> tupl
     pairs = {
         "models": ((a.model, a.revision), (b.model, b.revision)),
         "kinds of model": (a.kind, b.kind),
+        "weights": (_method(a), _method(b)),
         "signals": (settings_a.signal, settings_b.signal),
         "alphas": (settings_a.alpha, settings_b.alpha),
         "alignments": (settings_a.alignment, settings_b.alignment),
@@ -135,6 +136,8 @@ def same_confidence(score_a: Score, score_b: Score, num_tokens: int) -> bool:
 
 def why_no_difference(a: Trace, b: Trace) -> str:
     """Why the maps of two answers cannot be subtracted, as a sentence; empty where they can."""
+    if _method(a) != _method(b):
+        return "The weights of A and B are not alike: attention and LIG, or LIG of different steps or sides."
     if (a.layers, a.num_heads) != (b.layers, b.num_heads):
         return (
             f"A's model has {len(a.layers)} layers with attention of {a.num_heads} heads and B's has {len(b.layers)} "
@@ -191,6 +194,11 @@ def _longest_common(pieces_a: Sequence[bytes], pieces_b: Sequence[bytes]) -> lis
         else:
             b -= 1
     return pairs[::-1]
+
+
+def _method(trace: Trace) -> tuple[object, ...] | None:
+    """How the weights were attributed; None for attention."""
+    return trace.attribution.method if trace.attribution else None
 
 
 def _the_rest(settings: Settings) -> tuple[object, ...]:

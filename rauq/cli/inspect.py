@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rich import box
 from rich.cells import cell_len
@@ -25,9 +25,13 @@ from rauq.scoring import report
 from rauq.scoring.report import why_empty
 from rauq.scoring.score import Score, score
 from rauq.scoring.settings import Settings, Signal, is_paper_setting
+from rauq.trace.attribution import Attribution, about_attribution, weight_name
 from rauq.trace.messages import Message, TemplateOption, checked_options, option_value
 from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Alignment, Part, Trace
+
+if TYPE_CHECKING:
+    from rauq.model.language_model import LanguageModel
 
 MARK = "*"
 _PROMPT_CHARACTERS = 300
@@ -63,7 +67,7 @@ def draw(console: Console, trace: Trace, score: Score) -> None:
         *token_strip(trace.pieces, score.collapse.tolist(), marked=marked, width=console.width),
         _legend(),
         Text(),
-        heads_table(score),
+        heads_table(score, weight=weight_name(trace.attribution)),
         Text(),
         *map(Text, sentences(trace, score)),
     )
@@ -82,10 +86,10 @@ def token_strip(pieces: Sequence[bytes], values: Sequence[float], *, marked: int
         yield Text(" ".join(_padded(cell.number, cell.width) for cell in line))
 
 
-def heads_table(score: Score) -> Table:
-    """The selected head in each layer of the window, and the layer that gives the score."""
+def heads_table(score: Score, *, weight: str = "attention") -> Table:
+    """The selected head in each layer of the window, and the layer that gives the score; `weight` is what is meant."""
     table = Table(title="Selected heads", title_justify="left", title_style="bold", box=box.SIMPLE)
-    for name in ("layer", "head", "mean attention", "margin", "u_l"):
+    for name in ("layer", "head", f"mean {weight}", "margin", "u_l"):
         table.add_column(name, justify="right")
     table.add_column("")
     for row in report.selected_heads(score):
@@ -113,6 +117,7 @@ def _heading(trace: Trace) -> Text:
         (running(trace.model), "bold"),
         f" ({trace.kind}{chat})\n",
         *([f"{weights}\n"] if (weights := about_weights(trace.quantisation, trace.dtype)) else []),
+        *([f"{weights}\n"] if (weights := about_attribution(trace.attribution, trace.dtype)) else []),
         *(part for message in trace.messages[:-1] for part in _said(message.role.capitalize(), message.content)),
         *_said("Prompt", trace.prompt),
         ("Answer ", "bold"),
@@ -211,6 +216,12 @@ def _parser() -> argparse.ArgumentParser:
         default="answer",
         help="for reasoning models: score the answer after the thinking (default), the thinking, or all",
     )
+    inspect.add_argument(
+        "--attribution",
+        choices=("lig",),
+        help="use Layer Integrated Gradients in place of attention, in the middle layers: RAUQ (LIG), slow",
+    )
+    inspect.add_argument("--steps", type=int, metavar="S", help="with --attribution: points of the integral; default 8")
     inspect.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     inspect.add_argument("--save", type=Path, metavar="FILE", help="also save the trace, as .safetensors")
     add_models_command(commands)
@@ -279,11 +290,23 @@ def _check(options: argparse.Namespace) -> None:
     if options.end and options.answer is None:
         message = "--end is only for an answer given with --answer. Leave it out; a generated answer ends by itself."
         raise InvalidInput(message)
+    _check_attribution(options)
     if options.max_new_tokens < 1:
         message = f"--max-new-tokens is {options.max_new_tokens}; give 1 or more."
         raise InvalidInput(message)
     if options.save and (options.save.is_dir() or not options.save.parent.is_dir()):
         message = f"--save {options.save}: give a file in a folder that exists."
+        raise InvalidInput(message)
+
+
+def _check_attribution(options: argparse.Namespace) -> None:
+    if options.steps is not None:
+        if options.attribution is None:
+            message = "--steps is only for --attribution lig. Add it, or leave out --steps."
+            raise InvalidInput(message)
+        Attribution(steps=options.steps)
+    if options.attribution and options.alignment == "own":
+        message = "Attributions exist for --alignment predicting alone. Leave out --alignment own."
         raise InvalidInput(message)
 
 
@@ -298,9 +321,18 @@ def _trace(options: argparse.Namespace) -> Trace:
             status.update(f"Dequantising the weights, once for this file: {size(done)} of {size(total)}")
 
         lm = load_model(options.model, **model_options(options), on_progress=show)
+    _say_loaded(lm)
+    found = _answered(lm, options, progress)
+    return found if options.attribution is None else _attributed(lm, found, options, progress)
+
+
+def _say_loaded(lm: "LanguageModel") -> None:
     article = "an" if lm.kind == "instruct" else "a"
     facts = f"Loaded {article} {lm.kind} model of {lm.num_layers} layers with {lm.num_heads} heads."
     say(f"{facts} {about_weights(lm.quantisation, lm.dtype)}".rstrip())
+
+
+def _answered(lm: "LanguageModel", options: argparse.Namespace, progress: Console) -> Trace:
     prompt, given = _prompt(options), _template_options(options)
     if options.answer is not None:
         return lm.read(prompt, options.answer, template_options=given, end=options.end)
@@ -317,6 +349,20 @@ def _trace(options: argparse.Namespace) -> Trace:
             on_token=count,
             **_sampling(options),
         )
+
+
+def _attributed(lm: "LanguageModel", trace: Trace, options: argparse.Namespace, progress: Console) -> Trace:
+    """The same answer with LIG weights."""
+    with progress.status("Attributing") as status:
+
+        def show(done: int, total: int) -> None:
+            status.update(f"Attributing: {done} of {total} passes back")
+
+        steps = {} if options.steps is None else {"steps": options.steps}
+        found = lm.attribute(trace, **steps, on_progress=show)
+    if found.attribution is not None and not found.attribution.is_complete:
+        say(about_attribution(found.attribution, found.dtype))
+    return found
 
 
 def _prompt(options: argparse.Namespace) -> str | list[Message]:

@@ -1,18 +1,25 @@
 """Methods that read attention: Attention Score (Sriramanan et al., 2024, LLM-Check), Focus (Zhang et al., 2023).
 
-Attention Score is how much tokens attend to themselves in the middle layer. In Focus a token takes over uncertainty
-from the tokens that it attends to most.
+RAUQ (LIG) reads attributions in its place. Attention Score is how much tokens attend to themselves in the middle layer.
+In Focus a token takes over uncertainty from the tokens that it attends to most.
 """
 
 import numpy as np
 
 from rauq.methods.answers import captured, tokens_of
 from rauq.methods.method import Evidence, Uncertainty, present
+from rauq.scoring.score import score_many
 from rauq.trace.parts import tokens_in
 
 _EPSILON = 1e-12
 _GAMMA, _IN_LOGARITHM, _IN_SHARE = 0.9, 1e-5, 1e-6  # of Focus
 _NOT_THERE = "the model skips tokens of the prompt, so their attention is not known"
+
+
+def rauq_lig(evidence: Evidence) -> Uncertainty:
+    """RAUQ in the paper's setting on a trace whose weights are LIG attributions (`LanguageModel.attribute`)."""
+    scores = score_many(evidence.answers)
+    return Uncertainty(scores.uncertainty[0], str(scores.reasons[0]))
 
 
 def attention_score(evidence: Evidence) -> Uncertainty:

@@ -108,6 +108,8 @@ def _computed(method: Method, evidence: Evidence, drawn: int) -> Uncertainty:
     given = needs_met(evidence.judges, samples=bool(drawn))
     if "focus" in evidence.trace.extras:  # document frequencies were used when the trace was captured
         given |= {"idf"}
+    if evidence.trace.attribution is not None:
+        given |= {"attribution"}
     if lacking := missing_requirement(method, given):
         return Uncertainty(math.nan, lacking)
     if "samples" in method.needs and not evidence.samples:

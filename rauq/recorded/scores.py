@@ -123,9 +123,13 @@ def _read_worth(row: dict[str, Any]) -> WeakPointWorth:
 def scores_of(trace: Trace) -> ReferenceScores | None:
     """The reference scores of the model that gave an answer, of the same weights and kind; None if there are none.
 
+    None too where the weights of the answer are attributions: the reference is made of attention.
+
     Raises:
         TraceFileError: their file is damaged.
     """
+    if trace.attribution is not None:
+        return None
     wanted = (trace.model, trace.revision, trace.kind)
     return next((one for one in load_scores() if (one.model, one.revision, one.kind) == wanted), None)
 

@@ -11,6 +11,7 @@ import numpy as np
 from rauq.labels import about_weights, label, number, running
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
+from rauq.trace.attribution import about_attribution, weight_name
 from rauq.trace.parts import part_of, shows_text, span_of
 from rauq.trace.trace import Part, StopReason, Trace
 
@@ -199,13 +200,14 @@ def sentence_halves(trace: Trace, score: Score) -> tuple[str, str]:
         return "The score is undefined", f"{score.reasons.uncertainty}."
     if found is None:
         return "Where confidence collapsed is undefined", f"{score.reasons.collapse}."
-    where, shares = f"at token {found.token}, “{label(trace.pieces[found.token])}”", _shares(found, score)
+    weight = weight_name(trace.attribution)
+    where, shares = f"at token {found.token}, “{label(trace.pieces[found.token])}”", _shares(found, score, weight)
     detail = (
         f"{number(found.value, places=2)} nats below the reference (p = 1 at every token){shares}."
-        f"{_weight_of_attention(found, score)}{_origin(score)}"
+        f"{_weight_of_attention(found, score, weight)}{_origin(score)}"
     )
     if score.settings.alpha == 0:
-        return f"With alpha 0 only attention counts; confidence is furthest below the reference {where}", detail
+        return f"With alpha 0 only {weight} counts; confidence is furthest below the reference {where}", detail
     return f"{_opening(found.value)} {where}", detail
 
 
@@ -215,20 +217,20 @@ def _opening(value: float) -> str:
     return "Confidence dips most" if value > LARGEST_HOLD else "Confidence holds; its largest dip is"
 
 
-def _shares(found: CollapsePoint, score: Score) -> str:
+def _shares(found: CollapsePoint, score: Score, weight: str) -> str:
     if math.isnan(found.signal_share + found.attention_share):
         return ""
     by_signal, by_attention = _rounded(found)
     signal, attention = number(by_signal, places=2), number(by_attention, places=2)
-    return f", {signal} from {score.settings.signal} and {attention} from attention"
+    return f", {signal} from {score.settings.signal} and {attention} from {weight}"
 
 
-def _weight_of_attention(found: CollapsePoint, score: Score) -> str:
+def _weight_of_attention(found: CollapsePoint, score: Score, weight: str) -> str:
     """That attention can hardly matter with this alpha, where it does not."""
     if not _adds_little(found, score):
         return ""
     alpha = score.settings.alpha or 0.0
-    return f" At alpha {alpha:g} attention has a weight of {number(100 * (1 - alpha), places=0)} %, so it adds little."
+    return f" At alpha {alpha:g} {weight} has a weight of {number(100 * (1 - alpha), places=0)} %, so it adds little."
 
 
 def attention_adds_little(trace: Trace, score: Score) -> bool:
@@ -306,6 +308,7 @@ def as_json(trace: Trace, score: Score) -> dict[str, object]:
         "stop_reason": trace.stop_reason,
         "sampling": asdict(trace.sampling) if trace.sampling else {},
         "thinking": list(trace.thinking or ()),
+        "attribution": asdict(trace.attribution) if trace.attribution else {},
         "settings": asdict(score.settings),
         "uncertainty": score.uncertainty,
         "layer": score.layer,
@@ -374,6 +377,8 @@ def _reason(name: str, value: object, score: Score) -> str:
     if isinstance(value, float) and math.isinf(value):
         return "infinite: a confidence or a probability is 0"
     reasons = {
+        "median_error": "an answer of one token has no weights",
+        "max_error": "an answer of one token has no weights",
         "seed": "the seed alone does not reproduce this answer",
         "logprob": "the trace has no value for this token",
         "entropy": "the trace has no value for this token",
@@ -408,7 +413,8 @@ def words(trace: Trace, score: Score, note: str = "") -> Words:
     headline, detail = sentence_halves(trace, score)
     if not why_empty(trace, score.settings.part):
         detail = f"{detail} {uncertainty_sentence(score)}".rstrip()
-    source = f"{_source(trace)}. {about_weights(trace.quantisation, trace.dtype)}".rstrip()
+    about = (about_weights(trace.quantisation, trace.dtype), about_attribution(trace.attribution, trace.dtype))
+    source = " ".join([f"{_source(trace)}.", *filter(None, about)])
     return Words(f"{source} {note}", headline, detail)
 
 

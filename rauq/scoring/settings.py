@@ -147,6 +147,31 @@ def window(settings: Settings, *, captured: Sequence[int], num_layers: int | Non
     return middle
 
 
+def attributed_layers(layers: Sequence[int] | None, *, captured: Sequence[int], num_layers: int) -> tuple[int, ...]:
+    """The layers whose weights LIG can replace: those asked for, or else the middle ones without the last block.
+
+    In the last block a log-probability depends on one position alone, so all weights would be 1.
+
+    Raises:
+        InvalidInput: a layer without attention, the last block, none, or one twice.
+    """
+    last = num_layers - 1
+    if layers is None:
+        middle = window(Settings(), captured=captured, num_layers=num_layers)
+        layers = tuple(layer for layer in middle if layer != last)
+        if not layers:
+            message = f"Of the middle layers only the last block, layer {last}, has attention. Name other layers."
+            raise InvalidInput(message)
+    chosen = window(Settings(layers=tuple(layers)), captured=captured, num_layers=num_layers)
+    if last in chosen:
+        message = (
+            f"Layer {last} is the last block, where a log-probability depends on one position alone, so all its "
+            "weights would be 1. Leave it out; LIG is for the middle layers."
+        )
+        raise InvalidInput(message)
+    return chosen
+
+
 def _middle(num_layers: int) -> tuple[int, int]:
     return num_layers // 3, -(-2 * num_layers // 3)
 

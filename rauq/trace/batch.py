@@ -282,12 +282,21 @@ def _first_of_one_model(traces: tuple[Trace, ...]) -> Trace:
     if not traces:
         message = "A batch needs at least one trace."
         raise InvalidInput(message)
-    models = {(t.model, t.revision, t.kind, t.layers, t.num_layers, t.num_heads, t.vocab_size) for t in traces}
+    models = {
+        (t.model, t.revision, t.kind, t.layers, t.num_layers, t.num_heads, t.vocab_size, _weights(t)) for t in traces
+    }
     if len(models) > 1:
         listed = "; ".join(map(str, sorted(models, key=str)))
         message = (
-            "These traces come from different models (name, revision, kind, layers, number of layers, heads, "
-            f"vocabulary): {listed}. Make one batch per model."
+            "These traces come from different models, or their weights were attributed differently (name, revision, "
+            f"kind, layers, number of layers, heads, vocabulary, weights): {listed}. Make one batch per model."
         )
         raise InvalidInput(message)
     return traces[0]
+
+
+def _weights(trace: Trace) -> str:
+    if trace.attribution is None:
+        return "attention"
+    steps, side, positive = trace.attribution.method
+    return f"LIG, {steps} steps, {side}{', positive' if positive else ''}"

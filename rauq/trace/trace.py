@@ -17,18 +17,30 @@ import numpy as np
 from rauq.errors import InvalidInput, NotCaptured
 from rauq.labels import shortened
 from rauq.trace import file
+from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
 from rauq.trace.sampling import Sampling
 
 NUM_BANDS = 8
+"""Keys back from each query whose weights a trace holds unless another number is asked for."""
+
 NUM_ALTERNATIVES = 10
 
 Kind = Literal["base", "instruct"]
 StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
 Alignment = Literal["predicting", "own"]
 Part = Literal["answer", "thinking", "all"]
-Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus"]
+Extra = Literal[
+    "max_attention",
+    "diagonal",
+    "hidden",
+    "lookback",
+    "focus",
+    "hidden_layers",
+    "hidden_mean",
+    "logit_lens",
+]
 
 
 class Alternative(NamedTuple):
@@ -45,7 +57,8 @@ class Trace:
 
     M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
-    0 where the model masks the key, nan before the sequence and in rows that were not captured.
+    0 where the model masks the key, nan before the sequence and in rows that were not captured. K is 8, or the
+    `offsets` that were asked for.
     `prompt` is the text that was answered: of `messages`, the content of the last one, the user's. `prompt_form` says
     how the prompt was given; "templated" is a text that already contained its chat template, so none was applied.
     `template_options` are variables that the chat template was given.
@@ -55,6 +68,8 @@ class Trace:
     exclusive; None where there are none (`rauq.trace.parts`). `sampling` says how the answer was sampled; None: it is
     greedy, or it was given. `dtype` is that of the computation, `quantisation` how a GGUF file stores the weights, such
     as Q4_K_M; "" where that is not known, and for weights of another format.
+    `attribution` says how weights were attributed that stand in place of attention (`LanguageModel.attribute`); then
+    `layers` are the attributed ones alone, K is 1, and `extras` is empty. None: the weights are attention.
     The arrays are read-only views of those that were given: nothing is copied, and those stay as they are.
     """
 
@@ -84,6 +99,7 @@ class Trace:
     template_options: TemplateOptions = field(default_factory=dict)
     dtype: str = ""
     quantisation: str = ""
+    attribution: Attribution | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -96,7 +112,8 @@ class Trace:
     def __repr__(self) -> str:
         """One line: which model's answer this is, how it begins, and how large it is."""
         size = f"{len(self.prompt_ids)} + {len(self.answer_ids)} tokens, {len(self.layers)} layers"
-        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads)"
+        weights = "" if self.attribution is None else ", LIG"
+        return f"Trace({self.model}, {shortened(self.answer)!r}, {size} of {self.num_heads} heads{weights})"
 
     @property
     def answer(self) -> str:
@@ -131,8 +148,14 @@ class Trace:
 
         Raises:
             InvalidInput: unknown alignment, or an offset that the band does not reach.
-            NotCaptured: `own` needs the last row, and it was not captured.
+            NotCaptured: `own` needs the last row, and it was not captured; attributions have no such row.
         """
+        if alignment == "own" and self.attribution is not None:
+            message = (
+                "These weights are LIG attributions to the log-probability of the next token, so they exist for the "
+                "query that predicts a token alone. Use alignment='predicting', or the trace before it was attributed."
+            )
+            raise NotCaptured(message)
         first_row, band = _first_row_and_band(alignment, offset, self.attention.shape[3])
         last_row = first_row + len(self.answer_ids) - 1  # exclusive
         weights = self.attention[:, :, first_row:last_row, band].copy()
@@ -201,6 +224,9 @@ def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tu
     if offset < 1 or band >= num_bands:
         largest = num_bands if alignment == "predicting" else num_bands - 1
         message = f"Offset {offset} is not captured: with alignment={alignment!r} it goes from 1 to {largest}."
+        if offset > 0:
+            needed = band + 1
+            message += f" Generate or read the answer with offsets={needed} (at most {file.MOST_BANDS})."
         raise InvalidInput(message)
     return first_row, band
 
@@ -245,9 +271,15 @@ def _wrong_values(trace: Trace) -> list[str]:
     faults += _wrong_prompt(trace)
     if not _are_ascending_numbers(trace.wrong, len(trace.answer_ids)):
         faults.append(f"wrong is {trace.wrong!r}, not a tuple of ascending numbers below {len(trace.answer_ids)}")
+    if not _is_attribution(trace.attribution):
+        faults.append(f"attribution is {type(trace.attribution).__name__}, not Attribution")
     if trace.thinking is not None and not _is_span(trace.thinking, len(trace.answer_ids)):
         faults.append(f"thinking is {trace.thinking!r}, not a tuple of start and stop within the answer")
     return faults
+
+
+def _is_attribution(value: object) -> bool:
+    return value is None or isinstance(value, Attribution)
 
 
 def _is_span(value: object, end: int) -> bool:

@@ -7,7 +7,9 @@ from playwright.sync_api import expect
 
 import rauq
 from benchmarks.support.browser import open_drawer
+from rauq.recorded.answers import find_recorded
 from tests.browser.inspecting import PROMPT, ask, click_cell, expect_selected, rested
+from tests.traces import as_lig
 
 
 def test_reload_and_a_second_browser_show_the_same(page, server):
@@ -107,3 +109,20 @@ def expect_thinking_folds(page, *, start, stop, last):
     expect(shown).to_have_count(last + 1 - (stop - start))
     expect(page.locator(".token[aria-pressed=true]")).to_have_count(0)
     expect(page).not_to_have_url(re.compile("token="))
+
+
+def test_a_trace_of_attributions_says_so_in_every_view(page, server, tmp_path):
+    lig = as_lig(find_recorded("unknown-place").trace(), layers=(4, 5, 6))
+    lig.save(tmp_path / "lig.safetensors")
+    page.goto(server)
+    rested(page)
+    open_drawer(page, "more")
+    page.get_by_text("Open a saved trace").click()
+    page.locator("input[type=file]").set_input_files(tmp_path / "lig.safetensors")
+    expect(page.locator(".source", has_text="The weights are LIG attributions, not attention")).to_be_visible()
+    rested(page)
+    expect(page.get_by_role("button", name="LIG", exact=True)).to_be_visible()
+    expect(page.locator(".token-caption")).to_contain_text("LIG to the previous token")
+    expect(page.locator(".heads th").nth(2)).to_have_text("mean LIG")
+    expect(page.locator(".standing")).to_contain_text("the weights of this answer are LIG attributions")
+    expect(page.locator("canvas.tracks")).to_have_attribute("aria-label", re.compile("LIG to the previous token"))

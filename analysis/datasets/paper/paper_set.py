@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from analysis.datasets.example import Example
 from rauq.errors import InvalidInput
 from rauq.trace.trace import Kind
 
 Row = Mapping[str, Any]
+Task = Literal["QA", "Summ", "MT"]
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,12 @@ class PaperSet:
     None: as many as the row brings. `few_shot_split`: where they come from; "" where the set's own file writes them.
     The same name as `split`: one half of it, the other half is asked. `shared`: a column in which they have to be
     equal to the row. `expand`: the rows that are asked, from one raw row. `columns`: those that every row needs.
+    `task`: the one under which the paper averages it.
     """
 
     id: str
     title: str
+    task: Task
     hub_id: str
     config: str | None = None
     revision: str | None = None

@@ -19,7 +19,7 @@ from analysis.datasets.paper.paper_set import (
 )
 from rauq.errors import InvalidInput
 
-_questions = partial(PaperSet, quality="alignscore", max_new_tokens=20)
+_questions = partial(PaperSet, task="QA", quality="alignscore", max_new_tokens=20)
 
 _COQA = Form(
     base="Questions about the text, with short answers.",

@@ -57,6 +57,7 @@ def gsm8k_example(row: Row, asking: PromptOptions) -> Example:
 GSM8K = PaperSet(
     id="gsm8k",
     title="GSM8k",
+    task="QA",
     hub_id="openai/gsm8k",
     config="main",
     split="test",
@@ -109,6 +110,7 @@ def _letter(row: Row) -> str:
 MMLU = PaperSet(
     id="mmlu",
     title="MMLU",
+    task="QA",
     hub_id="cais/mmlu",
     config="all",
     split="test",

@@ -6,7 +6,7 @@ from analysis.datasets.example import Example
 from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, summary_of
 
 _form = partial(Form, wanted="Summary")
-_summaries = partial(PaperSet, split="test", size=2000, max_new_tokens=128, quality="alignscore_source")
+_summaries = partial(PaperSet, task="Summ", split="test", size=2000, max_new_tokens=128, quality="alignscore_source")
 
 _CNN_DAILYMAIL = _form(
     base="A news article and its summary in a few sentences.",

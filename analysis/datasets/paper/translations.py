@@ -6,7 +6,7 @@ from analysis.datasets.example import Example
 from analysis.datasets.paper.paper_set import Form, PaperSet, PromptOptions, Row, translation_of
 
 _form = partial(Form, wanted="English")
-_translations = partial(PaperSet, size=2000, max_new_tokens=107, quality="comet", columns=("translation",))
+_translations = partial(PaperSet, task="MT", size=2000, max_new_tokens=107, quality="comet", columns=("translation",))
 
 _WMT14_FR_EN = _form(
     base="A French sentence and its English translation.",

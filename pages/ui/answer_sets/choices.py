@@ -47,7 +47,7 @@ from rauq.scoring.settings import Settings, Signal, resolve, window
 from rauq.trace.trace import Alignment
 
 PAGE = "answer_sets"
-View = Literal["heads", "meaning", "best", "gap", "bins", "further", "picked", "answers"]
+View = Literal["heads", "meaning", "tokens", "best", "gap", "bins", "further", "picked", "answers"]
 _FORMER = MappingProxyType({"separation": "heads"})  # names that older links have
 _VIEWS = {name: name for name in get_args(View)}
 WHOLE = "all:"  # of two maps of heads: all answers on the left, all other groups on the right

@@ -38,6 +38,7 @@ from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
 from pages.ui.answer_sets.heads import heads
+from pages.ui.answer_sets.tokens import wrong_tokens
 from pages.ui.host import cache
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import buttons, is_dark
@@ -336,6 +337,9 @@ _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
         "heads": _ViewSpec(name="Heads", draw=heads, sides=True, layer=False, offset=False, picks=True),
         "meaning": _ViewSpec(
             name="What a score means", draw=meaning, tokens=False, layer=False, offset=False, score=True
+        ),
+        "tokens": _ViewSpec(
+            name="Wrong tokens", draw=wrong_tokens, tokens=False, layer=False, offset=False, sides=True, score=True
         ),
         "best": _ViewSpec(name="Figure 2: best and worst", draw=best, rows=True, picks=True),
         "gap": _ViewSpec(name="Figure 3a: correct vs incorrect", draw=gap, sides=True, picks=True),

@@ -30,6 +30,7 @@ from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from rauq.errors import RauqError
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
+from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 
@@ -159,7 +160,8 @@ def _curves(
 
 
 def _heads(a: Trace, b: Trace, scores: Scores) -> None:
-    st.header("Previous-token attention, A minus B", anchor=False)
+    names = dict.fromkeys(weight_name(trace.attribution) for trace in (a, b))
+    st.header(f"Previous-token {' and '.join(names)}, A minus B", anchor=False)
     if reason := why_no_difference(a, b):
         st.info(reason)
         return

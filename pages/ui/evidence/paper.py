@@ -10,6 +10,7 @@ import streamlit as st
 
 from analysis import paper
 from analysis.answer_sets.sentences import joined
+from analysis.collections.tables import heads_tables
 from analysis.evidence import sentences
 from analysis.evidence.record import Record
 from analysis.methods.ablations import ablations
@@ -25,7 +26,7 @@ from pages.ui.host import cache, runs
 from pages.ui.shared import run_filters
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_page import key_of, open_run, put
-from pages.ui.shared.tables import Column, numbers, show_table, take_along
+from pages.ui.shared.tables import Column, numbers, show_frame, show_table, take_along
 from pages.ui.shared.url_state import PUBLISHED, RUN, update_url
 from rauq.labels import running
 
@@ -97,6 +98,20 @@ def paper_tables(asked: Asked, overhead: Record | None) -> None:
     beside = None if asked.run is None else beside_paper(asked.run, one, frame["method"].tolist())
     headline(one.title)
     _draw(one, frame, beside, overhead)
+    _selected_heads()
+
+
+def _selected_heads() -> None:
+    """Draw the paper's tables of selected heads, folded."""
+    folded = st.expander("Published selected heads (Tables 12 and 13)", key="published_heads", on_change="rerun")
+    if not folded.open:
+        return
+    with folded:
+        for table in heads_tables():
+            st.subheader(table.heading, anchor=False)
+            show_frame(table.shown, alt=table.heading)
+            st.caption(table.caption)
+            take_along(table)
 
 
 def _pickers(at_hand: Sequence[Published], one: Published, run: str | None) -> None:

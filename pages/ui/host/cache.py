@@ -23,6 +23,8 @@ from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
     from analysis.answer_sets.calibration import Calibration
+    from analysis.collections.collection import Collection
+    from analysis.collections.ranking import RankedCollection
     from analysis.methods.ablations import Ablated
     from analysis.methods.alpha import Sweep
     from analysis.methods.attention_permutation import GroupControl, TokensScored
@@ -332,6 +334,60 @@ def control(run: "Run", rows: np.ndarray, metric: "Metric", tokens: "TokensScore
         thresholds=usual_thresholds(run),
         facts=fact_masks(run)[rows] if tokens == "fact" else None,
     )
+
+
+def collection(folders: tuple[str, ...]) -> "Collection":
+    """Put runs side by side; they are read again if their files have changed.
+
+    Raises:
+        InvalidInput: two runs of the same model on the same data set.
+        RunError: one cannot be opened.
+    """
+    return _collected(folders, _states(folders))
+
+
+def ranked_collection(folders: tuple[str, ...], metric: "Metric", resamples: int) -> "RankedCollection":
+    """Rank the answers of each run by each method; `resamples` of 0 leaves out intervals."""
+    return _ranked_collection(folders, _states(folders), metric, resamples)
+
+
+def ablated_collection(folders: tuple[str, ...]) -> "Mapping[str, Collection]":
+    """Score the answers of each run by the variants of each table of ablations."""
+    return _ablated_collection(folders, _states(folders))
+
+
+def _states(folders: tuple[str, ...]) -> tuple[tuple[int, int, int], ...]:
+    from analysis.runs.files import state_of
+
+    return tuple(state_of(Path(folder)) for folder in folders)
+
+
+_States = tuple[tuple[int, int, int], ...]  # part of the cache key: distinguishes states of the folders
+
+
+@st.cache_resource(max_entries=4, show_spinner="Opening the runs", show_time=False)
+def _collected(folders: tuple[str, ...], states: _States) -> "Collection":
+    from analysis.collections.collection import cell_of, collect
+    from analysis.runs.opened import open_run
+
+    del states
+    return collect(cell_of(open_run(Path(folder))) for folder in folders)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Ranking the answers of all runs", show_time=False)
+def _ranked_collection(
+    folders: tuple[str, ...], states: _States, metric: "Metric", resamples: int
+) -> "RankedCollection":
+    from analysis.collections.ranking import rank_collection
+
+    return rank_collection(_collected(folders, states), metric, resamples=resamples)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Scoring all variants, run by run", show_time=False)
+def _ablated_collection(folders: tuple[str, ...], states: _States) -> "Mapping[str, Collection]":
+    from analysis.collections.ablated import ablated as scored
+
+    return scored(_collected(folders, states))
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analysis.methods.added_heads import AddedHeads, Candidates
     from analysis.quality.judgement import Thresholds
     from analysis.runs.opened import Run, TokenChoice
+    from analysis.tokens.detection import Detection
     from rauq.detectors.added_heads import AddedHeads as FittedHeads
 
 
@@ -127,3 +128,20 @@ def _candidates(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "T
 
     uncertainty, own = cache.scores(run, settings)[rows], cache.means(run, settings.alignment, "all", 1)[rows]
     return candidates(run, rows, uncertainty=uncertainty, means=own, thresholds=thresholds)
+
+
+@st.cache_resource(
+    max_entries=4, show_spinner="Comparing the signals of tokens", show_time=False, hash_funcs=dict(cache.BY_VERDICTS)
+)
+def wrong_tokens(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds") -> "Detection":
+    """Judge how well each signal finds the wrong tokens of the answers `rows` (n,) of a run.
+
+    Raises:
+        InvalidInput: the settings need layers that the run does not store.
+    """
+    from analysis.tokens.detection import detect, token_signals
+    from analysis.tokens.marks import marks_of_run
+
+    marks = marks_of_run(run, thresholds)
+    given = token_signals(cache.batch(run, settings.alignment).take(rows), [marks[row] for row in rows], settings)
+    return detect(given, cache.group_names(run, rows))

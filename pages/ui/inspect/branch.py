@@ -21,6 +21,7 @@ from rauq.errors import InvalidInput, RauqError
 from rauq.labels import label, number, running
 from rauq.scoring.report import selected_heads, why_empty
 from rauq.scoring.score import Score
+from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
 
 _KEY = "_continuation"
@@ -196,7 +197,7 @@ def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int)
         "kept": answers.keep(branch_trace),
     }
     try:
-        score = rauq.score(branch_trace, before.settings)
+        score = _branch_score(trace, branch_trace, before.settings)
     except RauqError as error:
         nothing: dict[str, Any] = {"confidence": "", "layers": [], "uncertainty": None, "note": ""}
         return bare | nothing | {"why": running(without_folders(str(error)))}
@@ -207,6 +208,13 @@ def branch_payload(trace: Trace, before: Score, branch_trace: Trace, token: int)
         "why": why_empty(branch_trace, score.settings.part) or score.reasons.uncertainty,
         "note": _note(before, score),
     }
+
+
+def _branch_score(trace: Trace, branch_trace: Trace, settings: Settings) -> Score:
+    if trace.attribution is not None:
+        message = "The continuation has attention, and the weights of the answer above are LIG attributions."
+        raise InvalidInput(message)
+    return rauq.score(branch_trace, settings)
 
 
 def _ending(text: str) -> str:

@@ -14,6 +14,7 @@ from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.url_state import LONGEST
 from rauq.labels import size
 from rauq.scoring.score import Score
+from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 OPEN = "drawer"  # key of the name of the drawer that is open
@@ -105,7 +106,9 @@ def _downloads(trace: Trace, score: Score) -> None:
             "Report", lambda: _report(trace, score), "report.html", "text/html", "An HTML page that opens offline."
         )
         _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
-        _download("Selected heads", lambda: _heads(score), "heads.csv", "text/csv", "One row per layer used by RAUQ.")
+        _download(
+            "Selected heads", lambda: _heads(trace, score), "heads.csv", "text/csv", "One row per layer used by RAUQ."
+        )
 
 
 def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
@@ -118,10 +121,10 @@ def _numbers(trace: Trace, score: Score) -> str:
     return numbers_csv(trace, score)
 
 
-def _heads(score: Score) -> str:
+def _heads(trace: Trace, score: Score) -> str:
     from analysis.exports.numbers import selected_heads_csv
 
-    return selected_heads_csv(score)
+    return selected_heads_csv(score, weight=weight_name(trace.attribution))
 
 
 def _report(trace: Trace, score: Score) -> str:

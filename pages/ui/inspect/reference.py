@@ -35,6 +35,9 @@ OTHER_SETTING = (
 FEWER_LAYERS = (
     "No rank: the run {} stores fewer layers per token than this score uses. Choose the middle layers to compare."
 )
+OF_ATTENTION = (
+    "No rank: reference answers are scored with attention, and the weights of this answer are LIG attributions."
+)
 OTHER_PART = "No rank: the reference answers are scored without thinking. Choose the answer part to compare."
 _LOOKED, _READ, _CHOSEN = "_reference_looked", "_reference_read", "_reference_chosen"
 _WRITTEN = "_reference_written"
@@ -60,6 +63,8 @@ class Reference:
 
 def reference(trace: Trace, score: Score) -> Reference:
     """Find what a score is compared with; nothing is imported for it, and a run is not read for the first time."""
+    if trace.attribution is not None:
+        return Reference(reason=OF_ATTENTION)
     if (kept := table(trace, score)) is not None and not _prefers_run(trace):
         return kept
     if not st.session_state.get(_LOOKED):

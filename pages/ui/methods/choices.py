@@ -16,14 +16,17 @@ from analysis.paper import published_ref
 from analysis.quality.judgement import Thresholds
 from analysis.runs.opened import Run
 from analysis.stats import METRICS
+from pages.ui.host import runs
 from pages.ui.shared import url_state
 from pages.ui.shared.run_filters import FILTERS, Filters, groups, marks_facts, passing
 from pages.ui.shared.run_page import ChosenAnswers, choice, key_of, put, write
 from pages.ui.shared.url_state import (
     ALIGNMENT,
+    BESIDE,
     GROUP,
     METHOD,
     METHODS,
+    NAMES,
     SIGNAL,
     TABLE,
     TOKENS,
@@ -38,7 +41,9 @@ from rauq.scoring.settings import Settings, Signal, signal_and_alpha
 from rauq.trace.trace import Alignment
 
 PAGE = "methods"
-View = Literal["ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors"]
+View = Literal[
+    "ranking", "rejection", "alpha", "ablations", "attention", "scores", "agreement", "errors", "supervised", "several"
+]
 OF_ONE_RUN = (METHOD, METHODS, TOKENS, *FILTERS)
 
 
@@ -51,7 +56,8 @@ class Asked(Filters):
     """What is to be shown; None means the default.
 
     `method` is the one shown, or compared with RAUQ, and `methods` are drawn together. `table` is one of the
-    ablations, `published` one of the paper's tables. The default signal is the paper's for the kind of model.
+    ablations, `published` one of the paper's tables. The default signal is the paper's for the kind of model. `beside`
+    are other runs, `layout` one of the tables over all of these.
     """
 
     view: Annotated[View, one_of(get_args(View))] = "ranking"
@@ -63,6 +69,9 @@ class Asked(Filters):
     tokens: Annotated[TokensScored, one_of(get_args(TokensScored))] = "all"
     signal: Annotated[Signal | None, one_of(get_args(Signal))] = None
     alignment: Annotated[Alignment, one_of(get_args(Alignment))] = "predicting"
+    beside: Annotated[tuple[str, ...], NAMES] = ()
+    layout: Name = None
+    intervals: Annotated[Literal["no", "yes"], one_of(("no", "yes"))] = "no"
 
 
 def fitted(asked: Asked, run: Run) -> Read[Asked]:
@@ -73,6 +82,7 @@ def fitted(asked: Asked, run: Run) -> Read[Asked]:
         TABLE: asked.table not in (None, *(one.id for one in ablations(run.answerer.layers))),
         TOKENS: asked.tokens != "all" and not marks_facts(run),
         GROUP: asked.group not in (None, *groups(run)),
+        BESIDE: not set(asked.beside) <= set(runs.names()),
     }
     return url_state.without(asked, Asked(), lacking)
 

@@ -37,13 +37,15 @@ from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.methods.simple_rankings import simple_sentence, unnamed_note
 from analysis.paper import Published
 from analysis.report.tables import Table
-from analysis.runs.create import about_unknown_methods, check_comparable, options_for
+from analysis.runs.create import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import Run
 from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from pages.ui.host import cache
-from pages.ui.methods import choices
+from pages.ui.methods import choices, collection
 from pages.ui.methods.choices import OF_ONE_RUN, PAGE, Asked, Chosen, View, choose, fitted
+from pages.ui.methods.collection import several_runs
+from pages.ui.methods.supervised import supervised as supervised_tables
 from pages.ui.shared import run_filters, url_state
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import (
@@ -120,7 +122,7 @@ def missing_methods(run: Run) -> None:
     """List the methods not computed in this run, folded, and those unknown to this version, if any."""
     if unknown := about_unknown_methods(run.manifest.request):
         st.text(unknown)
-    absent = [row for row in rauq.METHODS.values() if row.id not in run.methods and row.family != "ablation"]
+    absent = [rauq.METHODS[method] for method in ASKABLE if method not in run.methods]
     if not absent:
         return
     label = f"{len(absent)} methods not computed in this run"
@@ -378,6 +380,12 @@ def ablation(chosen: Chosen) -> None:
     published_beside(chosen, (one for one in paper.published_tables() if one.table in found.ablation.published))
 
 
+def supervised(chosen: Chosen) -> None:
+    """Draw the tables of supervised methods, and on demand the published numbers."""
+    supervised_tables(chosen)
+    published_beside(chosen, (one for one in paper.published_tables() if one.kind == "supervised"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class _ViewSpec:
     """A view: its name, the function that draws it, its own choice, and whether it uses a metric."""
@@ -399,6 +407,10 @@ _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
         "scores": _ViewSpec(name="Score and quality", draw=scores, choose=choices.method_picker),
         "agreement": _ViewSpec(name="Agreement", draw=agreement, choose=choices.other_picker),
         "errors": _ViewSpec(name="Errors", draw=errors, choose=choices.method_picker, figure=False),
+        "supervised": _ViewSpec(name="Supervised", draw=supervised, metric=True),
+        "several": _ViewSpec(
+            name="Several runs", draw=several_runs, choose=collection.runs_picker, metric=True, figure=False
+        ),
     }
 )
 

@@ -48,11 +48,12 @@ _COLUMNS: Mapping[str, Callable[[Example], Any]] = MappingProxyType(
         "stratum": lambda example: example.stratum,
         "error label": lambda example: example.error_label,
         "facts": lambda example: " | ".join(example.facts),
+        "wrong": lambda example: " | ".join(example.wrong),
         "source": lambda example: example.source,
     }
 )
 # Long texts leave room for references and quality, on a small screen too.
-_LONG = ("question", "answer", "references", "source", "facts")
+_LONG = ("question", "answer", "references", "source", "facts", "wrong")
 _WIDTHS = {name: st.column_config.Column(width=260 if name == "question" else 130) for name in _LONG}
 
 
@@ -146,6 +147,7 @@ _LABELS = {
     "stratum": "Stratum",
     "error_label": "Kind of error",
     "facts": "Facts",
+    "wrong": "Wrong texts",
     "source": "Source text",
     "question": "Question only",
     "id": "Id",
@@ -158,11 +160,12 @@ _HELP = {
     "stratum": "Separates rows within a group, such as easy and hard ones.",
     "error_label": "For example factual or reasoning, as in the paper's error analysis.",
     "facts": "Texts that carry the fact, wherever they occur in the answer.",
+    "wrong": "Texts in the given answer that are incorrect, for the view Wrong tokens.",
     "source": "The text that is summarised or translated.",
     "question": "The prompt without worked examples; some measures need it.",
     "id": "Without one, rows are identified by their number.",
 }
-_MORE = ("group", "stratum", "error_label", "facts", "source", "question", "id")
+_MORE = ("group", "stratum", "error_label", "facts", "wrong", "source", "question", "id")
 
 
 def data_set_of_columns(table: Table, incorrect: Table | None = None) -> DataSet:

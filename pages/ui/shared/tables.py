@@ -54,7 +54,7 @@ def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = 
     Costs come before the groups, since many groups need scrolling.
     """
     method = Column(title="method", values=names, width=_NAMES_WIDTH)
-    groups = [_ranked(title_of(group), found.of_group(group)) for group in found.groups]
+    groups = [ranked(title_of(group), found.of_group(group)) for group in found.groups]
     if len(groups) == 1:
         return [method, *groups, *costs]
     rank = numbers("mean rank", found.mean_ranks.tolist(), places=1)
@@ -65,6 +65,13 @@ def compared(found: Comparison, names: Sequence[str], costs: Sequence[Column] = 
 def numbers(title: str, values: Sequence[float], *, places: int, help: str | None = None) -> Column:  # noqa: A002 - Streamlit's word
     """Return a column of numbers with `places` decimals; a dash where undefined."""
     return Column(title=title, values=values, words=[number(value, places=places) for value in values], help=help)
+
+
+def ranked(title: str, estimates: Sequence[Estimate]) -> Column:
+    """Return a column of values to sort by, displayed with their intervals, the best two marked."""
+    values = [found.value for found in estimates]
+    words, signs = list(map(_words, estimates)), marks(estimates).tolist()
+    return Column(title=title, values=values, words=words, marks=signs, width=_WIDTH)
 
 
 def show_table(columns: Sequence[Column], *, alt: str, ours: int | None = None) -> None:
@@ -102,13 +109,6 @@ def take_along(table: Table) -> None:
 def _names(*, dark: bool) -> str:
     """Return the text colour of a pinned column, which Streamlit draws pale: black and white keep enough contrast."""
     return f"color: {'#ffffff' if dark else '#000000'}"
-
-
-def _ranked(title: str, estimates: Sequence[Estimate]) -> Column:
-    """Return values to sort by, displayed with their intervals, the best two marked."""
-    values = [found.value for found in estimates]
-    words, signs = list(map(_words, estimates)), marks(estimates).tolist()
-    return Column(title=title, values=values, words=words, marks=signs, width=_WIDTH)
 
 
 def _words(found: Estimate) -> str:

@@ -118,6 +118,16 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
 
+def written_names(names: tuple[str, ...]) -> str:
+    """Names of runs as written in a URL, for `NAMES`: none has a comma."""
+    return ",".join(names)
+
+
+NAMES = Codec(
+    matching(r"[A-Za-z0-9._-]{1,64}(,[A-Za-z0-9._-]{1,64}){0,199}", lambda text: tuple(text.split(","))), written_names
+)
+
+
 def _pairs(text: str) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(map(int, pair.split("-"))) for pair in text.split("."))
 
@@ -140,6 +150,7 @@ FROM = "from"  # the page about that run that led to the answer
 VIEW, TOKENS, OFFSET, COUNT, CORRECT, INCORRECT = "view", "tokens", "offset", "k", "above", "below"
 METRIC, METHOD, METHODS, TABLE, PUBLISHED, ADDED = "metric", "method", "methods", "table", "published", "added"
 FIRST, SECOND = "first", "second"  # what two maps of heads are of
+BESIDE, LAYOUT, INTERVALS = "beside", "layout", "intervals"  # runs beside that of the page, and their table
 GROUP, QUALITY, LENGTH, TEXT = "group", "quality", "length", "text"
 OF_VIEW = (
     VIEW,
@@ -156,6 +167,9 @@ OF_VIEW = (
     ADDED,
     FIRST,
     SECOND,
+    BESIDE,
+    LAYOUT,
+    INTERVALS,
 )
 OF_RUN = (RUN, NUMBER, FROM, *OF_VIEW, GROUP, QUALITY, LENGTH, TEXT)  # and the view that led to it
 PROMPT, ANSWER, MODEL, KIND, LIMIT = "prompt", "answer", "model", "kind", "max_new_tokens"

@@ -30,6 +30,18 @@ def test_facts_by_name_in_every_family_and_per_group(name):
     assert len(load(name, kind="base", per_group=3, limit=5).examples) == 5
 
 
+@pytest.mark.parametrize("name", FACT_SETS)
+def test_one_family_of_facts_asks_the_questions_of_the_whole_set(name):
+    whole = {example.id: example for example in load(name, kind="base").examples}
+    data = load(f"{name}=capitals", kind="base")
+    assert (data.name, {example.group for example in data.examples}) == (f"{name}: capitals", {"capitals"})
+    assert {example.id: example for example in data.examples} == {
+        key: example for key, example in whole.items() if example.group == "capitals"
+    }
+    with pytest.raises(InvalidInput, match=r"no family of facts 'capital'\. Choose one of capitals"):
+        load(f"{name}=capital", kind="base")
+
+
 @pytest.mark.parametrize("name", PAPER_SETS)
 def test_copies_of_the_papers_sets_by_name_and_folder(name, tmp_path):
     folder = copy_of(PAPER_SETS[name], tmp_path / "a=b")

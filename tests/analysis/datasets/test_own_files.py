@@ -23,7 +23,7 @@ def reasons(data):
 def test_every_column_goes_to_its_field():
     row = {
         **{"p": "Say 2?", "r": "two", "s": ["2", "II"], "a": "2", "q": "0.25", "g": "maths", "t": "easy"},
-        **{"e": "factual", "f": '["2"]', "d": "A text.", "w": "2?", "i": 7},
+        **{"e": "factual", "f": '["2"]', "d": "A text.", "w": "2?", "i": 7, "x": ["II", "3"]},
     }
     columns = Columns(
         prompt="p",
@@ -34,6 +34,7 @@ def test_every_column_goes_to_its_field():
         stratum="t",
         error_label="e",
         facts="f",
+        wrong="x",
         source="d",
         question="w",
         id="i",
@@ -43,6 +44,7 @@ def test_every_column_goes_to_its_field():
         **{"id": "7", "prompt": "Say 2?", "references": ("two", "2", "II"), "source": "A text.", "question": "2?"},
         **{"answer": "2", "quality": 0.25, "group": "maths", "stratum": "easy", "error_label": "factual"},
         "facts": ("2",),
+        "wrong": ("II", "3"),
     }
 
 

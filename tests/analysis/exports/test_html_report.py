@@ -17,7 +17,7 @@ from rauq.labels import number
 from rauq.scoring import report
 from rauq.scoring.settings import Settings
 from tests.answers import random_trace
-from tests.traces import make_trace
+from tests.traces import as_lig, make_trace
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style></pre><script>alert(1)</script> {{ 7 * 7 }} &lt;'
 UNDRAWN = "\u202egnol \ud800\x00"
@@ -162,3 +162,13 @@ def test_figures_are_of_the_pages_theme_whatever_the_default_is(monkeypatch):
     monkeypatch.setattr(plotly.io.templates, "default", "plotly_dark")
     assert html_report(trace, score) == before
     assert '"paper_bgcolor":"#14171c"' in html_report(trace, score, dark=True)
+
+
+def test_lig_weights_are_called_so():
+    plain, lig = page_of(make_trace()), page_of(as_lig(make_trace(), max_error=0.06))
+    assert "LIG" not in plain.text("th", "p", "td", "dd", "h1", "h2")
+    assert {"mean LIG", "LIG", "from LIG"} <= set(lig.texts["th"])
+    whole = html_report(as_lig(make_trace(), max_error=0.06), rauq.score(as_lig(make_trace())))
+    assert "The weights are LIG attributions, not attention (2 steps" in whole
+    assert "above 0.05: attribute the answer again with more steps" in whole
+    assert "Previous-token LIG" in whole

@@ -13,7 +13,7 @@ from analysis.exports.csv_text import as_text
 from analysis.exports.numbers import TokenNumbers, numbers_csv, selected_heads_csv
 from rauq.labels import label
 from tests.answers import random_trace
-from tests.traces import make_trace
+from tests.traces import as_lig, make_trace
 
 
 def table(text):
@@ -110,3 +110,11 @@ def test_selected_heads(score):
 def test_an_answer_of_one_token_picks_no_head():
     rows = table(selected_heads_csv(rauq.score(make_trace((b"a",)))))
     assert {(row["head"], row["mean_attention"], row["margin"]) for row in rows} == {("", "", "")}
+
+
+def test_lig_weights_are_called_so():
+    lig = as_lig(make_trace())
+    names = numbers_csv(lig, rauq.score(lig)).splitlines()[0].split(",")
+    assert {"lig", "collapse_from_lig"} <= set(names)
+    assert not any("attention" in name for name in names)
+    assert "mean_lig" in selected_heads_csv(rauq.score(lig), weight="LIG").splitlines()[0]

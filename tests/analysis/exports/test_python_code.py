@@ -18,6 +18,7 @@ from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.scoring.settings import Settings
 from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Alternative
+from tests.architectures import named, tiny_language_model
 from tests.traces import make_trace
 
 ROOT = Path(__file__).parents[3]
@@ -174,3 +175,14 @@ def test_the_model_gives_the_same_score_again(atlas, tmp_path, monkeypatch):
             module = loaded(written(trace, score, tmp_path, name))
             again = rauq.score(module.regenerate(trace), module.SETTINGS)
             assert again.uncertainty == pytest.approx(score.uncertainty, abs=1e-6)
+
+
+def test_attributions_are_made_again(tmp_path, monkeypatch):
+    lm = tiny_language_model(named("llama"), num_hidden_layers=6)
+    monkeypatch.setattr(rauq, "load_model", lambda *_args, **_options: lm, raising=False)
+    lig = lm.attribute(lm.read("Where?", "Oslo"), steps=2, layers=(2, 4), positive=True)
+    score = rauq.score(lig)
+    module = loaded(written(lig, score, tmp_path))
+    again = module.regenerate(lig)
+    assert again.attribution.method == lig.attribution.method
+    assert rauq.score(again, module.SETTINGS).uncertainty == pytest.approx(score.uncertainty, abs=1e-6)

@@ -9,9 +9,9 @@ import pytest
 
 import rauq
 from analysis.figures import attention_scale, plotly_text, tick_positions, upper_end
-from analysis.one_answer.figures import confidence, layer_head_map, token_head_map
+from analysis.one_answer.figures import confidence, default_view, drawings, layer_head_map, token_head_map
 from tests.answers import random_trace
-from tests.traces import make_trace
+from tests.traces import as_lig, make_trace
 
 HOSTILE = (b" <b>bold</b>", b"<a href='http://evil/'>", b"$x^2$", b"&lt;", b"\n", b"\xf0\x9f", b"x" * 60)
 
@@ -214,3 +214,13 @@ def test_long_tokens_are_cut_on_the_axis_and_whole_in_the_hover():
     figure = token_head_map(trace.previous_token_attention()[0], trace.pieces, head=0)
     assert figure.layout.xaxis.ticktext[1] == "x" * 11 + "…"
     assert "x" * 30 in figure.data[0].text[0][1]
+
+
+def test_figures_of_attributions_say_lig():
+    lig = as_lig(make_trace())
+    drawn = drawings(lig, rauq.score(lig), default_view(lig, rauq.score(lig)), dark=False)
+    assert drawn[0].heading == "Previous-token LIG"
+    assert drawn[0].figure.data[0].colorbar.title.text == "LIG"
+    assert "LIG to the previous token" in drawn[2].caption
+    for drawing in drawn:
+        assert "attention" not in drawing.figure.to_json()

@@ -26,7 +26,7 @@ from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 from tests.shards import change_arrays, without_picks
 
 ATTACK = '<img src=x onerror="alert(1)"></title></style><script>alert(1)</script> {{ 7 * 7 }} $x^2$ &lt; \\input{x}_%'
-FIGURES = 22  # and two more where there are several groups: alpha in each, for both signals
+FIGURES = 23  # and two more where there are several groups: alpha in each, for both signals
 QUICK = ReportSettings(resamples=10)
 
 

@@ -23,7 +23,7 @@ from analysis.two_answers.comparison import (
 from rauq import Settings
 from rauq.errors import InvalidInput, NotCaptured
 from tests.answers import random_trace, with_attention
-from tests.traces import make_trace
+from tests.traces import as_lig, make_trace
 
 CASES = [
     (b"", b""),
@@ -131,6 +131,15 @@ def test_both_answers_are_scored_under_each_setting_once():
         assert row.a.uncertainty == rauq.score(a, row.settings).uncertainty
         assert row.b.uncertainty == rauq.score(b, row.settings).uncertainty
         assert row.difference == row.a.uncertainty - row.b.uncertainty
+
+
+def test_attention_and_attributions_are_on_different_scales():
+    plain, lig = make_trace(), as_lig(make_trace())
+    assert different_scales(plain, lig, rauq.score(plain), rauq.score(lig)) == ("weights",)
+    more = as_lig(make_trace(), steps=3)
+    assert different_scales(lig, more, rauq.score(lig), rauq.score(more)) == ("weights",)
+    assert "LIG of different steps" in why_no_difference(lig, more)
+    assert why_no_difference(lig, as_lig(make_trace(seed=1), max_error=0.5)) == ""
 
 
 @pytest.mark.parametrize(

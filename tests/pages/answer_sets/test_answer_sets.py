@@ -17,6 +17,7 @@ CHARTS = {
     "further": {"difference_by_offset"},
     "picked": {"picked_heads"},
     "heads": {"heads", "head_answers", "added_heads", "added_heads_labels"},
+    "tokens": {"token_signals", "token_heads"},
     "meaning": {"what_a_score_means", "quality_by_score"},
     "answers": set(),
 }
@@ -92,6 +93,24 @@ def test_no_answers_break_a_view(runs, view, changes):
     assert not page.error
     assert "n = " in said(page)
     assert "evil.example" not in said(page)
+
+
+def test_wrong_tokens_of_the_bundled_run_are_ranked_and_compared_with_correct_facts(runs):
+    shutil.copytree(BUNDLED, runs / "copy")
+    page = open_sets(run="copy", view="tokens")
+    assert not page.exception
+    words = said(page)
+    assert "Wrong tokens are ranked best by low attention of the best head" in words
+    assert "Of facts at the same place, collapse ranks the wrong ones highest" in words
+    assert page.dataframe[0].value["Signal"].tolist()[:2] == ["Collapse", "1 - probability"]
+
+
+def test_a_run_whose_wrong_tokens_are_unknown_says_where_they_are_known(runs):
+    make(runs, quality=(1.0, 0.0) * 4)
+    page = open_sets(run="small", view="tokens")
+    assert not page.exception
+    assert "No signal can be judged" in said(page)
+    assert "names the wrong texts of its answers in a column" in page.text[0].value
 
 
 def test_a_run_without_answers_says_so(runs):

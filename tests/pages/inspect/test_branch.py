@@ -31,7 +31,7 @@ from rauq.trace.messages import Message
 from rauq.trace.trace import Alternative
 from tests.hostile import PIECES, hostile_trace
 from tests.pages.host.test_jobs import SlowModel
-from tests.traces import make_trace
+from tests.traces import as_lig, make_trace
 
 NAME = "example:unknown-place"
 TOKEN = 9
@@ -343,3 +343,9 @@ def test_settings_that_the_branch_cannot_follow_are_a_reason():
     found = payload(trace, replace(trace, attention=attention), 1, Settings(alignment="own"))
     assert "last_row" in found["why"]
     assert (found["confidence"], found["layers"], found["uncertainty"], found["note"]) == ("", [], None, "")
+
+
+def test_a_continuation_is_not_scored_beside_attributions():
+    found = payload(as_lig(two_ways()), two_ways(), 0, None)
+    assert found["confidence"] == ""
+    assert "the answer above are LIG attributions" in found["why"]

@@ -8,7 +8,7 @@ import pytest
 from pages.ui.inspect.linked_views import MOST_STEPS, live_payload, payload
 from rauq.scoring.report import Words, words
 from rauq.scoring.score import score
-from tests.traces import make_trace
+from tests.traces import as_lig, make_trace
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
@@ -55,3 +55,12 @@ def test_tokens_without_a_score_stand_alone(trace):
     assert "arrays" not in live
     assert len(live["tokens"]) == (len(trace.pieces) if trace else 0)
     assert live["headline"] == "Generating"
+
+
+def test_the_views_of_attributions_say_lig():
+    for trace, name in ((make_trace(), "attention"), (as_lig(make_trace()), "LIG")):
+        scored = score(trace)
+        data = payload(trace, scored, words(trace, scored))
+        assert data["weightName"] == name
+        assert data["captions"]["token"].startswith({"attention": "Attention", "LIG": "LIG"}[name])
+        assert ("LIG attributions, not attention (2 steps" in data["source"]) == (name == "LIG")

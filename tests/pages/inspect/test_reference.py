@@ -12,13 +12,13 @@ from analysis.runs import library
 from analysis.runs.job import Status, only_job, read_status, write_status
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
-from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, OTHER_PART, OTHER_SETTING, TABLE
+from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, OF_ATTENTION, OTHER_PART, OTHER_SETTING, TABLE
 from rauq.recorded.answers import find_recorded
 from rauq.scoring.score import score
 from tests.imports import MODELS, imported_after
 from tests.pages.reading import open_page, views
 from tests.pages.sets import make
-from tests.traces import make_trace
+from tests.traces import as_lig, make_trace
 
 SLOW = ("analysis.runs", "analysis.one_answer.figures", "analysis.exports")  # pandas is Streamlit's own
 
@@ -96,6 +96,12 @@ def test_a_table_without_a_run_is_for_the_papers_setting(recorded_page):
 def two(runs):
     make(runs)
     return make(runs, "third", quality=(1.0, 0.0) * 30)
+
+
+def test_attributions_are_not_ranked_among_attention(open_app, two):
+    trace = trace_of(two)
+    assert "rank" in standing_of(open_app(trace))
+    assert standing_of(open_app(as_lig(trace))) == {"reason": OF_ATTENTION}
 
 
 def test_the_first_fitting_run_is_taken_and_another_one_is_remembered(open_app, two, runs):

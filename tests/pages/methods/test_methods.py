@@ -22,6 +22,7 @@ CHARTS = {
     "scores": {"score_and_quality"},
     "agreement": {"agreement"},
     "errors": set(),
+    "supervised": set(),
 }
 TABLES = {"ranking": 1, "ablations": 1, "attention": 1, "agreement": 1, "errors": 1}
 HOSTILE = "<img src=x onerror=alert(1)> ![](http://evil.example/a.png) $x$ :red[y]"

@@ -63,6 +63,9 @@ finally:
         (["x", "--top-p", "nan"], "top_p=nan"),
         (["x", "--top-k", "-1"], "top_k=-1"),
         (["x", "--seed", "-1"], "seed=-1"),
+        (["x", "--steps", "2"], "--steps is only for --attribution lig"),
+        (["x", "--attribution", "lig", "--steps", "0"], "Got steps=0"),
+        (["x", "--attribution", "lig", "--alignment", "own"], "Leave out --alignment own"),
         (["x", "--answer", "y", "--seed", "1"], "is not sampled; leave out --temperature"),
     ],
 )
@@ -145,6 +148,22 @@ def test_json_is_the_score_of_the_saved_trace(model_folder, tmp_path, capsys):
     assert [token["id"] for token in record["tokens"]] == trace.answer_ids.tolist()
     assert record["uncertainty"] == rauq.score(trace, rauq.Settings(alpha=0.4, signal="entropy")).uncertainty
     rauq.score(trace, rauq.Settings(alignment="own"))  # a saved trace can be scored in every way
+
+
+def test_attributions_are_scored_shown_and_saved_as_such(model_folder, tmp_path, capsys):
+    file = tmp_path / "trace.safetensors"
+    command = ["inspect", "Where is Oslo?", "--model", model_folder, "--answer", " In Norway."]
+    command += ["--attribution", "lig", "--steps", "2"]
+    assert inspect.main([*command, "--save", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "The weights are LIG attributions, not attention (2 steps, output of the output projection)" in shown
+    assert "mean LIG" in shown
+    assert inspect.main([*command, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    trace = rauq.Trace.load(file)
+    assert record["attribution"] == vars(trace.attribution)
+    assert record["uncertainty"] == pytest.approx(rauq.score(trace).uncertainty, abs=1e-6)
+    assert trace.layers == (2, 3, 4)
 
 
 @pytest.mark.parametrize("answer", [[], ["--answer", " In Norway."]])

@@ -12,6 +12,7 @@ from rauq.detectors.added_heads import AddedHeads, Scale, added_heads_score, che
 from rauq.errors import InvalidInput, NotCaptured
 from rauq.scoring.settings import Settings, resolve
 from tests.answers import random_trace
+from tests.traces import as_lig
 
 TRACE = random_trace(7, seed=3)
 DETECTOR = AddedHeads(
@@ -84,6 +85,8 @@ def test_what_the_trace_lacks_is_said():
     few = random_trace(7, seed=3, layers=(2, 3, 4))
     with pytest.raises(NotCaptured, match="no attention of layer 5"):
         check_fits(DETECTOR, few)
+    with pytest.raises(NotCaptured, match="weights of the answer are LIG attributions"):
+        check_fits(DETECTOR, as_lig(TRACE))
     with pytest.raises(InvalidInput, match="one token has no attention"):
         DETECTOR.score(random_trace(1))
     unknown = replace(TRACE, logprobs=np.full(7, np.nan))

@@ -72,12 +72,13 @@ def test_each_missing_need_is_reported():
             lacking = missing_requirement(row, set(NEEDS) - {need})
             assert bool(lacking) == (need in row.needs)
             assert not lacking or lacking.endswith(".")
-    everything = set(NEEDS) - {"held_out"}
+    everything = set(NEEDS) - {"held_out", "attribution"}
     assert needs_met(JUDGES, samples=True) == everything
     assert needs_met(Judges(), samples=False) == frozenset()
     for field, need in (("nli", "nli"), ("keywords", "keywords"), ("idf", "idf"), ("facts", "facts")):
         without = dataclasses.replace(JUDGES, **{field: None})
         assert needs_met(without, samples=True) == everything - {need}
+    assert needs_met(dataclasses.replace(JUDGES, detectors=()), samples=True) == everything - {"detector"}
 
 
 def test_document_frequencies_are_not_needed_after_capture():
@@ -191,7 +192,7 @@ def test_a_method_reads_only_the_extras_that_it_names(method):
     got = evaluate(trace, [method], samples=samples, judges=JUDGES)[method]
     full = evaluate(SAMPLES[0], [method], samples=SAMPLES[1:], judges=JUDGES)[method]
     np.testing.assert_equal((float(got), got.reason), (float(full), full.reason))
-    assert not got.reason or method == "single_head"
+    assert not got.reason or method in {"single_head", "rauq_lig"}
 
 
 def test_irrelevant_tokens_give_nan_with_a_reason():
@@ -275,7 +276,7 @@ def test_a_method_that_fails_is_undefined_with_the_reason_and_stops_no_other(com
 def test_what_a_method_of_ones_own_needs_is_asked_for():
     found = evaluate(make_answer(), [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("lookback",))])
     assert found["mine"].reason.startswith("It compares sampled answers")
-    assert found["other"].reason == "The trace lacks lookback. Capture it: extras=('lookback',)."
+    assert found["other"].reason == "The trace lacks logit_lens. Capture it: extras=('logit_lens',)."
 
 
 def test_an_id_is_one_method():

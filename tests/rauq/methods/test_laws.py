@@ -12,10 +12,12 @@ from tests.golden_methods import GOLDEN
 from tests.rauq.methods.evidence import FACTS, JUDGES, NUM_PROMPT, make_answer, same_letter, shared_words
 
 TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Rome is not", "Paris")
-FREE = [method for method in METHODS if method != "single_head"]
+WITHOUT = {"single_head", "rauq_lig"}  # undefined for every trace here: they need other answers, or attributions
+FREE = [method for method in METHODS if method not in WITHOUT]
 SAMPLED = [method for method, row in METHODS.items() if "samples" in row.needs]
 SCORED = [method for method, row in METHODS.items() if row.settings is not None]
 FACTUAL = [method for method, row in METHODS.items() if "facts" in row.needs]
+FITTED = {detector.method: detector for detector in JUDGES.detectors}
 MAY_BE_INFINITE = {
     method for method in SCORED if METHODS[method].settings.update in ("product", "mean_product", "mean_sum")
 }
@@ -57,13 +59,39 @@ JACCARD = {"degmat_jaccard", "eccentricity_jaccard", "eigval_laplacian_jaccard"}
 
 
 def test_every_row_has_a_golden_number_or_a_definition_here():
-    assert set(METHODS) == GOLDEN | set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | {"single_head"}
+    defined = set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | set(FITTED)
+    assert set(METHODS) == GOLDEN | defined | WITHOUT
 
 
 @pytest.mark.parametrize("method", sorted(DEFINED))
 def test_a_method_of_one_generation_is_what_it_is_by_definition(method):
     trace = make_answer()
     assert evaluate(trace, [method])[method] == pytest.approx(DEFINED[method](trace))
+
+
+@pytest.mark.parametrize("method", FITTED)
+def test_a_supervised_method_is_the_score_of_its_detector(method):
+    trace, detector = make_answer(), FITTED[method]
+    assert METHODS[method].family == "supervised"
+    assert evaluate(trace, [method], judges=JUDGES)[method] == detector.score(trace)
+    elsewhere = dataclasses.replace(detector, model="another")
+    first = Judges(detectors=(elsewhere, detector))
+    assert evaluate(trace, [method], judges=first)[method] == detector.score(trace)
+    got = evaluate(trace, [method, "msp"], judges=Judges(detectors=(elsewhere,)))
+    assert got[method].reason.startswith("This detector was fitted on model another, and the answer is of made-up.")
+    assert math.isfinite(got["msp"])
+
+
+@pytest.mark.parametrize("method", FITTED)
+def test_a_supervised_method_without_its_detector_says_how_to_train_one(method):
+    others = tuple(detector for detector in JUDGES.detectors if detector.method != method)
+    for judges in (Judges(), Judges(detectors=others)):
+        got = evaluate(make_answer(), [method], judges=judges)[method]
+        assert math.isnan(got)
+        assert got.reason == (
+            "It needs a fitted detector. Train one: python -m analysis train --run RUN --method "
+            f"{method} --out FILE. Give it: Judges(detectors=(rauq.Detector.load(FILE),))."
+        )
 
 
 @pytest.mark.parametrize("method", SCORED)
@@ -132,7 +160,7 @@ def test_any_answer_has_a_number_or_a_reason(text, ended, count):
     undefined = {method for method, value in got.items() if math.isnan(value)}
     alone = {"lexical_similarity", "luq", "luq_facts"} if count == 1 else set()
     short = {"mean_product", "mean_sum"} if (text, ended) == ("Oslo", False) else set()
-    assert undefined - {"minus_mean", "minus_recent_mean"} == {"single_head"} | alone | short
+    assert undefined - {"minus_mean", "minus_recent_mean"} == WITHOUT | alone | short
 
 
 def test_the_order_of_the_samples_does_not_matter():

@@ -11,6 +11,7 @@ from analysis.runs.opened import means, open_run
 from rauq.recorded import scores
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import load_scores, scores_of, write_scores
+from tests.traces import as_lig
 
 BY_MODEL = {one.model: one for one in load_scores()}
 
@@ -83,3 +84,9 @@ def make_other():
 
     trace = find_recorded("myth").trace()
     return lambda **changes: replace(trace, **changes)
+
+
+def test_there_are_none_for_attributions():
+    recorded = find_recorded("canberra").trace()
+    assert scores_of(recorded) is not None
+    assert scores_of(as_lig(recorded, layers=(12, 13))) is None

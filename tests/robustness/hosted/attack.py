@@ -275,7 +275,7 @@ def measure() -> Record:
                 text=f"{len(faults)} faults in {states:,} hostile values and {addresses:,} addresses", met=not faults
             ),
             Bound(
-                text=f"memory at most {max(found.memory):.0f} MiB, {found.growth:+.1%} in the last quarter: "
+                text=f"memory up to {max(found.memory):.0f} MiB, {found.growth:+.1%} in the last quarter: "
                 f"{MOST_GROWTH:.0%} allowed",
                 met=found.growth <= MOST_GROWTH,
             ),

@@ -17,6 +17,7 @@ from rauq.labels import NEWLINE, SPACE, label, number, parts, visible
 from rauq.scoring import report
 from rauq.scoring.report import words
 from rauq.scoring.score import Score
+from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 KEY = "pair"
@@ -172,7 +173,7 @@ def _facts(trace: Trace, score: Score, token: int) -> list[tuple[str, str]]:
     attention = score.attention[row][token - 1] if token else math.nan
     return [
         ("probability", f"{math.exp(trace.logprobs[token]):.4f}"),
-        (f"attention, {layer_and_head(score)}", number(attention)),
+        (f"{weight_name(trace.attribution)}, {layer_and_head(score)}", number(attention)),
         (f"confidence c, layer {layer}", number(score.confidence[row][token])),
         ("r, fully confident model", number(score.reference_confidence[row][token])),
         ("collapse, log r − log c", number(score.collapse[token])),

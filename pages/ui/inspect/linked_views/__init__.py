@@ -20,6 +20,7 @@ from rauq.scoring import report
 from rauq.scoring.report import Words, why_empty
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Signal
+from rauq.trace.attribution import weight_name
 from rauq.trace.parts import shows_text
 from rauq.trace.trace import Alignment, Trace
 
@@ -33,6 +34,7 @@ _MAP_CAPTION = (
     "each, orange for the one that gives the score. Blue frame: the head shown above. Hover to see another head there; "
     "click to keep it."
 )
+_TOKEN_CAPTION = "{} to the previous token at each answer token. The first has no previous answer token."
 _CHART_CAPTION = (
     "Bold: the layer that gives the score. Dotted: reference r, a fully confident model. Log scale: the gap from r "
     "down to c is the collapse, this project's measure, not the paper's."
@@ -93,7 +95,12 @@ def _scored(trace: Trace, score: Score) -> dict[str, Any]:
         "update": score.settings.update,
         "signalUnit": _UNITS[score.settings.signal or "probability"],
         "sureSignal": 1.0 if score.settings.signal == "probability" else math.log(trace.vocab_size or 1),
-        "captions": {"map": _MAP_CAPTION, "confidence": _CHART_CAPTION},
+        "weightName": (weight := weight_name(trace.attribution)),
+        "captions": {
+            "map": _MAP_CAPTION,
+            "confidence": _CHART_CAPTION,
+            "token": _TOKEN_CAPTION.format(f"{weight[:1].upper()}{weight[1:]}"),
+        },
     }
 
 

@@ -85,7 +85,7 @@ function drawLayerHead(canvas, data, view, colours) {
   write(context, "head", area.x + area.width / 2, height - 8, { align: "center", colour: colours.quiet });
   writeTurned(context, "layer", 9, area.y + area.height / 2, -Math.PI / 2, "center", colours.quiet);
   drawScale(context, width - 42, area, measure, colours);
-  return { area, cellWidth, cellHeight, weight, name: byVerdict ? "ROC-AUC" : "attention" };
+  return { area, cellWidth, cellHeight, weight, name: byVerdict ? "ROC-AUC" : data.weightName };
 }
 
 // Weights at one token of the heads in the layers used by RAUQ, which the colours span: other layers hold larger ones.

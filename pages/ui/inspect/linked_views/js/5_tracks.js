@@ -122,6 +122,8 @@ function drawBars({ context, columns, area, colours }, values, [top, bottom], hi
 
 const scaleEnd = (high) => shown(high, high < 1 ? 2 : 1).replace(/\.?0$/, "");
 
+const titled = (text) => text[0].toUpperCase() + text.slice(1);
+
 function drawAttention(frame, place, { attention }) {
   const { context, data, view, area, colours } = frame;
   const usual = usualWeight(data, view);
@@ -129,7 +131,7 @@ function drawAttention(frame, place, { attention }) {
   const high = clamp(Math.ceil(most * 20 - 1e-6) / 20, 0.1, 1);
   const named = data.picked.find(({ layer }) => layer === view.layer);
   const which = named && (named.head < 0 || named.five) ? headName(named).replace("its ", "") : `head ${view.head}`;
-  nameTrack(frame, place, ["Attention to the", "previous token"], `layer ${view.layer}, ${which}`);
+  nameTrack(frame, place, [`${titled(data.weightName)} to the`, "previous token"], `layer ${view.layer}, ${which}`);
   drawBars(frame, (token) => (token ? attention[token - 1] : NaN), place, high, colours.blue);
   if (usual === undefined) return;
   const y = place[1] - (usual / high) * (place[1] - place[0]);

@@ -8,10 +8,10 @@ function headName({ head, five }) {
 function factsOf(data, view, token) {
   const { attention, confidence } = headCurves(data, view);
   const facts = [["probability", shown(data.probability[token], 4)], ["entropy", `${shown(data.entropy[token])} nats`]];
-  if (data.gaps) facts.push([`attention, layer ${view.layer}, ${shownHead(data, view)}`, shown(token ? attention[token - 1] : NaN)]);
+  if (data.gaps) facts.push([`${data.weightName}, layer ${view.layer}, ${shownHead(data, view)}`, shown(token ? attention[token - 1] : NaN)]);
   facts.push([`confidence c, layer ${view.layer}`, shown(confidence?.[token])]);
   facts.push(["collapse", `${shown(data.collapse[token])} nats`]);
-  facts.push([`from ${data.signalName}, attention`, `${shown(data.shares[2 * token])}, ${shown(data.shares[2 * token + 1])}`]);
+  facts.push([`from ${data.signalName}, ${data.weightName}`, `${shown(data.shares[2 * token])}, ${shown(data.shares[2 * token + 1])}`]);
   facts.push(["contribution to the score", shown(data.contribution[token])]);
   return facts;
 }
@@ -26,7 +26,7 @@ function shortFacts(data, view, token) {
   const weight = token ? attention[token - 1] : NaN;
   const usual = mean(attention);
   const beside = Number.isFinite(weight) ? (weight < usual ? ` (below its mean, ${shown(usual, 2)})` : ` (no drop: its mean is ${shown(usual, 2)})`) : "";
-  return `p ${shown(data.probability[token], 2)} · entropy ${shown(data.entropy[token], 2)} nats · attention ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
+  return `p ${shown(data.probability[token], 2)} · entropy ${shown(data.entropy[token], 2)} nats · ${data.weightName} ${shown(weight, 2)}${beside} · confidence ${shown(confidence?.[token], 2)}`;
 }
 
 // The token of the continuation in the same column, with its confidence in the shown layer.
@@ -78,7 +78,7 @@ function drawHeads(holder, data, act) {
   const table = make("table");
   const head = table.createTHead().insertRow();
   const known = data.judged?.heads;
-  const titles = ["layer", "head", "mean attention", ...(known ? ["ROC-AUC"] : []), "margin", "u"];
+  const titles = ["layer", "head", `mean ${data.weightName}`, ...(known ? ["ROC-AUC"] : []), "margin", "u"];
   head.append(...titles.map((name) => make("th", "", name)));
   head.lastChild.append(make("sub", "", "l"));
   const body = table.createTBody();

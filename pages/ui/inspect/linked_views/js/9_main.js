@@ -179,6 +179,8 @@ function describe({ part, data, act }, another) {
     part(name).max = Math.max(...allowed);
   }
   part("chart-caption").textContent = data.captions.confidence;
+  part("token-caption").textContent = data.captions.token;
+  part("modes").querySelector("[data-mode=attention]").textContent = data.weightName;
   for (const button of part("modes").children) button.onclick = () => act.mode(button.dataset.mode);
   part("modes").querySelector("[data-mode=auc]").hidden = !data.judged?.heads;
   part("auc-caption").textContent = data.judged?.heads ? ` ${aboutSelected(data)}` : "";
@@ -242,7 +244,7 @@ function paint(stage) {
   }
   drawn.confidence = drawConfidence(part("confidence"), data, view, colours);
   paintTracks(stage);
-  name(part("layer-head"), `Previous-token attention, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
+  name(part("layer-head"), `Previous-token ${data.weightName}, layer by head, ${part("map-sub").textContent}. Shown: layer ${view.layer}, head ${view.head}.`);
   name(part("token-head"), `${part("token-title").textContent}. Shown: head ${view.head}.`);
   name(part("confidence"), `Confidence along the answer in every layer used by RAUQ. ${data.headline}`);
 }
@@ -277,9 +279,9 @@ function paintTracks(stage) {
   }
   const token = view.token ?? data.collapseAt;
   const { attention, confidence } = drawn.tracks.curves;
-  const here = token === null ? "" : ` At token ${token}: attention ${shown(token ? attention[token - 1] : NaN)}, confidence ${shown(confidence?.[token])}.`;
+  const here = token === null ? "" : ` At token ${token}: ${data.weightName} ${shown(token ? attention[token - 1] : NaN)}, confidence ${shown(confidence?.[token])}.`;
   paintShownHead(part, data, head);
-  name(part("tracks"), `Attention to the previous token, signal and confidence by token: layer ${head.layer}, head ${head.head}.${here}`);
+  name(part("tracks"), `${titled(data.weightName)} to the previous token, signal and confidence by token: layer ${head.layer}, head ${head.head}.${here}`);
 }
 
 const name = (canvas, text) => canvas.setAttribute("aria-label", text);
@@ -337,7 +339,7 @@ function wire(stage) {
   });
   onCells(stage, part("token-head"), {
     find: (point) => cellAt(stage.drawn.tokenHead, point, stage.data.numHeads, stage.data.tokens.length),
-    say: ({ row, column }) => [`head ${row} · token ${column} “${stage.data.tokens[column].label}”`, `attention ${shown(stage.drawn.tokenHead.weight(row, column))}`],
+    say: ({ row, column }) => [`head ${row} · token ${column} “${stage.data.tokens[column].label}”`, `${stage.data.weightName} ${shown(stage.drawn.tokenHead.weight(row, column))}`],
     choose: ({ row, column }) => ({ layer: stage.view.layer, head: row, token: column }),
   });
   onColumns(stage, "tracks");

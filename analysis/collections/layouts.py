@@ -1,0 +1,231 @@
+"""The tables of a collection, laid out as in the paper: a row for each method, columns under the names of models."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from types import MappingProxyType
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+
+from analysis.collections.collection import Collection, ModelClass
+from analysis.collections.ranking import RankedCollection, Shared, mean, shared, task_means
+from analysis.collections.sentences import layout_caption, mean_notes, undefined_notes
+from analysis.methods.comparison import marks, name_of
+from analysis.runs.library import slug
+from analysis.stats import METRICS, Estimate
+from rauq.labels import number
+
+Role = Literal["value", "difference", "published"]
+ALL_MODELS = 4  # as many stand in one table of the paper
+CLASS_NAMES = MappingProxyType[ModelClass, str](
+    {"base": "base models", "small_large": "small and large models", "instruct": "instruct models"}
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Column:
+    """A column: its title under that of `top`, and an estimate for each row. The best of a "value" are marked.
+
+    `is_mean`: the last one, over all others.
+    """
+
+    top: str
+    title: str
+    estimates: tuple[Estimate, ...]
+    role: Role = "value"
+    is_mean: bool = False
+
+    @property
+    def name(self) -> str:
+        """Both titles in one, as in CSV."""
+        return f"{self.top}: {self.title}" if self.title else self.top
+
+    @property
+    def marks(self) -> list[int]:
+        """For each row 1 if it is the best of the column, 2 if it is the second, else 0."""
+        ranked = self.role == "value" and len(self.estimates) > 1
+        return marks(self.estimates).tolist() if ranked else [0] * len(self.estimates)
+
+
+class Shown(NamedTuple):
+    """A cell as it is read: `mark` 1 for the best of its column, 2 for the second, else 0; `starts` a model's part."""
+
+    words: str
+    mark: int
+    defined: bool
+    starts: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layout:
+    """A table and its words; `name` is that of its files.
+
+    `notes` say what its means are over and why cells are undefined. `reasons`: an undefined cell shows its reason in
+    place of a dash.
+    """
+
+    name: str
+    heading: str
+    caption: str
+    rows: tuple[str, ...]
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+    first: str = "method"
+    reasons: bool = False
+
+    @property
+    def tops(self) -> tuple[tuple[str, int], ...]:
+        """The upper titles, each with the number of its columns."""
+        return tuple((top, len(list(group))) for top, group in groupby(column.top for column in self.columns))
+
+    @property
+    def starts(self) -> tuple[bool, ...]:
+        """Whether a column is the first under its upper title."""
+        return tuple(place == 0 for _, width in self.tops for place in range(width))
+
+    @property
+    def cells(self) -> tuple[tuple[Shown, ...], ...]:
+        """Every cell, row by row."""
+        columns = [
+            [
+                Shown(self._words(one, column.role), mark, not np.isnan(one.value), starts)
+                for one, mark in zip(column.estimates, column.marks, strict=True)
+            ]
+            for column, starts in zip(self.columns, self.starts, strict=True)
+        ]
+        return tuple(zip(*columns, strict=True))
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the best of a column are marked."""
+        return any(column.role == "value" for column in self.columns)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The numbers in full, with the ends of intervals where there are any, and why a row lacks numbers."""
+        columns: dict[str, object] = {self.first: list(self.rows)}
+        for column in self.columns:
+            columns[column.name] = [one.value for one in column.estimates]
+            if any(not np.isnan(one.low) for one in column.estimates):
+                columns[f"{column.name}, low"] = [one.low for one in column.estimates]
+                columns[f"{column.name}, high"] = [one.high for one in column.estimates]
+        return pd.DataFrame(columns | {"undefined": self._undefined()})
+
+    def _undefined(self) -> list[str]:
+        rows = zip(*(column.estimates for column in self.columns), strict=True)
+        named = [column.name for column in self.columns]
+        return [
+            "; ".join(f"{name}: {one.reason}" for name, one in zip(named, row, strict=True) if one.reason)
+            for row in rows
+        ]
+
+    def _words(self, one: Estimate, role: Role) -> str:
+        if np.isnan(one.value):
+            return one.reason if self.reasons and one.reason else "–"
+        if role == "difference":
+            return _signed(one.value)
+        value = number(one.value, places=3)
+        return value if np.isnan(one.low) else f"{value} [{number(one.low, places=2)}, {number(one.high, places=2)}]"
+
+
+_ROUNDING = 0.0005  # the paper's numbers have three places
+
+
+def _signed(difference: float) -> str:
+    """A difference with its sign and a mark; within the rounding of the paper it is none."""
+    if abs(difference) <= _ROUNDING:
+        return "0.000 ="
+    return f"{'+' if difference > 0 else ''}{number(difference, places=3)} {'▲' if difference > 0 else '▼'}"
+
+
+def layouts(found: Collection, ranked: RankedCollection) -> tuple[Layout, ...]:
+    """All tables of a metric: task means for each of the paper's classes of models, then one table for each model."""
+    return (
+        *(
+            by_task(ranked, models, name=name, heading=f"Mean {METRICS[ranked.metric]} by task, {words}")
+            for name, words, models in model_groups(found)
+        ),
+        *(
+            by_data_set(ranked, model, name=f"data_sets_{place}_{slug(model)}")
+            for place, model in enumerate(found.models, start=1)
+        ),
+    )
+
+
+def model_groups(found: Collection) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """The models that share a table, with its name and its heading: each class, and a few models all together."""
+    classes = [(one, found.of_class(one)) for one in get_args(ModelClass) if found.of_class(one)]
+    together = len(classes) > 1 and len(found.models) <= ALL_MODELS
+    return (
+        *([("tasks_all", "all models", found.models)] if together else []),
+        *((f"tasks_{one}", CLASS_NAMES[one], models) for one, models in classes if len(models) > 1 or not together),
+    )
+
+
+def by_task(
+    ranked: RankedCollection, models: Sequence[str], *, name: str, heading: str, first: str = "method"
+) -> Layout:
+    """The paper's Tables 1 and 15 to 17: the mean over the data sets of each task for each model, and their mean."""
+    over = shared(ranked, models)
+    means = {
+        (model, task): task_means(ranked, model, names)
+        for model in models
+        for task, names in over.sets.items()
+        if any(one.cell.task == task for one in ranked.of_model(model))
+    }
+    columns = [
+        Column(top=model, title=task, estimates=tuple(one.estimate for one in found.values()))
+        for (model, task), found in means.items()
+    ]
+    return Layout(
+        name=f"{name}_{ranked.metric}",
+        heading=heading,
+        caption=layout_caption(ranked),
+        rows=tuple(map(name_of, ranked.methods)),
+        columns=(*columns, _mean_over_models(ranked, models, over)),
+        notes=(*mean_notes(over, models), *undefined_notes(ranked.methods, list(means.values()))),
+        first=first,
+    )
+
+
+def _mean_over_models(ranked: RankedCollection, models: Sequence[str], over: Shared) -> Column:
+    means = [task_means(ranked, model, over.sets[task]) for model in models for task in over.tasks]
+    each = [mean([one[method] for one in means]).estimate for method in ranked.methods]
+    return Column(top="Mean", title="", estimates=tuple(each), is_mean=True)
+
+
+def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str = "", first: str = "method") -> Layout:
+    """The paper's Tables 21 to 24: a column for each data set of a model, and their mean."""
+    cells = ranked.of_model(model)
+    columns = [
+        Column(
+            top=model,
+            title=one.cell.column,
+            estimates=tuple(one.rankings[method].estimate for method in ranked.methods),
+        )
+        for one in cells
+    ]
+    over = shared(ranked, [model])
+    used = [one for one in cells if not one.unranked]
+    means = tuple(mean([one.rankings[method] for one in used]).estimate for method in ranked.methods)
+    return Layout(
+        name=f"{name}_{ranked.metric}",
+        heading=heading or f"{METRICS[ranked.metric]} on each data set, {model}",
+        caption=layout_caption(ranked),
+        rows=tuple(map(name_of, ranked.methods)),
+        columns=(*columns, Column(top="Mean", title="", estimates=means, is_mean=True)),
+        notes=(
+            *mean_notes(over, [model]),
+            *undefined_notes(ranked.methods, [one.rankings for one in used]),
+        ),
+        first=first,
+    )
+
+
+def means_of_groups(found: Collection, ranked: RankedCollection) -> dict[str, tuple[Estimate, ...]]:
+    """The mean of all models by the words for them, or, where no table has all of these, that of each class."""
+    groups = model_groups(found)
+    whole = [group for group in groups if group[2] == found.models] or groups
+    return {words: _mean_over_models(ranked, models, shared(ranked, models)).estimates for _, words, models in whole}

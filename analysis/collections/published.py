@@ -1,0 +1,150 @@
+"""The paper's tables beside those of a collection: published, measured here, and the difference."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis import paper
+from analysis.collections.ablated import TABLES
+from analysis.collections.collection import Collection, ModelClass
+from analysis.collections.layouts import CLASS_NAMES, Column, Layout, by_data_set, by_task
+from analysis.collections.ranking import NOT_COMPUTED, RankedCollection
+from analysis.collections.sentences import DASHES, beside_caption
+from analysis.methods.comparison import Metric, name_of
+from analysis.stats import Estimate
+
+NOT_STATED, NOT_RUN, NOT_IMPLEMENTED, UNDEFINED = "not stated", "not run", "not implemented", "undefined"
+
+_OF_CLASS: Mapping[tuple[ModelClass, Metric], str] = {
+    ("base", "prr"): "overall_results",
+    ("base", "roc_auc"): "overall_results_roc_auc",
+    ("small_large", "prr"): "overall_results_small_large",
+    ("instruct", "prr"): "instruction_results",
+}
+_MEAN = ("Mean", "")
+_DETAILED = (
+    *("llama_detailed", "qwen_detailed", "gemma_detailed", "falcon_detailed", "attention_score_selected_head"),
+    *("llama_supervised_id", "llama_supervised_ood", "llama_lig"),
+)
+
+_Key = tuple[str, str]  # a model and a task or data set, or _MEAN
+
+
+def published_beside(found: Collection, ranked: RankedCollection) -> tuple[Layout, ...]:
+    """The paper's tables of methods beside those of a collection, as far as the paper has the metric and the models."""
+    by_class = [
+        (label, by_task(ranked, found.of_class(one), name=label, heading=CLASS_NAMES[one]))
+        for (one, metric), label in _OF_CLASS.items()
+        if metric == ranked.metric and found.of_class(one)
+    ]
+    detailed = [
+        (one.table, by_data_set(ranked, one.model, name=one.table))
+        for one in paper.published_tables()
+        if one.table in _DETAILED and one.metric == ranked.metric and one.model in found.models
+    ]
+    return tuple(beside(ours, ranked.methods, label) for label, ours in (*by_class, *detailed))
+
+
+def ablations_beside(ours: Mapping[str, Layout]) -> tuple[Layout, ...]:
+    """The paper's tables of ablations beside those of a collection by PRR, given by their ids."""
+    return tuple(
+        beside(ours[table.id], [variant.id for variant in table.variants], label)
+        for table in TABLES
+        for label in table.published
+    )
+
+
+def beside(ours: Layout, methods: Sequence[str], label: str) -> Layout:
+    """A published table beside ours, whose rows are `methods`: the columns that both have, and the mean."""
+    theirs = _published(label)
+    names = _methods_of(label)
+    rows = (*names.items(), *(("", method) for method in methods if method not in names.values()))
+    own = {_key(column): dict(zip(methods, column.estimates, strict=True)) for column in ours.columns}
+    both = [key for key in own if key in theirs]
+    known = tuple(dict.fromkeys(key[0] for key in both if key != _MEAN))
+    is_whole = set(theirs) <= set(own)
+    columns = [
+        column
+        for key in both
+        for column in _columns(key, theirs[key], own[key], rows, compared=is_whole or key != _MEAN)
+    ]
+    number = paper.TABLE_NUMBERS[label]
+    return Layout(
+        name=f"published_{label}",
+        heading=f"Beside the paper's Table {number}",
+        caption=beside_caption(known, is_whole=is_whole),
+        rows=tuple(name_of(method) if method else name for name, method in rows),
+        columns=tuple(columns),
+        notes=(DASHES, *ours.notes),
+        first=ours.first,
+        reasons=True,
+    )
+
+
+def _published(label: str) -> dict[_Key, pd.Series]:
+    """The columns of a published table by model and title, each a number by the paper's name of the row."""
+    frames = {
+        one.model: paper.published(one.table, one.model).set_index("published")
+        for one in paper.published_tables()
+        if one.table == label
+    }
+    found = {
+        (_MEAN if title == "Mean" else (model, title)): frame[title]
+        for model, frame in frames.items()
+        for title in frame
+        if title != "method"
+    }
+    over_models = paper.published_mean(label)
+    return found if over_models.empty else found | {_MEAN: over_models}
+
+
+def _methods_of(label: str) -> dict[str, str]:
+    """The id of each row's method by the paper's name of the row, "" where there is none here."""
+    one = next(table for table in paper.published_tables() if table.table == label)
+    frame = paper.published(label, one.model)
+    return dict(zip(frame["published"], frame["method"], strict=True))
+
+
+def _key(column: Column) -> _Key:
+    return _MEAN if column.is_mean else (column.top, column.title)
+
+
+def _columns(
+    key: _Key, theirs: pd.Series, own: Mapping[str, Estimate], rows: Sequence[tuple[str, str]], *, compared: bool
+) -> tuple[Column, ...]:
+    """Published and here, and the difference where the two are `compared`."""
+    top = " ".join(filter(None, key))
+    published = tuple(_stated(theirs.get(name, np.nan)) for name, _ in rows)
+    here = tuple(_measured(name, method, own) for name, method in rows)
+    between = tuple(_difference(one, other) for one, other in zip(here, published, strict=True))
+    return (
+        Column(top=top, title="published", estimates=published, role="published"),
+        Column(top=top, title="here", estimates=here, role="published"),
+        *([Column(top=top, title="difference", estimates=between, role="difference")] if compared else []),
+    )
+
+
+def _stated(value: float) -> Estimate:
+    return _without_interval(value, NOT_STATED if np.isnan(value) else "")
+
+
+_ONE_LAYER = re.compile(r"RAUQ \(\d+\w+ layer\)")  # in the report of a run, where layers have the same meaning
+
+
+def _measured(name: str, method: str, own: Mapping[str, Estimate]) -> Estimate:
+    if not method:
+        return _without_interval(np.nan, NOT_RUN if _ONE_LAYER.fullmatch(name) else NOT_IMPLEMENTED)
+    found = own.get(method)
+    if found is None or found.reason.startswith(NOT_COMPUTED):
+        return _without_interval(np.nan, NOT_RUN)
+    return _without_interval(np.nan, UNDEFINED) if found.reason else found
+
+
+def _difference(here: Estimate, published: Estimate) -> Estimate:
+    return _without_interval(here.value - published.value, "")
+
+
+def _without_interval(value: float, reason: str) -> Estimate:
+    return Estimate(value, np.nan, np.nan, 0, 0, reason)

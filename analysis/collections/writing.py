@@ -1,0 +1,146 @@
+"""The report of a collection: its tables as CSV and LaTeX, and all of them on a page that opens offline."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from analysis.collections.ablated import ablated, ablation_layouts
+from analysis.collections.collection import Cell, Collection, cell_of, collect
+from analysis.collections.layouts import Layout, layouts, means_of_groups
+from analysis.collections.published import ablations_beside, published_beside
+from analysis.collections.ranking import RankedCollection, rank_collection
+from analysis.collections.sentences import COLLECTION, MARKED, contradictions_caption, headline, overview
+from analysis.collections.tables import cells_table, heads_tables, latex_layout, runs_table
+from analysis.exports.csv_text import csv_table
+from analysis.exports.page import own, policy, template
+from analysis.methods.comparison import Metric
+from analysis.report.tables import Table, alignments, headings, latex_table, rows_of_cells
+from analysis.runs.opened import open_run
+from rauq.errors import RunError
+from rauq.labels import running
+
+RESAMPLES = 1000
+_PAGE = Path(__file__).parent / "index.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionSettings:
+    """How a collection is evaluated: `resamples` for 95 % intervals, 0 for none, which is much faster."""
+
+    resamples: int = 0
+    seed: int = 0
+
+
+class Part(NamedTuple):
+    """A part of the page: tables under one heading, with its id in the page and what is said before them."""
+
+    id: str
+    heading: str
+    words: str
+    layouts: tuple[Layout, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """The caption that all of its layouts have, said once; "" where they differ."""
+        captions = {one.caption for one in self.layouts}
+        return captions.pop() if len(captions) == 1 else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes that all of its layouts have, said once."""
+        first, *others = self.layouts or (None,)
+        return tuple(note for note in first.notes if all(note in one.notes for one in others)) if first else ()
+
+
+def write_collection(
+    folders: Iterable[Path],
+    out: Path,
+    settings: CollectionSettings | None = None,
+    *,
+    on_run: Callable[[Cell], None] = lambda _cell: None,
+) -> Path:
+    """Write the report of some runs into the folder `out`, over an earlier one; the path of its page.
+
+    `on_run` is told whose attention is read next: only one run's is in memory at a time.
+
+    Raises:
+        InvalidInput: two runs of the same model on the same data set.
+        RunError: a run cannot be read, or the report cannot be written.
+    """
+    settings = settings or CollectionSettings()
+    found = collect(cell_of(open_run(folder)) for folder in folders)
+    drawn: Any = {"resamples": settings.resamples, "seed": settings.seed}
+    ranked = {metric: rank_collection(found, metric, **drawn) for metric in get_args(Metric)}
+    ablations = ablation_layouts(ablated(found, seed=settings.seed, on_run=on_run), "prr", **drawn)
+    parts = collection_parts(found, ranked, ablations)
+    try:
+        _write_files(out, found, ranked, parts)
+    except OSError as error:
+        message = (
+            f"The report cannot be written to {out} ({error.strerror or error}). Free disk space, or give another "
+            "folder."
+        )
+        raise RunError(message) from error
+    return out / "index.html"
+
+
+def collection_parts(
+    found: Collection, ranked: dict[Metric, RankedCollection], ablations: Mapping[str, Layout]
+) -> tuple[Part, ...]:
+    """All tables of a collection, in the order of the page."""
+    by_prr, by_roc = ranked["prr"], ranked["roc_auc"]
+    beside = (*published_beside(found, by_prr), *published_beside(found, by_roc), *ablations_beside(ablations))
+    return (
+        Part("prr", "PRR", COLLECTION, layouts(found, by_prr)),
+        Part(
+            "roc_auc",
+            "ROC-AUC",
+            "The threshold of correct answers is that of each run's own measure of quality.",
+            layouts(found, by_roc),
+        ),
+        Part(
+            "ablations",
+            "Ablations",
+            "Parts of RAUQ changed, averaged over the runs (paper, Tables 5 to 11 and 14; heads of a layer are ours).",
+            tuple(ablations.values()),
+        ),
+        Part("published", "Beside the paper", contradictions_caption(), beside, heads_tables()),
+        Part("runs", "Runs", overview(found), tables=(runs_table(found),)),
+    )
+
+
+def _write_files(out: Path, found: Collection, ranked: dict[Metric, RankedCollection], parts: Sequence[Part]) -> None:
+    tables = out / "tables"
+    _write(out / "index.html", collection_page(found, ranked["prr"], parts))
+    _write(tables / "cells.csv", csv_table(cells_table(ranked.values())))
+    for part in parts:
+        for layout in part.layouts:
+            _write(tables / f"{layout.name}.csv", csv_table(layout.frame))
+            _write(tables / f"{layout.name}.tex", latex_layout(layout))
+        for table in part.tables:
+            _write(tables / f"{table.name}.csv", csv_table(table.frame))
+            latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
+            _write(tables / f"{table.name}.tex", latex)
+
+
+def collection_page(found: Collection, ranked: RankedCollection, parts: Sequence[Part]) -> str:
+    """The page as HTML, with its styles in it and no script; every text is escaped."""
+    return template(_PAGE).render(
+        policy=policy(()),
+        style=own("report.css"),
+        headline=headline(ranked.methods, means_of_groups(found, ranked), ranked.metric),
+        overview=overview(found),
+        parts=parts,
+        marked=MARKED,
+        headings=headings,
+        alignments=alignments,
+        rows_of_cells=rows_of_cells,
+        running=running,
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")

@@ -1,0 +1,1 @@
+"""Judging supervised methods on answers that they were not fitted on."""

@@ -1,0 +1,1 @@
+"""Fitting the supervised methods that the paper compares RAUQ with."""

@@ -1,0 +1,1 @@
+"""Which signal of a token finds those that state something incorrect."""

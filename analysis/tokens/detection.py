@@ -1,0 +1,343 @@
+"""Which signal finds the wrong tokens of an answer: ROC-AUC and average precision of each, over tokens.
+
+Three comparisons, since a signal can be high on every name, wrong or not:
+
+- `wrong`: wrong tokens against the other tokens of the same incorrect answers;
+- `right`: tokens that state a correct fact against the other tokens of the same correct answers, the control;
+- `place`: the first token of a wrong fact against that of a correct one, in answers of one group, at one position.
+
+All tokens counted show text and have a previous token within the answer. Ours, not the paper's.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from analysis.answer_sets.separation import Separation, labelled, separation
+from analysis.answer_sets.sides import Sides
+from analysis.stats import (
+    Estimate,
+    average_precision,
+    divided,
+    interval,
+    resampled_average_precision,
+    resampled_means,
+    resampled_roc_auc,
+    roc_auc,
+)
+from analysis.tokens.marks import Marks
+from rauq.scoring.score import collapse_many, score_many
+from rauq.scoring.settings import Settings
+from rauq.trace.batch import Batch, Blocks
+
+Signal = Literal["collapse", "probability", "entropy", "selected", "best"]
+Comparison = Literal["wrong", "right", "place"]
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
+LEAST = 10  # answers, or pairs of a place: with fewer there is no number
+_PERMUTATIONS = 200
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokenSignals:
+    """T tokens of A answers that show text and have attention: higher is less certain.
+
+    `answer` (T,) and `position` (T,) say where a token stands. `signals` (T, 4): collapse in nats, 1 - probability,
+    entropy in nats, 1 - attention of the head that gives the score. `heads` (T, L', H): 1 - attention of every head of
+    `layers`. `wrong` and `right` (T,) are the marks, and a fact `begins` (T,) at the first of its tokens.
+    """
+
+    answer: np.ndarray
+    position: np.ndarray
+    signals: np.ndarray
+    heads: np.ndarray
+    layers: tuple[int, ...]
+    wrong: np.ndarray
+    right: np.ndarray
+    begins: np.ndarray
+
+
+class Ranked(NamedTuple):
+    """ROC-AUC and average precision: means over answers, and pooled over all their tokens."""
+
+    auc: Estimate
+    pooled_auc: Estimate
+    precision: Estimate
+    pooled_precision: Estimate
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Found:
+    """What one signal finds; `place` is a ROC-AUC alone."""
+
+    wrong: Ranked
+    right: Ranked
+    place: Estimate
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Detection:
+    """Every signal, in the order of SIGNALS, and every head by itself.
+
+    `heads`: ROC-AUC of each head's attention (L', H) within incorrect answers, above 0.5 where wrong tokens have less.
+    `incorrect` and `correct`: how many answers have such tokens and others; `share`: of their tokens, the wrong ones
+    and the right ones; `places`: how many wrong and correct facts are compared at the same place.
+    `answers`: all with a token that counts.
+    """
+
+    found: tuple[Found, ...]
+    heads: Separation
+    layers: tuple[int, ...]
+    answers: int
+    incorrect: int
+    correct: int
+    shares: tuple[float, float]
+    places: tuple[int, int]
+
+
+def token_signals(answers: Batch | Blocks, marks: Sequence[Marks], settings: Settings | None = None) -> TokenSignals:
+    """The signals of all answers of a batch under settings, with the marks of each answer's tokens.
+
+    Raises:
+        InvalidInput: settings that do not fit the batch.
+    """
+    settings = settings or Settings(alignment=answers.alignment)
+    collapse = collapse_many(answers, settings)
+    parts = [
+        _signals_in(one, places, [collapse[place] for place in places], settings, marks)
+        for places, one in answers.blocks()
+    ]
+    answer, position, signals, heads = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort([position, answer])
+    answer, position = answer[order], position[order]
+    wrong, right = (_at([getattr(one, side) for one in marks], answer, position) for side in ("wrong", "right"))
+    facts = [one.wrong | one.right for one in marks]
+    return TokenSignals(
+        answer=answer,
+        position=position,
+        signals=signals[order],
+        heads=heads[order],
+        layers=answers.layers,
+        wrong=wrong,
+        right=right,
+        begins=_at(facts, answer, position) & ~_at(facts, answer, position - 1),
+    )
+
+
+def _at(masks: Sequence[np.ndarray], answer: np.ndarray, position: np.ndarray) -> np.ndarray:
+    starts = np.cumsum([0, *(len(mask) for mask in masks)])
+    return np.concatenate([*masks, np.zeros(0, dtype=bool)])[starts[answer] + position]
+
+
+def _signals_in(
+    one: Batch, places: np.ndarray, collapse: Sequence[np.ndarray], settings: Settings, marks: Sequence[Marks]
+) -> tuple[np.ndarray, ...]:
+    """Answers (t,), positions (t,), signals (t, 4) and heads (t, L', H) of the t tokens of one batch that count."""
+    empty = np.zeros(len(places), dtype=bool) if one.empty is None else one.empty
+    shown = [marks[place].shown[1:] & ~none for place, none in zip(places, empty, strict=True)]
+    kept = [np.flatnonzero(mask) + 1 for mask in shown]
+    row = np.repeat(np.arange(len(places)), [len(tokens) for tokens in kept])
+    token = np.concatenate([*kept, np.zeros(0)]).astype(np.int64)
+    heads = 1 - one.attention[row, :, :, token - 1].astype(np.float32)  # (t, L', H)
+    signals = [
+        np.concatenate([*(own[tokens] for own, tokens in zip(collapse, kept, strict=True)), np.zeros(0)]),
+        -np.expm1(one.logprobs[row, token]),
+        one.entropies[row, token],
+        _of_selected_head(one, heads, row, settings),
+    ]
+    return places[row], token, np.stack(signals, axis=-1), heads
+
+
+def _of_selected_head(one: Batch, heads: np.ndarray, row: np.ndarray, settings: Settings) -> np.ndarray:
+    """The signal (t,) of the head that gives the score; nan where no single one does."""
+    found = score_many(one, settings)
+    inside = np.isin(found.layer, found.layers)
+    column = np.where(inside, np.searchsorted(found.layers, found.layer), 0)
+    head = np.where(inside, found.heads[np.arange(len(column)), column], -1)
+    layer = one.rows(found.layers)[column]
+    values = heads[np.arange(len(row)), layer[row], np.maximum(head[row], 0)]
+    return np.where(head[row] < 0, np.nan, values)
+
+
+def detect(given: TokenSignals, groups: Sequence[str], *, resamples: int = 500, seed: int = 0) -> Detection:
+    """Compare every signal; `groups` (A,) are those of the answers.
+
+    The best head of an answer is chosen on the answers of the other half, by ROC-AUC within incorrect answers.
+    """
+    wrong = _Marked(_with_both(given, given.wrong), given.wrong)
+    right = _Marked(_with_both(given, given.right & ~_has(given, given.wrong)), given.right)
+    signals = np.column_stack([given.signals, _best_head(given, wrong.kept)])
+    place = _places(given, groups)
+    return Detection(
+        found=tuple(
+            Found(
+                wrong=_ranked(values, given, wrong, resamples, seed),
+                right=_ranked(values, given, right, resamples, seed),
+                place=_at_place(values, place, resamples, seed),
+            )
+            for values in signals.T
+        ),
+        heads=_separated(given, wrong.kept, given.wrong),
+        layers=given.layers,
+        answers=len(np.unique(given.answer)),
+        incorrect=len(np.unique(given.answer[wrong.kept])),
+        correct=len(np.unique(given.answer[right.kept])),
+        shares=(wrong.share, right.share),
+        places=(int(place.wrong.sum()), int((~place.wrong).sum())),
+    )
+
+
+class _Marked(NamedTuple):
+    """Tokens (T,) to compare: those of answers that have marked and other ones, and which are marked."""
+
+    kept: np.ndarray
+    marked: np.ndarray
+
+    @property
+    def share(self) -> float:
+        return float(self.marked[self.kept].mean()) if self.kept.any() else math.nan
+
+
+def _has(given: TokenSignals, marked: np.ndarray) -> np.ndarray:
+    """Whether the answer of each token has a marked one: (T,)."""
+    return np.bincount(given.answer, marked)[given.answer] > 0 if len(marked) else marked
+
+
+def _with_both(given: TokenSignals, marked: np.ndarray) -> np.ndarray:
+    """Which tokens (T,) are of an answer that has both marked and other tokens."""
+    return _has(given, marked) & _has(given, ~marked)
+
+
+def _separated(given: TokenSignals, kept: np.ndarray, marked: np.ndarray) -> Separation:
+    sides = Sides(correct=marked & kept, incorrect=~marked & kept)  # more of the signal in marked tokens is above 0.5
+    return separation(given.heads, sides, given.answer.astype(str), permutations=_PERMUTATIONS)
+
+
+def _best_head(given: TokenSignals, kept: np.ndarray) -> np.ndarray:
+    """The signal (T,) of the head that is best on the other half of the answers; nan where none can be chosen."""
+    found = np.full(len(given.answer), np.nan)
+    half = _halves(given.answer, kept)
+    for own in (0, 1):
+        best = _separated(given, kept & (half != own), given.wrong)
+        if not best.labelled.reason:
+            layer, head = np.unravel_index(int(best.auc.argmax()), best.auc.shape)
+            found[half == own] = given.heads[half == own, layer, head]
+    return found
+
+
+def _halves(answer: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """0 or 1 for each token (T,), by its answer: every other one of those `kept`, and of the rest."""
+    names, own = np.unique(answer, return_inverse=True)
+    used = np.bincount(own, kept, minlength=len(names)) > 0
+    return np.where(used, np.cumsum(used), np.cumsum(~used))[own] % 2
+
+
+_Metric = Callable[[np.ndarray, np.ndarray], float]
+_Resampled = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def _ranked(values: np.ndarray, given: TokenSignals, of: _Marked, resamples: int, seed: int) -> Ranked:
+    used = of.kept & np.isfinite(values)
+    answer = np.unique(given.answer[used], return_inverse=True)[1]
+    own, count = _Own(values[used], of.marked[used], answer), int(answer.max(initial=-1)) + 1
+    if reason := _why_not(count, of):
+        none = Estimate(math.nan, math.nan, math.nan, count, 0, reason)
+        return Ranked(none, none, none, none)
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
+    return Ranked(
+        auc=_over_answers(_auc, own, drawn),
+        pooled_auc=_pooled(_auc, _resampled_auc, own, drawn),
+        precision=_over_answers(average_precision, own, drawn),
+        pooled_precision=_pooled(average_precision, resampled_average_precision, own, drawn),
+    )
+
+
+class _Own(NamedTuple):
+    """Values of the tokens (T,) that are compared, which are marked, and their answers, counted from 0."""
+
+    values: np.ndarray
+    marked: np.ndarray
+    answer: np.ndarray
+
+
+def _why_not(count: int, of: _Marked) -> str:
+    if count >= LEAST:
+        return ""
+    if of.kept.any() and not count:
+        return "the signal is undefined under these settings"
+    return f"{count or 'no'} answer{'s' * (count != 1)} with such tokens and others: at least {LEAST} are needed"
+
+
+def _auc(values: np.ndarray, marked: np.ndarray) -> float:
+    return roc_auc(values, (~marked).astype(float))
+
+
+def _resampled_auc(values: np.ndarray, marked: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    return resampled_roc_auc(values, (~marked).astype(float), counts)
+
+
+def _over_answers(metric: _Metric, own: _Own, drawn: np.ndarray) -> Estimate:
+    """Mean of a metric of each answer, with resamples of answers `drawn` (R, A); tokens are in the answers' order."""
+    ends = np.flatnonzero(np.diff(own.answer)) + 1
+    parts = zip(np.split(own.values, ends), np.split(own.marked, ends), strict=True)
+    each = np.array([metric(values, marked) for values, marked in parts])
+    low, high = interval(resampled_means(drawn.astype(float), each[:, None])[:, 0])
+    return Estimate(float(np.nanmean(each)), low, high, int(np.isfinite(each).sum()), int(np.isnan(each).sum()))
+
+
+_BLOCK = 50  # resamples at a time: counts of many tokens are large
+
+
+def _pooled(metric: _Metric, resampled: _Resampled, own: _Own, drawn: np.ndarray) -> Estimate:
+    """The metric over all tokens, with resamples of whole answers."""
+    blocks = [drawn[at : at + _BLOCK].T[own.answer].astype(np.int32) for at in range(0, len(drawn), _BLOCK)]
+    low, high = interval(np.concatenate([resampled(own.values, own.marked, counts) for counts in blocks]))
+    return Estimate(metric(own.values, own.marked), low, high, len(own.values), 0)
+
+
+class _Places(NamedTuple):
+    """First tokens of facts, by their place among all tokens (F,): whose fact is wrong, and their strata (F,)."""
+
+    rows: np.ndarray
+    wrong: np.ndarray
+    stratum: np.ndarray
+
+
+def _places(given: TokenSignals, groups: Sequence[str]) -> _Places:
+    """The first token of the first fact of each answer, wrong or correct, by group and position."""
+    facts = np.flatnonzero(given.begins)
+    _, first = np.unique(given.answer[facts], return_index=True)
+    rows = facts[first]
+    strata = [
+        f"{position} {groups[answer]}"
+        for answer, position in zip(given.answer[rows], given.position[rows], strict=True)
+    ]
+    return _Places(rows, given.wrong[rows], np.array(strata, dtype=object))
+
+
+def _at_place(values: np.ndarray, place: _Places, resamples: int, seed: int) -> Estimate:
+    """Mean ROC-AUC over strata with both, weighted as `Labelled.weights`, with resamples within strata."""
+    own = values[place.rows]
+    counted = labelled(own[:, None], Sides(correct=~place.wrong, incorrect=place.wrong), place.stratum)
+    n = len(counted.rows)
+    if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST:
+        reason = f"fewer than {LEAST} wrong or correct facts begin at one position of answers of one group"
+        return Estimate(math.nan, math.nan, math.nan, n, 0, reason)
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(counted.group == stratum) for stratum in range(len(counted.names))]
+    areas = np.array([_areas(own[counted.rows[rows]], counted.correct[rows], resamples, rng) for rows in members])
+    there = np.isfinite(areas)
+    means = divided(counted.weights @ np.where(there, areas, 0.0), counted.weights @ there)
+    low, high = interval(means[1:])
+    return Estimate(float(means[0]), low, high, n, len(place.rows) - n)
+
+
+def _areas(values: np.ndarray, correct: np.ndarray, resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """ROC-AUC of all of a stratum (n,), and of its resamples: (1 + R,)."""
+    n = len(values)
+    drawn = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
+    counts = np.vstack([np.ones(n, dtype=np.int64), drawn]).T.astype(np.int32)
+    return resampled_roc_auc(values, correct.astype(float), counts)

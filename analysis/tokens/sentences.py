@@ -1,0 +1,167 @@
+"""What the signals of tokens find, in a sentence made of their numbers, and how to read the figure and the table."""
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+import pandas as pd
+
+from analysis.stats import Estimate, in_words
+from analysis.tokens.detection import COMPARISONS, SIGNALS, Comparison, Detection, Found, Ranked, Signal
+from rauq.labels import number
+
+SIGNAL_NAMES = MappingProxyType[Signal, str](
+    {
+        "collapse": "Collapse",
+        "probability": "1 - probability",
+        "entropy": "Entropy",
+        "selected": "1 - attention, head that gives the score",
+        "best": "1 - attention, best head on other answers",
+    }
+)
+_IN_A_SENTENCE = MappingProxyType[Signal, str](
+    {
+        "collapse": "collapse",
+        "probability": "low probability",
+        "entropy": "entropy",
+        "selected": "low attention of the head that gives the score",
+        "best": "low attention of the best head",
+    }
+)
+COMPARISON_NAMES = MappingProxyType[Comparison, str](
+    {
+        "wrong": "wrong tokens in incorrect answers",
+        "right": "correct facts in correct answers",
+        "place": "wrong vs correct facts, same place",
+    }
+)
+
+
+def undefined_reason(found: Detection) -> str:
+    """Why no signal can be judged; "" where one can."""
+    return "" if any(not own.wrong.auc.reason for own in found.found) else found.found[0].wrong.auc.reason
+
+
+def detection_sentence(found: Detection) -> str:
+    """Which signal ranks wrong tokens best, and whether it does more than find facts."""
+    if reason := undefined_reason(found):
+        return f"No signal can be judged: {reason}."
+    best, own = _highest(found, lambda one: one.wrong.auc)
+    start = f"Wrong tokens are ranked best by {best}: ROC-AUC {_value(own.wrong.auc)}"
+    if (right := own.right.auc).reason:
+        return f"{start}."
+    if right.high < own.wrong.auc.low:
+        return f"{start}; correct facts lower, {_value(right)}."
+    return f"{start}; but correct facts as high, {_value(right)}: it finds facts rather than errors."
+
+
+def _value(found: Estimate) -> str:
+    return number(found.value, places=2)
+
+
+def _highest(found: Detection, metric: Callable[[Found], Estimate]) -> tuple[str, Found]:
+    """The signal that is highest by an estimate, as a sentence calls it, and what it finds."""
+
+    def value(place: int) -> float:
+        one = metric(found.found[place])
+        return -1.0 if one.reason else one.value
+
+    place = max(range(len(SIGNALS)), key=value)
+    return _IN_A_SENTENCE[SIGNALS[place]], found.found[place]
+
+
+def place_sentence(found: Detection) -> str:
+    """Which signal tells wrong facts from correct ones at the same place; "" where nothing can be judged."""
+    if undefined_reason(found):
+        return ""
+    best, own = _highest(found, lambda one: one.place)
+    if own.place.reason:
+        return f"Wrong and correct facts cannot be compared: {own.place.reason}."
+    if own.place.low > 0.5:  # chance
+        return f"Of facts at the same place, {best} ranks the wrong ones highest: ROC-AUC {in_words(own.place)}."
+    return f"Of facts at the same place, no signal ranks the wrong ones above the correct ones ({in_words(own.place)})."
+
+
+def detection_caption(found: Detection) -> str:
+    """What is drawn, how to read it, and what the three panels compare."""
+    return (
+        "How well each signal ranks tokens; 0.5 is chance, bars are 95 % bootstrap intervals over answers. Left: mean "
+        "over incorrect answers. Middle, the control: the same for correct facts. Right: first tokens of facts at one "
+        f"position of one group. {_counts(found)}"
+    )
+
+
+def _counts(found: Detection) -> str:
+    return f"{found.incorrect:,} incorrect, {found.correct:,} correct answers."
+
+
+def table_caption(found: Detection) -> str:
+    """How to read the average precision, and which tokens count."""
+    wrong, right = (number(100 * share, places=0) for share in found.shares)
+    return (
+        "Tokens without text and the first token, which has no attention, are left out. Average precision compares "
+        f"with the share of such tokens: {wrong} % wrong in incorrect answers, {right} % facts in correct ones. The "
+        "best head of an answer is chosen on the other half of the answers."
+    )
+
+
+def heads_caption() -> str:
+    """How to read the map of heads."""
+    return (
+        "Each head alone: ROC-AUC of its attention in incorrect answers. Blue: less attention on wrong tokens than on "
+        "others. These are multiple comparisons; the control above holds for heads too."
+    )
+
+
+def detection_cells(found: Detection) -> pd.DataFrame:
+    """A row for each signal: ROC-AUC and average precision, over answers and pooled, with intervals, in words."""
+    columns: dict[str, list[str]] = {
+        "Signal": [SIGNAL_NAMES[signal] for signal in SIGNALS],
+        "Same place: ROC-AUC": [_cell(one.place) for one in found.found],
+    }
+    for side in ("wrong", "right"):
+        for field, title in _FIELDS.items():
+            own = [getattr(getattr(one, side), field) for one in found.found]
+            columns[f"{side.capitalize()}: {title}"] = [_cell(one) for one in own]
+    return pd.DataFrame(columns)
+
+
+_FIELDS = MappingProxyType(
+    {
+        "auc": "ROC-AUC",
+        "pooled_auc": "ROC-AUC, pooled",
+        "precision": "average precision",
+        "pooled_precision": "average precision, pooled",
+    }
+)
+
+
+def _cell(found: Estimate) -> str:
+    return "–" if found.reason else in_words(found)
+
+
+def detection_table(found: Detection) -> pd.DataFrame:
+    """A row for each signal, comparison and metric, in full."""
+    return pd.DataFrame(
+        [
+            {
+                "signal": SIGNAL_NAMES[signal],
+                "comparison": COMPARISON_NAMES[comparison],
+                "metric": metric,
+                **_numbers(one),
+            }
+            for signal, own in zip(SIGNALS, found.found, strict=True)
+            for comparison in COMPARISONS
+            for metric, one in _metrics(own, comparison).items()
+        ]
+    )
+
+
+def _metrics(own: Found, comparison: Comparison) -> dict[str, Estimate]:
+    if comparison == "place":
+        return {"ROC-AUC within group and position": own.place}
+    ranked: Ranked = getattr(own, comparison)
+    return {title: getattr(ranked, field) for field, title in _FIELDS.items()}
+
+
+def _numbers(one: Estimate) -> dict[str, object]:
+    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "undefined": one.reason}

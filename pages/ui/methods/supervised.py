@@ -1,0 +1,100 @@
+"""Supervised methods: tables that a command made from a run, with a text classifier, RAUQ and MSP beside them."""
+
+import shlex
+
+import streamlit as st
+
+from analysis.answer_sets.sentences import joined
+from analysis.detectors.evaluation.figures import supervised_chart
+from analysis.detectors.evaluation.results import Evaluation, SplitTable, about_changes, read_evaluation
+from analysis.detectors.evaluation.sentences import (
+    about_evaluation,
+    dropped_note,
+    figure_caption,
+    leak_caption,
+    row_name,
+    split_details,
+    split_headline,
+    table_caption,
+    undefined_sentence,
+)
+from analysis.detectors.evaluation.tables import leak_table, paper_table
+from analysis.methods.comparison import RAUQ
+from analysis.report.tables import Table
+from pages.ui.host import hosting
+from pages.ui.methods.choices import Chosen
+from pages.ui.shared.errors import message_text
+from pages.ui.shared.figure_export import is_dark
+from pages.ui.shared.run_page import chart, sentence
+from pages.ui.shared.tables import Column, ranked, show_frame, show_table, take_along
+
+_WHAT = (
+    "Supervised methods (LookBackLens, SAPLMA, MIND, Sheeps, SATRMD, TAD, Factoscope) are fitted on labelled answers "
+    "and judged on others, beside a classifier that sees the text alone."
+)
+_HOSTED = "There are no such tables for this run. Fitting takes minutes, so it is not available on this host."
+_MAKE = "There are no such tables for this run yet. Fitting takes minutes; this command does it:"
+_KEEP = "Methods that read hidden states or all attention need a run scored with --keep; the command says which."
+
+
+def supervised(chosen: Chosen) -> None:
+    """Draw the tables of all splits, or say which command makes them."""
+    found = read_evaluation(chosen.run.folder)
+    if found is None:
+        _how_to_make_it(chosen)
+        return
+    tables = found.of_metric(chosen.asked.metric)
+    _overview(chosen, found, tables)
+    for table in tables:
+        _split(table)
+
+
+def _how_to_make_it(chosen: Chosen) -> None:
+    sentence("No tables of supervised methods for this run", chosen)
+    st.write(_WHAT)
+    if hosting.is_hosted():
+        st.info(_HOSTED)
+        return
+    st.info(_MAKE)
+    st.code(f"python -m analysis supervised {shlex.quote(str(chosen.run.folder))} --out supervised", language="bash")
+    st.caption(_KEEP)
+
+
+def _overview(chosen: Chosen, found: Evaluation, tables: tuple[SplitTable, ...]) -> None:
+    """Draw the figure of all splits."""
+    sentence("Supervised methods on answers that they were not fitted on", chosen)
+    st.text(message_text(about_evaluation(found)))
+    if changed := about_changes(found, chosen.run):
+        st.warning(f"{changed} Make them again with python -m analysis supervised.", icon="⚠️")
+    if len(chosen.rows) < len(chosen.run.answers):
+        st.caption("The filters do not change these tables.")
+    if not tables:
+        st.info("These tables are empty: make them again with python -m analysis supervised.")
+        return
+    chart(supervised_chart(tables, dark=is_dark()), "supervised", "How well each supervised method ranks answers")
+    st.caption(figure_caption(chosen.asked.metric))
+
+
+def _split(table: SplitTable) -> None:
+    """Draw the result of a split in a sentence, its table, and the control of text leaks."""
+    headline = split_headline(table)
+    st.header(headline, anchor=False)
+    st.text(message_text(joined(split_details(table), undefined_sentence(table), dropped_note(table))))
+    if not table.rows:
+        return
+    methods, name = [row.id for row in table.rows], f"supervised_{table.split}"
+    last = len(table.columns) - 1  # the mean comes first here, since many columns need scrolling
+    columns = [
+        ranked(table.columns[place], [row.estimates[place] for row in table.rows]) for place in (last, *range(last))
+    ]
+    names = Column(title="method", values=[row_name(row) for row in table.rows], width=220)
+    ours = methods.index(RAUQ) if RAUQ in methods else None
+    show_table([names, *columns], alt=headline, ours=ours)
+    caption = table_caption(table)
+    st.caption(f"① best, ② second of a column. {caption}")
+    take_along(Table(name, headline, caption, paper_table(table)))
+    if table.detectors:
+        leaks = Table(f"{name}_leaks", "Control of text leaks", leak_caption(table.metric), leak_table(table))
+        show_frame(leaks.frame, alt="Detectors beside the text classifier and shuffled labels")
+        st.caption(leaks.caption)
+        take_along(leaks)
