@@ -170,6 +170,12 @@ def test_long_file_is_found():
     assert len(architecture.too_long({"rauq/score.py": "x = 1\n" * 501})) == 1
 
 
+@pytest.mark.parametrize("package", ["rauq", "analysis"])
+def test_import_linter_sees_every_folder_of_a_package(package):
+    folders = {path.parent for path in (ROOT / package).rglob("*.py")}
+    assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
 def test_a_heavy_import_is_seen():
     assert imported_after("import pandas", HEAVY) == ["pandas"]
 

@@ -244,10 +244,12 @@ def check_given(own: Own, notes: Sequence[OwnMethod], quality: OwnQuality | None
         InvalidInput: something that the run does not use, or a time limit that cannot be kept in this thread.
     """
     given = {note.id: note for note in own.notes}
+    if missing := [note for note in notes if note.id not in given]:
+        message = (
+            f"This run uses your own {', '.join(note.id for note in missing)}. {_how_to_give(missing)}, to resume it."
+        )
+        raise RunError(message)
     for note in notes:
-        if note.id not in given:
-            message = f"This run uses your method {note.id}. {how_to_give(note)}, to resume it."
-            raise RunError(message)
         if given[note.id] != note:
             raise RunError(changed(f"The method {note.id}{f' ({note.module})' if note.module else ''}"))
     if unused := given.keys() - {note.id for note in notes}:
@@ -258,11 +260,10 @@ def check_given(own: Own, notes: Sequence[OwnMethod], quality: OwnQuality | None
     _check_limit(own)
 
 
-def how_to_give(note: OwnMethod) -> str:
-    """How to give a method again that a run notes."""
-    if note.module:
-        return f"Add --methods {note.module}, in the folder of that module"
-    return "Give it again to analysis.score_run, which was called with it"
+def _how_to_give(notes: Sequence[OwnMethod]) -> str:
+    if all(note.module for note in notes):
+        return f"Add --methods {','.join(note.module for note in notes)}, in the folder of the module"
+    return "Give them to analysis.score_run, as when it was started"
 
 
 def changed(what: str) -> str:
@@ -297,7 +298,7 @@ def within(seconds: float | None, compute: Callable[[], Uncertainty]) -> Uncerta
     is_running = True
 
     def stop(_number: int, _frame: object) -> None:
-        if is_running:
+        if is_running:  # not while the alarm is being taken back
             raise _OutOfTimeError
 
     before = signal.signal(signal.SIGALRM, stop)

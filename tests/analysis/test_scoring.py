@@ -202,7 +202,7 @@ def test_a_stopped_run_goes_on_with_the_same_methods_and_quality(half, data):
 
 def test_without_them_it_is_not_resumed_and_says_what_to_give(half, data):
     folder = half[0].folder
-    with pytest.raises(RunError, match=r"uses your method mine\. Give it again to analysis\.score_run"):
+    with pytest.raises(RunError, match=r"uses your own mine\. Give them to analysis\.score_run"):
         work(folder)
     with pytest.raises(InvalidInput, match=r"quality of this run is a Python function .*score_run"):
         work(folder, own=own_methods([mine(negative_sum)]))

@@ -81,7 +81,7 @@ def half(here, model):
 
 def test_what_a_manifest_names_is_never_imported(half, capsys):
     assert main.main(["score", "--out", "run", "--resume"]) == 1
-    said = "This run uses your method length. Add --methods mine:own, in the folder of that module, to resume it."
+    said = "This run uses your own length. Add --methods mine:own, in the folder of the module, to resume it."
     assert said in capsys.readouterr().err
     assert read_status(half / "run").message == said
     open_run(half / "run")
