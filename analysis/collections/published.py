@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,9 @@ import pandas as pd
 from analysis import paper
 from analysis.collections.ablated import TABLES
 from analysis.collections.collection import Collection, ModelClass
-from analysis.collections.layouts import CLASS_NAMES, Column, Layout, by_data_set, by_task
-from analysis.collections.ranking import NOT_COMPUTED, RankedCollection
-from analysis.collections.sentences import DASHES, beside_caption
+from analysis.collections.layouts import Column, Layout, by_data_set, by_task
+from analysis.collections.ranking import NOT_COMPUTED, RankedCollection, shared
+from analysis.collections.sentences import DASHES, beside_caption, fewer_sets_note
 from analysis.methods.comparison import Metric, name_of
 from analysis.stats import Estimate
 
@@ -35,7 +36,7 @@ _Key = tuple[str, str]  # a model and a task or data set, or _MEAN
 def published_beside(found: Collection, ranked: RankedCollection) -> tuple[Layout, ...]:
     """The paper's tables of methods beside those of a collection, as far as the paper has the metric and the models."""
     by_class = [
-        (label, by_task(ranked, found.of_class(one), name=label, heading=CLASS_NAMES[one]))
+        (label, _of_class(ranked, label, found.of_class(one)))
         for (one, metric), label in _OF_CLASS.items()
         if metric == ranked.metric and found.of_class(one)
     ]
@@ -45,6 +46,12 @@ def published_beside(found: Collection, ranked: RankedCollection) -> tuple[Layou
         if one.table in _DETAILED and one.metric == ranked.metric and one.model in found.models
     ]
     return tuple(beside(ours, ranked.methods, label) for label, ours in (*by_class, *detailed))
+
+
+def _of_class(ranked: RankedCollection, label: str, models: Sequence[str]) -> Layout:
+    made = by_task(ranked, models, name=label, heading="")
+    fewer = fewer_sets_note(shared(ranked, models))
+    return replace(made, notes=(*filter(None, [fewer]), *made.notes))
 
 
 def ablations_beside(ours: Mapping[str, Layout]) -> tuple[Layout, ...]:

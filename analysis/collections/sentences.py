@@ -1,10 +1,12 @@
 """Captions and notes of a collection's tables: what means are over, what is left out and why."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from analysis.answer_sets.sentences import joined
 from analysis.collections.collection import Cell, Collection
 from analysis.collections.ranking import RankedCollection, Shared
+from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.methods.comparison import RAUQ, Ranking, marks, name_of
 from analysis.paper import contradictions
 from analysis.stats import METRICS, Estimate
@@ -135,6 +137,15 @@ def _spans(tables: Sequence[int]) -> list[str]:
         else:
             spans.append([one])
     return [f"{span[0]}–{span[-1]}" if len(span) > _LEAST else ", ".join(map(str, span)) for span in spans]
+
+
+def fewer_sets_note(over: Shared) -> str:
+    """The tasks whose mean here is over fewer data sets than the paper has; "" where there are none."""
+    whole = Counter[str](one.task for one in PAPER_SETS.values())
+    words = [
+        f"{task} over {len(names)} of {whole[task]}" for task, names in over.sets.items() if len(names) < whole[task]
+    ]
+    return f"Here over fewer of the paper's data sets: {', '.join(words)}." if words else ""
 
 
 def beside_caption(models: Sequence[str], *, is_whole: bool) -> str:

@@ -85,6 +85,8 @@ def test_a_cell_without_a_number_says_why(found, ranked):
     sizes = made["published_overall_results_small_large"]
     assert row(sizes, "sar")["Mean: here"].words == NOT_RUN
     assert row(sizes, "sar")["Mean: published"].words == "0.271"
+    assert "Here over fewer of the paper's data sets: QA over 4 of 7." in sizes.notes
+    assert not any("fewer" in note for note in made["published_overall_results"].notes)
     instruct = collect([make_cell("x", "SciQ", kind="instruct", methods=("rauq", "focus"))])
     beside = next(one for one in published_beside(instruct, rank_collection(instruct, "prr")))
     assert row(beside, "focus")["Mean: published"].words == NOT_STATED

@@ -52,6 +52,13 @@ def test_the_interval_of_a_mean_is_that_of_independent_data_sets():
     assert (found.low, found.high) == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))
 
 
+def test_runs_are_resampled_independently_even_of_the_same_answers():
+    one = make_cell("a")
+    other = make_cell("b", quality=one.quality, uncertainties=one.uncertainties)
+    first, second = rank_collection(collect([one, other]), "prr", resamples=20).cells
+    assert not np.allclose(first.rankings["rauq"].resampled, second.rankings["rauq"].resampled)
+
+
 def published_collection():
     """The paper's numbers of its data sets in place of ours, so that means can be compared with those it states."""
     known = {"CNN/DailyMail": "CNN", "WMT14 Fr-En": "WMT14", "WMT19 De-En": "WMT19"}

@@ -219,6 +219,17 @@ def test_a_table_of_the_paper_is_chosen_by_its_parts():
     assert "None of it was measured here" in said(page)
 
 
+def test_the_published_heads_open_below_the_tables():
+    page = open_evidence(view="paper")
+    before = len(page.dataframe)
+    page.session_state["published_heads"] = True
+    page = page.run()
+    assert not page.exception
+    shown = [table.value.to_string() for table in page.dataframe][before:]
+    assert len(shown) == 2
+    assert "12 (100.0 %)" in shown[0]
+
+
 @pytest.mark.parametrize("table", ["overall_results", "llama_functions"])
 def test_a_run_is_shown_beside_the_paper_and_labelled_measured_here(tmp_path, table):
     make(tmp_path / "runs", quality=tuple(float(number % 3 > 0) for number in range(15)))
