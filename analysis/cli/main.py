@@ -90,6 +90,7 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="ID",
         help="ids of methods; default: rauq msp perplexity mean_token_entropy; no-download: all without another model; "
+        "tad=FILE: a supervised method with its detector; "
         "module:method: one of your own, of a Python file in this folder, to be named again with --resume",
     )
     how.add_argument(
@@ -132,7 +133,9 @@ def _add_methods(added: argparse.ArgumentParser) -> None:
     )
     added.set_defaults(run=_methods)
     added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
-    added.add_argument("--methods", nargs="+", required=True, metavar="ID", help="ids of methods")
+    added.add_argument(
+        "--methods", nargs="+", required=True, metavar="ID", help="ids of methods, or ID=FILE with a detector"
+    )
     added.add_argument("--nli", metavar="M", help="hub id or folder of a model for natural-language inference")
     added.add_argument("--similarity", metavar="M", help="hub id or folder of a sentence-similarity model")
     added.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")

@@ -3,7 +3,7 @@
 import argparse
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from types import FrameType
@@ -33,7 +33,7 @@ from analysis.runs.create import about_unknown_methods, bytes_per_answer, named,
 from analysis.runs.job import Status
 from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
 from analysis.runs.opened import Run, open_run
-from analysis.runs.own import Own
+from analysis.runs.own import DetectorFile, Own, detector_files
 from analysis.runs.verdicts import about_corrections
 from analysis.runs.work import work
 from rauq.cli.commands import model_options
@@ -214,7 +214,8 @@ def add_methods(options: argparse.Namespace) -> int:
     from rauq.methods.pair_scorers.loading import load_judges
 
     judges = load_judges(**{name: getattr(options, name) or "" for name in _JUDGES})
-    run = added_methods.add_methods(options.folder, options.methods, judges=judges)
+    ids, files = _with_detectors(words_of(options.methods))
+    run = added_methods.add_methods(options.folder, ids, judges=judges, detectors=files)
     print_summary(Console(highlight=False), run)
     return 0
 
@@ -237,7 +238,8 @@ def _prepare(options: argparse.Namespace, own: Own, console: Console) -> None:
 def _prepare_new(options: argparse.Namespace, own: Own, console: Console) -> None:
     model = whole_path(options.model or "atlas")
     ids = {note.module: note.id for note in own.notes}
-    words = [ids.get(word, word) for word in words_of(options.methods)]
+    words, files = _with_detectors([ids.get(word, word) for word in words_of(options.methods)])
+    given = (*ids.values(), *(file.method for file in files))
     data = _data(options, model)
     _print_rejected(data, console)
     request = request_for(
@@ -252,8 +254,9 @@ def _prepare_new(options: argparse.Namespace, own: Own, console: Console) -> Non
         stored_layers=options.layers,
         offsets=options.offsets,
         keep=_names(options.keep),
-        methods=named(words, model=model, data=data, own=tuple(ids.values())) if words else None,
+        methods=named(words, model=model, data=data, own=given) if words else None,
         own_methods=own.notes,
+        detectors=files,
         samples=options.samples,
         seed=options.seed,
         **{name: whole_path(value) for name in _JUDGES if (value := getattr(options, name))},
@@ -261,6 +264,12 @@ def _prepare_new(options: argparse.Namespace, own: Own, console: Console) -> Non
     )
     _print_quality(prepare(options.out, data, request), console)
     _print_size(data, request, console)
+
+
+def _with_detectors(words: Sequence[str]) -> tuple[list[str], tuple[DetectorFile, ...]]:
+    """The ids of methods, and the files of those that are given as ID=FILE."""
+    files = detector_files([word for word in words if "=" in word])
+    return [word.partition("=")[0] for word in words], files
 
 
 def _print_quality(manifest: Manifest, console: Console) -> None:

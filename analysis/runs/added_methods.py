@@ -24,6 +24,7 @@ from analysis.runs.create import check_methods, missing_needs, options_for
 from analysis.runs.job import how_to_resume, only_job
 from analysis.runs.manifest import write_manifest, write_whole
 from analysis.runs.opened import Run, open_run
+from analysis.runs.own import DetectorFile, load_detectors
 from analysis.runs.shard import ADDED, added_path
 from analysis.runs.timings import Timing, add_timings
 from analysis.runs.traces import traces_of
@@ -36,10 +37,12 @@ from rauq.methods.table import METHODS
 _NO_JUDGES = Judges()
 
 
-def add_methods(folder: Path, methods: Sequence[str], *, judges: Judges = _NO_JUDGES) -> Run:
+def add_methods(
+    folder: Path, methods: Sequence[str], *, judges: Judges = _NO_JUDGES, detectors: Sequence[DetectorFile] = ()
+) -> Run:
     """Compute methods on the answers of a finished run, and return the run with their columns.
 
-    All of them are there afterwards, or none.
+    All of them are there afterwards, or none. `detectors` are the files of supervised ones.
 
     Raises:
         InvalidInput: an unknown method, one that the run has, or one that needs samples, extras or judges that the run
@@ -48,13 +51,15 @@ def add_methods(folder: Path, methods: Sequence[str], *, judges: Judges = _NO_JU
     """
     with only_job(folder):
         run = open_run(folder)
+        judges = replace(judges, detectors=load_detectors(detectors))
         _check_finished(run)
         _check_possible(run, methods, judges)
         found = {method: _computed(run, method, judges) for method in methods}
         for method, column in found.items():
             _write(run, method, column.uncertainties)
         added = tuple(dict.fromkeys((*run.manifest.added_methods, *methods)))
-        write_manifest(folder, replace(run.manifest, added_methods=added))
+        used = tuple({file.method: file for file in (*run.manifest.added_detectors, *detectors)}.values())
+        write_manifest(folder, replace(run.manifest, added_methods=added, added_detectors=used))
         add_timings(folder, None, [column.timing for column in found.values()])
     return open_run(folder)
 
@@ -79,7 +84,7 @@ def _check_finished(run: Run) -> None:
 
 
 def _check_possible(run: Run, methods: Sequence[str], judges: Judges) -> None:
-    check_methods(methods)
+    check_methods(methods, [detector.method for detector in judges.detectors])
     for method in methods:
         if reason := _obstacle(run, method, judges):
             message = f"{METHODS[method].name} cannot be added to {run.folder.name}: {reason}"

@@ -103,7 +103,7 @@ def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ..
 
 DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
 ASKABLE = tuple(method for method, row in METHODS.items() if row.family not in ("ablation", "supervised"))
-"""Ablations are other settings of RAUQ, and any run can be scored with them later; a run has no fitted detector."""
+"""Ablations are other settings of RAUQ, and any run can be scored with them later; supervised ones need a detector."""
 
 EMBEDDED = "atlas"
 _WORDS = ("default", "no-download")
@@ -123,7 +123,7 @@ COLUMNS = frozenset({*LIGHT.names, *(field.name for field in fields(Example)), "
 
 
 def named(words: Sequence[str], *, model: str, data: DataSet, own: Collection[str] = ()) -> tuple[str, ...]:
-    """The methods that ids, those of the user's `own`, and the words `default` and `no-download` mean, each once.
+    """The methods that ids, those that the user gives (`own`), and the words `default` and `no-download` mean.
 
     Raises:
         InvalidInput: a word that is neither.
@@ -135,12 +135,15 @@ def named(words: Sequence[str], *, model: str, data: DataSet, own: Collection[st
 
 
 def check_methods(methods: Sequence[str], own: Collection[str] = ()) -> None:
-    """Check that a run can have all of these methods, some of them the user's `own`.
+    """Check that a run can have all of these methods; `own` are the user's own, and those with a fitted detector.
 
     Raises:
-        InvalidInput: one that is unknown, an ablation or supervised, one that is named twice, none at all, or an id of
-            one's own that is a column of a run's table.
+        InvalidInput: one that is unknown, an ablation, or supervised without a detector, one that is named twice, none
+            at all, or an id of one's own that is a column of a run's table.
     """
+    if lacking := [one for one in methods if one not in own and one in METHODS and "detector" in METHODS[one].needs]:
+        message = f"{METHODS[lacking[0]].name} needs a fitted detector. Name its file: --methods {lacking[0]}=FILE."
+        raise InvalidInput(message)
     if unknown := [method for method in methods if method not in ASKABLE and method not in own]:
         message = (
             f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}, or name one of your own as "
@@ -319,7 +322,8 @@ def _check(request: Request) -> None:
     if (request.quality == OWN.id) != (request.own_quality is not None):
         message = f"The measure {OWN.id!r} is a function of yours: analysis.score_run(..., quality=my_quality)."
         raise InvalidInput(message)
-    check_methods(request.methods, [note.id for note in request.own_methods])
+    given = [*(note.id for note in request.own_methods), *(file.method for file in request.detectors)]
+    check_methods(request.methods, given)
     check_judges(request)
     _check_revision(request)
     _check_kept(request)

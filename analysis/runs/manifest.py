@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from analysis.runs.own import MethodId, OwnId, OwnMethod, OwnQuality, row_of
+from analysis.runs.own import DetectorFile, MethodId, OwnId, OwnMethod, OwnQuality, row_of
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, RunError
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS, MOST_EXTRAS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
@@ -40,9 +40,9 @@ class Request:
     token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
     `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn
     by `seed`. `own_methods`: those of them that are the user's own; `own_quality`: the user's function of quality,
-    where that is the measure. `offsets`: how many keys back attention is kept token by token; `keep`: extras of a trace
-    (`rauq.trace.extras`) that are kept on disk. `nli`, `similarity`, `tagger`, `idf`: the models and the file that
-    others ask, by name or path; "" where there is none.
+    where that is the measure. `detectors`: the files of those that are supervised. `offsets`: how many keys back
+    attention is kept token by token; `keep`: extras of a trace (`rauq.trace.extras`) that are kept on disk. `nli`,
+    `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or path; "" where there is none.
     """
 
     model: str
@@ -70,6 +70,7 @@ class Request:
     idf: str = ""
     own_methods: tuple[OwnMethod, ...] = ()
     own_quality: OwnQuality | None = None
+    detectors: tuple[DetectorFile, ...] = ()
     offsets: Annotated[int, Field(ge=FEWEST_OFFSETS, le=MOST_BANDS)] = FEWEST_OFFSETS
     keep: Annotated[tuple[_Extra, ...], Field(max_length=MOST_EXTRAS)] = ()
 
@@ -120,6 +121,7 @@ class Manifest:
     packages: tuple[tuple[str, str], ...] = ()
     quality_reason: str = ""
     added_methods: tuple[MethodId, ...] = ()
+    added_detectors: tuple[DetectorFile, ...] = ()
 
     @property
     def num_shards(self) -> int:
@@ -228,6 +230,10 @@ def _check(manifest: Manifest) -> None:
     own = [note.id for note in manifest.request.own_methods]
     if len(set(own)) < len(own) or not set(own) <= set(methods):
         message = f"own_methods is {own}, but each must be one of the methods"
+        raise ValueError(message)
+    detected = [file.method for file in manifest.request.detectors]
+    if len(set(detected)) < len(detected) or not set(detected) <= set(methods):
+        message = f"detectors are of {detected}, but each must be one of the methods"
         raise ValueError(message)
     if len(set(manifest.request.keep)) < len(manifest.request.keep):
         message = f"keep is {manifest.request.keep}, but each is an array of the answers"

@@ -1,6 +1,7 @@
-"""What a user adds to a run: methods and a function of quality, what its manifest notes of them, and their time limit.
+"""What a user adds to a run: methods, a function of quality, detectors; what its manifest notes of them; time limits.
 
-A manifest may come from anyone, so nothing that it names is ever imported: whoever resumes the run gives it again.
+A manifest may come from anyone, so nothing that it names is ever imported: whoever resumes the run gives it again. The
+file of a detector is data, and is read again if it is still the one that the run was started with.
 """
 
 import hashlib
@@ -11,11 +12,13 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Self, get_args
 
 from pydantic import Field
 
 from analysis.datasets.example import Example
+from rauq.detectors.detector import Detector
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import NEEDS, Direction, Method, Need, Uncertainty
 from rauq.methods.table import METHODS
@@ -59,6 +62,53 @@ class OwnQuality:
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=_LONGEST)]
     sha256: _Checksum = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorFile:
+    """A fitted detector that a run is scored with: its method, the full path of its file, and the file's sha256."""
+
+    method: MethodId
+    path: Annotated[str, Field(max_length=4_096)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def detector_files(words: Sequence[str]) -> tuple[DetectorFile, ...]:
+    """The detectors that words such as "tad=FILE" name, each read once to see that it is one.
+
+    Raises:
+        InvalidInput: a file that is no detector, or one of another method; two files of one method.
+    """
+    pairs = [word.split("=", 1) for word in words]
+    if len({method for method, _ in pairs}) < len(pairs):
+        message = f"Got {', '.join(words)}; give one file for each method."
+        raise InvalidInput(message)
+    for method, path in pairs:
+        if (found := Detector.load(Path(path).expanduser()).method) != method:
+            message = f"{path} is a detector of {found}, not of {method}. Name it {found}={path}."
+            raise InvalidInput(message)
+    paths = [(method, Path(path).expanduser().resolve()) for method, path in pairs]
+    return tuple(
+        DetectorFile(method=method, path=str(path), sha256=_sha256(path.read_bytes())) for method, path in paths
+    )
+
+
+def load_detectors(files: Sequence[DetectorFile]) -> tuple[Detector, ...]:
+    """Read the detectors of a run.
+
+    Raises:
+        InvalidInput: a file is missing or damaged.
+        RunError: a file has changed since the run was started.
+    """
+    found = tuple(Detector.load(file.path) for file in files)
+    for file in files:
+        if _sha256(Path(file.path).read_bytes()) != file.sha256:
+            message = (
+                f"{file.path} is not the detector that the run was started with. Restore it, or score into a new "
+                "folder."
+            )
+            raise RunError(message)
+    return found
 
 
 class OwnId(str):

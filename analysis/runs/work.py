@@ -20,7 +20,7 @@ from analysis.runs.files import checksum_of_model
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
 from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import layers_to_store, read_table
-from analysis.runs.own import NOTHING_OWN, Own, check_given, within
+from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors, within
 from analysis.runs.shard import Answered, Failed, answers_path, write_shard
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.offered import place_of
@@ -491,5 +491,5 @@ def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
     lm = load_for(with_started_commit(manifest))
-    judges = replace(judges, p_true=p_true_judge(lm, chat=request.chat))
+    judges = replace(judges, p_true=p_true_judge(lm, chat=request.chat), detectors=load_detectors(request.detectors))
     return Evaluation(lm=lm, request=request, judges=judges, own=own)

@@ -56,9 +56,10 @@ def check_run(request: "Request", examples: "Iterable[Example]") -> None:
     how = ModelChoice(name=request.model, device=request.device, dtype=request.dtype, kind=request.kind)
     hosting.check_model(how)
     elsewhere = (request.weights, request.revision, request.nli, request.similarity, request.tagger)
-    if any(elsewhere) or request.idf not in _OWN_IDF:
+    if any(elsewhere) or request.detectors or request.idf not in _OWN_IDF:
         message = (
-            "This run needs a judge, weights or a revision from elsewhere, which this host does not allow. Remove them."
+            "This run needs a judge, a detector, weights or a revision from elsewhere, which this host does not allow. "
+            "Remove them."
         )
         raise InvalidInput(message)
     hosting.check_number("rows", request.count, most.rows)
