@@ -274,7 +274,7 @@ def test_a_method_that_fails_is_undefined_with_the_reason_and_stops_no_other(com
 
 
 def test_what_a_method_of_ones_own_needs_is_asked_for():
-    found = evaluate(make_answer(), [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("lookback",))])
+    found = evaluate(make_answer(), [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("logit_lens",))])
     assert found["mine"].reason.startswith("It compares sampled answers")
     assert found["other"].reason == "The trace lacks logit_lens. Capture it: extras=('logit_lens',)."
 
