@@ -84,6 +84,9 @@ def _check_finished(run: Run) -> None:
 
 
 def _check_possible(run: Run, methods: Sequence[str], judges: Judges) -> None:
+    if own := [method for method in methods if ":" in method]:
+        message = f"A method of your own, such as {own[0]}, is not added later. Score the data set again with it."
+        raise InvalidInput(message)
     check_methods(methods, [detector.method for detector in judges.detectors])
     for method in methods:
         if reason := _obstacle(run, method, judges):

@@ -83,6 +83,7 @@ def test_a_run_with_added_methods_is_the_same_run(folder, data, tmp_path):
         (["focus"], "it needs focus, which the run did not keep. Score the data set again with --keep focus"),
         (["ccp"], "it needs a model for natural-language inference. Add --nli"),
         (["luck"], "Unknown method 'luck'"),
+        (["mine:own"], "A method of your own, such as mine:own, is not added later"),
         (["perplexity", "perplexity"], "each once"),
         ([], "name at least one"),
     ],
