@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rauq.methods.table import METHODS
     from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
+    from rauq.model.p_true import p_true_judge
 
 __version__ = "0.1.0"
 
@@ -80,6 +81,7 @@ __all__ = [
     "load_similarity",
     "load_tagger",
     "local_models",
+    "p_true_judge",
     "score",
     "score_arrays",
     "score_many",
@@ -102,6 +104,7 @@ _AT_FIRST_USE = {
     "load_nli": "rauq.methods.pair_scorers.classifiers",
     "load_similarity": "rauq.methods.pair_scorers.classifiers",
     "load_tagger": "rauq.methods.pair_scorers.loading",
+    "p_true_judge": "rauq.model.p_true",
     "wrap": "rauq.model.loading",
 }
 

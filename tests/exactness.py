@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 import torch
+from scipy.special import entr
 
 from analysis.evidence.record import Cell, Record
 from benchmarks.support.recording import at_most, measured
@@ -103,6 +104,12 @@ def eager_bands(lm: LanguageModel, traces: list[Trace]) -> list[np.ndarray]:
         )
         for item, trace in enumerate(traces)
     ]
+
+
+def entropies(rows: np.ndarray) -> np.ndarray:
+    """Shannon and Renyi-2 entropies (..., 2) of rows of weights (..., T), as shares of what is put on keys."""
+    shares = rows.astype(np.float64) / rows.sum(axis=-1, keepdims=True, dtype=np.float64)
+    return np.stack([entr(shares).sum(axis=-1), -np.log((shares**2).sum(axis=-1))], axis=-1)
 
 
 def answered(lm: LanguageModel, ids: list[list[int]], **options) -> list[Trace]:

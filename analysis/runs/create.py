@@ -138,14 +138,17 @@ def check_methods(methods: Sequence[str]) -> None:
 
 
 def without_download(model: str, data: DataSet) -> tuple[str, ...]:
-    """The methods that need no further model or file, and whose inputs are known for some prompts."""
+    """The methods that need no further model or file, and whose inputs are known for some prompts.
+
+    P(True) is one: the run's own model is its judge.
+    """
     return tuple(method for method in ASKABLE if METHODS[method].needs <= available_needs(model, data))
 
 
 def available_needs(model: str, data: DataSet) -> frozenset[Need]:
     """The needs of methods that are met: in any run, with the embedded model, or for prompts with known facts."""
     known = any(known_facts(example) is not None for example in data.examples)
-    there: dict[Need, bool] = {"samples": True, "facts": known, "idf": model == EMBEDDED}
+    there: dict[Need, bool] = {"samples": True, "p_true": True, "facts": known, "idf": model == EMBEDDED}
     return frozenset(need for need, is_there in there.items() if is_there)
 
 

@@ -476,17 +476,17 @@ def _judge(request: Request) -> Judge:
 
 
 def evaluation_of(manifest: Manifest) -> Evaluation:
-    """The model and the judges of a run, loaded.
-
-    The judges come first: they are smaller than the model, as a rule, and may be missing.
-    """
+    """The judges of a run, loaded first: they are smaller and may be missing; and its model, the judge of P(True)."""
     from rauq.methods.pair_scorers.loading import load_judges
+    from rauq.model.p_true import p_true_judge
 
     request = manifest.request
     judges = load_judges(
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
-    return Evaluation(lm=load_for(with_started_commit(manifest)), request=request, judges=judges)
+    lm = load_for(with_started_commit(manifest))
+    judges = replace(judges, p_true=p_true_judge(lm, chat=request.chat))
+    return Evaluation(lm=lm, request=request, judges=judges)
 
 
 def _remove_temporary_files(folder: Path) -> None:

@@ -95,6 +95,25 @@ class Lookback(RowCollector):
         return means
 
 
+class AttentionEntropy(RowCollector):
+    """Shannon and Renyi-2 entropies of the rows: blocks (B, L, H, n, 2).
+
+    From weights and not as 2 lse(s) - lse(2s) from scores s: at scores of several hundred a logarithm of sums has no
+    digits left.
+    """
+
+    def reduce(self, weights: Tensor, first_key: int) -> Tensor:  # noqa: ARG002 - keys that are gone weigh 0
+        """See `RowCollector`."""
+        shares = weights / weights.sum(dim=-1, keepdim=True)  # less than 1 where a sink takes the rest
+        shannon = -torch.xlogy(shares, shares).sum(dim=-1)
+        return torch.stack([shannon, -shares.square().sum(dim=-1).log()], dim=-1)
+
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """The entropies (L, H, N, 2)."""
+        rows = torch.cat([block[item] for block in self.blocks], dim=2)
+        return rows[:, :, self.rows(item, num_tokens)].numpy().copy()
+
+
 class MaxAttention(RowCollector):
     """The largest weights on the answer's keys: blocks (B, 1, 1, n, keys so far)."""
 
@@ -174,13 +193,14 @@ class Kept:
     def __init__(self, names: Collection[Extra], layout: Layout) -> None:
         self.max_attention = MaxAttention(layout) if "max_attention" in names else None
         self.lookback = Lookback(layout) if "lookback" in names else None
+        self.attention_entropy = AttentionEntropy(layout) if "attention_entropy" in names else None
         self.diagonal = Diagonal(layout) if "diagonal" in names else None
         self.hidden = Hidden(layout) if "hidden" in names else None
 
     @property
     def rows(self) -> tuple[RowCollector, ...]:
         """Those that need every row of attention."""
-        return tuple(keeper for keeper in (self.max_attention, self.lookback) if keeper is not None)
+        return tuple(keeper for keeper in self._all().values() if isinstance(keeper, RowCollector))
 
     def repeat(self, times: int) -> None:
         """Follow a batch that was repeated."""

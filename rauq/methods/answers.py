@@ -63,5 +63,7 @@ def _shape(trace: Trace, name: Extra) -> tuple[int, ...]:
         "hidden": (-1,),
         "lookback": (-1, -1, num_tokens, 2),
         "focus": (num_tokens, 2),
+        "attention_entropy": (-1, -1, num_tokens, 2),
+        "mean_logprob": (num_tokens,),
     }
     return shapes[name]

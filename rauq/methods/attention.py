@@ -1,7 +1,8 @@
 """Methods that read attention: Attention Score (Sriramanan et al., 2024, LLM-Check), Focus (Zhang et al., 2023).
 
 Attention Score is how much tokens attend to themselves in the middle layer. In Focus a token takes over uncertainty
-from the tokens that it attends to most.
+from the tokens that it attends to most. Head Entropy (arXiv 2602.13699) and attention divergence (arXiv 2605.05025) are
+how widely the attention of each head is spread; which sign and which mean over tokens, layers and heads is ours.
 """
 
 import numpy as np
@@ -47,6 +48,27 @@ def _of_answer(evidence: Evidence) -> np.ndarray:
 
 def _score(weights: np.ndarray) -> Uncertainty:
     return Uncertainty(log_attention(weights), _NOT_THERE if np.isnan(weights).any() else "")
+
+
+def head_entropy(evidence: Evidence) -> Uncertainty:
+    """Mean Renyi-2 entropy -log sum_j a_ij^2 of the rows of attention, in nats, at least 0; sinks are left out.
+
+    a_ij: the weight on key j of the query that predicts answer token i. arXiv 2602.13699 has this entropy for each
+    head. Aggregation ours: mean over tokens, layers and heads; wider attention counts as less certain.
+    """
+    return Uncertainty(captured(evidence.trace, "attention_entropy")[..., 1].mean())
+
+
+def attention_divergence(evidence: Evidence) -> Uncertainty:
+    """Minus the mean KL divergence log n_i - H(a_i) of rows of attention from uniform, in nats, at most 0.
+
+    H: Shannon entropy. n_i: all tokens up to the query that predicts answer token i, also those that a window hides;
+    sinks are left out. Source of the divergence: arXiv 2605.05025. Aggregation ours: mean over tokens, layers and
+    heads; attention nearer to uniform counts as less certain.
+    """
+    entropies = captured(evidence.trace, "attention_entropy")[..., 0]
+    keys = len(evidence.trace.prompt_ids) + np.arange(entropies.shape[2])
+    return Uncertainty((entropies - np.log(keys)).mean())
 
 
 def simple_focus(evidence: Evidence) -> Uncertainty:

@@ -3,10 +3,12 @@
 Semantic entropy: how the probability is spread over meanings (Kuhn et al., 2023). Semantic density: how much
 probability lies near the answer in meaning (Qiu and Miikkulainen, 2024). LUQ: how little each sample is supported by
 the others (Zhang et al., 2024), without splitting into sentences. SAR: tokens and samples are weighted by their
-relevance to the meaning (Duan et al., 2024).
+relevance to the meaning (Duan et al., 2024). CoCoA: an uncertainty of the answer, times how much the samples differ
+from it (Vashurin et al., 2025). Kernel language entropy: how little the samples support each other, as the entropy of
+heat that spreads between them (Nikitin et al., 2024).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,7 +26,7 @@ from rauq.methods.pair_scorers.judges import (
     Texts,
     every_pair,
 )
-from rauq.methods.spread import ONE_SAMPLE
+from rauq.methods.spread import ONE_SAMPLE, heat_kernel_entropy
 from rauq.trace.trace import Trace
 
 _ASKED = frozenset({"nli", "similarity", "keywords"})
@@ -137,6 +139,35 @@ def shifted_uncertainty(
     probabilities = np.exp(weighed)
     others = similarity * (1 - np.eye(len(probabilities)))
     return -float(np.log(probabilities + others @ probabilities / _TEMPERATURE).mean())
+
+
+def cocoa(confidence: Callable[[Evidence], Uncertainty]) -> Callable[[Evidence], Uncertainty]:
+    """The uncertainty u of the greedy answer in nats, times the mean of 1 - s over the samples, each as often as drawn.
+
+    s is the similarity of the answer and a sample, bare texts, averaged over both orders of the two, as in
+    lm-polygraph. Source: Vashurin et al. (2025), arXiv 2502.04964, u * mean_j(1 - s(y, y_j)).
+    """
+
+    def compute(evidence: Evidence) -> Uncertainty:
+        own, texts = [text_of(evidence.trace)] * len(evidence.samples), list(texts_of(evidence.samples))
+        judged = present(evidence.judges.similarity, "similarity")([*own, *texts], [*texts, *own])
+        return Uncertainty(confidence(evidence) * (1.0 - judged.mean()))
+
+    return compute
+
+
+def kernel_language_entropy(evidence: Evidence) -> Uncertainty:
+    """The entropy of the heat kernel of the samples' graph, 0 to 1; nan for a single sample.
+
+    An edge is p(entailment) + p(neutral) / 2, and the sum of both ways; kernel, t = 0.3 and the scale are the defaults
+    of lm-polygraph (`rauq.methods.spread.heat_kernel_entropy`). Source: Nikitin et al. (2024), arXiv 2405.20003.
+    """
+    texts = texts_of(evidence.samples)
+    if len(texts) < 2:
+        return Uncertainty(np.nan, ONE_SAMPLE)
+    judged = every_pair(present(evidence.judges.nli, "nli"), texts)
+    edges = judged[..., ENTAILMENT] + judged[..., NEUTRAL] / 2
+    return Uncertainty(heat_kernel_entropy(edges + edges.T))
 
 
 def _relevance(similarity: Similarity, samples: Sequence[Trace], prompt: str) -> list[np.ndarray]:

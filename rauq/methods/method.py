@@ -13,7 +13,7 @@ from rauq.scoring.settings import Settings
 from rauq.trace.batch import Batch, batch
 from rauq.trace.trace import Extra, Trace
 
-Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
+Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "p_true", "held_out"]
 Family = Literal["one generation", "samples", "ablation"]
 Direction = Literal["higher is less certain"]
 _Judge = TypeVar("_Judge")
@@ -30,6 +30,7 @@ _MISSING: Mapping[Need, str] = MappingProxyType(
         "idf": "It needs document frequencies. Give them: load_judges(idf=FILE), made by python -m analysis idf.",
         "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
         "facts": "Facts are known only for the embedded prompts and the data sets of facts. Use one of these.",
+        "p_true": "It asks the model itself about its answer. Give it: Judges(p_true=rauq.p_true_judge(lm)).",
         "held_out": "Its heads are selected on other answers. See the ablations of a run.",
     }
 )
@@ -116,6 +117,7 @@ def needs_met(judges: Judges, *, samples: bool) -> frozenset[Need]:
         "idf": judges.idf is not None,
         "keywords": judges.keywords is not None,
         "facts": judges.facts is not None,
+        "p_true": judges.p_true is not None,
     }
     return frozenset(need for need, met in there.items() if met)
 

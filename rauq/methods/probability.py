@@ -1,15 +1,18 @@
-"""Methods that read the probabilities of the answer's tokens, and those of their alternatives."""
+"""Methods that read probabilities: of the answer's tokens, of their alternatives, of "True" when asked about it."""
 
 import string
 from collections.abc import Sequence
 
 import numpy as np
 
+from rauq.errors import InvalidInput
+from rauq.methods.answers import captured, tokens_of
 from rauq.methods.method import Evidence, Uncertainty, present
 from rauq.methods.pair_scorers.judges import CONTRADICTION, ENTAILMENT, Entailment
 from rauq.trace.trace import NUM_ALTERNATIVES, Alternative, Trace
 
 _STRIPPED = string.punctuation + " \n"
+_ROUNDING = 1e-3  # of log-probabilities in low precision
 
 
 def msp(evidence: Evidence) -> Uncertainty:
@@ -25,6 +28,33 @@ def perplexity(evidence: Evidence) -> Uncertainty:
 def mean_token_entropy(evidence: Evidence) -> Uncertainty:
     """The mean entropy of the next token in nats."""
     return Uncertainty(evidence.trace.entropies.mean(dtype=np.float64))
+
+
+def self_certainty(evidence: Evidence) -> Uncertainty:
+    """Minus the mean over N tokens of KL(uniform || p) = -(1/V) sum over the vocabulary of log(V p), nats, at most 0.
+
+    V is the width of the logits. The sign is that of lm-polygraph, whose V counts only tokens of probability above 0:
+    another constant for a model that rules tokens out. Source: Kang et al. (2025), arXiv 2502.18581.
+    """
+    means = captured(evidence.trace, "mean_logprob")
+    return Uncertainty(means.mean() + np.log(evidence.trace.vocab_size))
+
+
+def p_true(evidence: Evidence) -> Uncertainty:
+    """Minus the log-probability in nats that the model, asked in a second prompt, calls its answer true; at least 0.
+
+    The question is the prompt without worked examples, where lm-polygraph repeats the whole prompt. The answer stands
+    there as it was generated, white space and stop tokens included, without the end token (`rauq.model.p_true`).
+    Source: Kadavath et al. (2022), arXiv 2207.05221.
+
+    Raises:
+        InvalidInput: the judge returns a number above 0, which is no log-probability.
+    """
+    found = present(evidence.judges.p_true, "p_true")(evidence.question, "".join(tokens_of(evidence.trace)))
+    if found > _ROUNDING:
+        message = f"The judge of P(True) returned {found:g}. Give one that returns a log-probability, at most 0."
+        raise InvalidInput(message)
+    return Uncertainty(-found)
 
 
 def ccp(evidence: Evidence) -> Uncertainty:

@@ -2,7 +2,8 @@
 
 Lexical similarity: how many words, in the same order, the samples have in common (Fomicheva et al., 2020).
 EigenScore: how far apart their hidden states of the middle layer are (Chen et al., 2024, INSIDE).
-Graphs: edges between samples of similar meaning or words; degrees and spectrum (Lin et al., 2024).
+Graphs: edges between samples of similar meaning or words; degrees and spectrum (Lin et al., 2024); the entropy of heat
+that spreads on them (Nikitin et al., 2024, kernel language entropy).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from rauq.methods.pair_scorers.judges import ENTAILMENT, every_pair
 ONE_SAMPLE = "it compares samples with each other, and there is only one"
 _RIDGE, _SMALLEST = 1e-3, 1e-10
 _SMALL = 0.9  # eigenvalues below it separate groups of samples
+_HEAT, _NOTHING = 0.3, 1e-8  # of the heat kernel: its time t, and eigenvalues that are rounding
 
 
 def lexical_similarity(evidence: Evidence) -> Uncertainty:
@@ -103,6 +105,20 @@ def eccentricity(edges: np.ndarray) -> float:
     values, vectors = np.linalg.eigh(_laplacian(edges))
     small = vectors[:, values < _SMALL]
     return float(np.linalg.norm(small - small.mean(axis=0)))
+
+
+def heat_kernel_entropy(edges: np.ndarray) -> float:
+    """The von Neumann entropy -sum lambda log lambda of the heat kernel of the graph, over log K, its largest value.
+
+    The kernel is exp(-0.3 (D - W)), with edges W (K, K), symmetric and at least 0, and their degrees D. Both sides are
+    divided by the roots of its diagonal, and all by the number K > 1 of samples: the eigenvalues lambda sum to 1.
+    """
+    values, vectors = np.linalg.eigh(np.diag(edges.sum(axis=1)) - edges)
+    kernel = (vectors * np.exp(-_HEAT * values)) @ vectors.T
+    scale = np.sqrt(kernel.diagonal())
+    spectrum = np.linalg.eigvalsh(kernel / np.outer(scale, scale)) / len(edges)
+    some = spectrum[np.abs(spectrum) > _NOTHING]
+    return -float((some * np.log(some)).sum() / np.log(len(edges)))
 
 
 def jaccard(texts: Sequence[str]) -> np.ndarray:

@@ -20,6 +20,7 @@ _LLM_CHECK = "the paper, on LLM-Check"
 _PAIRS = f"{_SAMPLES}; the judge reads K² pairs of answers"
 
 _single = partial(Method, family="one generation", cost="none")
+_entropy = partial(Method, family="one generation", cost="none", extras=("attention_entropy",))
 _diagonal = partial(Method, family="one generation", cost=_LAST_TOKEN, extras=("diagonal",))
 _sampled = partial(Method, family="samples", cost=_SAMPLES, needs=frozenset({"samples"}))
 _judged = partial(Method, family="samples", cost=_PAIRS, needs=frozenset({"samples", "nli"}))
@@ -76,12 +77,45 @@ _ONE_GENERATION = (
         source="the paper, after Zhang et al. (2023)",
         extras=("max_attention",),
     ),
+    _single(
+        id="self_certainty",
+        name="Self-certainty",
+        compute=probability.self_certainty,
+        source="Kang et al. (2025)",
+        extras=("mean_logprob",),
+    ),
+    _entropy(
+        id="head_entropy",
+        name="Head Entropy (aggregation ours)",
+        compute=attention.head_entropy,
+        source="after Head Entropy, arXiv 2602.13699 (aggregation ours)",
+    ),
+    _entropy(
+        id="attention_divergence",
+        name="Attention divergence (aggregation ours)",
+        compute=attention.attention_divergence,
+        source="after arXiv 2605.05025 (aggregation ours)",
+    ),
+    _single(
+        id="p_true",
+        name="P(True)",
+        compute=probability.p_true,
+        source="Kadavath et al. (2022)",
+        cost="one, over question and answer",
+        needs=frozenset({"p_true"}),
+    ),
 )
 
 _GRAPHS = (
     ("degmat", "DegMat", spread.degmat),
     ("eccentricity", "Eccentricity", spread.eccentricity),
     ("eigval_laplacian", "EVL", spread.eigval_laplacian),
+)
+
+_CONFIDENCES = (
+    ("msp", "MSP", probability.msp),
+    ("perplexity", "perplexity", probability.perplexity),
+    ("entropy", "entropy", probability.mean_token_entropy),
 )
 
 _OF_TEXTS = (
@@ -124,6 +158,23 @@ _OF_MEANING = (
         compute=meaning.semantic_density,
         source="Qiu and Miikkulainen (2024)",
         cost=f"{_SAMPLES}; the judge reads K pairs of answers",
+    ),
+    *(
+        _sampled(
+            id=f"cocoa_{name}",
+            name=f"CoCoA ({label})",
+            compute=meaning.cocoa(confidence),
+            source="Vashurin et al. (2025), CoCoA",
+            cost=f"{_SAMPLES}; the judge reads 2 K pairs of answers",
+            needs=frozenset({"samples", "similarity"}),
+        )
+        for name, label, confidence in _CONFIDENCES
+    ),
+    _judged(
+        id="kernel_language_entropy",
+        name="Kernel Language Entropy",
+        compute=meaning.kernel_language_entropy,
+        source="Nikitin et al. (2024)",
     ),
 )
 

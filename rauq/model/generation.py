@@ -112,7 +112,7 @@ def build_trace(
         attention=_attention_of(attention, len(prompt.ids), len(answer)),
         thinking=thinking_span([model.tokens.piece(token) for token in prompt.ids[-PROMPT_TOKENS:]], pieces),
         sampling=sampling,
-        extras={**extras, **({"focus": statistics.focus.numpy().copy()} if statistics.focus.shape[1] else {})},
+        extras={**extras, **statistics.extras()},
     )
 
 
@@ -222,7 +222,7 @@ def read(
     sequences = [(*prompt.ids, *answer) for prompt, answer in zip(prompts, answers, strict=True)]
     longest = max(map(len, answers))
     session, ids = _begun(decoder, prompts, sequences, tail=longest + 1, wanted=wanted)
-    statistics = _read_statistics(decoder, session, ids, longest, idf=_idf(decoder, wanted))
+    statistics = _read_statistics(decoder, session, ids, longest, wanted=wanted)
     attention = session.band().numpy()
     return [
         build_trace(
@@ -275,7 +275,7 @@ def _decoded(
     """
     answers = [_Answer(TextStream(decoder.described.tokens, decoder.described.end_ids)) for _ in prompts]
     extend = partial(_extend, decoder.described, answers, limits=limits, num_forced=len(prefix), on_token=on_token)
-    buffer = LogitsBuffer(_idf(decoder, wanted))
+    buffer = LogitsBuffer(_idf(decoder, wanted), mean="mean_logprob" in wanted.names)
     for place, token in enumerate(prefix):
         forced = torch.full((len(prompts),), token, device=logits.device)
         buffer.add(logits[:, place], forced)
@@ -407,10 +407,11 @@ def _idf(decoder: Decoder, wanted: Wanted) -> Tensor | None:
 
 
 def _read_statistics(
-    decoder: Decoder, session: CaptureSession, ids: Tensor, num_tokens: int, *, idf: Tensor | None
+    decoder: Decoder, session: CaptureSession, ids: Tensor, num_tokens: int, *, wanted: Wanted
 ) -> TokenStatistics:
     """Statistics (B, num_tokens) of the last tokens of ids (B, T), with as many logits at a time as fit."""
     batch, length = ids.shape
+    idf, mean = _idf(decoder, wanted), "mean_logprob" in wanted.names
     first_row = length - num_tokens - 1
     size = max(1, _READ_LOGITS_BYTES // (4 * batch * decoder.described.vocab_size))
     blocks = []
@@ -418,6 +419,6 @@ def _read_statistics(
         end = min(begin + size, length)
         logits = session.feed(ids[:, (0 if begin == first_row else begin) : end], tail=end - begin)
         targets = ids[:, begin + 1 : end + 1]  # the very last row predicts nothing that was given
-        flat = token_statistics(logits[:, : targets.shape[1]].flatten(0, 1), targets.flatten(), idf)
+        flat = token_statistics(logits[:, : targets.shape[1]].flatten(0, 1), targets.flatten(), idf, mean=mean)
         blocks.append(TokenStatistics(*(column.unflatten(0, targets.shape) for column in flat)))
     return TokenStatistics(*(torch.cat(column, dim=1) for column in zip(*blocks, strict=True)))

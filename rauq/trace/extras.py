@@ -12,6 +12,11 @@ j, and the middle layer is floor(l / 2) of all l layers.
   masked keys weigh 0, and row 0 has nan for the latter.
 - `focus` (N, 2): probabilities below 0.01 dropped, the others weighed by inverse document frequency and normalised,
   that of the chosen token, and the entropy in bits; nan where all weigh 0, or one of them less than 0.
+- `attention_entropy` (L, H, N, 2): Shannon entropy -sum a log a and Renyi-2 entropy -log sum a^2 of the whole row of
+  attention in nats, both 0 to log(M + j). The weights a of a row sum to 1: a sink takes weight but is no key, so its
+  part is left out and the others are divided by what remains.
+- `mean_logprob` (N,): the mean over the vocabulary of the log-probabilities in nats; tokens of probability 0, which
+  the model rules out, are left out.
 """
 
 from collections.abc import Mapping, Sequence

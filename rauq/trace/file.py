@@ -96,7 +96,9 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
     """The values of the arrays, with the lowest and the highest that is allowed."""
     alternatives = [entry for row in fields["alternatives"] for entry in row]
     vocabulary = max(1, fields["vocab_size"])
-    weights = {name: fields["extras"][name] for name in _WEIGHTS if name in fields["extras"]}
+    most_entropy = math.log(max(1, fields["prompt_ids"].size + fields["answer_ids"].size))
+    extras = fields["extras"]
+    weights = {name: extras[name] for name in _WEIGHTS if name in extras}
     return {
         "prompt_ids": (fields["prompt_ids"], 0, vocabulary - 1),
         "answer_ids": (fields["answer_ids"], 0, vocabulary - 1),
@@ -105,6 +107,8 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
         "logprobs of alternatives": ([entry[2] for entry in alternatives], -np.inf, _ROUNDING),
         "entropies": (fields["entropies"], -_ROUNDING, math.log(vocabulary) + _ROUNDING),
         **{name: (given, -_ROUNDING, 1 + _ROUNDING) for name, given in weights.items()},
+        "attention_entropy": (extras.get("attention_entropy", ()), -_ROUNDING, most_entropy + _ROUNDING),
+        "mean_logprob": (extras.get("mean_logprob", ()), -np.inf, _ROUNDING),
         "attention": (fields["attention"], -_ROUNDING, 1 + _ROUNDING),
     }
 
@@ -118,6 +122,8 @@ def _wrong_extras(fields: Mapping[str, Any]) -> Iterator[str]:
         "diagonal": (*layers_and_heads[1:], num_prompt + num_answer),
         "lookback": (*layers_and_heads, num_answer, 2),
         "focus": (num_answer, 2),
+        "attention_entropy": (*layers_and_heads, num_answer, 2),
+        "mean_logprob": (num_answer,),
         "hidden": (fields["extras"].get("hidden", np.zeros(0)).size,),
     }
     for name, shape in shapes.items():

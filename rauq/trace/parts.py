@@ -145,6 +145,8 @@ def _extras(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
         "max_attention": (tokens, tokens),
         "diagonal": (slice(None), slice(len(trace.prompt_ids) + stop)),
         "focus": (tokens,),
+        "attention_entropy": (slice(None), slice(None), tokens),
+        "mean_logprob": (tokens,),
     }
     if stop == num_tokens:
         kept["hidden"] = ()

@@ -28,7 +28,7 @@ Kind = Literal["base", "instruct"]
 StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
 Alignment = Literal["predicting", "own"]
 Part = Literal["answer", "thinking", "all"]
-Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus"]
+Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus", "attention_entropy", "mean_logprob"]
 
 
 class Alternative(NamedTuple):

@@ -44,7 +44,7 @@ _ASKED: dict[Need, tuple[str, str, str]] = {
     "keywords": ("tagger", "Keywords, by spaCy", "en_core_web_sm, or a folder"),
     "idf": ("idf", "Document frequencies", "A file made by python -m analysis idf"),
 }
-_FREE = "From one generation, at almost no extra time."
+_FREE = "From one generation, with at most one more forward pass."
 _SAMPLED = "From samples: this many more answers to every prompt."
 _JUDGED = "With an additional model or file. Methods in grey need one: enter it below, as a hub id or a folder."
 

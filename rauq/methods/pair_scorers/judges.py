@@ -22,6 +22,9 @@ PairJudge = Callable[[Texts, Texts], np.ndarray]
 Keywords = Callable[[str], Sequence[tuple[int, int]]]
 """A text to the stretches of it that name something: characters from a first to before a last."""
 
+TruthJudge = Callable[[str, str], float]
+"""A question and an answer to the log-probability that the model calls the answer true, in nats."""
+
 CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
 
 
@@ -38,13 +41,17 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Judges:
-    """The available judges; None for one that is missing. `idf` (V,) weighs the tokens of the model's vocabulary."""
+    """The available judges; None for one that is missing. `idf` (V,) weighs the tokens of the model's vocabulary.
+
+    `p_true` is the model that gave the answer: `rauq.p_true_judge(lm)`.
+    """
 
     nli: Entailment | None = None
     similarity: Similarity | None = None
     keywords: Keywords | None = None
     idf: np.ndarray | None = None
     facts: Facts | None = None
+    p_true: TruthJudge | None = None
 
 
 def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:

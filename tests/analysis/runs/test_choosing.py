@@ -26,12 +26,12 @@ def test_words_and_ids_are_named_once_in_their_order(data):
 
 def test_no_download_asks_nothing_from_elsewhere(data, embedded):
     plain = named(["no-download"], model="m", data=data)
-    assert {need for method in plain for need in METHODS[method].needs} == {"samples"}
+    assert {need for method in plain for need in METHODS[method].needs} == {"samples", "p_true"}
     facts_known = without_download("m", embedded)
-    assert {need for method in facts_known for need in METHODS[method].needs} == {"samples", "facts"}
+    assert {need for method in facts_known for need in METHODS[method].needs} == {"samples", "p_true", "facts"}
     own = without_download("atlas", embedded)
     assert set(plain) < set(facts_known) < set(own)
-    assert {need for method in own for need in METHODS[method].needs} == {"samples", "facts", "idf"}
+    assert {need for method in own for need in METHODS[method].needs} == {"samples", "p_true", "facts", "idf"}
     request = request_for(embedded, model="atlas", methods=own)
     assert request.idf == "atlas"
     assert request_for(embedded, model="atlas").idf == ""

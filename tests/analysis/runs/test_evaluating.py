@@ -16,6 +16,7 @@ from rauq.errors import OutOfMemory
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
 from rauq.model import generation
+from rauq.model.p_true import p_true_judge
 
 NO_JUDGES = Judges()
 LOAD_ONCE = cache(load_for)
@@ -70,8 +71,22 @@ def test_only_the_inputs_of_the_methods_are_captured(request_tiny):
 
     assert extras(*DEFAULT) == ((), ())
     assert extras("msp", "attention_score", "eigen_score") == (("diagonal",), ("hidden",))
+    entropies = extras("self_certainty", "head_entropy", "attention_divergence")
+    assert entropies == (("attention_entropy", "mean_logprob"), ())
     assert extras("focus", judges=Judges(idf=np.ones(9))) == (("max_attention", "focus"), ())
     assert extras("focus") == (("max_attention",), ())
+
+
+def test_the_models_of_a_run_judge_their_own_answers(short, model, tmp_path):
+    methods = ("p_true", "self_certainty", "head_entropy", "attention_divergence")
+    run = scored(tmp_path / "run", short, model=model, methods=methods)
+    found, lm = run.answers, LOAD_ONCE(run.manifest.request)
+    judge = p_true_judge(lm)
+    for example, answer, value in zip(short.examples, found["answer"], found["p_true"], strict=True):
+        assert value == pytest.approx(-judge(example.question or example.prompt, answer), rel=1e-5)
+    assert (found["p_true"] > 0).all()
+    assert (found[["self_certainty", "attention_divergence"]] < 0).all(axis=None)
+    assert run.manifest.request.nli == ""
 
 
 def test_samples_that_cannot_be_drawn_cost_no_answer(short, model, tmp_path, monkeypatch):

@@ -345,5 +345,6 @@ def test_a_run_needs_a_method_and_all_without_a_download_can_be_chosen_at_once(r
     page = start(page.button(key="no_download").click().run())
     assert not page.error
     request = read_manifest(begun[0]).request
-    assert {need for method in request.methods for need in METHODS[method].needs} == {"samples", "facts", "idf"}
+    needs = {need for method in request.methods for need in METHODS[method].needs}
+    assert needs == {"samples", "p_true", "facts", "idf"}
     assert request.idf == "atlas"

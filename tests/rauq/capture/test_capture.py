@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rauq.capture import session
+from rauq.capture.recompute import attention_matrices
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.errors import UnsupportedModel
 from rauq.model.language_model import LanguageModel
@@ -23,9 +24,20 @@ from tests.architectures import (
     tiny_model,
 )
 from tests.capture_mutants import MUTANTS
-from tests.exactness import LENGTHS, NUM_NEW, Differences, answered, answered_alone, bound, difference, differences
+from tests.exactness import (
+    LENGTHS,
+    NUM_NEW,
+    Differences,
+    answered,
+    answered_alone,
+    bound,
+    difference,
+    differences,
+    entropies,
+)
 
 EXACT = 1e-5
+ENTROPY = 5  # an error of weights times their logarithms, in nats
 
 
 @pytest.fixture(scope="module", params=ARCHITECTURES, ids=str)
@@ -65,6 +77,21 @@ def test_a_batch_gives_what_single_calls_give(lm, single, architecture):
         np.testing.assert_allclose(alone.attention, batched.attention, atol=bound(architecture))
         np.testing.assert_allclose(alone.logprobs, batched.logprobs, atol=bound(architecture))
         np.testing.assert_allclose(alone.entropies, batched.entropies, atol=bound(architecture))
+
+
+def test_entropies_of_the_rows_are_those_of_eager_attention(lm, architecture):
+    options = {"extras": ("attention_entropy",)}
+    traces = answered(lm, seeded_prompts(*LENGTHS), **options)
+    traces += lm.read_batch([(trace.prompt_ids, trace.answer_ids) for trace in traces], **options)
+    traces.append(lm.read(traces[0].prompt_ids, traces[0].answer_ids, **options))
+    for trace in traces:
+        whole = np.stack(attention_matrices(lm.model, [*trace.prompt_ids, *trace.answer_ids], lm.layers))
+        rows = whole[:, :, len(trace.prompt_ids) - 1 : -1]
+        found = trace.extras["attention_entropy"]
+        np.testing.assert_allclose(found, entropies(rows), atol=ENTROPY * bound(architecture))
+        keys = len(trace.prompt_ids) + np.arange(len(trace.answer_ids))
+        assert (found > -1e-6).all()
+        assert (found < np.log(keys)[:, None] + 1e-6).all()
 
 
 def test_the_answer_so_far_has_the_weights_of_the_whole_answer(lm, single, architecture):

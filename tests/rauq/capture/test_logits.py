@@ -32,14 +32,24 @@ def test_entropy_is_zero_at_probability_one_and_nan_for_undefined_logits():
     assert entropies[2:].isnan().all()
 
 
+def test_the_mean_log_probability_is_wanted_or_absent_and_of_tokens_that_are_not_ruled_out():
+    rows = random_logits()
+    assert token_statistics(rows, IDS).extras() == {}
+    expected = rows[:, :60].double().log_softmax(dim=-1).mean(dim=-1)
+    rows[:, 60:] = -torch.inf
+    found = token_statistics(rows, IDS, mean=True).extras()
+    assert set(found) == {"mean_logprob"}
+    np.testing.assert_allclose(found["mean_logprob"], expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("rows", [1, 7])
 def test_blocks_change_nothing(rows, monkeypatch):
-    whole = token_statistics(random_logits(), IDS)
+    whole = token_statistics(random_logits(), IDS, mean=True)
     monkeypatch.setattr(module, "_BLOCK_BYTES", {"cpu": rows * 4 * VOCABULARY})
     monkeypatch.setattr(module, "_WAITING_ROWS", rows)
-    buffer = LogitsBuffer()
+    buffer = LogitsBuffer(mean=True)
     for row, token in zip(random_logits().split(1), IDS.split(1), strict=True):
         buffer.add(row, token)
-    for parts in (token_statistics(random_logits(), IDS), [column[0] for column in buffer.statistics()]):
+    for parts in (token_statistics(random_logits(), IDS, mean=True), [column[0] for column in buffer.statistics()]):
         for found, expected in zip(parts, whole, strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-6)

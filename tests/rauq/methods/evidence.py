@@ -8,7 +8,7 @@ from rauq.methods.pair_scorers.judges import Facts, Judges
 from rauq.trace.trace import Alternative
 from tests.traces import make_trace
 
-NUM_PROMPT, HEADS, WIDTH = 3, 4, 8
+NUM_PROMPT, LAYERS, HEADS, WIDTH = 3, 6, 4, 8
 
 
 def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
@@ -26,6 +26,8 @@ def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
         "diagonal": rng.uniform(0.01, 1, (HEADS, NUM_PROMPT + num_tokens)).astype(np.float32),
         "hidden": rng.normal(size=WIDTH).astype(np.float32),
         "focus": np.stack([rng.uniform(0, 1, num_tokens), rng.uniform(0, 3, num_tokens)], axis=1),
+        "attention_entropy": rng.uniform(0, 1, (LAYERS, HEADS, num_tokens, 2)).astype(np.float32),
+        "mean_logprob": -rng.uniform(5, 9, num_tokens).astype(np.float32),
     }
     fields = {"stop_reason": "eos" if ended else "length", "alternatives": alternatives, "extras": extras}
     return make_trace(pieces, probabilities=probabilities, seed=seed, **(fields | changes))
@@ -47,5 +49,17 @@ def first_word(text):
     return [(0, len(text.split()[0].rstrip(string.punctuation)))] if text.strip() else []
 
 
+def length_is_truth(question, answer):
+    """A judge of P(True)."""
+    return -len(answer) / (1 + len(question))
+
+
 FACTS = Facts(same=lambda first, second: first[:1] == second[:1], keywords=first_word)
-JUDGES = Judges(nli=same_letter, similarity=shared_words, keywords=first_word, idf=np.ones(100), facts=FACTS)
+JUDGES = Judges(
+    nli=same_letter,
+    similarity=shared_words,
+    keywords=first_word,
+    idf=np.ones(100),
+    facts=FACTS,
+    p_true=length_is_truth,
+)

@@ -75,9 +75,9 @@ def test_each_missing_need_is_reported():
     everything = set(NEEDS) - {"held_out"}
     assert needs_met(JUDGES, samples=True) == everything
     assert needs_met(Judges(), samples=False) == frozenset()
-    for field, need in (("nli", "nli"), ("keywords", "keywords"), ("idf", "idf"), ("facts", "facts")):
+    for field in ("nli", "keywords", "idf", "facts", "p_true"):
         without = dataclasses.replace(JUDGES, **{field: None})
-        assert needs_met(without, samples=True) == everything - {need}
+        assert needs_met(without, samples=True) == everything - {field}
 
 
 def test_document_frequencies_are_not_needed_after_capture():
@@ -114,6 +114,30 @@ def test_without_a_question_the_whole_prompt_is_it():
     trace = make_answer("Rome", prompt="Q: where? A:")
     evaluate(trace, ["semantic_density"], samples=SAMPLES[1:2], judges=Judges(nli=listening(same_letter, heard)))
     assert heard == [[("Q: where? A: Rome", "Q: where? A: Oslo")]]
+
+
+def test_cocoa_compares_the_answer_with_each_sample_both_ways():
+    similar = []
+    judges = Judges(similarity=listening(shared_words, similar))
+    evaluate(make_answer("Rome it is"), ["cocoa_msp", "cocoa_entropy"], samples=SAMPLES[:2], judges=judges)
+    (asked,) = similar
+    forth = [("Rome it is", "Oslo is it"), ("Rome it is", "Oslo")]
+    assert asked == [*forth, *(pair[::-1] for pair in forth)]
+
+
+def test_p_true_asks_about_the_question_and_the_answer_as_it_was_generated():
+    heard = []
+    judges = Judges(p_true=lambda question, answer: heard.append((question, answer)) or -0.25)
+    trace = make_answer("Oslo is it", prompt="Q: where? A:")
+    assert evaluate(trace, ["p_true"], judges=judges, question="where?")["p_true"] == 0.25
+    evaluate(trace, ["p_true"], judges=judges)
+    assert heard == [("where?", " Oslo is it"), ("Q: where? A:", " Oslo is it")]
+
+
+def test_a_probability_in_place_of_its_logarithm_is_refused():
+    got = evaluate(make_answer(), ["p_true"], judges=Judges(p_true=lambda *_: 0.7))["p_true"]
+    assert np.isnan(got)
+    assert "returns a log-probability" in got.reason
 
 
 def test_ccp_compares_the_chosen_token_with_the_others_stripped_and_asks_once():

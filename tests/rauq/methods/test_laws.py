@@ -6,10 +6,20 @@ import re
 
 import numpy as np
 import pytest
+from scipy.linalg import expm, logm
+from scipy.special import softmax
 
 from rauq import METHODS, InvalidInput, Judges, Settings, evaluate, score
 from tests.golden_methods import GOLDEN
-from tests.rauq.methods.evidence import FACTS, JUDGES, NUM_PROMPT, make_answer, same_letter, shared_words
+from tests.rauq.methods.evidence import (
+    FACTS,
+    JUDGES,
+    NUM_PROMPT,
+    length_is_truth,
+    make_answer,
+    same_letter,
+    shared_words,
+)
 
 TEXTS = ("Oslo is it", "Oslo", "Paris it is", "Rome is not", "Paris")
 FREE = [method for method in METHODS if method != "single_head"]
@@ -52,18 +62,118 @@ def attention_score_answer_head(trace):
     return -np.log(max(weights, key=np.mean)).sum()
 
 
-DEFINED = {one.__name__: one for one in (msp, perplexity, mean_token_entropy, attention_score_answer_head)}
+def self_certainty(trace):
+    return np.mean([np.log(trace.vocab_size) + one for one in trace.extras["mean_logprob"].astype(float)])
+
+
+def head_entropy(trace):
+    return np.mean(trace.extras["attention_entropy"].astype(float)[..., 1])
+
+
+def attention_divergence(trace):
+    rows = trace.extras["attention_entropy"].astype(float)[..., 0]
+    return -np.mean([np.log(NUM_PROMPT + token) - rows[:, :, token] for token in range(rows.shape[2])])
+
+
+def p_true(trace):
+    return -length_is_truth(trace.prompt, " Oslo is it")
+
+
+def mean_distance(trace, samples, judges):
+    """One pair at a time."""
+    texts = ["".join(one.answer_tokens[:-1]).strip() for one in (trace, *samples)]
+    return 1 - np.mean(
+        [judges.similarity([a], [b]) for one in texts[1:] for a, b in ((texts[0], one), (one, texts[0]))]
+    )
+
+
+def cocoa_msp(trace, samples, judges):
+    return msp(trace) * mean_distance(trace, samples, judges)
+
+
+def cocoa_perplexity(trace, samples, judges):
+    return perplexity(trace) * mean_distance(trace, samples, judges)
+
+
+def cocoa_entropy(trace, samples, judges):
+    return mean_token_entropy(trace) * mean_distance(trace, samples, judges)
+
+
+def kernel_language_entropy(_trace, samples, judges):
+    """The matrix functions of scipy in place of eigenvalues."""
+    texts = ["".join(one.answer_tokens[:-1]).strip() for one in samples]
+    weights = np.array([[judges.nli([a], [b])[0] @ [0, 0.5, 1] for b in texts] for a in texts])
+    weights = weights + weights.T
+    kernel = expm(-0.3 * (np.diag(weights.sum(axis=1)) - weights))
+    density = kernel / np.sqrt(np.outer(kernel.diagonal(), kernel.diagonal())) / len(texts)
+    assert np.trace(density) == pytest.approx(1)
+    return -np.trace(density @ logm(density)) / np.log(len(texts))
+
+
+OF_ONE = (
+    *(msp, perplexity, mean_token_entropy, attention_score_answer_head),
+    *(self_certainty, head_entropy, attention_divergence, p_true),
+)
+DEFINED = {one.__name__: one for one in OF_ONE}
+DEFINED_ON_SAMPLES = {
+    one.__name__: one for one in (cocoa_msp, cocoa_perplexity, cocoa_entropy, kernel_language_entropy)
+}
+BETWEEN = ("luq", "kernel_language_entropy")  # they compare samples with each other
 JACCARD = {"degmat_jaccard", "eccentricity_jaccard", "eigval_laplacian_jaccard"}
 
 
 def test_every_row_has_a_golden_number_or_a_definition_here():
-    assert set(METHODS) == GOLDEN | set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | {"single_head"}
+    defined = set(DEFINED) | set(DEFINED_ON_SAMPLES)
+    assert set(METHODS) == GOLDEN | defined | JACCARD | set(FACTUAL) | set(SCORED) | {"single_head"}
 
 
 @pytest.mark.parametrize("method", sorted(DEFINED))
 def test_a_method_of_one_generation_is_what_it_is_by_definition(method):
     trace = make_answer()
-    assert evaluate(trace, [method])[method] == pytest.approx(DEFINED[method](trace))
+    assert evaluate(trace, [method], judges=JUDGES)[method] == pytest.approx(DEFINED[method](trace))
+
+
+@pytest.mark.parametrize("method", sorted(DEFINED_ON_SAMPLES))
+def test_a_method_of_samples_is_what_it_is_by_definition(method):
+    """Of judges for which the order of two texts counts, and an answer whose samples are not all different."""
+    judges = Judges(
+        nli=lambda firsts, seconds: softmax(
+            [[len(a), 5, len(b)] for a, b in zip(firsts, seconds, strict=True)], axis=1
+        ),
+        similarity=lambda firsts, seconds: np.array(
+            [len({*a} & {*b}) / len({*a}) for a, b in zip(firsts, seconds, strict=True)]
+        ),
+    )
+    trace, samples = make_answer(), drawn(*TEXTS, TEXTS[0])
+    got = evaluate(trace, [method], samples=samples, judges=judges)[method]
+    assert got == pytest.approx(DEFINED_ON_SAMPLES[method](trace, samples, judges), rel=1e-6)
+    assert math.isfinite(got)
+    assert got > 0
+
+
+def test_kernel_language_entropy_is_one_where_nothing_is_entailed_and_less_the_more_is():
+    """It cannot fall to 0, since heat has not spread evenly at t = 0.3 yet, not even between equal samples."""
+
+    def found(entailment):
+        judges = Judges(nli=lambda firsts, _: np.tile([1 - entailment, 0, entailment], (len(firsts), 1)))
+        return evaluate(make_answer(), [name], samples=drawn(*TEXTS), judges=judges)[name]
+
+    name = "kernel_language_entropy"
+    values = [found(entailment) for entailment in (0.0, 0.3, 1.0)]
+    assert values[0] == pytest.approx(1)
+    assert values == sorted(values, reverse=True)
+    kernel = np.array([1.0, *[np.exp(-0.3 * 2 * len(TEXTS))] * (len(TEXTS) - 1)])  # of the complete graph of weight 2
+    shares = kernel / kernel.sum()
+    assert values[-1] == pytest.approx(-(shares * np.log(shares)).sum() / np.log(len(TEXTS)))
+
+
+def test_an_answer_like_all_its_samples_is_certain_to_cocoa_whatever_its_probability():
+    samples = [make_answer("Oslo", seed=seed) for seed in (1, 2, 2)]
+    methods = [method for method in DEFINED_ON_SAMPLES if method.startswith("cocoa")]
+    assert set(evaluate(make_answer("Oslo"), methods, samples=samples, judges=JUDGES).values()) == {0.0}
+    nothing_alike = evaluate(make_answer("Rome"), methods, samples=samples, judges=JUDGES)
+    own = evaluate(make_answer("Rome"), ["msp", "perplexity", "mean_token_entropy"])
+    assert list(nothing_alike.values()) == pytest.approx(list(own.values()))
 
 
 @pytest.mark.parametrize("method", SCORED)
@@ -130,7 +240,8 @@ def test_any_answer_has_a_number_or_a_reason(text, ended, count):
     for method, value in got.items():
         assert math.isfinite(value) != bool(value.reason), f"{method}: {float(value)} {value.reason}"
     undefined = {method for method, value in got.items() if math.isnan(value)}
-    alone = {"lexical_similarity", "luq", "luq_facts"} if count == 1 else set()
+    between = {"lexical_similarity", *(f"{name}{judge}" for name in BETWEEN for judge in ("", "_facts"))}
+    alone = between if count == 1 else set()
     short = {"mean_product", "mean_sum"} if (text, ended) == ("Oslo", False) else set()
     assert undefined - {"minus_mean", "minus_recent_mean"} == {"single_head"} | alone | short
 
@@ -190,7 +301,7 @@ def test_what_is_nan_in_the_answer_is_never_a_number():
         ),
         [dataclasses.replace(one, logprobs=one.logprobs * np.nan, extras=unknown) for one in samples],
     )
-    of_text = {"lexical_similarity", *JACCARD, "degmat", "eccentricity", "eigval_laplacian", "luq"}
+    of_text = {"lexical_similarity", *JACCARD, "degmat", "eccentricity", "eigval_laplacian", *BETWEEN, "p_true"}
     of_text |= {f"{method}_facts" for method in of_text if f"{method}_facts" in METHODS}
     assert {method for method, value in got.items() if not math.isnan(value)} == of_text
     assert all(got[method].reason for method in set(METHODS) - of_text)

@@ -6,11 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from rauq import METHODS, Judges, evaluate, load_idf, load_model
+from rauq import METHODS, Judges, evaluate, load_idf, load_model, p_true_judge
 from rauq.atlas.evaluation import facts_for_prompt, load_examples
+from rauq.capture.recompute import attention_matrices
 from tests.architectures import VOCABULARY, named, tiny_language_model
 from tests.rauq.methods.evidence import JUDGES
-from tests.tiny import PROMPT, chained
+from tests.tiny import PROMPT, chained, raw_logprobs
 
 IDF = np.random.default_rng(0).uniform(1, 2, VOCABULARY)
 MAY_LACK_A_NUMBER = {  # in bytes at random there may be no keyword, no token that matters, no logarithm
@@ -25,7 +26,7 @@ MAY_LACK_A_NUMBER = {  # in bytes at random there may be no keyword, no token th
         "sar_facts",
     ),
 }
-OF_ANSWER = ("max_attention", "diagonal", "focus")
+OF_ANSWER = ("max_attention", "diagonal", "focus", "attention_entropy", "mean_logprob")
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,22 @@ def test_generating_and_reading_an_answer_give_equal_uncertainty(lm, samples):
         np.testing.assert_allclose(first[method], second[method], rtol=1e-4, err_msg=method)
 
 
+def test_what_reads_whole_distributions_is_that_of_the_models_own():
+    """Divergences by their definition, from full logits and full eager attention."""
+    lm = tiny_language_model(named("qwen2"))
+    trace = lm.generate(PROMPT, max_new_tokens=7, extras=OF_ANSWER[-2:], stop=())
+    got = evaluate(trace, ["self_certainty", "head_entropy", "attention_divergence"])
+    uniform = np.full(VOCABULARY, 1 / VOCABULARY)
+    certainty = np.mean([uniform @ (np.log(uniform) - row) for row in raw_logprobs(lm, trace)])
+    assert got["self_certainty"] == pytest.approx(-certainty, rel=1e-5)
+    ids = [*trace.prompt_ids, *trace.answer_ids]
+    heads = [head.astype(float) for layer in attention_matrices(lm.model, ids, lm.layers) for head in layer]
+    rows = [head[row - 1, :row] for head in heads for row in range(len(trace.prompt_ids), len(ids))]
+    divergences = [sum(a * np.log(a * len(row)) for a in row) for row in rows]
+    assert got["attention_divergence"] == pytest.approx(-np.mean(divergences), abs=1e-5)
+    assert got["head_entropy"] == pytest.approx(np.mean([-np.log(sum(a * a for a in row)) for row in rows]), abs=1e-5)
+
+
 def test_the_end_token_counts_where_the_reference_counts_it():
     lm = chained(tiny_language_model(named("llama")), "ab", end=True)
     ended = lm.generate(PROMPT, extras=("diagonal", "hidden"))
@@ -80,13 +97,14 @@ def test_the_embedded_model_with_the_judge_of_known_facts():
     idf = load_idf()
     trace = lm.generate(example.prompt, max_new_tokens=12, extras=OF_ANSWER, idf=idf)
     samples = lm.sample(example.prompt, k=3, max_new_tokens=12, extras=("hidden",))
-    judges = Judges(facts=facts_for_prompt(example.prompt), idf=idf)
+    judges = Judges(facts=facts_for_prompt(example.prompt), idf=idf, p_true=p_true_judge(lm))
     got = evaluate(trace, METHODS, samples=samples, judges=judges)
-    free = [method for method, row in METHODS.items() if not row.needs & {"nli", "similarity", "keywords", "held_out"}]
+    judged = {"nli", "similarity", "keywords", "held_out"}
+    free = [method for method, row in METHODS.items() if not row.needs & judged]
     for method in free:
         assert math.isfinite(got[method]) != bool(got[method].reason), method
     facts = [method for method in free if "facts" in METHODS[method].needs]
     assert [method for method in facts if got[method].reason] == []
-    assert len(facts) == 8
+    assert len(facts) == 12
     elsewhere = evaluate(trace, facts, samples=samples, judges=dataclasses.replace(judges, facts=None))
     assert all("the embedded prompts" in value.reason for value in elsewhere.values())

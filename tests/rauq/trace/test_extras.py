@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from rauq.capture import session
-from rauq.capture.extras import Hidden, Lookback, MaxAttention
+from rauq.capture import logits, session
+from rauq.capture.extras import AttentionEntropy, Hidden, Lookback, MaxAttention
 from rauq.capture.recompute import eager
 from rauq.errors import InvalidInput, UnsupportedModel
 from rauq.trace.extras import EXTRAS
 from rauq.trace.trace import Trace
 from tests.architectures import VOCABULARY, named, seeded_prompts, tiny_language_model
+from tests.exactness import entropies
 from tests.tiny import PROMPT, chained, raw_logprobs
 
 EXACT = 1e-5
@@ -66,6 +67,8 @@ def expected(lm, trace: Trace) -> dict[str, np.ndarray]:
         "max_attention": largest,
         "lookback": lookback,
         "hidden": states[:num_prompt].mean(axis=0) if num_answer == 1 else states[num_prompt + num_answer - 2],
+        "attention_entropy": entropies(rows),
+        "mean_logprob": raw_logprobs(lm, trace).mean(axis=1),
     }
     if middle in lm.layers:
         found["diagonal"] = whole.attention[lm.layers.index(middle)].diagonal(axis1=1, axis2=2)
@@ -85,7 +88,7 @@ def assert_exact(lm, traces: list[Trace]) -> None:
         assert set(trace.extras) == {*wanted, "focus"}
         for name, array in wanted.items():
             assert trace.extras[name].dtype == np.float32, name
-            np.testing.assert_allclose(trace.extras[name], array, atol=EXACT, err_msg=name)
+            np.testing.assert_allclose(trace.extras[name], array, atol=EXACT, rtol=1e-6, err_msg=name)
 
 
 def options(lm, **others):
@@ -122,7 +125,7 @@ def test_answers_of_a_batch_that_end_at_different_steps(end):
     for trace in traces:
         read = lm.read(trace.prompt_ids, trace.answer_ids, **options(lm))
         for name, array in read.extras.items():
-            np.testing.assert_allclose(trace.extras[name], array, atol=1e-4, err_msg=name)
+            np.testing.assert_allclose(trace.extras[name], array, atol=1e-4, rtol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize(("name", "waiting"), [("llama", 4000), ("mistral-window", 0)])
@@ -223,6 +226,8 @@ MUTANTS = {
     "lookback": (Lookback, "reduce", lambda real: lambda self, *given: real(self, *given).flip(-1)),
     "hidden": (Hidden, "cut", lambda real: lambda self, item, tokens: real(self, item, tokens + 1)),
     "diagonal": (session, "own_weights", lambda real: lambda query, key, _mask, rest: real(query, key, None, rest)),
+    "attention_entropy": (AttentionEntropy, "reduce", lambda real: lambda self, *given: real(self, *given).flip(-1)),
+    "mean_logprob": (logits, "_mean_of_possible", lambda real: lambda logprobs: real(logprobs[:, 1:])),
 }
 
 

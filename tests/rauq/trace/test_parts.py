@@ -37,7 +37,7 @@ def lm():
 @pytest.mark.parametrize("alignment", ["predicting", "own"])
 def test_a_cut_trace_is_what_the_model_gives_for_a_longer_prompt(lm, part, alignment):
     """The source that is independent of the cut: the model reads the part after prompt and thinking as one prompt."""
-    extras = ("max_attention", "diagonal", "hidden", "lookback")
+    extras = ("max_attention", "diagonal", "hidden", "lookback", "attention_entropy", "mean_logprob")
     whole = replace(lm.read(PROMPT, "Thinking aloud. Answer", extras=extras), thinking=(3, 15))
     cut = part_of(whole, part)
     start, stop = (3, 15) if part == "thinking" else (15, 22)
@@ -50,7 +50,8 @@ def test_a_cut_trace_is_what_the_model_gives_for_a_longer_prompt(lm, part, align
         for into_prompt in (False, True):
             first, second = (t.previous_token_attention(alignment, offset, into_prompt) for t in (cut, again))
             np.testing.assert_allclose(first, second, atol=1e-5)
-    assert set(cut.extras) == {"max_attention", "diagonal"} | ({"hidden"} if part == "answer" else set())
+    always = {"max_attention", "diagonal", "attention_entropy", "mean_logprob"}
+    assert set(cut.extras) == always | ({"hidden"} if part == "answer" else set())
     for name, array in cut.extras.items():
         np.testing.assert_allclose(array, again.extras[name], atol=1e-5)
     settings = Settings(part=part, alignment=alignment)

@@ -133,6 +133,10 @@ ARRAYS = {
     "an extra of whole numbers": {"extra.max_attention": np.eye(3, dtype=int)},
     "an extra that is no vector": {"extra.hidden": np.ones((2, 2))},
     "a weight of an extra above 1": {"extra.max_attention": np.tril(np.full((3, 3), 1.5), -1)},
+    "an entropy of attention beyond all keys": {"extra.attention_entropy": np.full((6, 4, 3, 2), np.log(6) + 0.02)},
+    "an entropy of attention below 0": {"extra.attention_entropy": np.full((6, 4, 3, 2), -0.02)},
+    "entropies of other heads": {"extra.attention_entropy": np.zeros((6, 3, 3, 2))},
+    "a mean log-probability above 0": {"extra.mean_logprob": THREE + 1},
     "too many extras": {f"extra.{number}": ONE for number in range(200)},
 }
 
