@@ -19,7 +19,7 @@ from rauq.detectors.factoscope import OTHERS
 from rauq.errors import InvalidInput
 from tests.labelled import halves_of, layer_answers, shuffled
 
-SMALL = FactoscopeSettings(rows=100, columns=6, stages=1, epochs=3)
+SMALL = FactoscopeSettings(rows=60, columns=6, stages=1, epochs=2)
 
 
 def answers(size, **options):
@@ -33,7 +33,7 @@ def area(features, quality, held_out, settings=SMALL):
 
 
 def test_a_planted_signal_is_found_and_shuffled_labels_are_not():
-    known, held_out = halves_of(*answers(140, seed=1), 100)
+    known, held_out = halves_of(*answers(100, seed=1), 60)
     assert area(*known, held_out) > 0.9
     assert 0.2 < area(known[0], shuffled(known[1]), held_out) < 0.8
 
