@@ -159,6 +159,9 @@ def test_networks_that_join_later_do_not_count(network):
             assert torch.equal(network(rows, stage), network(changed, stage))
         for stage in (3, 4):
             assert not torch.equal(network(rows, stage), network(changed, stage))
+        weights = {name: one.double() for name, one in network.state_dict().items()}
+        weights["joint.weight"][:, 72:] = 0  # the columns of the fourth network
+        np.testing.assert_allclose(network(rows, 3), by_hand(rows.double(), weights), atol=1e-4)
 
 
 def test_the_score_is_the_mean_ratio_of_the_distances(detector):

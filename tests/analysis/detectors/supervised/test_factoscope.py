@@ -10,6 +10,7 @@ from analysis.detectors.supervised.factoscope import (
     REDUCED,
     FactoscopeSettings,
     _chosen_rows,
+    _others,
     _parts,
     fit,
     search,
@@ -41,11 +42,11 @@ def test_a_planted_signal_is_found_and_shuffled_labels_are_not():
 def test_stages_train_one_after_another_and_a_fit_repeats():
     features, quality = answers(20)
     settings = replace(SMALL, rows=20, stages=4, epochs=1)
-    first, second = (fit(features, quality, threshold=0.5, settings=settings) for _ in range(2))
+    last = replace(settings, stages=1)
+    all_stages, first, second = (fit(features, quality, threshold=0.5, settings=one) for one in (settings, last, last))
     np.testing.assert_array_equal(first.weights, second.weights)
     np.testing.assert_array_equal(first.correct, second.correct)
-    last = fit(features, quality, threshold=0.5, settings=replace(settings, stages=1))
-    assert not np.array_equal(first.weights, last.weights)
+    assert not np.array_equal(first.weights, all_stages.weights)
 
 
 def test_the_settings_are_the_reduced_ones_or_those_of_the_port():
@@ -71,6 +72,15 @@ def test_training_development_and_support_share_no_answer():
     assert [len(set(answer[part])) for part in parts] == [32, 10, 8]
     assert [int(correct[answer[part]].sum()) for part in parts] == [18, 6, 6]
     assert not set(answer[parts[0]]) & set(answer[parts[1]])
+
+
+def test_triplets_are_of_one_class_and_of_the_other():
+    correct = np.random.default_rng(0).random(30) < 0.3
+    anchors = np.arange(30).repeat(20)
+    same, other = _others(anchors, correct, np.random.default_rng(1))
+    np.testing.assert_array_equal(correct[same], correct[anchors])
+    np.testing.assert_array_equal(correct[other], ~correct[anchors])
+    assert set(same.tolist()) == set(other.tolist()) == set(range(30))
 
 
 def test_equal_states_are_refused():
