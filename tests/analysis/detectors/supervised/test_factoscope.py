@@ -4,19 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from analysis.detectors.supervised.factoscope import (
     FULL,
     REDUCED,
     FactoscopeSettings,
     _chosen_rows,
+    _epochs,
     _others,
     _parts,
+    _Rows,
     fit,
     search,
 )
+from analysis.detectors.supervised.training_set import reproducible
 from analysis.stats import roc_auc
-from rauq.detectors.factoscope import OTHERS
+from rauq.detectors.factoscope import OTHERS, rows_of
+from rauq.detectors.factoscope_network import Network, embedded
 from rauq.errors import InvalidInput
 from tests.labelled import halves_of, layer_answers, shuffled
 
@@ -72,6 +77,24 @@ def test_training_development_and_support_share_no_answer():
     assert [len(set(answer[part])) for part in parts] == [32, 10, 8]
     assert [int(correct[answer[part]].sum()) for part in parts] == [18, 6, 6]
     assert not set(answer[parts[0]]) & set(answer[parts[1]])
+
+
+def test_training_parts_the_classes():
+    features, quality = answers(32)
+    rows = _Rows(np.concatenate([rows_of(one[:, :1], 6) for one in features]), quality == 1)
+    with reproducible(1):
+        network = Network()
+        before = parted(embedded(network, rows.values), rows.correct)
+        for _ in _epochs(network, rows, 4, 4, 1):
+            pass
+    assert parted(embedded(network, rows.values), rows.correct) > 1.2 * before
+
+
+def parted(embeddings, correct):
+    """The mean distance between classes minus that within them."""
+    distances = cdist(embeddings, embeddings)
+    same = correct[:, None] == correct
+    return distances[~same].mean() - distances[same].mean()
 
 
 def test_triplets_are_of_one_class_and_of_the_other():
