@@ -1,4 +1,4 @@
-"""Detectors of random numbers, one of each supervised method, and answers with the arrays that they read."""
+"""Detectors of random numbers, one of each supervised method but the large Factoscope, and answers that they score."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -6,9 +6,11 @@ from itertools import pairwise
 import numpy as np
 
 from rauq.detectors.detector import FITTED, Detector
+from rauq.detectors.hidden_layers import Satrmd, Sheeps
 from rauq.detectors.hidden_states import Mind, Saplma
 from rauq.detectors.lookback_lens import LookbackLens
-from tests.traces import make_trace
+from rauq.detectors.tad import OFFSETS, Tad
+from tests.traces import make_trace, with_offsets
 
 LAYERS, HEADS, WIDTH = 6, 4, 8
 
@@ -22,12 +24,15 @@ def read_arrays(num_tokens, *, num_layers=LAYERS, num_heads=HEADS, seed=0):
         "lookback": lookback,
         "hidden_mean": rng.normal(size=WIDTH).astype(np.float32),
         "hidden_layers": rng.normal(size=(num_layers + 1, num_tokens, WIDTH)).astype(np.float32),
+        "logit_lens": rng.uniform(0, 1, (num_layers, num_tokens, 21)).astype(np.float32)
+        + np.eye(1, 21, dtype=np.float32),
     }
 
 
 def answer(num_tokens=5, *, seed=0, **changes):
     """An answer that every supervised method can score."""
-    return make_trace((b" a",) * num_tokens, seed=seed, **({"extras": read_arrays(num_tokens, seed=seed)} | changes))
+    extras = {"extras": read_arrays(num_tokens, seed=seed)}
+    return with_offsets(make_trace((b" a",) * num_tokens, seed=seed, **(extras | changes)), OFFSETS)
 
 
 def perceptron(rng, outputs, widths=(WIDTH, 5, 4, 3)):
@@ -43,6 +48,26 @@ MADE_UP = {
     "lookback_lens": lambda rng: LookbackLens(coefficients=rng.normal(size=LAYERS * HEADS), intercept=0.25),
     "saplma": lambda rng: Saplma(output="identity", **perceptron(rng, 1)),
     "mind": lambda rng: Mind(**perceptron(rng, 2)),
+    "sheeps": lambda rng: Sheeps(
+        attention=rng.normal(size=(LAYERS, WIDTH)),
+        probes=rng.normal(size=(LAYERS, WIDTH)),
+        biases=rng.normal(size=LAYERS),
+        weights=rng.normal(size=LAYERS),
+        intercept=0.5,
+    ),
+    "satrmd": lambda rng: Satrmd(
+        num_layers=LAYERS,
+        layers=np.arange(LAYERS),
+        means=rng.normal(size=(2, LAYERS, WIDTH)),
+        whitening=rng.normal(size=(2, LAYERS, WIDTH, WIDTH)),
+        weights=rng.normal(size=LAYERS),
+        msp_weight=0.5,
+        entropy_weight=0.25,
+        intercept=0.125,
+    ),
+    "tad": lambda rng: Tad(
+        weights=rng.normal(size=1 + OFFSETS * (LAYERS * HEADS + 3)), intercept=0.5, offsets=OFFSETS, aggregation="mean"
+    ),
 }
 
 

@@ -8,6 +8,12 @@ from rauq.trace.attribution import Attribution
 from rauq.trace.trace import NUM_BANDS, Alternative, Trace
 
 
+def with_offsets(trace, count):
+    """The trace with the attention of so many offsets: what it lacks is small."""
+    lacking = count - trace.attention.shape[-1]
+    return replace(trace, attention=np.pad(trace.attention, [(0, 0)] * 3 + [(0, lacking)], constant_values=0.01))
+
+
 def make_trace(pieces=(b" Oslo", b" is", b" it"), *, probabilities=None, num_layers=6, num_heads=4, seed=0, **changes):
     """A trace whose attention is random, and whose head l % H of layer l clearly attends to the previous token."""
     rng = np.random.default_rng(seed)

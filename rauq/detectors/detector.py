@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from safetensors.numpy import save
 
-from rauq.detectors import hidden_states, lookback_lens
+from rauq.detectors import factoscope, hidden_layers, hidden_states, lookback_lens, tad
 from rauq.detectors.checks import OfModel, check_layers, check_name, is_number, is_whole, require
 from rauq.errors import InvalidInput
 from rauq.labels import shortened
@@ -62,6 +62,16 @@ FITTED: Mapping[str, FittedMethod] = MappingProxyType(
         ),
         "mind": FittedMethod(
             fitted=hidden_states.Mind, features=hidden_states.mind_features, extras=hidden_states.MIND_EXTRAS
+        ),
+        "sheeps": FittedMethod(
+            fitted=hidden_layers.Sheeps, features=hidden_layers.features, extras=hidden_layers.EXTRAS
+        ),
+        "satrmd": FittedMethod(
+            fitted=hidden_layers.Satrmd, features=hidden_layers.features, extras=hidden_layers.EXTRAS
+        ),
+        "tad": FittedMethod(fitted=tad.Tad, features=tad.features, reads_attention=True),
+        "factoscope": FittedMethod(
+            fitted=factoscope.Factoscope, features=factoscope.features, extras=factoscope.EXTRAS
         ),
     }
 )

@@ -10,12 +10,12 @@ from rauq.detectors.checks import is_number, is_whole, require, require_array, r
 from rauq.detectors.hidden_layers import captured
 from rauq.errors import InvalidInput
 from rauq.trace.file import MOST_LAYERS
-from rauq.trace.trace import Trace
+from rauq.trace.trace import Extra, Trace
 
 if TYPE_CHECKING:
     from rauq.detectors.factoscope_network import Network
 
-EXTRAS = ("hidden_layers", "logit_lens")
+EXTRAS: tuple[Extra, ...] = ("hidden_layers", "logit_lens")
 OTHERS = 21  # columns after the hidden state
 NUM_WEIGHTS = 33_673_088  # of the network, whatever the model
 MOST_COLUMNS = 2**20

@@ -7,9 +7,9 @@ import numpy as np
 from rauq.detectors.checks import is_number, is_whole, require, require_array, require_features
 from rauq.errors import InvalidInput, NotCaptured
 from rauq.trace.file import MOST_LAYERS
-from rauq.trace.trace import Trace
+from rauq.trace.trace import Extra, Trace
 
-EXTRAS = ("hidden_layers",)
+EXTRAS: tuple[Extra, ...] = ("hidden_layers",)
 
 
 def features(trace: Trace) -> np.ndarray:

@@ -10,7 +10,6 @@ from rauq.errors import InvalidInput, NotCaptured
 from rauq.trace.file import MOST_BANDS
 from rauq.trace.trace import Trace
 
-EXTRAS: tuple[str, ...] = ()
 OFFSETS = 10
 
 AGGREGATIONS = ("mean", "sum_log")

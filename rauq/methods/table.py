@@ -185,6 +185,10 @@ _SUPERVISED_NAMES = (
     ("lookback_lens", "LookBackLens", "Chuang et al. (2024), Lookback Lens"),
     ("saplma", "SAPLMA", "Azaria and Mitchell (2023)"),
     ("mind", "MIND", "Su et al. (2024), MIND"),
+    ("sheeps", "Sheeps", "CH-Wang et al. (2023)"),
+    ("satrmd", "SATRMD + MSP", "Vazhentsev et al. (2025)"),
+    ("tad", "TAD", "Vazhentsev et al. (2024)"),
+    ("factoscope", "Factoscope", "He et al. (2024), LLM Factoscope"),
 )
 
 _SUPERVISED = tuple(

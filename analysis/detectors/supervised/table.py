@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from analysis.detectors.supervised import lookback_lens, mind, saplma
+from analysis.detectors.supervised import factoscope, hidden_layers, lookback_lens, mind, saplma, tad
 from rauq.detectors.detector import FITTED, Fitted
 from rauq.trace.trace import Extra, Trace
 
@@ -60,6 +60,10 @@ _ROWS = (
     _row("lookback_lens", lookback_lens.search, lookback_lens.fit),
     _row("saplma", saplma.search, saplma.fit),
     _row("mind", mind.search, mind.fit),
+    _row("sheeps", hidden_layers.search_sheeps, hidden_layers.fit_sheeps),
+    _row("satrmd", hidden_layers.search_satrmd, hidden_layers.fit_satrmd),
+    _row("tad", tad.search, tad.fit),
+    _row("factoscope", factoscope.search, factoscope.fit),
 )
 
 SUPERVISED: Mapping[str, SupervisedMethod] = MappingProxyType({row.id: row for row in _ROWS})

@@ -17,12 +17,12 @@ from tests.detectors import HEADS, LAYERS, MADE_UP, WIDTH, answer, made_up_detec
 from tests.imports import MODELS, imported_after
 
 KEY = "rauq_detector"
-METHODS = tuple(FITTED)
+METHODS = tuple(MADE_UP)
 SHAPES = {"lookback": (LAYERS, HEADS, 5, 2), "hidden_mean": (WIDTH,), "hidden_layers": (LAYERS + 1, 5, WIDTH)}
 
 
 def test_every_method_is_tried_here():
-    assert set(MADE_UP) == set(FITTED)
+    assert set(MADE_UP) == set(FITTED) - {"factoscope"}  # 33 million numbers: it has tests of its own
     assert imported_after("import rauq; rauq.Detector", MODELS) == []
 
 

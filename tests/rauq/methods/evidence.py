@@ -4,10 +4,11 @@ import string
 
 import numpy as np
 
+from rauq.detectors.tad import OFFSETS
 from rauq.methods.pair_scorers.judges import Facts, Judges
 from rauq.trace.trace import Alternative
 from tests.detectors import MADE_UP, made_up_detector, read_arrays
-from tests.traces import make_trace
+from tests.traces import make_trace, with_offsets
 
 NUM_PROMPT, LAYERS, HEADS, WIDTH = 3, 6, 4, 8
 _SIZES = ("num_layers", "num_heads")
@@ -33,7 +34,7 @@ def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
         **read_arrays(num_tokens, seed=seed, **{name: changes[name] for name in _SIZES if name in changes}),
     }
     fields = {"stop_reason": "eos" if ended else "length", "alternatives": alternatives, "extras": extras}
-    return make_trace(pieces, probabilities=probabilities, seed=seed, **(fields | changes))
+    return with_offsets(make_trace(pieces, probabilities=probabilities, seed=seed, **(fields | changes)), OFFSETS)
 
 
 def same_letter(firsts, seconds):

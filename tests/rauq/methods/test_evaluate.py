@@ -216,7 +216,7 @@ def test_a_method_reads_only_the_extras_that_it_names(method):
     got = evaluate(trace, [method], samples=samples, judges=JUDGES)[method]
     full = evaluate(SAMPLES[0], [method], samples=SAMPLES[1:], judges=JUDGES)[method]
     np.testing.assert_equal((float(got), got.reason), (float(full), full.reason))
-    assert not got.reason or method in {"single_head", "rauq_lig"}
+    assert not got.reason or method in {"single_head", "rauq_lig", "factoscope"}
 
 
 def test_irrelevant_tokens_give_nan_with_a_reason():
@@ -298,9 +298,10 @@ def test_a_method_that_fails_is_undefined_with_the_reason_and_stops_no_other(com
 
 
 def test_what_a_method_of_ones_own_needs_is_asked_for():
-    found = evaluate(make_answer(), [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("logit_lens",))])
+    mine, other = own(len, needs=frozenset({"samples"})), own(len, "other", extras=("lookback",))
+    found = evaluate(make_answer(extras={}), [mine, other])
     assert found["mine"].reason.startswith("It compares sampled answers")
-    assert found["other"].reason == "The trace lacks logit_lens. Capture it: extras=('logit_lens',)."
+    assert found["other"].reason == "The trace lacks lookback. Capture it: extras=('lookback',)."
 
 
 def test_an_id_is_one_method():

@@ -9,6 +9,8 @@ from analysis.detectors.supervised.table import SUPERVISED
 from rauq.errors import InvalidInput
 from tests.analysis.detectors.supervised.made_up import NUM, labelled
 
+ONE_VECTOR = ("lookback_lens", "saplma", "mind")  # the features of an answer; those of others have a row for each token
+
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_score_is_that_of_scikit_learn(seed):
@@ -23,7 +25,7 @@ def test_it_has_no_settings_to_search():
     assert lookback_lens.search(features, quality, threshold=0.5, seed=1, full=True) is None
 
 
-@pytest.mark.parametrize("method", SUPERVISED)
+@pytest.mark.parametrize("method", ONE_VECTOR)
 def test_answers_without_features_or_quality_are_left_out(method):
     row, (features, quality) = SUPERVISED[method], labelled()
     more = [*features, features[0] * np.nan, features[1]]
@@ -35,7 +37,7 @@ def test_answers_without_features_or_quality_are_left_out(method):
     assert fitted.value(features[3]) == again.value(features[3])
 
 
-@pytest.mark.parametrize("method", SUPERVISED)
+@pytest.mark.parametrize("method", ONE_VECTOR)
 @pytest.mark.parametrize(
     ("right", "said"), [(4, "4 correct and 56"), (0, "0 correct and 60"), (56, "56 correct and 4")]
 )
