@@ -56,9 +56,16 @@ class PlainFeed:
     """Feeds tokens and captures nothing: what is left of generation without this project's capture."""
 
     def __init__(
-        self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING, prefix: Prefix = NO_PREFIX
+        self,
+        model: PreTrainedModel,
+        padding: Sequence[int],
+        kept: Kept = NOTHING,
+        prefix: Prefix = NO_PREFIX,
+        *,
+        offsets: int = NUM_BANDS,
     ) -> None:
         self.cached, self.kept, self.rows, self.batch = CachedModel(model, padding, prefix), kept, 0, len(padding)
+        self.offsets = offsets
 
     def feed(self, ids: Tensor, *, tail: int) -> Tensor:
         """See `rauq.capture.session.CaptureSession`."""
@@ -73,7 +80,7 @@ class PlainFeed:
 
     def band(self) -> Tensor:
         """A band of zeros of one layer and head, as a trace has to have one."""
-        return torch.zeros(self.batch, 1, 1, self.rows, NUM_BANDS)
+        return torch.zeros(self.batch, 1, 1, self.rows, self.offsets)
 
 
 def _without_capture(lm: LanguageModel) -> LanguageModel:
@@ -174,7 +181,8 @@ def _spread(examples: Sequence[Example], pairs: int) -> list[Example]:
 
 def _record(run: Run, taken: Sequence[Mapping[str, float]]) -> Record:
     base = [seconds[""] for seconds in taken]
-    found = {method: ratio([seconds[method] for seconds in taken], base) for method in run.methods}
+    asked = run.manifest.request.known_methods  # methods that were added later have no time at generation
+    found = {method: ratio([seconds[method] for seconds in taken], base) for method in asked}
     batched = {cost.method: 100 * cost.overhead for cost in costs(run)}
     samples = run.manifest.request.samples
     return measured(

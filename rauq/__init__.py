@@ -28,6 +28,7 @@ from rauq.trace.trace import Alternative, Trace
 
 if TYPE_CHECKING:
     from rauq.checkpoints.model_info import ModelInfo, inspect_model
+    from rauq.detectors.detector import Detector
     from rauq.methods.evaluate import evaluate, evaluate_many
     from rauq.methods.method import Method, Uncertainty
     from rauq.methods.pair_scorers.classifiers import load_nli, load_similarity
@@ -45,6 +46,7 @@ __all__ = [
     "NAMED_MODELS",
     "Alternative",
     "Batch",
+    "Detector",
     "Failure",
     "Installed",
     "InvalidInput",
@@ -88,6 +90,7 @@ __all__ = [
 
 _AT_FIRST_USE = {
     "METHODS": "rauq.methods.table",
+    "Detector": "rauq.detectors.detector",
     "ModelInfo": "rauq.checkpoints.model_info",
     "Judges": "rauq.methods.pair_scorers.judges",
     "LanguageModel": "rauq.model.language_model",

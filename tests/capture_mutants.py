@@ -22,9 +22,9 @@ class Mutant(NamedTuple):
 def _without(option: str) -> Callable[[pytest.MonkeyPatch], None]:
     real = session.band
 
-    def forgetful(pending, cache):
+    def forgetful(pending, cache, **others):
         rest = {name: value for name, value in pending.options.items() if name != option}
-        return real(pending._replace(options=rest), cache)
+        return real(pending._replace(options=rest), cache, **others)
 
     return lambda patch: patch.setattr(session, "band", forgetful)
 
@@ -41,21 +41,21 @@ def _without_masks(patch: pytest.MonkeyPatch) -> None:
 
 def _off_by_one(patch: pytest.MonkeyPatch) -> None:
     real = session.band
-    patch.setattr(session, "band", lambda pending, cache: real(pending, cache).roll(1, dims=-1))
+    patch.setattr(session, "band", lambda pending, cache, **others: real(pending, cache, **others).roll(1, dims=-1))
 
 
 def _low_precision(patch: pytest.MonkeyPatch) -> None:
     real = session.band
 
-    def rounded(pending, cache):
-        return real(pending._replace(queries=pending.queries.bfloat16().float() * (1 + 2**-9)), cache)
+    def rounded(pending, cache, **others):
+        return real(pending._replace(queries=pending.queries.bfloat16().float() * (1 + 2**-9)), cache, **others)
 
     patch.setattr(session, "band", rounded)
 
 
 def _other_head(patch: pytest.MonkeyPatch) -> None:
     real = session.band
-    patch.setattr(session, "band", lambda pending, cache: real(pending, cache).roll(1, dims=1))
+    patch.setattr(session, "band", lambda pending, cache, **others: real(pending, cache, **others).roll(1, dims=1))
 
 
 def _recorder_that_drops_calls(patch: pytest.MonkeyPatch) -> None:
@@ -72,10 +72,10 @@ def _stale_key(patch: pytest.MonkeyPatch) -> None:
     """The last key is that of the token before, as if a buffer were overwritten."""
     real = session.band
 
-    def stale(pending, cache):
+    def stale(pending, cache, **others):
         keys = pending.keys.tensor.clone()
         keys[:, :, -1] = keys[:, :, -2]
-        return real(pending._replace(keys=pending.keys._replace(tensor=keys)), cache)
+        return real(pending._replace(keys=pending.keys._replace(tensor=keys)), cache, **others)
 
     patch.setattr(session, "band", stale)
 

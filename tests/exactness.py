@@ -97,7 +97,11 @@ def eager_bands(lm: LanguageModel, traces: list[Trace]) -> list[np.ndarray]:
     return [
         np.stack(
             [
-                band_of_matrix(layer[item, :, padding[item] :, padding[item] :].numpy(), len(trace.prompt_ids) - 1)
+                band_of_matrix(
+                    layer[item, :, padding[item] :, padding[item] :].numpy(),
+                    len(trace.prompt_ids) - 1,
+                    offsets=trace.attention.shape[3],
+                )
                 for layer in layers
             ]
         )

@@ -26,8 +26,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
+    _add_methods(commands.add_parser("add-methods", help="compute further methods on the answers of a run"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_supervised(commands.add_parser("supervised", help="fit supervised methods on runs, and judge them"))
+    _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
     _add_convert(commands.add_parser("convert", help="convert the checkpoint of AlignScore or COMET to safetensors"))
     _add_idf(commands.add_parser("idf", help="count document frequencies of a model's tokens"))
     return parser
@@ -105,6 +107,25 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         choices=("middle", "all"),
         help="layers whose attention is stored; default: middle",
     )
+    how.add_argument("--offsets", type=int, metavar="N", help="keys back whose attention is stored; default: 2")
+    how.add_argument(
+        "--keep",
+        metavar="NAME,...",
+        help="extras of the traces to store, such as lookback,hidden_layers; default: none",
+    )
+
+
+def _add_methods(added: argparse.ArgumentParser) -> None:
+    added.description = (
+        "Compute methods on the stored answers of a finished run, without its model. Extras that they need must have "
+        "been stored with --keep; methods that compare samples cannot be added."
+    )
+    added.set_defaults(run=_methods)
+    added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the run")
+    added.add_argument("--methods", nargs="+", required=True, metavar="ID", help="ids of methods")
+    added.add_argument("--nli", metavar="M", help="hub id or folder of a model for natural-language inference")
+    added.add_argument("--similarity", metavar="M", help="hub id or folder of a sentence-similarity model")
+    added.add_argument("--tagger", metavar="M", help="name or folder of a spaCy model that finds keywords")
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
@@ -134,6 +155,23 @@ def _add_supervised(supervised: argparse.ArgumentParser) -> None:
         "--full-search", action="store_true", help="search all settings of the reference, for hours; default: few"
     )
     supervised.add_argument("--seed", type=int, default=1, metavar="N", help="random seed; default 1")
+
+
+def _add_train(train: argparse.ArgumentParser) -> None:
+    train.description = (
+        "Fit a supervised method on the labelled answers of finished runs of one model, and save the detector. The "
+        "runs must have kept what the method reads: score with --keep."
+    )
+    train.set_defaults(run=_train)
+    train.add_argument(
+        "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
+    )
+    train.add_argument("--method", required=True, metavar="ID", help="lookback_lens, saplma or mind")
+    train.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .safetensors")
+    train.add_argument(
+        "--full-search", action="store_true", help="search all settings of the reference; default: a reduced grid"
+    )
+    train.add_argument("--seed", type=int, default=42, metavar="N", help="random seed of networks; default 42")
 
 
 def _add_convert(convert: argparse.ArgumentParser) -> None:
@@ -169,6 +207,12 @@ def _score(options: argparse.Namespace) -> int:
     return score(options)
 
 
+def _methods(options: argparse.Namespace) -> int:
+    from analysis.cli.score import add_methods
+
+    return add_methods(options)
+
+
 def _report(options: argparse.Namespace) -> int:
     from analysis.report.writing import write_report
     from analysis.runs.opened import open_run
@@ -184,6 +228,12 @@ def _supervised(options: argparse.Namespace) -> int:
     from analysis.cli.supervised import supervised
 
     return supervised(options)
+
+
+def _train(options: argparse.Namespace) -> int:
+    from analysis.cli.train import train
+
+    return train(options)
 
 
 def _convert(options: argparse.Namespace) -> int:

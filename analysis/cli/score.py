@@ -27,16 +27,17 @@ from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.runs.create import EMBEDDED, about_unknown_methods, named, prepare, request_for
+from analysis.runs import added_methods
+from analysis.runs.create import EMBEDDED, about_unknown_methods, bytes_per_answer, named, prepare, request_for
 from analysis.runs.job import Status
-from analysis.runs.manifest import Manifest
+from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
 from analysis.runs.opened import Run, open_run
 from analysis.runs.verdicts import about_corrections
 from analysis.runs.work import work
 from rauq.checkpoints.folders import looks_like_path
 from rauq.cli.commands import model_options
 from rauq.errors import InvalidInput
-from rauq.labels import number, running
+from rauq.labels import number, running, size
 from rauq.trace.trace import Kind
 
 
@@ -171,7 +172,7 @@ _ASKED = (
     *("columns", "limit", "per_group", "batch_size", "max_new_tokens"),
 )
 _JUDGES = ("nli", "similarity", "tagger")
-_HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers")
+_HOW = ("methods", "samples", *_JUDGES, "idf", "quality", "weights", "layers", "offsets", "keep")
 _MOST_REJECTED = 5
 
 
@@ -206,6 +207,16 @@ def score(options: argparse.Namespace) -> int:
     return 0
 
 
+def add_methods(options: argparse.Namespace) -> int:
+    """Add methods to a run, print how they rank its answers, and return the exit code."""
+    from rauq.methods.pair_scorers.loading import load_judges
+
+    judges = load_judges(**{name: getattr(options, name) or "" for name in _JUDGES})
+    run = added_methods.add_methods(options.folder, options.methods, judges=judges)
+    print_summary(Console(highlight=False), run)
+    return 0
+
+
 def _prepare(options: argparse.Namespace, console: Console) -> None:
     if options.data or options.correct or options.incorrect:
         _prepare_new(options, console)
@@ -234,6 +245,8 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         batch_size=options.batch_size,
         max_new_tokens=options.max_new_tokens,
         stored_layers=options.layers,
+        offsets=options.offsets,
+        keep=_names(options.keep),
         methods=named(options.methods, model=model, data=data) if options.methods else None,
         samples=options.samples,
         seed=options.seed,
@@ -241,12 +254,40 @@ def _prepare_new(options: argparse.Namespace, console: Console) -> None:
         idf=str(options.idf.resolve()) if options.idf else None,
     )
     _print_quality(prepare(options.out, data, request), console)
+    _print_size(data, request, console)
 
 
 def _print_quality(manifest: Manifest, console: Console) -> None:
     if manifest.quality_reason:
         chosen = f"Quality: {measure(manifest.request.quality).name} (--quality chooses another). "
         console.print(running(chosen + manifest.quality_reason), soft_wrap=True, markup=False)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas, each once."""
+    return None if text is None else tuple(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
+
+
+def _print_size(data: DataSet, request: Request, console: Console) -> None:
+    """Say what the run takes on disk at most, where more is stored than by default."""
+    if not request.keep and request.offsets == FEWEST_OFFSETS:
+        return
+
+    from rauq.checkpoints.model_info import inspect_model
+
+    model = inspect_model(request.model, revision=request.revision, device=request.device, dtype=request.dtype)
+    each = bytes_per_answer(
+        request.max_new_tokens,
+        num_layers=model.num_layers,
+        num_heads=model.num_heads,
+        stored_layers=request.stored_layers,
+        offsets=request.offsets,
+        keep=request.keep,
+        hidden_size=model.hidden_size,
+        prompt_tokens=max(len(example.prompt) for example in data.examples),  # a token has a character or more
+    )
+    whole = size(each * request.count)
+    console.print(f"On disk: at most {whole}, {size(each)} for an answer of {request.max_new_tokens} tokens.")
 
 
 def _whole_path(model: str) -> str:

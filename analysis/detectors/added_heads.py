@@ -8,7 +8,8 @@ import numpy as np
 from analysis.answer_sets.separation import areas, labelled
 from analysis.methods.added_heads import Candidates, best_heads
 from analysis.runs.manifest import Answerer
-from rauq.detectors.added_heads import LONGEST_NAME, MOST_GROUPS, AddedHeads, Scale
+from rauq.detectors.added_heads import MOST_GROUPS, AddedHeads, Scale
+from rauq.detectors.checks import LONGEST_NAME
 from rauq.errors import InvalidInput
 from rauq.labels import shortened
 from rauq.scoring.settings import Settings, resolve

@@ -32,7 +32,7 @@ from analysis.runs.manifest import (
     read_manifest,
 )
 from analysis.runs.opened import UNREADABLE, Run, Shard, TokenChoice, means, open_run, picks
-from analysis.runs.shard import ALIGNMENTS, LIGHT, OFFSETS, answers_path, traces_path
+from analysis.runs.shard import ADDED, ALIGNMENTS, LIGHT, OFFSETS, added_path, answers_path, extras_path, traces_path
 from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
 from rauq.errors import RunError
@@ -102,7 +102,11 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
     shards = [number for number in range(manifest.num_shards) if answers_path(folder, number).exists()]
     sizes = {folder / EXAMPLES: manifest.request.count}
     sizes |= {answers_path(folder, number): len(manifest.numbers(number)) for number in shards}
-    _refuse(fault for number in shards for fault in _header_faults(traces_path(folder, number)))
+    sizes |= {added_path(folder, method): manifest.request.count for method in manifest.added_methods}
+    for path_of in (traces_path, extras_path):
+        _refuse(fault for number in shards for fault in _header_faults(path_of(folder, number)))
+    unnamed = () if manifest.request.keep else folder.glob("extras-*")
+    _refuse(f"it holds {path.name}, and its manifest keeps no extras" for path in unnamed)
     _refuse(_size_faults(sizes, bounds))
     examples = read_examples(folder)
     _check_texts(examples, bounds.characters)
@@ -111,6 +115,7 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
         run = open_run(folder)
         whole = {shard.number for shard in run.shards}
         _refuse(f"shard {number} is broken" for number in shards if number not in whole)
+        _refuse(f"the method {name} cannot be read" for name in manifest.added_methods if name not in run.reasons)
         _refuse(fault for shard in run.shards for fault in _shard_faults(run, shard))
         _refuse(_uncertainty_faults(run))
         _refuse(_mean_faults(run))
@@ -143,7 +148,7 @@ def _size_faults(sizes: Mapping[Path, int], bounds: Bounds) -> Iterator[str]:
                 yield f"{path.name} has {found:,} rows, not {num_rows:,}"
                 return
             left -= check_decoded(path, most=min(left, bounds.table))
-            left_together -= check_decoded(path, most=left_together, columns=LIGHT.names)
+            left_together -= check_decoded(path, most=left_together, columns=[*LIGHT.names, *ADDED.names])
         except UNREADABLE as error:
             yield f"{path.name} cannot be read ({error})"
             return

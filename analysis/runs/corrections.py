@@ -34,12 +34,17 @@ class Correction:
 
 def correction(number: int, answer: str, *, correct: bool) -> Correction:
     """A verdict on this answer to the example `number`."""
-    return Correction(number=number, correct=correct, answer_crc32=_crc32(answer))
+    return Correction(number=number, correct=correct, answer_crc32=crc32_of(answer))
 
 
 def fits(correction: Correction, answer: str) -> bool:
     """Whether a correction is of this answer, and not of an earlier one to the same example."""
-    return correction.answer_crc32 == _crc32(answer)
+    return correction.answer_crc32 == crc32_of(answer)
+
+
+def crc32_of(text: str) -> int:
+    """The checksum of an answer's text, by which it is told from an earlier one."""
+    return zlib.crc32(text.encode(errors="surrogatepass"))
 
 
 def read_corrections(folder: Path) -> tuple[Correction, ...]:
@@ -106,7 +111,7 @@ def _read(found: dict[str, Any]) -> tuple[Correction, ...]:
         message = f"schema {reprlib.repr(found['schema'])}, and this version reads {SCHEMA}"
         raise ValueError(message)
     text = _text(found["corrections"])
-    if found["crc32"] != _crc32(text):
+    if found["crc32"] != crc32_of(text):
         message = "it was changed after it was written"
         raise ValueError(message)
     corrections = parsed(tuple[Correction, ...], text)
@@ -126,7 +131,7 @@ def _write(folder: Path, corrections: Iterable[Correction]) -> None:
         except OSError as error:
             raise cannot_write(path, error) from error
         return
-    text = json.dumps({"schema": SCHEMA, "crc32": _crc32(_text(rows)), "corrections": rows}, indent=1)
+    text = json.dumps({"schema": SCHEMA, "crc32": crc32_of(_text(rows)), "corrections": rows}, indent=1)
     write_whole(path, lambda temporary: temporary.write_text(f"{text}\n", encoding="utf-8"))
 
 
@@ -149,7 +154,3 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _text(rows: list[dict[str, Any]]) -> str:
     return json.dumps(rows, sort_keys=True)
-
-
-def _crc32(text: str) -> int:
-    return zlib.crc32(text.encode(errors="surrogatepass"))

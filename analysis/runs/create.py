@@ -1,6 +1,7 @@
 """Create a run: its request is checked and written with its examples, so that a job needs nothing else."""
 
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from analysis.quality.facts import known_facts
 from analysis.quality.measures import measure
 from analysis.runs.job import LOCK, only_job
 from analysis.runs.manifest import (
+    FEWEST_OFFSETS,
     MANIFEST,
     MOST_EXAMPLES,
     MOST_IN_A_BATCH,
@@ -27,13 +29,14 @@ from analysis.runs.manifest import (
     write_manifest,
     write_whole,
 )
-from analysis.runs.shard import ALIGNMENTS, NUM_BANDS, OFFSETS
+from analysis.runs.shard import ALIGNMENTS, OFFSETS
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import Need
 from rauq.methods.table import METHODS
 from rauq.scoring.settings import Settings, window
-from rauq.trace.file import MOST_ANSWER_TOKENS
+from rauq.trace.extras import BY_LAYER, EXTRAS
+from rauq.trace.file import LENS_TOKENS, MOST_ANSWER_TOKENS, MOST_BANDS
 
 EXAMPLES = "examples.parquet"
 
@@ -95,8 +98,8 @@ def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ..
 
 
 DEFAULT = ("rauq", "msp", "perplexity", "mean_token_entropy")
-ASKABLE = tuple(method for method, row in METHODS.items() if row.family != "ablation")
-"""Ablations are other settings of RAUQ, and any run can be scored with them later."""
+ASKABLE = tuple(method for method, row in METHODS.items() if row.family not in ("ablation", "supervised"))
+"""Ablations are other settings of RAUQ, and any run can be scored with them later; a run has no fitted detector."""
 
 EMBEDDED = "atlas"
 _WORDS = ("default", "no-download")
@@ -127,7 +130,7 @@ def check_methods(methods: Sequence[str]) -> None:
     """Check that a run can have all of these methods.
 
     Raises:
-        InvalidInput: one that is unknown or an ablation, one that is named twice, or none at all.
+        InvalidInput: one that is unknown, an ablation or supervised, one that is named twice, or none at all.
     """
     if unknown := [method for method in methods if method not in ASKABLE]:
         message = f"Unknown method {unknown[0]!r}; choose from {', '.join((*_WORDS, *ASKABLE))}."
@@ -150,8 +153,8 @@ def available_needs(model: str, data: DataSet) -> frozenset[Need]:
 
 
 def own_idf(request: Request) -> str:
-    """The document frequencies that come with the embedded model, where a method weighs its tokens by them."""
-    weighed = any("idf" in METHODS[method].needs for method in request.methods)
+    """The document frequencies that come with the embedded model, where a method or an extra weighs its tokens."""
+    weighed = "focus" in request.keep or any("idf" in METHODS[method].needs for method in request.methods)
     return EMBEDDED if weighed and request.model == EMBEDDED else ""
 
 
@@ -291,6 +294,7 @@ def _check(request: Request) -> None:
     check_methods(request.methods)
     check_judges(request)
     _check_revision(request)
+    _check_kept(request)
     if request.stored_layers not in get_args(StoredLayers):
         message = f"Unknown layers {request.stored_layers!r}; choose from {', '.join(get_args(StoredLayers))}."
         raise InvalidInput(message)
@@ -305,6 +309,21 @@ def _check(request: Request) -> None:
         if not 1 <= number <= most:
             message = f"Got {number:,} {what}; a run may have 1 to {most:,}."
             raise InvalidInput(message)
+
+
+def _check_kept(request: Request) -> None:
+    if not FEWEST_OFFSETS <= request.offsets <= MOST_BANDS:
+        message = f"Got {request.offsets} offsets; a run may store {FEWEST_OFFSETS} to {MOST_BANDS}, in keys back."
+        raise InvalidInput(message)
+    unknown = [name for name in request.keep if name not in EXTRAS]
+    if unknown or len(set(request.keep)) < len(request.keep):
+        message = f"Got {', '.join(request.keep)} to keep; give some of {', '.join(EXTRAS)}, each once."
+        raise InvalidInput(message)
+    if "focus" in request.keep and "idf" not in named_in(request):
+        message = (
+            f"The extra focus needs {_FROM_ELSEWHERE['idf'][0]}. Add {_FROM_ELSEWHERE['idf'][1]}, or leave it out."
+        )
+        raise InvalidInput(message)
 
 
 def _check_revision(request: Request) -> None:
@@ -343,10 +362,35 @@ _HALF, _SINGLE = 2, 4  # bytes of a number
 _TABLE = 160  # bytes a token, packed: its text, ids and alternatives; measured on the embedded model
 
 
-def bytes_per_answer(num_tokens: int, *, num_layers: int, num_heads: int, stored_layers: StoredLayers) -> int:
-    """About how many bytes an answer takes on disk, if all layers have attention and some token carries a fact."""
+def bytes_per_answer(
+    num_tokens: int,
+    *,
+    num_layers: int,
+    num_heads: int,
+    stored_layers: StoredLayers,
+    offsets: int = FEWEST_OFFSETS,
+    keep: Sequence[str] = (),
+    hidden_size: int = 0,
+    prompt_tokens: int = 0,
+) -> int:
+    """About how many bytes an answer takes on disk, if all layers have attention and some token carries a fact.
+
+    `hidden_size` and `prompt_tokens` matter for extras alone that depend on them.
+    """
     stored = window(Settings(layers=stored_layers), captured=tuple(range(num_layers)), num_layers=num_layers)
-    bands = NUM_BANDS * len(stored) * num_heads * (num_tokens + 1) * _HALF
+    bands = offsets * len(stored) * num_heads * (num_tokens + 1) * _HALF
+    shapes = {
+        "max_attention": (num_tokens, num_tokens),
+        "diagonal": (num_heads, prompt_tokens + num_tokens),
+        "hidden": (hidden_size,),
+        "hidden_mean": (hidden_size,),
+        "hidden_layers": (num_layers + 1, num_tokens, hidden_size),
+        "logit_lens": (num_layers, num_tokens, 1 + 2 * LENS_TOKENS),
+        "focus": (num_tokens, 2),
+        "mean_logprob": (num_tokens,),
+        **dict.fromkeys(BY_LAYER, (len(stored), num_heads, num_tokens, 2)),
+    }
+    extras = sum(math.prod(shapes[name]) for name in keep if name in shapes) * _HALF
     means = 2 * len(ALIGNMENTS) * len(OFFSETS) * num_layers * num_heads * _HALF  # of all tokens, and of the fact's
     picks = len(ALIGNMENTS) * num_layers * _HALF
-    return bands + means + picks + num_tokens * (2 * _SINGLE + _TABLE)
+    return bands + extras + means + picks + num_tokens * (2 * _SINGLE + _TABLE)

@@ -13,7 +13,9 @@ CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
 SUPERVISED = "supervised.json"  # how detectors rank its answers: made from the run, and no part of it
 
 _OF_A_RUN = re.compile(
-    r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|traces-\d{5}\.safetensors|corrections\.json", re.ASCII
+    r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|(?:traces|extras)-\d{5}\.safetensors|corrections\.json"
+    r"|methods-[a-z][a-z0-9_]{0,63}\.parquet",
+    re.ASCII,
 )
 _JOB_FILES = re.compile(
     r"(?:status|supervised)\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp"
@@ -56,7 +58,7 @@ def state_of(folder: Path) -> tuple[int, int, int]:
     Zeros where there is no run. The checksum is there since two corrections may have the same time of modification.
     """
     written = []
-    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.safetensors"):
+    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.*", "extras-*.*"):
         for file in folder.glob(pattern):
             with suppress(OSError):  # it was deleted since
                 written.append(file.stat().st_mtime_ns)
@@ -76,9 +78,12 @@ _NAME, _CHUNK, _LENGTH = "crc32", 2**20, 8  # a file of safetensors begins with 
 def with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
     """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
     # Ours, because safetensors keeps no checksum.
-    content = save(arrays)
-    data = zlib.crc32(content[_begin(content) :])
+    data = _crc32_of_data(save(arrays))
     return save(arrays, metadata={_NAME: f"{data:08x} {zlib.crc32(table):08x}"})
+
+
+def _crc32_of_data(content: bytes) -> int:
+    return zlib.crc32(memoryview(content)[_begin(content) :])  # a slice of bytes would be a copy
 
 
 def check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> None:

@@ -230,9 +230,21 @@ class Job:
 
 
 def new_job(folder: Path, *, total: int, on_progress: OnProgress | None) -> Job:
-    """A job of this process that has yet to load its model."""
+    """A job of this process that has yet to load its model, in a folder without what a killed one left."""
+    _remove_temporary_files(folder)
     status = Status(state="loading", total=total, pid=os.getpid(), started=time.time())
     return Job(folder, status, on_progress)
+
+
+def how_to_resume(folder: Path) -> str:
+    """The command that goes on with a run."""
+    return f"To resume: python -m analysis score --out {folder} --resume"
+
+
+def _remove_temporary_files(folder: Path) -> None:
+    """Remove what a killed job left half-written, and a stop request that came after its end."""
+    for path in (*folder.glob(".*.tmp"), folder / STOP):
+        path.unlink(missing_ok=True)
 
 
 LOG = "log.txt"

@@ -13,7 +13,7 @@ from pydantic import Field
 from analysis.typed_json import parsed
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.table import METHODS
-from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
+from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS, MOST_EXTRAS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 from rauq.trace.trace import Kind
 
 SCHEMA = 2
@@ -21,11 +21,13 @@ MOST_EXAMPLES = 1_000_000
 MOST_IN_A_BATCH = 1024
 MOST_SAMPLES = 100
 LONGEST_REASON = 1_000  # characters
+FEWEST_OFFSETS = 2  # one for each alignment of RAUQ
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 256 * 2**10  # bytes: a real one has about 3,000
 StoredLayers = Literal["middle", "all"]
 
 _Method = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+_Extra = _Method
 _Examples = Annotated[int, Field(ge=1, le=MOST_EXAMPLES)]
 
 
@@ -37,9 +39,10 @@ class Request:
     None is main, or the file as it is. `data`: name of the data set, `data_sha256` its fingerprint. `quality`: id of
     the measure, `weights`: the folder of its model, if it has one. `stored_layers`: whose attention is kept token by
     token. Shards hold `shard_size` examples each, by their number; batches do not cross shards. `methods`: ids of
-    `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn
-    by `seed`. `nli`, `similarity`, `tagger`, `idf`: the models and the file that others ask, by name or path; ""
-    where there is none.
+    `rauq.METHODS`, or of one that another version has; those that compare samples are given `samples` of them, drawn by
+    `seed`. `offsets`: how many keys back attention is kept token by token; `keep`: extras of a trace
+    (`rauq.trace.extras`) that are kept on disk. `nli`, `similarity`, `tagger`, `idf`: the models and the file that
+    others ask, by name or path; "" where there is none.
     """
 
     model: str
@@ -65,6 +68,8 @@ class Request:
     similarity: str = ""
     tagger: str = ""
     idf: str = ""
+    offsets: Annotated[int, Field(ge=FEWEST_OFFSETS, le=MOST_BANDS)] = FEWEST_OFFSETS
+    keep: Annotated[tuple[_Extra, ...], Field(max_length=MOST_EXTRAS)] = ()
 
     @property
     def known_methods(self) -> tuple[str, ...]:
@@ -100,7 +105,8 @@ class Answerer:
 class Manifest:
     """A run: its request, the model once it was loaded, and the packages that it was loaded with.
 
-    `quality_reason`: why its measure of quality was chosen; "" where the user chose another one.
+    `quality_reason`: why its measure of quality was chosen; "" where the user chose another one. `added_methods`: those
+    that were computed later, in files of their own (`analysis.runs.added_methods`).
     """
 
     name: str
@@ -109,6 +115,7 @@ class Manifest:
     answerer: Answerer | None
     packages: tuple[tuple[str, str], ...] = ()
     quality_reason: str = ""
+    added_methods: tuple[_Method, ...] = ()
 
     @property
     def num_shards(self) -> int:
@@ -210,9 +217,12 @@ def _manifest(found: dict[str, Any], folder: Path) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     """What no single field tells."""
-    methods, answerer = manifest.request.methods, manifest.answerer
+    methods, answerer = (*manifest.request.methods, *manifest.added_methods), manifest.answerer
     if len(set(methods)) < len(methods):
         message = f"methods is {methods}, but each is a column of the answers"
+        raise ValueError(message)
+    if len(set(manifest.request.keep)) < len(manifest.request.keep):
+        message = f"keep is {manifest.request.keep}, but each is an array of the answers"
         raise ValueError(message)
     if answerer and list(answerer.layers) != sorted(set(answerer.layers) & set(range(answerer.num_layers))):
         message = f"layers is {answerer.layers}, but must be ascending and of {answerer.num_layers}"

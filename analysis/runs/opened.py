@@ -12,21 +12,24 @@ from safetensors import SafetensorError, safe_open
 
 from analysis.answer_sets.heads import pick
 from analysis.datasets.example import Example
-from analysis.runs.corrections import Correction, fits, read_corrections
+from analysis.runs.corrections import Correction, crc32_of, fits, read_corrections
 from analysis.runs.create import read_examples
 from analysis.runs.files import check_bytes
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import (
     ALIGNMENTS,
     LIGHT,
-    NUM_BANDS,
     OFFSETS,
     answers_path,
+    check_extras,
+    extras_path,
+    read_added,
     read_columns,
     traces_path,
     with_fact,
 )
 from rauq.errors import InvalidInput, RunError
+from rauq.methods.table import METHODS
 from rauq.scoring.settings import Settings, window
 from rauq.trace.batch import Batch, Blocks
 from rauq.trace.trace import Alignment
@@ -47,10 +50,10 @@ class Shard:
 class Run:
     """The answers of a run, A of them, in the order of its data set.
 
-    `answers` has a row for each answered example, `failures` one for each that failed; the columns are those of a
-    shard and of the examples, and one of each method that was asked for, by its id, whether this version has it or
+    `answers` has a row for each answered example, `failures` one for each that failed; the columns are those of a shard
+    and of the examples, and one of each method that was asked for or added, by its id, whether this version has it or
     not. `quality` is 1 or 0 where the user `corrected` the verdict, and `measured_quality` is what the measure says.
-    `reasons` (A x methods asked for) say why one is nan, "" where it is not. `shards` are those that are whole, and
+    `reasons` (A x these methods) say why one is nan, "" where it is not. `shards` are those that are whole, and
     `faults` say what is wrong with others. `outdated_corrections`: how many are of answers that are no longer there.
     """
 
@@ -68,7 +71,7 @@ class Run:
     @property
     def methods(self) -> tuple[str, ...]:
         """The ids of the methods whose uncertainties were stored with the answers, as far as this version has them."""
-        return self.manifest.request.known_methods
+        return tuple(method for method in self.reasons if method in METHODS)
 
     @property
     def stored_layers(self) -> tuple[int, ...]:
@@ -137,6 +140,11 @@ def open_run(folder: Path) -> Run:
     answered = joined["error"] == ""
     answers, outdated = _corrected(joined[answered].reset_index(drop=True), read_corrections(folder))
     values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
+    for method in manifest.added_methods:
+        try:
+            values[method], reasons[method] = _added(folder, method, answers)
+        except RunError as error:
+            faults.append(str(error))
     if taken := set(values) & set(answers):
         message = (
             f"{folder / MANIFEST} is damaged (a method is called {min(taken)}). Restore it from a copy of the run."
@@ -174,7 +182,12 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
         lengths = table.loc[table["error"] == "", "num_tokens"]
         with safe_open(traces, framework="np") as arrays:
             check_bytes(traces, arrays.metadata(), written)
-            _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), layers_to_store(manifest, answerer), answerer)
+            _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), manifest, answerer)
+        if manifest.request.keep:
+            extras = extras_path(folder, shard)
+            with safe_open(extras, framework="np") as arrays:
+                check_bytes(extras, arrays.metadata(), written)
+                check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
     except UNREADABLE as error:
         message = (
             f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
@@ -202,9 +215,10 @@ def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -
         raise ValueError(message)
 
 
-def _check_arrays(arrays: Any, lengths: np.ndarray, stored: tuple[int, ...], answerer: Answerer) -> None:  # noqa: ANN401 - safetensors has no type for it
+def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - the same
     """Only the header of the file is read here, and how many answers have tokens that carry a fact."""
-    num_tokens, num_bands = int(lengths.sum()), NUM_BANDS * len(stored) * answerer.num_heads
+    stored = layers_to_store(manifest, answerer)
+    num_tokens, num_bands = int(lengths.sum()), manifest.request.offsets * len(stored) * answerer.num_heads
     means = [len(ALIGNMENTS), len(OFFSETS), len(lengths), len(answerer.layers), answerer.num_heads]
     expected = {
         "bands": ("F16", [(num_tokens + len(lengths)) * num_bands]),
@@ -248,6 +262,25 @@ def _by_method(column: pd.Series, methods: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame(column.tolist(), columns=methods, index=column.index)
 
 
+_OTHER_ANSWER = "it was computed for another answer to this example: delete the method's file, and add it again"
+
+
+def _added(folder: Path, method: str, answers: pd.DataFrame) -> tuple[list[float], list[str]]:
+    """What a method that was added later gave of each answer (A,), and the reasons where it gave nothing.
+
+    Raises:
+        RunError: its file is missing or damaged.
+    """
+    try:
+        found = read_added(folder, method).to_pandas().set_index("number").reindex(answers["number"])
+    except UNREADABLE as error:
+        message = f"The method {method} of {folder.name} is left out: its file cannot be read ({error}). Add it again."
+        raise RunError(message) from error
+    same = found["answer_crc32"].to_numpy() == [crc32_of(text) for text in answers["answer"]]
+    reasons = [reason if own else _OTHER_ANSWER for reason, own in zip(found["reason"], same, strict=True)]
+    return found["value"].where(same).tolist(), reasons
+
+
 def _of_examples(examples: tuple[Example, ...]) -> pd.DataFrame:
     """What the table says of the examples themselves, by their number."""
     wanted = ["id", "group", "stratum", "error_label", "prompt", "references"]
@@ -261,7 +294,7 @@ _MOST_PADDED, _MOST_TOKENS = 1.25, 2**17
 
 
 class Arrays(NamedTuple):
-    """One answer of N tokens: weights 0 and 1 keys back (2, L', H, N + 1), logprobs and entropies (N,) in nats."""
+    """One answer of N tokens: weights 0 to K - 1 keys back (K, L', H, N + 1), logprobs and entropies (N,) in nats."""
 
     bands: np.ndarray
     logprobs: np.ndarray
@@ -389,12 +422,12 @@ def answers_of(run: Run, shards: tuple[Shard, ...]) -> Iterator[Arrays]:
 def _in_shard(run: Run, shard: Shard) -> Iterator[Arrays]:
     lengths = run.lengths[shard.start : shard.start + shard.size]
     flat = [_read(run, shard, name) for name in ("bands", "logprobs", "entropies")]
-    shape = (NUM_BANDS, len(run.stored_layers), run.answerer.num_heads)
+    shape = (run.manifest.request.offsets, len(run.stored_layers), run.answerer.num_heads)
     ends = np.cumsum(lengths)
     band_ends = np.cumsum((lengths + 1) * int(np.prod(shape)))
     bands = np.split(flat[0], band_ends[:-1])
     for weights, logprobs, entropies in zip(bands, *(np.split(each, ends[:-1]) for each in flat[1:]), strict=True):
-        yield Arrays(weights.reshape(*shape, -1), logprobs, entropies)  # flat -> (2, L', H, N + 1)
+        yield Arrays(weights.reshape(*shape, -1), logprobs, entropies)  # flat -> (K, L', H, N + 1)
 
 
 def _gathered(run: Run, name: str, place: tuple[int, int]) -> np.ndarray:

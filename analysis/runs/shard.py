@@ -5,7 +5,8 @@ without thinking; `thinking_start` and `thinking_stop` are the first token of th
 both 0 where there is none; `values` and `reasons` are its uncertainties, in the order of the run's methods, and why one
 is nan. `traces-00000.safetensors` has arrays over the n answered ones:
 
-- `bands`, flat: for each answer in turn (2, L', H, N + 1), the weights 0 and 1 keys back, of the stored layers;
+- `bands`, flat: for each answer in turn (K, L', H, N + 1), the weights 0 to K - 1 keys back, of the stored layers, K
+  being the run's `offsets`, 2 unless it was asked for more;
 - `means` (2, 6, n, L, H): by alignment and offset, the mean over the answer part, of all layers that have attention;
 - `picks` (2, n, L): by alignment, the head that scoring picks in each layer, from weights in full precision, -1 where
   an answer has no two tokens; runs written before these were stored have none;
@@ -13,10 +14,20 @@ is nan. `traces-00000.safetensors` has arrays over the n answered ones:
   the f answers that have such a token after their first one, or, in runs written before, of all n;
 - `logprobs` and `entropies`, flat, float32, in nats.
 
-Both files are written under another name and renamed, the table last: a shard that has its table is whole. The
-arrays' file keeps the checksums of both.
+`extras-00000.safetensors` is there where the run keeps extras of its traces. For each, `NAME` is flat, the arrays of
+the n answers in turn, `NAME.shapes` (n, d) says their shapes, and `NAME.exponents` (n,) by which power of two each is
+to be multiplied: half precision ends at 65,504, which hidden states of real models exceed. An exponent is 0 where
+values stay below that. Values are rounded to 11 bits, those below 6e-5 (times the power) to multiples of 6e-8, so
+ranks above 2,048 are not exact. Extras by layer are those of the stored layers.
+
+`methods-ID.parquet` holds a method that was computed later (`analysis.runs.added_methods`): a row for each example of
+the whole run, with the checksum of the answer that the uncertainty is of.
+
+All files of a shard are written under another name and renamed, the table last: a shard that has its table is whole.
+Each file of arrays keeps a checksum of its own, and that of the table.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,19 +35,23 @@ from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from analysis.answer_sets.heads import pick
 from analysis.runs.files import with_checksums
-from analysis.runs.manifest import write_whole
+from analysis.runs.manifest import FEWEST_OFFSETS, write_whole
 from rauq.methods.method import Uncertainty
 from rauq.trace.batch import batch
+from rauq.trace.extras import BY_LAYER
 from rauq.trace.parts import answer_text, part_of, span_of
 from rauq.trace.trace import Alignment, Trace
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c
-NUM_BANDS = 2
+_LARGEST_EXPONENT = 128  # float32 has no larger ones
+_MOST_DIMENSIONS = 8  # of an extra; those of this version have four at most
+_LARGEST_HALF = float(np.finfo(np.float16).max)
 
 _IDS, _TEXTS = pa.list_(pa.int32()), pa.list_(pa.string())
 LIGHT = pa.schema(
@@ -69,6 +84,9 @@ HEAVY = pa.schema(
     ]
 )
 SCHEMA = pa.schema([*LIGHT, *HEAVY])
+ADDED = pa.schema(
+    [("number", pa.int32()), ("answer_crc32", pa.uint32()), ("value", pa.float64()), ("reason", pa.string())]
+)
 _OLDER_RUNS_LACK = ("thinking_start", "thinking_stop")
 
 
@@ -119,15 +137,38 @@ def traces_path(folder: Path, shard: int) -> Path:
     return folder / f"traces-{shard:05}.safetensors"
 
 
-def write_shard(folder: Path, shard: int, outcomes: Sequence[Answered | Failed], *, stored: tuple[int, ...]) -> None:
-    """Write both files of a shard; `stored` are the layers whose weights are kept token by token.
+def extras_path(folder: Path, shard: int) -> Path:
+    """Where the kept extras of a shard are."""
+    return folder / f"extras-{shard:05}.safetensors"
+
+
+def added_path(folder: Path, method: str) -> Path:
+    """Where the uncertainties of a method are that was computed later."""
+    return folder / f"methods-{method}.parquet"
+
+
+def write_shard(
+    folder: Path,
+    shard: int,
+    outcomes: Sequence[Answered | Failed],
+    *,
+    stored: tuple[int, ...],
+    offsets: int = FEWEST_OFFSETS,
+    keep: tuple[str, ...] = (),
+) -> None:
+    """Write the files of a shard; `stored` are the layers whose weights are kept token by token, `offsets` keys back.
+
+    `keep` are the extras that are kept; the traces must have them.
 
     Raises:
         RunError: they cannot be written.
     """
     answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     table = _table(outcomes)
-    arrays = with_checksums(_arrays(answered, stored), table)
+    if keep:
+        extras = with_checksums(_extras(answered, keep, stored), table)
+        write_whole(extras_path(folder, shard), lambda path: path.write_bytes(extras))
+    arrays = with_checksums(_arrays(answered, stored, offsets), table)
     write_whole(traces_path(folder, shard), lambda path: path.write_bytes(arrays))
     write_whole(answers_path(folder, shard), lambda path: path.write_bytes(table))
 
@@ -139,10 +180,83 @@ def _table(outcomes: Sequence[Answered | Failed]) -> bytes:
     return bytes(written.getvalue().to_pybytes())
 
 
-def _arrays(answered: Sequence[Answered], stored: tuple[int, ...]) -> dict[str, np.ndarray]:
+def _extras(answered: Sequence[Answered], keep: tuple[str, ...], stored: tuple[int, ...]) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name in keep if answered else ():
+        given = [_of_layers(outcome.trace, name, stored) for outcome in answered]
+        exponents = [_exponent(array) for array in given]
+        scaled = [np.ldexp(array, -exponent) for array, exponent in zip(given, exponents, strict=True)]
+        arrays[name] = _flat(scaled, np.float16)
+        arrays[f"{name}.shapes"] = np.array([array.shape for array in given], np.int32)
+        arrays[f"{name}.exponents"] = np.array(exponents, np.int16)
+    return arrays
+
+
+def _of_layers(trace: Trace, name: str, stored: tuple[int, ...]) -> np.ndarray:
+    """An extra of a trace, of the stored layers alone where it has layers."""
+    array = trace.extras[name]
+    return array[[trace.layers.index(layer) for layer in stored]] if name in BY_LAYER else array
+
+
+def _exponent(array: np.ndarray) -> int:
+    """The smallest power of two, by its exponent from 0, that brings an array into the range of half precision."""
+    largest = float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+    return max(0, math.ceil(math.log2(largest / _LARGEST_HALF))) if largest else 0
+
+
+def unpacked(flat: np.ndarray, shape: Sequence[int], exponent: int) -> np.ndarray:
+    """An extra of one answer as its trace had it, in float32, but for the rounding."""
+    return np.ldexp(flat.astype(np.float32), exponent).reshape(shape)
+
+
+def check_extras(arrays: Any, keep: tuple[str, ...], count: int) -> None:  # noqa: ANN401 - safetensors has no type for it
+    """Check that an open file holds these extras of so many answers; only shapes and exponents are read.
+
+    Raises:
+        ValueError: it holds others, or their shapes do not make up what there is.
+    """
+    parts = ("", ".shapes", ".exponents")
+    if set(arrays.keys()) != {f"{name}{part}" for name in keep for part in parts}:
+        message = f"its extras are not {', '.join(keep) or 'none'}"
+        raise ValueError(message)
+    for name in keep:
+        slices = [arrays.get_slice(f"{name}{part}") for part in parts]
+        kinds, (flat, shapes, exponents) = [each.get_dtype() for each in slices], [each.get_shape() for each in slices]
+        fits = (
+            len(flat) == 1 and len(shapes) == 2 and shapes[:1] == exponents == [count] and shapes[1] <= _MOST_DIMENSIONS
+        )
+        if kinds != ["F16", "I32", "I16"] or not fits:
+            message = f"its extra {name} is not that of {count} answers"
+            raise ValueError(message)
+        lengths, powers = (arrays.get_tensor(f"{name}{part}") for part in parts[1:])
+        total = sum(math.prod(shape) for shape in lengths.tolist())  # in Python, where no product overflows
+        if (lengths < 1).any() or [total] != flat or ((powers < 0) | (powers > _LARGEST_EXPONENT)).any():
+            message = f"its extra {name} has {flat[0]:,} numbers, which its shapes and exponents do not fit"
+            raise ValueError(message)
+
+
+def read_added(folder: Path, method: str) -> pa.Table:
+    """The uncertainties of a method that was computed later.
+
+    Raises:
+        OSError, pa.ArrowException, ValueError: they cannot be read, or are not what such a file holds.
+    """
+    table = pq.read_table(added_path(folder, method), schema=ADDED, page_checksum_verification=True)
+    numbers, values, reasons = (table[name] for name in ("number", "value", "reason"))
+    undefined = [math.isnan(value) for value in values.to_pylist() if value is not None]
+    if any(column.null_count for column in table.itercolumns()) or pc.count_distinct(numbers).as_py() < len(numbers):
+        message = "a row has no value, or two are of one example"
+        raise ValueError(message)
+    if undefined != [reason != "" for reason in reasons.to_pylist()]:
+        message = "a value is undefined without a reason, or has one and is defined"
+        raise ValueError(message)
+    return table
+
+
+def _arrays(answered: Sequence[Answered], stored: tuple[int, ...], offsets: int) -> dict[str, np.ndarray]:
     traces = [outcome.trace for outcome in answered]
     arrays = {
-        "bands": _flat([_bands(trace, stored) for trace in traces], np.float16),
+        "bands": _flat([_bands(trace, stored, offsets) for trace in traces], np.float16),
         "logprobs": _flat([trace.logprobs for trace in traces], np.float32),
         "entropies": _flat([trace.entropies for trace in traces], np.float32),
     }
@@ -165,10 +279,10 @@ def with_fact(counts: np.ndarray) -> np.ndarray:
     return np.flatnonzero(counts[0])
 
 
-def _bands(trace: Trace, stored: tuple[int, ...]) -> np.ndarray:
-    """(2, L', H, N + 1)."""
+def _bands(trace: Trace, stored: tuple[int, ...], offsets: int) -> np.ndarray:
+    """(K, L', H, N + 1)."""
     rows = [trace.layers.index(layer) for layer in stored]
-    return np.moveaxis(trace.attention[rows, :, :, :NUM_BANDS], -1, 0)
+    return np.moveaxis(trace.attention[rows, :, :, :offsets], -1, 0)
 
 
 def _picks(trace: Trace, alignment: Alignment) -> np.ndarray:

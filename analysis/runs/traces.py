@@ -1,14 +1,22 @@
-"""One answer of a run as a trace, as if it had just been generated."""
+"""Answers of a run as traces, as if they had just been generated.
 
-from collections.abc import Iterator
-from itertools import islice
+A trace has the layers, the offsets and the extras that the run stored: weights of keys further back are nan, and
+weights and extras are in half precision (`analysis.runs.shard`).
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from safetensors import safe_open
 
 from analysis.runs.opened import UNREADABLE, Arrays, Run, Shard, answers_of
-from analysis.runs.shard import HEAVY, NUM_BANDS, answers_path, read_columns
+from analysis.runs.shard import HEAVY, answers_path, extras_path, read_columns, unpacked
 from rauq.errors import InvalidInput, RunError
 from rauq.trace.parts import pieces_with_text
 from rauq.trace.trace import NUM_BANDS as ALL_BANDS
@@ -28,14 +36,28 @@ class Tokens(NamedTuple):
 
 
 def trace(run: Run, row: int) -> Trace:
-    """The answer of a row of the table as a trace of the stored layers; weights of keys further back are nan.
+    """The answer of a row of the table as a trace.
 
     Raises:
         InvalidInput: there is no such row.
         RunError: its shard can no longer be read.
     """
-    shard = _shard_of(run, row)
-    return next(islice(traces_in(run, shard), row - shard.start, None))
+    return next(traces_of(run, (row,)))
+
+
+def traces_of(run: Run, rows: Iterable[int] | None = None) -> Iterator[Trace]:
+    """The answers of these rows of the table as traces, in the order of the rows; None: all of them.
+
+    What is in memory at a time is one shard's attention, and the extras of one answer. Rows in ascending order read
+    each shard once.
+
+    Raises:
+        InvalidInput: there is no such row.
+        RunError: a shard can no longer be read, or its parts make no traces.
+    """
+    chosen = range(len(run.answers)) if rows is None else rows
+    for shard, own in groupby(chosen, key=partial(_shard_of, run)):
+        yield from _traces(run, shard, [row - shard.start for row in own])
 
 
 def traces_in(run: Run, shard: Shard) -> Iterator[Trace]:
@@ -44,13 +66,48 @@ def traces_in(run: Run, shard: Shard) -> Iterator[Trace]:
     Raises:
         RunError: the shard can no longer be read, or its parts make no traces.
     """
-    rows = range(shard.start, shard.start + shard.size)
-    for row, heavy, arrays in zip(rows, _heavy_rows(run, shard), answers_of(run, (shard,)), strict=True):
+    return _traces(run, shard, range(shard.size))
+
+
+def _traces(run: Run, shard: Shard, places: Sequence[int]) -> Iterator[Trace]:
+    """The answers at these places of a shard."""
+    heavy, arrays = _heavy_rows(run, shard), list(answers_of(run, (shard,)))
+    for place, extras in zip(places, _extras(run, shard, places), strict=True):
         try:
-            found = _trace(run, row, heavy, arrays)
+            found = _trace(run, shard.start + place, heavy[place], arrays[place], extras)
         except (TypeError, ValueError) as error:
             raise _damaged(run, shard, str(error)) from error
         yield found
+
+
+def _extras(run: Run, shard: Shard, places: Sequence[int]) -> Iterator[dict[str, np.ndarray]]:
+    """The kept extras of the answers at these places of a shard, read one answer at a time."""
+    keep = run.manifest.request.keep
+    if not (keep and places):
+        yield from ({} for _ in places)
+        return
+    try:
+        with safe_open(extras_path(run.folder, shard.number), framework="np") as file:
+            readers = [_ExtraReader(file, name) for name in keep]
+            for place in places:
+                yield {reader.name: reader.read(place) for reader in readers}
+    except UNREADABLE as error:
+        raise _no_longer_read(run, shard, error) from error
+
+
+class _ExtraReader:
+    """One extra of all answers of a shard, in an open file."""
+
+    def __init__(self, file: Any, name: str) -> None:  # noqa: ANN401 - safetensors has no type for it
+        self.name = name
+        self.flat = file.get_slice(name)
+        self.shapes, self.exponents = (file.get_tensor(f"{name}.{part}").tolist() for part in ("shapes", "exponents"))
+        self.ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
+
+    def read(self, place: int) -> np.ndarray:
+        """That of one answer."""
+        shape, end = self.shapes[place], int(self.ends[place])
+        return unpacked(self.flat[end - int(np.prod(shape)) : end], shape, self.exponents[place])
 
 
 def fact_tokens(run: Run, row: int) -> np.ndarray:
@@ -120,9 +177,10 @@ def _tokens(heavy: dict[str, Any], start: int, *, ended: bool) -> Tokens:
     return Tokens(tuple(texts[start:]), shown[start:], np.array(heavy["fact"], dtype=bool)[start:])
 
 
-def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:
-    attention = np.full((*arrays.bands.shape[1:], ALL_BANDS), np.nan, np.float32)
-    attention[..., :NUM_BANDS] = np.moveaxis(arrays.bands, 0, -1)
+def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays, extras: dict[str, np.ndarray]) -> Trace:
+    offsets = len(arrays.bands)
+    attention = np.full((*arrays.bands.shape[1:], max(offsets, ALL_BANDS)), np.nan, np.float32)
+    attention[..., :offsets] = np.moveaxis(arrays.bands, 0, -1)
     return Trace(
         prompt=run.answers["prompt"].iloc[row],
         model=run.answerer.name,
@@ -143,6 +201,7 @@ def _trace(run: Run, row: int, heavy: dict[str, Any], arrays: Arrays) -> Trace:
         entropies=arrays.entropies,
         alternatives=_alternatives(heavy),
         attention=attention,
+        extras=extras,
         thinking=_thinking(run, row),
     )
 
@@ -160,9 +219,8 @@ def _damaged(run: Run, shard: Shard, why: str) -> RunError:
 
 
 def _shard_of(run: Run, row: int) -> Shard:
-    for shard in run.shards:
-        if shard.start <= row < shard.start + shard.size:
-            return shard
+    if 0 <= row < len(run.answers):  # of shards that begin at one row, all but the last have no answer
+        return run.shards[bisect_right(run.shards, row, key=attrgetter("start")) - 1]
     message = f"There is no answer {row}: this run has {len(run.answers)}, counted from 0."
     raise InvalidInput(message)
 
@@ -175,9 +233,12 @@ def _heavy_rows(run: Run, shard: Shard, schema: pa.Schema = HEAVY) -> list[dict[
         table = read_columns(answers_path(run.folder, shard.number), schema)
         rows: list[dict[str, Any]] = table.take(pa.array(chosen)).to_pylist()
     except (*UNREADABLE, IndexError) as error:
-        message = f"Shard {shard.number} of {run.folder.name} can no longer be read ({error}). Open the run again."
-        raise RunError(message) from error
+        raise _no_longer_read(run, shard, error) from error
     return rows
+
+
+def _no_longer_read(run: Run, shard: Shard, error: Exception) -> RunError:
+    return RunError(f"Shard {shard.number} of {run.folder.name} can no longer be read ({error}). Open the run again.")
 
 
 def _alternatives(heavy: dict[str, Any]) -> tuple[tuple[Alternative, ...], ...]:

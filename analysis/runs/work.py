@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from analysis.quality.facts import known_facts
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
-from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, new_job, only_job
+from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
 from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, write_manifest
 from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.shard import Answered, Failed, answers_path, write_shard
@@ -29,7 +29,7 @@ from rauq.methods.method import Uncertainty
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
 from rauq.trace.parts import answer_text, span_of, tokens_in
-from rauq.trace.trace import Extra, Trace
+from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel
@@ -135,7 +135,7 @@ def _differences(before: Manifest, now: Manifest) -> str:
 class Evaluated:
     """An answer with its uncertainties in the order of the methods, their timings, and the tokens generated for it.
 
-    The trace has no extras any more; `tokens` are those of the answer and of its samples.
+    The trace has the extras that are kept; `tokens` are those of the answer and of its samples.
     """
 
     trace: Trace
@@ -159,8 +159,9 @@ class Evaluation:
 
     @property
     def extras(self) -> tuple[Extra, ...]:
-        """What answers have to capture: only what the methods use and the model can give."""
-        return self._available_extras([extra for method in self.request.methods for extra in METHODS[method].extras])
+        """What answers have to capture: what is kept, and what the methods use as far as the model can give it."""
+        used = self._available_extras([extra for method in self.request.methods for extra in METHODS[method].extras])
+        return tuple(dict.fromkeys([*used, *cast("tuple[Extra, ...]", self.request.keep)]))
 
     @property
     def sample_extras(self) -> tuple[Extra, ...]:
@@ -184,10 +185,10 @@ class Drawn:
 
 def evaluated(evaluation: Evaluation, example: Example, trace: Trace, drawn: Drawn) -> Evaluated:
     """Apply every method to an answer and its samples."""
-    judges = _for_example(evaluation.judges, example)
+    judges = judges_for(evaluation.judges, example)
     found = [_timed(method, trace, drawn, judges, question=example.question) for method in evaluation.request.methods]
     return Evaluated(
-        trace=replace(trace, extras={}),
+        trace=replace(trace, extras={name: trace.extras[name] for name in evaluation.request.keep}),
         uncertainties=tuple(uncertainty for uncertainty, _ in found),
         timings=tuple(timing for _, timing in found),
         tokens=sum(len(each.answer_ids) for each in (trace, *drawn.samples)),
@@ -235,7 +236,7 @@ def _drawn(result: "list[Trace] | Failure") -> Drawn:
     return Drawn(failure=f"Its samples could not be drawn. {result.error}"[:LONGEST_REASON])
 
 
-def _for_example(judges: Judges, example: Example) -> Judges:
+def judges_for(judges: Judges, example: Example) -> Judges:
     """The judges for one answer: with the facts of its prompt, and each pair of texts judged once."""
     nli = None if judges.nli is None else CachedJudge(judges.nli)
     return replace(judges, nli=nli, facts=known_facts(example))
@@ -247,15 +248,15 @@ def _timed(method: str, trace: Trace, drawn: Drawn, judges: Judges, *, question:
     if drawn.failure and "samples" in METHODS[method].needs:
         found = Uncertainty(math.nan, drawn.failure)
     else:
-        found = _evaluate(method, trace, drawn.samples, judges, question)
+        found = uncertainty_of(method, trace, drawn.samples, judges, question)
     seconds = time.perf_counter() - begun
     if isinstance(judges.nli, CachedJudge):
         seconds += judges.nli.spared - spared
     return found, Timing(stage="method", examples=1, seconds=seconds, method=method)
 
 
-def _evaluate(method: str, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str) -> Uncertainty:
-    """A number that is infinite would rank above all others, and says no more than that it is none."""
+def uncertainty_of(method: str, trace: Trace, samples: tuple[Trace, ...], judges: Judges, question: str) -> Uncertainty:
+    """What a run stores: an infinite number would rank above all others, and says no more than that it is none."""
     found = evaluate(trace, (method,), samples=samples, judges=judges, question=question)[method]
     if math.isinf(found):
         return Uncertainty(math.nan, "it is infinite")
@@ -380,24 +381,23 @@ def _fact(trace: Trace, judgement: Judgement) -> np.ndarray:
 
 def _run(evaluation: Evaluation, examples: Sequence[Example], cancel: "Cancel") -> "list[Trace | Failure]":
     """One batch, of examples that all have an answer or all have none."""
-    lm, request, idf = evaluation.lm, evaluation.request, evaluation.judges.idf
+    lm, request = evaluation.lm, evaluation.request
+    how: dict[str, Any] = {"chat": request.chat, "extras": evaluation.extras, "idf": evaluation.judges.idf}
+    how["offsets"] = max(request.offsets, NUM_BANDS)  # means are stored of more offsets than weights
     prompts = [example.prompt for example in examples]
     answers = [example.answer for example in examples if example.answer is not None]
     if answers:
         pairs = list(zip(prompts, answers, strict=True))
-        found = lm.read_batch(pairs, batch_size=len(pairs), chat=request.chat, extras=evaluation.extras, idf=idf)
-        return list(found)
+        return list(lm.read_batch(pairs, batch_size=len(pairs), **how))
     return list(
         lm.generate_batch(
             prompts,
             batch_size=len(prompts),
             max_new_tokens=request.max_new_tokens,
             stop=request.stop,
-            chat=request.chat,
             last_row=True,
-            extras=evaluation.extras,
-            idf=idf,
             cancel=cancel,
+            **how,
         )
     )
 
@@ -415,7 +415,6 @@ def work(folder: Path, *, on_progress: OnProgress | None = None, cancel: "Cancel
     with only_job(folder):
         manifest, examples = read_manifest(folder), read_examples(folder)
         check_examples(folder, manifest, examples)
-        _remove_temporary_files(folder)
         job = new_job(folder, total=manifest.request.count, on_progress=on_progress)
         try:
             _answer_all(job, manifest, examples, Stop(folder, cancel))
@@ -435,6 +434,7 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
     if still_open:
         check_known_methods(manifest.request)
         judge, evaluation = _judge(manifest.request), evaluation_of(manifest)
+        evaluation.lm.check_extras(manifest.request.keep)  # before the run belongs to this model
         answerer = with_answerer(job.folder, manifest, evaluation.lm)
         stored = layers_to_store(manifest, answerer)
         job.begin_answering()
@@ -445,7 +445,14 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
             if outcomes is None:
                 job.end("stopped", how_to_resume(job.folder))
                 return
-            write_shard(job.folder, shard, outcomes.rows, stored=stored)
+            write_shard(
+                job.folder,
+                shard,
+                outcomes.rows,
+                stored=stored,
+                offsets=manifest.request.offsets,
+                keep=manifest.request.keep,
+            )
             add_timings(job.folder, shard, outcomes.timings)
             job.save(examples=len(outcomes.rows), failed=sum(isinstance(row, Failed) for row in outcomes.rows))
     job.tell(state="finished", message="")
@@ -487,14 +494,3 @@ def evaluation_of(manifest: Manifest) -> Evaluation:
         nli=request.nli, similarity=request.similarity, tagger=request.tagger, idf=request.idf, device=request.device
     )
     return Evaluation(lm=load_for(with_started_commit(manifest)), request=request, judges=judges)
-
-
-def _remove_temporary_files(folder: Path) -> None:
-    """Remove what a killed job left half-written, and a stop request that came after its end."""
-    for path in (*folder.glob(".*.tmp"), folder / STOP):
-        path.unlink(missing_ok=True)
-
-
-def how_to_resume(folder: Path) -> str:
-    """The command that goes on with a run."""
-    return f"To resume: python -m analysis score --out {folder} --resume"

@@ -1,17 +1,24 @@
 """What a capture session keeps for the extras of a trace (`rauq.trace.extras`), until each answer's part is cut out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from transformers import PreTrainedModel
 
+from rauq.capture import tap
+from rauq.capture.logits import logit_lens
+from rauq.errors import UnsupportedModel
+from rauq.trace.file import LENS_TOKENS
 from rauq.trace.trace import Extra
 
-OF_PROMPT: frozenset[Extra] = frozenset({"diagonal", "hidden"})
+OF_PROMPT: frozenset[Extra] = frozenset({"diagonal", "hidden", "hidden_mean"})
 """The extras that need the queries or hidden states of all tokens of the prompt, and so every one of them fed."""
 
 
@@ -168,31 +175,129 @@ class Hidden(ExtraCollector):
         return states.float().masked_fill(others[..., None], 0.0).sum(dim=1)
 
 
-class Kept:
-    """The keepers of one session, for the extras that were asked for."""
+class HiddenMean(Hidden):
+    """Hidden states before the middle block, as `Hidden` keeps them, for their mean over all positions."""
 
-    def __init__(self, names: Collection[Extra], layout: Layout) -> None:
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """The mean (d,) over the prompt and all tokens of the answer but the last, which is not fed."""
+        total, first = self.prompt[item], self.layout.answers[item] - self.layout.first
+        if num_tokens > 1:
+            states = torch.cat([block[item] for block in self.blocks])
+            total = total + states[first : first + num_tokens - 1].float().sum(dim=0)
+        mean = total / (self.layout.answers[item] - self.layout.begins[item] + num_tokens - 1)
+        return (mean * torch.nan if self.skips else mean).cpu().numpy()
+
+
+class HiddenLayers(ExtraCollector):
+    """The hidden states that predicted the answer: for each k from 0 to l, blocks (B, n, d)."""
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.states: dict[int, list[Tensor]] = {}
+
+    def note(self, layer: int, states: Tensor, *, end: int) -> None:
+        """Note h_k (B, n, d), k = `layer`, of the last n positions before `end`, by reference while decoding."""
+        if states.ndim != 3:
+            message = f"This model has {states.ndim - 1} dimensions of hidden states a sequence, and extras hold two."
+            raise UnsupportedModel(message)
+        no_rows = self.layout.first - 1 - (end - states.shape[1])  # positions before the first that predicts
+        rows = states if no_rows <= 0 else states[:, no_rows:].clone()  # a view would keep the whole prompt
+        self.states.setdefault(layer, []).append(rows)
+
+    def repeat(self, times: int) -> None:
+        """See `ExtraCollector`."""
+        super().repeat(times)
+        for layer in self.states:
+            self.states[layer] = [self._joined(layer).repeat_interleave(times, dim=0)]
+
+    def of(self, item: int, num_tokens: int) -> Tensor:
+        """The states (l + 1, N, d) of one answer, as the model gave them."""
+        first = self.layout.answers[item] - self.layout.first
+        layers = [self._joined(layer)[item, first : first + num_tokens] for layer in sorted(self.states)]
+        if len(widths := {layer.shape[-1] for layer in layers}) > 1:
+            message = f"The hidden states of this model have different widths ({sorted(widths)}); extras hold one."
+            raise UnsupportedModel(message)
+        return torch.stack([layer.to(layers[-1]) for layer in layers])
+
+    def cut(self, item: int, num_tokens: int) -> np.ndarray:
+        """The states (l + 1, N, d)."""
+        return self.of(item, num_tokens).float().cpu().numpy()
+
+    def _joined(self, layer: int) -> Tensor:
+        """All rows of a layer, which from then on are one block."""
+        if len(self.states[layer]) > 1:
+            self.states[layer] = [torch.cat(self.states[layer], dim=1)]
+        return self.states[layer][0]
+
+
+class NoteStates(Protocol):
+    """Something that keeps hidden states."""
+
+    def __call__(self, states: Tensor, *, end: int) -> None:
+        """Note hidden states (B, n, d) of the last n positions before `end`."""
+
+
+def without_states(model: PreTrainedModel) -> frozenset[Extra]:
+    """The extras of hidden states that a model cannot give."""
+    blocks, modules = tap.blocks_of(model), tap.modules_of_states(model)
+    if not blocks:
+        return frozenset({"hidden", "hidden_mean", "hidden_layers", "logit_lens"})
+    if len(modules) == len(blocks):
+        return frozenset({"hidden_layers", "logit_lens"})
+    return frozenset() if _has_lens(model) else frozenset({"logit_lens"})
+
+
+def _has_lens(model: PreTrainedModel) -> bool:
+    """Whether the head takes the states of every block, and the input embeddings know all its tokens."""
+    head: Any = model.get_output_embeddings()
+    embeddings: Any = model.get_input_embeddings()
+    width, vocabulary = getattr(head, "in_features", 0), getattr(head, "out_features", 0)
+    known = getattr(embeddings, "num_embeddings", 0)
+    own_width = getattr(model.config.get_text_config(decoder=True), "hidden_size", width)
+    return bool(width == own_width and LENS_TOKENS <= vocabulary <= known)
+
+
+class Kept:
+    """The keepers of one session, for the extras that were asked for; the model is for those that ask its head."""
+
+    def __init__(self, names: Collection[Extra], layout: Layout, *, model: PreTrainedModel | None = None) -> None:
+        self.names, self.model = frozenset(names), model
         self.max_attention = MaxAttention(layout) if "max_attention" in names else None
         self.lookback = Lookback(layout) if "lookback" in names else None
         self.diagonal = Diagonal(layout) if "diagonal" in names else None
         self.hidden = Hidden(layout) if "hidden" in names else None
+        self.hidden_mean = HiddenMean(layout) if "hidden_mean" in names else None
+        self.hidden_layers = HiddenLayers(layout) if self.names & {"hidden_layers", "logit_lens"} else None
 
     @property
     def rows(self) -> tuple[RowCollector, ...]:
         """Those that need every row of attention."""
         return tuple(keeper for keeper in (self.max_attention, self.lookback) if keeper is not None)
 
+    def of_states(self, layer: int, *, middle: int) -> list[NoteStates]:
+        """What keeps the hidden states h_k, k = `layer`."""
+        notes: list[NoteStates] = [
+            keeper.note for keeper in (self.hidden, self.hidden_mean) if keeper is not None and layer == middle
+        ]
+        return notes if self.hidden_layers is None else [*notes, partial(self.hidden_layers.note, layer)]
+
     def repeat(self, times: int) -> None:
         """Follow a batch that was repeated."""
         for keeper in self._all().values():
             keeper.repeat(times)
 
-    def cut(self, item: int, num_tokens: int) -> dict[str, np.ndarray]:
-        """The extras of one answer."""
-        return {name: keeper.cut(item, num_tokens) for name, keeper in self._all().items()}
+    def cut(self, item: int, ids: Sequence[int]) -> dict[str, np.ndarray]:
+        """The extras of one answer with these ids (N,)."""
+        kept = self._all()
+        extras: dict[str, np.ndarray] = {
+            name: keeper.cut(item, len(ids)) for name, keeper in kept.items() if name in self.names
+        }
+        if "logit_lens" in self.names and self.hidden_layers is not None and self.model is not None:
+            extras["logit_lens"] = logit_lens(self.model, self.hidden_layers.of(item, len(ids)), ids).numpy()
+        return extras
 
     def _all(self) -> Mapping[str, ExtraCollector]:
-        return {name: keeper for name, keeper in vars(self).items() if keeper is not None}
+        return {name: keeper for name, keeper in vars(self).items() if isinstance(keeper, ExtraCollector)}
 
 
 NOTHING = Kept((), Layout((), ()))

@@ -1,11 +1,15 @@
 """From raw logits to what a trace keeps of them: log-probability, entropy, the most probable tokens."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cosine_similarity, pad
+from transformers import PreTrainedModel
 
+from rauq.trace.file import LENS_TOKENS
 from rauq.trace.trace import NUM_ALTERNATIVES
 
 _BLOCK_BYTES = {"cpu": 1 << 20}  # logits that stay in the cache are reduced in half the time
@@ -50,6 +54,32 @@ def _focus(probabilities: Tensor, ids: Tensor, idf: Tensor) -> Tensor:
     focused = weighed / weighed.sum(dim=-1, keepdim=True)
     bits = -torch.xlogy(focused, focused).sum(dim=-1) / math.log(2)  # nan where a probability is below 0
     return torch.stack([focused.gather(1, ids[:, None])[:, 0], bits], dim=-1)
+
+
+_LENS_BYTES = 64 << 20  # logits at a time: with fewer rows, reading the head's weights takes most of the time
+
+
+def logit_lens(model: PreTrainedModel, states: Tensor, ids: Sequence[int]) -> Tensor:
+    """The extra `logit_lens` (l, N, 21) of an answer's ids (N,), from its hidden states (l + 1, N, d), on the CPU."""
+    head: Any = model.get_output_embeddings()
+    embeddings: Any = model.get_input_embeddings()
+    states = torch.cat([states[:-2], states[-1:]])  # K leaves out h_{l-1}
+    rows = states.flatten(0, 1)
+    chosen = torch.tensor(ids, device=rows.device).repeat(len(states))
+    size = max(1, _LENS_BYTES // (4 * head.out_features))
+    pairs = zip(rows.split(size), chosen.split(size), strict=True)
+    blocks = [_through_lens(head(some).float(), tokens) for some, tokens in pairs]
+    ranks, top, probabilities = (torch.cat(each).unflatten(0, states.shape[:2]) for each in zip(*blocks, strict=True))
+    vectors = embeddings(top).float()  # (l, N, 10, d)
+    cosines = pad(cosine_similarity(vectors[1:], vectors[:-1], dim=-1), (0, 0, 0, 0, 1, 0))
+    return torch.cat([ranks.cpu(), cosines.cpu(), probabilities.cpu()], dim=-1)
+
+
+def _through_lens(logits: Tensor, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Ranks (R, 1) of the ids (R,) in logits (R, V), the ids of the ten largest, ascending, and their probabilities."""
+    ranks = 1 + (logits > logits.gather(1, ids[:, None])).sum(dim=-1, keepdim=True)
+    top = logits.topk(LENS_TOKENS, dim=-1).indices.sort(dim=-1).values
+    return ranks.float(), top, logits.softmax(dim=-1).gather(1, top)
 
 
 class LogitsBuffer:

@@ -57,10 +57,10 @@ def differ_by_themselves(drifts: Sequence[np.ndarray], noise: Sequence[float]) -
     )
 
 
-def band_of_matrix(matrix: np.ndarray, first_row: int) -> np.ndarray:
-    """Rows from `first_row` of (H, T, T) as a band (H, rows, K): nan before the sequence."""
+def band_of_matrix(matrix: np.ndarray, first_row: int, *, offsets: int = NUM_BANDS) -> np.ndarray:
+    """Rows from `first_row` of (H, T, T) as a band (H, rows, K), K = `offsets`: nan before the sequence."""
     rows = np.arange(first_row, matrix.shape[1])
-    columns = rows[:, None] - np.arange(NUM_BANDS)
+    columns = rows[:, None] - np.arange(offsets)
     band = matrix[:, rows[:, None], columns.clip(0)]
     return np.where(columns < 0, np.nan, band)
 

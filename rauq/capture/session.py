@@ -9,6 +9,7 @@ score = query . key * scaling, softcap, mask, softmax with the sink in its norma
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
 from rauq.capture import tap
-from rauq.capture.extras import NOTHING, Diagonal, Kept
+from rauq.capture.extras import NOTHING, Diagonal, Kept, NoteStates
 from rauq.capture.prefix import NO_PREFIX, Prefix
 from rauq.capture.tap import Keys, LayerRecord, Pending, Rows, Step
 from rauq.errors import UnsupportedModel
@@ -79,10 +80,20 @@ class CachedModel:
         if self.padding is not None:
             self.padding = self.padding.repeat_interleave(times)
 
-    def states_recorder(self, kept: Kept) -> dict[nn.Module, tap.StatesRecorder]:
-        """The recorders of the hidden states that enter the middle block, if these are captured."""
-        hidden, block = kept.hidden, tap.middle_block(self.model)
-        return {} if hidden is None or block is None else {block: lambda states: hidden.note(states, end=self.seen)}
+    def states_recorders(self, kept: Kept) -> dict[nn.Module, tap.StatesRecorder]:
+        """The recorders of the hidden states that are captured, by the module that gets or gives them."""
+        if kept.hidden_layers is not None:
+            tap.watch_all_states(self.model)
+        layers = enumerate(tap.modules_of_states(self.model))
+        return {
+            module: partial(self._note_states, notes)
+            for layer, module in layers
+            if (notes := kept.of_states(layer, middle=self.middle))
+        }
+
+    def _note_states(self, notes: Sequence[NoteStates], states: Tensor) -> None:
+        for note in notes:
+            note(states, end=self.seen)
 
     @property
     def middle(self) -> int:
@@ -106,16 +117,23 @@ class TappedSession:
     """Records queries and keys of the attention interface; the band is computed in blocks."""
 
     def __init__(
-        self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING, prefix: Prefix = NO_PREFIX
+        self,
+        model: PreTrainedModel,
+        padding: Sequence[int],
+        kept: Kept = NOTHING,
+        prefix: Prefix = NO_PREFIX,
+        *,
+        offsets: int = NUM_BANDS,
     ) -> None:
         self.cached = CachedModel(model, padding, prefix)
         self.kept = kept
+        self.offsets = offsets
         self.step = Step(end=len(prefix.ids))
         modules = tap.attention_modules(model)
         self.records = {layer: LayerRecord(self.step) for layer in sorted(modules)}
         self.recorders: dict[nn.Module, tap.Recorder | tap.StatesRecorder] = {
             **{modules[layer]: record for layer, record in self.records.items()},
-            **self.cached.states_recorder(kept),
+            **self.cached.states_recorders(kept),
         }
         if kept.diagonal is not None:
             middle = self.cached.middle
@@ -182,7 +200,7 @@ class TappedSession:
         cache = masks.setdefault(pending.queries.device, {})
         for keeper in self.kept.rows:
             keeper.add(reduced(pending, cache, reduce=keeper.reduce))
-        return band(pending, cache)
+        return band(pending, cache, offsets=self.offsets)
 
 
 def _with_prompt(record: LayerRecord, diagonal: Diagonal) -> tap.Recorder:
@@ -203,11 +221,18 @@ class StepwiseSession:
     """One query at a time with `output_attentions`, after a plain prefill: (B, H, 1, T) is the largest tensor."""
 
     def __init__(
-        self, model: PreTrainedModel, padding: Sequence[int], kept: Kept = NOTHING, prefix: Prefix = NO_PREFIX
+        self,
+        model: PreTrainedModel,
+        padding: Sequence[int],
+        kept: Kept = NOTHING,
+        prefix: Prefix = NO_PREFIX,
+        *,
+        offsets: int = NUM_BANDS,
     ) -> None:
         self.cached = CachedModel(model, padding, prefix)
         self.kept = kept
-        self.recorders = self.cached.states_recorder(kept)
+        self.offsets = offsets
+        self.recorders = self.cached.states_recorders(kept)
         self.rows: list[Tensor] = []
         self.layers: tuple[int, ...] = ()
 
@@ -239,7 +264,7 @@ class StepwiseSession:
     def _row(self, ids: Tensor) -> Tensor:
         output, weights = self._one(ids)
         if self.layers:
-            self.rows.append(torch.stack([_nearest_of(layer) for layer in weights], dim=1))
+            self.rows.append(torch.stack([_nearest_of(layer, self.offsets) for layer in weights], dim=1))
         for keeper in self.kept.rows:
             for layer in weights:
                 keeper.add(keeper.reduce(layer.float(), self.cached.seen - layer.shape[-1]))
@@ -257,10 +282,10 @@ class StepwiseSession:
         return output, [attentions[layer] for layer in self.layers]
 
 
-def _nearest_of(weights: Tensor) -> Tensor:
-    """The last K of (B, H, 1, T), nearest first: (B, H, K), nan before the sequence."""
-    nearest = weights[:, :, -1, -NUM_BANDS:].flip(-1).float().cpu()
-    return torch.nn.functional.pad(nearest, (0, NUM_BANDS - nearest.shape[-1]), value=torch.nan)
+def _nearest_of(weights: Tensor, offsets: int) -> Tensor:
+    """The last K = `offsets` of (B, H, 1, T), nearest first: (B, H, K), nan before the sequence."""
+    nearest = weights[:, :, -1, -offsets:].flip(-1).float().cpu()
+    return torch.nn.functional.pad(nearest, (0, offsets - nearest.shape[-1]), value=torch.nan)
 
 
 class Scored(NamedTuple):
@@ -271,13 +296,13 @@ class Scored(NamedTuple):
     first_key: int
 
 
-def band(pending: Pending, cache: MaskCache) -> Tensor:
-    """Weights (B, H, n, K) that n queries put on the K nearest keys; nan where a query sees no key at all.
+def band(pending: Pending, cache: MaskCache, *, offsets: int = NUM_BANDS) -> Tensor:
+    """Weights (B, H, n, K) that n queries put on the K = `offsets` nearest keys; nan where a query sees no key at all.
 
     A key that the model masks weighs 0, a position before the sequence is nan.
     `cache` shares the mask between layers of one kind.
     """
-    return torch.cat([_nearest(chunk, pending.options) for chunk in _chunks(pending, cache)], dim=2)
+    return torch.cat([_nearest(chunk, pending.options, offsets) for chunk in _chunks(pending, cache)], dim=2)
 
 
 def reduced(pending: Pending, cache: MaskCache, *, reduce: Callable[[Tensor, int], Tensor]) -> Tensor:
@@ -294,7 +319,7 @@ def own_weights(queries: Tensor, keys: Keys, mask: Tensor | None, options: Mappi
         some = queries[:, :, chunk]
         end = chunk.start + some.shape[2]
         rows = [Rows(some.shape[2], mask if mask is None else mask[:, :, chunk.start : end], keys.start)]
-        pieces.append(band(Pending(some, keys, rows, options, keys.start + end - 1), {})[..., 0])
+        pieces.append(band(Pending(some, keys, rows, options, keys.start + end - 1), {}, offsets=1)[..., 0])
     return torch.cat(pieces, dim=2)
 
 
@@ -309,11 +334,11 @@ def _chunks(pending: Pending, cache: MaskCache) -> Iterator[Scored]:
         yield Scored(scores, positions[chunk], keys.start)
 
 
-def _nearest(scored: Scored, options: Mapping[str, Any]) -> Tensor:
-    """Weights (B, H, n, K) on the K nearest keys; the scores are overwritten."""
+def _nearest(scored: Scored, options: Mapping[str, Any], offsets: int) -> Tensor:
+    """Weights (B, H, n, K) on the K = `offsets` nearest keys; the scores are overwritten."""
     positions, start = scored.positions, scored.first_key
-    wanted = positions[:, None] - torch.arange(NUM_BANDS, device=positions.device)  # (n, K)
-    columns = (wanted - start).clamp(min=0).expand(*scored.scores.shape[:3], NUM_BANDS)
+    wanted = positions[:, None] - torch.arange(offsets, device=positions.device)  # (n, K)
+    columns = (wanted - start).clamp(min=0).expand(*scored.scores.shape[:3], offsets)
     exponentials, total = _normalised(scored.scores, options)
     weights = exponentials.gather(-1, columns).div_(total)
     weights.masked_fill_(wanted < start, 0.0)

@@ -45,10 +45,42 @@ def attention_modules(model: PreTrainedModel) -> dict[int, nn.Module]:
 
 def middle_block(model: PreTrainedModel) -> nn.Module | None:
     """The block of the decoder that floor(L / 2) of its L blocks stand before; None where it has no list of blocks."""
+    blocks = blocks_of(model)
+    return blocks[len(blocks) // 2] if blocks else None
+
+
+def blocks_of(model: PreTrainedModel) -> list[nn.Module]:
+    """The l blocks of the decoder in order; empty where it has no list of blocks."""
+    return list(_list_of_blocks(model) or ())
+
+
+def _list_of_blocks(model: PreTrainedModel) -> nn.ModuleList | None:
     num_layers = model.config.get_text_config(decoder=True).num_hidden_layers
     parts = (model.get_decoder() or model).modules()  # outer lists come first
-    blocks = next((part for part in parts if isinstance(part, nn.ModuleList) and len(part) == num_layers), None)
-    return None if blocks is None else blocks[num_layers // 2]
+    return next((part for part in parts if isinstance(part, nn.ModuleList) and len(part) == num_layers), None)
+
+
+def modules_of_states(model: PreTrainedModel) -> list[nn.Module]:
+    """What gets the hidden states h_k, k < l, as its input, and what owns the blocks: it gives h_l, after its norm.
+
+    Without the owner where that is the whole model with its head, and empty where there is no list of blocks.
+    """
+    blocks = _list_of_blocks(model)
+    if blocks is None:
+        return []
+    owner = next(part for part in model.modules() if any(child is blocks for child in part.children()))
+    return [*blocks, *([] if owner is model else [owner])]
+
+
+def watch_all_states(model: PreTrainedModel) -> None:
+    """Watch every block, and what owns them, from now on; once is enough."""
+    blocks = blocks_of(model)
+    with _install_lock:
+        for module in modules_of_states(model):
+            if module in blocks and _note_states not in module._forward_pre_hooks.values():  # noqa: SLF001 - no public list
+                module.register_forward_pre_hook(_note_states, with_kwargs=True)
+            elif module not in blocks and _note_output not in module._forward_hooks.values():  # noqa: SLF001 - the same
+                module.register_forward_hook(_note_output)
 
 
 def install(model: PreTrainedModel) -> None:
@@ -91,6 +123,13 @@ def _note_states(block: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, A
     record: Any = _recorders.by_module.get(block)
     if record is not None:
         record(args[0] if args else kwargs["hidden_states"])
+
+
+def _note_output(owner: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    del args
+    record: Any = _recorders.by_module.get(owner)
+    if record is not None:
+        record(output if isinstance(output, Tensor) else output[0])
 
 
 def _tapped(attend: AttentionFunction) -> AttentionFunction:

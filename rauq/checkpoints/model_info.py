@@ -30,7 +30,8 @@ class ModelInfo:
     in `dtype`, `bytes_cache` those of the keys and values of the `tokens` that were asked for, `bytes_free` those of
     `device`, with main memory if weights can be placed there too; None is unknown. Loading takes no more than the
     weights. `template_options` are the names of the options that its chat template takes. `quantisation`, such as
-    Q4_K_M, and `bytes_in_file` are None unless it is a GGUF file.
+    Q4_K_M, and `bytes_in_file` are None unless it is a GGUF file. `hidden_size` is the width of its hidden states, 0
+    where its config does not say.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ModelInfo:
     bytes_cache: int | None = 0
     quantisation: str | None = None
     bytes_in_file: int | None = None
+    hidden_size: int = 0
     template_options: tuple[str, ...] = ()
 
     @property
@@ -114,6 +116,7 @@ def find_model_info(
         why_kind=found.why,
         num_layers=text.num_hidden_layers,
         num_heads=getattr(text, "num_attention_heads", 0),  # some models have no attention
+        hidden_size=getattr(text, "hidden_size", 0),
         parameters=checkpoint.parameters,
         device=str(place),
         dtype=dtype,

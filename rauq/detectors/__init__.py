@@ -1,1 +1,1 @@
-"""Scoring with a fitted detector: a trace in, a number out, from a small JSON file. Fitting is for `analysis`."""
+"""Scoring with a fitted detector: a trace in, a number out, from a small file. Fitting is for `analysis`."""

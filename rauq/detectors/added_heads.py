@@ -6,19 +6,28 @@ import reprlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from typing import Any
 
-from rauq.detectors.checks import are_pairs, is_name, is_number, is_whole, require
-from rauq.errors import InvalidInput, NotCaptured
+from rauq.detectors.checks import (
+    LONGEST_NAME,
+    OfModel,
+    are_pairs,
+    check_layers,
+    check_name,
+    is_name,
+    is_number,
+    is_whole,
+    require,
+)
+from rauq.errors import InvalidInput
 from rauq.scoring.score import score
 from rauq.scoring.settings import Settings
 from rauq.trace.batch import batch
-from rauq.trace.file import MOST_HEADS, MOST_LAYERS
-from rauq.trace.trace import Kind, Trace
+from rauq.trace.trace import Trace
 
 SCHEMA, FORMAT = 1, "rauq + heads"
 LARGEST_FILE = 4 * 2**20  # bytes
-MOST_CHOSEN, MOST_ANSWERS, MOST_GROUPS, LONGEST_NAME = 1_000, 100_000, 1_000, 1_000
+MOST_CHOSEN, MOST_ANSWERS, MOST_GROUPS = 1_000, 100_000, 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +48,7 @@ class Scale:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddedHeads:
+class AddedHeads(OfModel):
     """RAUQ + k heads, fitted on labelled answers of one model to the data set `data`.
 
     `heads` are k (layer, head), absolute. The score is RAUQ under `settings`, standardised by `uncertainty`, minus the
@@ -51,11 +60,6 @@ class AddedHeads:
         InvalidInput: a value that is not allowed; the message says which, and what is allowed.
     """
 
-    model: str
-    revision: str
-    kind: Kind
-    num_layers: int
-    num_heads: int
     heads: tuple[tuple[int, int], ...]
     settings: Settings
     uncertainty: Scale
@@ -65,15 +69,8 @@ class AddedHeads:
     data: str
 
     def __post_init__(self) -> None:
-        for name in ("model", "revision", "data"):
-            own = getattr(self, name)
-            fits = is_name(own, LONGEST_NAME)
-            require(fits=fits, name=name, got=own, allowed=f"a text of at most {LONGEST_NAME:,} characters")
-        kinds = get_args(Kind)
-        require(fits=self.kind in kinds, name="kind", got=self.kind, allowed=" or ".join(kinds))
-        for name, most in (("num_layers", MOST_LAYERS), ("num_heads", MOST_HEADS)):
-            own = getattr(self, name)
-            require(fits=is_whole(own, 1, most), name=name, got=own, allowed=f"a whole number from 1 to {most:,}")
+        super().__post_init__()
+        check_name(self.data, "data")
         _check_heads(self)
         _check_answers(self)
         fits = self.settings.alpha is not None and self.settings.signal is not None
@@ -208,22 +205,8 @@ def check_fits(detector: AddedHeads, trace: Trace) -> None:
         InvalidInput: another model, revision, kind or shape.
         NotCaptured: the trace lacks a layer of the heads.
     """
-    own = {name: getattr(detector, name) for name in _SAME}
-    other = {name: getattr(trace, name) for name in _SAME}
-    if different := [name for name in _SAME if own[name] != other[name]]:
-        name = different[0]
-        message = (
-            f"This detector was fitted on {name.replace('_', ' ')} {own[name]}, and the answer is of {other[name]}. "
-            "Use a detector that was fitted on answers of the same model."
-        )
-        raise InvalidInput(message)
-    if missing := sorted(set(detector.layers) - set(trace.layers)):
-        listed = ", ".join(map(str, missing))
-        message = f"The trace has no attention of layer {listed}, which the detector needs. Generate the answer again."
-        raise NotCaptured(message)
-
-
-_SAME = ("model", "revision", "kind", "num_layers", "num_heads")
+    detector.check_model(trace)
+    check_layers(detector.layers, trace)
 
 
 def _mean_attention(detector: AddedHeads, trace: Trace) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rauq.errors import InvalidInput, NotCaptured
+from rauq.trace.extras import extra_of
 from rauq.trace.trace import Extra, Trace
 
 
@@ -40,15 +40,7 @@ def captured(trace: Trace, name: Extra) -> np.ndarray:
         NotCaptured: the trace has none of this name.
         InvalidInput: its shape is not that of the answer.
     """
-    if name not in trace.extras:
-        message = f"The trace lacks the extra {name!r}. Generate the answer again with extras=({name!r},)."
-        raise NotCaptured(message)
-    array, wanted = trace.extras[name], _shape(trace, name)
-    if array.ndim != len(wanted) or any(size not in (-1, got) for size, got in zip(wanted, array.shape, strict=True)):
-        shape = ", ".join("any" if size < 0 else str(size) for size in wanted)
-        message = f"The extra {name!r} has shape {array.shape}, and this answer's is ({shape}). Generate it again."
-        raise InvalidInput(message)
-    return array.astype(np.float64)
+    return extra_of(trace, name, _shape(trace, name)).astype(np.float64)
 
 
 def _length(trace: Trace) -> int:

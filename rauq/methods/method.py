@@ -13,8 +13,8 @@ from rauq.scoring.settings import Settings
 from rauq.trace.batch import Batch, batch
 from rauq.trace.trace import Extra, Trace
 
-Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out"]
-Family = Literal["one generation", "samples", "ablation"]
+Need = Literal["samples", "nli", "similarity", "idf", "keywords", "facts", "held_out", "detector"]
+Family = Literal["one generation", "samples", "supervised", "ablation"]
 Direction = Literal["higher is less certain"]
 _Judge = TypeVar("_Judge")
 
@@ -31,6 +31,10 @@ _MISSING: Mapping[Need, str] = MappingProxyType(
         "keywords": "It needs a tagger for keywords. Give one: load_judges(tagger='en_core_web_sm').",
         "facts": "Facts are known only for the embedded prompts and the data sets of facts. Use one of these.",
         "held_out": "Its heads are selected on other answers. See the ablations of a run.",
+        "detector": (
+            "It needs a fitted detector. Train one: python -m analysis train --run RUN --method {method} --out FILE. "
+            "Give it: Judges(detectors=(rauq.Detector.load(FILE),))."
+        ),
     }
 )
 
@@ -104,7 +108,15 @@ def missing_requirement(method: Method, given: Collection[Need]) -> str:
 
     This is known before any answer. What a trace had to capture is told by `evaluate`.
     """
-    return next((_MISSING[need] for need in NEEDS if need in method.needs and need not in given), "")
+    missing = next((need for need in NEEDS if need in method.needs and need not in given), None)
+    if missing == "detector":
+        return no_detector(method.id)
+    return "" if missing is None else _MISSING[missing]
+
+
+def no_detector(method: str) -> str:
+    """What to do where no fitted detector of a method, by its id, is given."""
+    return _MISSING["detector"].format(method=method)
 
 
 def needs_met(judges: Judges, *, samples: bool) -> frozenset[Need]:
@@ -116,6 +128,7 @@ def needs_met(judges: Judges, *, samples: bool) -> frozenset[Need]:
         "idf": judges.idf is not None,
         "keywords": judges.keywords is not None,
         "facts": judges.facts is not None,
+        "detector": bool(judges.detectors),
     }
     return frozenset(need for need, met in there.items() if met)
 

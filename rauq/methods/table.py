@@ -1,4 +1,4 @@
-"""The table of all methods, by id: RAUQ and the baselines of one generation, those of samples, the ablations of RAUQ.
+"""The table of all methods, by id: RAUQ and the baselines of one generation, of samples, of fits, ablations of RAUQ.
 
 RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` uses the known facts of a prompt instead
 of a judge of meaning (`rauq.atlas.evaluation`, `analysis.quality.facts`).
@@ -10,8 +10,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from rauq.detectors.detector import FITTED
 from rauq.methods import attention, meaning, probability, spread
 from rauq.methods.method import Method, Uncertainty
+from rauq.methods.supervised import from_detector
 from rauq.scoring.settings import Settings
 
 _FOMICHEVA, _LIN = "Fomicheva et al. (2020)", "Lin et al. (2024), Generating with Confidence"
@@ -23,6 +25,7 @@ _single = partial(Method, family="one generation", cost="none")
 _diagonal = partial(Method, family="one generation", cost=_LAST_TOKEN, extras=("diagonal",))
 _sampled = partial(Method, family="samples", cost=_SAMPLES, needs=frozenset({"samples"}))
 _judged = partial(Method, family="samples", cost=_PAIRS, needs=frozenset({"samples", "nli"}))
+_supervised = partial(Method, family="supervised", cost="none; fitted before", needs=frozenset({"detector"}))
 _ablation = partial(Method, family="ablation", cost="none", source="the paper, ablations")
 
 _FOCUS = _single(
@@ -127,6 +130,17 @@ _OF_MEANING = (
     ),
 )
 
+_SUPERVISED_NAMES = (
+    ("lookback_lens", "LookBackLens", "Chuang et al. (2024), Lookback Lens"),
+    ("saplma", "SAPLMA", "Azaria and Mitchell (2023)"),
+    ("mind", "MIND", "Su et al. (2024), MIND"),
+)
+
+_SUPERVISED = tuple(
+    _supervised(id=name, name=label, source=source, compute=from_detector(name), extras=FITTED[name].extras)
+    for name, label, source in _SUPERVISED_NAMES
+)
+
 _PRESETS: tuple[tuple[str, str, Settings], ...] = (
     ("rauq_probability", "RAUQ (probability)", Settings(signal="probability")),
     ("rauq_entropy", "RAUQ (entropy)", Settings(signal="entropy")),
@@ -164,7 +178,14 @@ _ABLATIONS = (
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         row.id: row
-        for row in (*_ONE_GENERATION, *_OF_TEXTS, *_OF_MEANING, *map(meaning.with_facts, _OF_MEANING), *_ABLATIONS)
+        for row in (
+            *_ONE_GENERATION,
+            *_OF_TEXTS,
+            *_OF_MEANING,
+            *map(meaning.with_facts, _OF_MEANING),
+            *_SUPERVISED,
+            *_ABLATIONS,
+        )
     }
 )
 """Each row under its id."""

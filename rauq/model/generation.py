@@ -1,6 +1,6 @@
 """From a prompt to a trace: decode token by token, or read an answer that is already there."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from rauq.model.tokens import TextStream
 from rauq.trace.extras import Wanted
 from rauq.trace.parts import PROMPT_TOKENS, thinking_span
 from rauq.trace.sampling import Sampling
-from rauq.trace.trace import NUM_BANDS, Alternative, Extra, StopReason, Trace
+from rauq.trace.trace import Alternative, StopReason, Trace
 
 
 def chooser(sampling: Sequence[Sampling], each: int, device: torch.device) -> Callable[[Tensor], Tensor]:
@@ -128,10 +128,11 @@ def _alternatives(model: "ModelDescription", statistics: "TokenStatistics") -> t
 
 def _attention_of(rows: np.ndarray, num_prompt: int, num_answer: int) -> np.ndarray:
     """Rows (L, H, n, K) of one answer as (L, H, N + 1, K): nan where not captured, and before the sequence."""
-    attention = np.full((*rows.shape[:2], num_answer + 1, NUM_BANDS), np.nan, dtype=np.float32)
+    offsets = rows.shape[3]
+    attention = np.full((*rows.shape[:2], num_answer + 1, offsets), np.nan, dtype=np.float32)
     attention[:, :, : rows.shape[2]] = rows
     positions = num_prompt - 1 + np.arange(num_answer + 1)
-    attention[:, :, positions[:, None] < np.arange(NUM_BANDS)] = np.nan
+    attention[:, :, positions[:, None] < np.arange(offsets)] = np.nan
     return attention
 
 
@@ -150,7 +151,7 @@ class Decoder:
     described: ModelDescription
     dtype: str
     device: torch.device
-    new_session: Callable[[Layout, Collection[Extra], Prefix], CaptureSession]
+    new_session: Callable[[Layout, Wanted, Prefix], CaptureSession]
     prefixes: PrefixCache
 
 
@@ -232,7 +233,7 @@ def read(
             TokenStatistics(*(column[item, -len(answer) :] for column in statistics)),
             dtype=decoder.dtype,
             attention=attention[item, :, :, -len(answer) - 1 :],
-            extras=session.kept.cut(item, len(answer)),
+            extras=session.kept.cut(item, answer),
             stop_reason="eos" if answer[-1] in decoder.described.end_ids else "given",
         )
         for item, (prompt, answer) in enumerate(zip(prompts, answers, strict=True))
@@ -322,7 +323,7 @@ def _traces(
         own = TokenStatistics(*(column[item, :num_tokens] for column in statistics))
         # A longer answer in the batch may have run this answer's last token: drop that row unless it was asked for.
         rows = attention[item, :, :, : num_tokens + last_row]
-        extras, reason = session.kept.cut(item, num_tokens), answer.stop_reason or "cancelled"
+        extras, reason = session.kept.cut(item, answer.ids), answer.stop_reason or "cancelled"
         traces.append(
             build_trace(
                 decoder.described,
@@ -385,7 +386,7 @@ def _begun(
     """A session that has what the sequences share, and the ids (B, n) that it still has to be fed, n >= tail."""
     ids, padding = _left_padded(sequences, decoder.device)
     prefix = NO_PREFIX if wanted.names & OF_PROMPT else decoder.prefixes.prefix(sequences, tail=tail)
-    session = decoder.new_session(_layout(padding, prompts), wanted.names, prefix)
+    session = decoder.new_session(_layout(padding, prompts), wanted, prefix)
     return session, ids[:, len(prefix.ids) :]
 
 

@@ -1,7 +1,7 @@
 """A language model whose attention is captured exactly: generate, read, sample, check."""
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,11 +12,10 @@ from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, is_whole
 from rauq.capture.check import Check, check_capture
-from rauq.capture.extras import Kept, Layout
+from rauq.capture.extras import Kept, Layout, without_states
 from rauq.capture.prefix import Prefix
 from rauq.capture.prefix_cache import PrefixCache
 from rauq.capture.session import CaptureSession, StepwiseSession, TappedSession
-from rauq.capture.tap import middle_block
 from rauq.checkpoints.kinds import check_kind
 from rauq.checkpoints.loading import memory_errors, running_takes_less
 from rauq.errors import Failure, InvalidInput, NonFiniteLogits
@@ -34,10 +33,10 @@ from rauq.model.context import (
     within_context,
 )
 from rauq.model.generation import OnProgress, OnToken
-from rauq.trace.extras import EXTRAS, Wanted, wanted
+from rauq.trace.extras import EXTRAS, Wanted, available_names, wanted
 from rauq.trace.messages import TemplateOptions, option_names
 from rauq.trace.sampling import Sampling
-from rauq.trace.trace import Extra, Kind, Trace
+from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,9 +66,17 @@ class LanguageModel(ModelDescription):
     def extras(self) -> tuple[Extra, ...]:
         """The extras of a trace that this model can capture (`rauq.trace.extras`)."""
         lacking: set[Extra] = set() if self.num_layers // 2 in self.layers else {"diagonal"}
-        if middle_block(self.model) is None:
-            lacking.add("hidden")
+        lacking |= without_states(self.model)
         return tuple(name for name in EXTRAS if name not in lacking)
+
+    def check_extras(self, extras: Sequence[str]) -> None:
+        """Refuse extras that this model cannot capture.
+
+        Raises:
+            InvalidInput: unknown extras.
+            UnsupportedModel: this model has no such extra; the message says why.
+        """
+        available_names(extras, available=self.extras, name=self.name, num_layers=self.num_layers)
 
     @property
     def template_options(self) -> tuple[str, ...]:
@@ -112,6 +119,7 @@ class LanguageModel(ModelDescription):
         last_row: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
+        offsets: int = NUM_BANDS,
         on_token: OnToken | None = None,
         on_progress: OnProgress | None = None,
         cancel: Cancel | None = None,
@@ -134,6 +142,8 @@ class LanguageModel(ModelDescription):
             answer_prefix: Start of the answer, teacher-forced and counted as answer tokens; it may end the answer.
             last_row: Run the last token once more, which alignment "own" needs.
             extras: Arrays to capture besides the band, by the names in `rauq.trace.extras`.
+            offsets: How many keys back from each query attention is captured: `trace.attention` is (L, H, N + 1,
+                offsets).
             idf: Inverse document frequencies (V,) of the vocabulary's tokens, for the extra "focus".
             on_token: Called at once with index, id and text of each answer token.
             on_progress: Called after each token but the last with a function that returns the trace so far, as if the
@@ -148,7 +158,7 @@ class LanguageModel(ModelDescription):
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = self._wanted(extras, idf)
+        request = self._wanted(extras, idf, offsets)
         encoded = self.encode(prompt, chat=chat, template_options=template_options)
         prefix = () if answer_prefix is None else encode_prefix(self, answer_prefix)
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed) if do_sample else None
@@ -177,6 +187,7 @@ class LanguageModel(ModelDescription):
         end: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
+        offsets: int = NUM_BANDS,
     ) -> Trace:
         """Score an answer that is already there (teacher forcing), in one forward pass.
 
@@ -186,7 +197,7 @@ class LanguageModel(ModelDescription):
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = self._wanted(extras, idf)
+        request = self._wanted(extras, idf, offsets)
         encoded, ids = encode_pair(self, (prompt, answer), chat=chat, template_options=template_options, end=end)
         with self._running("reading"):
             return generation.or_raise(generation.read(self._decoder, [encoded], [ids], wanted=request)[0])
@@ -203,6 +214,7 @@ class LanguageModel(ModelDescription):
         last_row: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
+        offsets: int = NUM_BANDS,
         cancel: Cancel | None = None,
     ) -> Iterator[Trace | Failure]:
         """Answer prompts greedily, with left padding: a trace or a failure each, in order.
@@ -211,7 +223,7 @@ class LanguageModel(ModelDescription):
         of it, or `extras` has "diagonal" or "hidden", which need all tokens of the prompt.
         Once `cancel` is set, the batch that runs gives partial traces, and the prompts after it give nothing.
         """
-        request = self._wanted(extras, idf)
+        request = self._wanted(extras, idf, offsets)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
         decoder = self._decoder
 
@@ -235,12 +247,13 @@ class LanguageModel(ModelDescription):
         end: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
+        offsets: int = NUM_BANDS,
     ) -> Iterator[Trace | Failure]:
         """Score pairs of prompt and answer, with left padding: a trace or a failure each, in order.
 
         `end` is that of `read`; what pairs share at their beginning is fed once, as in `generate_batch`.
         """
-        request = self._wanted(extras, idf)
+        request = self._wanted(extras, idf, offsets)
         decoder = self._decoder
 
         def run(batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[Trace | NonFiniteLogits]:
@@ -267,6 +280,7 @@ class LanguageModel(ModelDescription):
         last_row: bool = False,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
+        offsets: int = NUM_BANDS,
         cancel: Cancel | None = None,
     ) -> list[Trace]:
         """Draw k answers to one prompt, whose prefill is run once; with more of them, the first ones stay the same.
@@ -276,7 +290,7 @@ class LanguageModel(ModelDescription):
         Raises:
             InvalidInput, UnsupportedModel, NonFiniteLogits, OutOfMemory.
         """
-        request = self._wanted(extras, idf)
+        request = self._wanted(extras, idf, offsets)
         k = _number_of_samples(k)
         encoded = self.encode(prompt, chat=chat, template_options=template_options)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=last_row, cancel=cancel)
@@ -300,6 +314,7 @@ class LanguageModel(ModelDescription):
         chat: bool | None = None,
         extras: Sequence[str] = (),
         idf: ArrayLike | None = None,
+        offsets: int = NUM_BANDS,
         cancel: Cancel | None = None,
     ) -> Iterator[list[Trace] | Failure]:
         """Draw k answers to each prompt, each with its own seed, as `sample` does: a list or a failure each, in order.
@@ -310,7 +325,7 @@ class LanguageModel(ModelDescription):
             InvalidInput: `k` or `batch_size` is not a whole number of at least 1, or the numbers of seeds and prompts
                 differ.
         """
-        request = self._wanted(extras, idf)
+        request = self._wanted(extras, idf, offsets)
         limits = limits_of(self, max_new_tokens=max_new_tokens, stop=stop, last_row=False, cancel=cancel)
         k, decoder = _number_of_samples(k), self._decoder
         if len(seeds) != len(prompts):
@@ -354,9 +369,15 @@ class LanguageModel(ModelDescription):
                 tapped=self.session_type is TappedSession,
             )
 
-    def _wanted(self, extras: Sequence[str], idf: ArrayLike | None) -> Wanted:
+    def _wanted(self, extras: Sequence[str], idf: ArrayLike | None, offsets: int) -> Wanted:
         return wanted(
-            extras, idf, available=self.extras, name=self.name, num_layers=self.num_layers, vocab_size=self.vocab_size
+            extras,
+            idf,
+            offsets=offsets,
+            available=self.extras,
+            name=self.name,
+            num_layers=self.num_layers,
+            vocab_size=self.vocab_size,
         )
 
     @property
@@ -369,8 +390,9 @@ class LanguageModel(ModelDescription):
             prefixes=self.prefixes or PrefixCache(self.model),
         )
 
-    def _new_feed(self, layout: Layout, extras: Collection[Extra], prefix: Prefix) -> CaptureSession:
-        return self.session_type(self.model, layout.begins, Kept(extras, layout), prefix)
+    def _new_feed(self, layout: Layout, wanted: Wanted, prefix: Prefix) -> CaptureSession:
+        kept = Kept(wanted.names, layout, model=self.model)
+        return self.session_type(self.model, layout.begins, kept, prefix, offsets=wanted.offsets)
 
     @contextmanager
     def _running(self, doing: str) -> Iterator[None]:

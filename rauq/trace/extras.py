@@ -10,6 +10,14 @@ j, and the middle layer is floor(l / 2) of all l layers.
   one token its mean over the prompt, nan where the model skips tokens of the prompt, or thinking comes before it.
 - `lookback` (L, H, N, 2): the mean weight that row j puts on a key of the prompt, and on one of the answer so far;
   masked keys weigh 0, and row 0 has nan for the latter.
+- `hidden_layers` (l + 1, N, d): the hidden states h_k of each row, k = 0 the embeddings, k after k blocks, and k = l
+  after the final norm.
+- `hidden_mean` (d,): the mean of h_k, k = floor(l / 2), over all positions that are fed: the prompt and the answer but
+  its last token; nan where the model skips tokens of the prompt.
+- `logit_lens` (l, N, 21): for each k but l - 1 in order, with the scores that the output layer gives to h_k, no norm
+  before it and nothing after it: the rank of answer token j, 1 being the top; for the ids of the ten largest scores,
+  ascending, the cosine of the input embeddings of the i-th such id for this k and for the k before it (0 for the
+  first); and the softmax probabilities of the ten ids.
 - `focus` (N, 2): probabilities below 0.01 dropped, the others weighed by inverse document frequency and normalised,
   that of the chosen token, and the entropy in bits; nan where all weigh 0, or one of them less than 0.
 """
@@ -22,30 +30,39 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rauq.errors import InvalidInput, UnsupportedModel
-from rauq.trace.trace import Extra
+from rauq.errors import InvalidInput, NotCaptured, UnsupportedModel
+from rauq.trace.file import MOST_BANDS
+from rauq.trace.trace import NUM_BANDS, Extra, Trace
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
+BY_LAYER: frozenset[str] = frozenset({"lookback", "attention_entropy"})
+"""The extras whose first axis is that of the trace's layers."""
+
 _UNAVAILABLE: Mapping[Extra, str] = MappingProxyType(
     {
-        "diagonal": "there is no softmax attention in the middle layer",
-        "hidden": "its blocks are not in a list, so its middle layer is unknown",
+        "diagonal": "there is no softmax attention in its middle layer ({middle})",
+        "hidden": "its blocks are not in a list, so its middle layer ({middle}) is not found",
+        "hidden_mean": "its blocks are not in a list, so its middle layer ({middle}) is not found",
+        "hidden_layers": "its blocks are not in a list, or its last hidden state is not told apart from its logits",
+        "logit_lens": "its hidden states cannot all be read, or its output layer does not take them as they are",
     }
 )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Wanted:
-    """Which extras to capture; `idf` (V,) weighs the tokens for `focus` alone."""
+    """What to capture: extras, and the weights of so many `offsets`; `idf` (V,) weighs the tokens for `focus` alone."""
 
     names: frozenset[Extra] = frozenset()
     idf: np.ndarray | None = None
+    offsets: int = NUM_BANDS
 
 
 def wanted(
     extras: Sequence[str],
     idf: ArrayLike | None,
     *,
+    offsets: int,
     available: Sequence[Extra],
     name: str,
     num_layers: int,
@@ -54,7 +71,23 @@ def wanted(
     """The request, once it is known that the model of this name can meet it; `available` is what it can capture.
 
     Raises:
-        InvalidInput: unknown extras, or `focus` without weights that fit the vocabulary.
+        InvalidInput: unknown extras, `focus` without weights that fit the vocabulary, or a number of offsets that no
+            trace has.
+        UnsupportedModel: this model has no such extra.
+    """
+    names = available_names(extras, available=available, name=name, num_layers=num_layers)
+    return Wanted(
+        names=names, idf=_weights(idf, vocab_size) if "focus" in names else None, offsets=_checked_offsets(offsets)
+    )
+
+
+def available_names(
+    extras: Sequence[str], *, available: Sequence[Extra], name: str, num_layers: int
+) -> frozenset[Extra]:
+    """The extras of these names, once it is known that the model can capture them; arguments as in `wanted`.
+
+    Raises:
+        InvalidInput: unknown extras.
         UnsupportedModel: this model has no such extra.
     """
     unknown = [extras] if isinstance(extras, str) else [extra for extra in extras if extra not in EXTRAS]
@@ -63,12 +96,37 @@ def wanted(
         raise InvalidInput(message)
     names = frozenset(extra for extra in EXTRAS if extra in extras)
     for extra in sorted(names - set(available)):
+        reason = _UNAVAILABLE[extra].format(middle=f"layer {num_layers // 2} of {num_layers}, from 0")
         message = (
-            f"The extra {extra!r} cannot be captured: {_UNAVAILABLE[extra]} of {name} (layer {num_layers // 2} of "
-            f"{num_layers}, from 0). Leave it out, or choose another model."
+            f"The extra {extra!r} cannot be captured from {name}: {reason}. Leave it out, or choose another model."
         )
         raise UnsupportedModel(message)
-    return Wanted(names=names, idf=_weights(idf, vocab_size) if "focus" in names else None)
+    return names
+
+
+def _checked_offsets(offsets: object) -> int:
+    if isinstance(offsets, int) and 1 <= offsets <= MOST_BANDS:
+        return offsets
+    message = f"Got offsets={offsets!r}; it must be a whole number from 1 to {MOST_BANDS}: how many keys back."
+    raise InvalidInput(message)
+
+
+def extra_of(trace: Trace, name: Extra, shape: tuple[int, ...]) -> np.ndarray:
+    """An extra of a trace, of this shape; -1 is any size.
+
+    Raises:
+        NotCaptured: the trace has none of this name.
+        InvalidInput: it has another shape.
+    """
+    if name not in trace.extras:
+        message = f"The trace lacks the extra {name!r}. Generate the answer again with extras=({name!r},)."
+        raise NotCaptured(message)
+    array = trace.extras[name]
+    if array.ndim != len(shape) or any(size not in (-1, got) for size, got in zip(shape, array.shape, strict=True)):
+        wanted = ", ".join("any" if size < 0 else str(size) for size in shape)
+        message = f"The extra {name!r} has shape {array.shape}, and this answer's is ({wanted}). Generate it again."
+        raise InvalidInput(message)
+    return array
 
 
 def _weights(idf: ArrayLike | None, vocab_size: int) -> np.ndarray:

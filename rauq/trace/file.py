@@ -22,11 +22,12 @@ from rauq.trace.sampling import Sampling
 # Larger than any existing model, and small enough to loop over.
 MOST_LAYERS = 10_000
 MOST_HEADS = 10_000
-MOST_BANDS = 1_000
+MOST_BANDS = 64
 MOST_PROMPT_TOKENS = 2**22
 MOST_ANSWER_TOKENS = 2**17
 MOST_VOCABULARY = 2**31  # an id is a 32-bit number
 MOST_ALTERNATIVES = 100
+LENS_TOKENS = 10  # of the extra logit_lens
 MOST_EXTRAS = 100
 MOST_MESSAGES = 100_000
 MOST_TEMPLATE_OPTIONS = 100
@@ -104,6 +105,7 @@ def _values(fields: Mapping[str, Any]) -> dict[str, tuple[Any, float, float]]:
         "logprobs": (fields["logprobs"], -np.inf, _ROUNDING),
         "logprobs of alternatives": ([entry[2] for entry in alternatives], -np.inf, _ROUNDING),
         "entropies": (fields["entropies"], -_ROUNDING, math.log(vocabulary) + _ROUNDING),
+        "logit_lens": (fields["extras"].get("logit_lens", 1.0), -1 - _ROUNDING, vocabulary),
         **{name: (given, -_ROUNDING, 1 + _ROUNDING) for name, given in weights.items()},
         "attention": (fields["attention"], -_ROUNDING, 1 + _ROUNDING),
     }
@@ -118,12 +120,21 @@ def _wrong_extras(fields: Mapping[str, Any]) -> Iterator[str]:
         "diagonal": (*layers_and_heads[1:], num_prompt + num_answer),
         "lookback": (*layers_and_heads, num_answer, 2),
         "focus": (num_answer, 2),
-        "hidden": (fields["extras"].get("hidden", np.zeros(0)).size,),
+        "hidden": (_width(fields, "hidden"),),
+        "hidden_mean": (_width(fields, "hidden_mean"),),
+        "hidden_layers": (fields["num_layers"] + 1, num_answer, _width(fields, "hidden_layers")),
+        "logit_lens": (fields["num_layers"], num_answer, 1 + 2 * LENS_TOKENS),
     }
     for name, shape in shapes.items():
         given = fields["extras"].get(name)
         if given is not None and (given.shape != shape or given.dtype.kind != "f"):
             yield f"the extra {name} has shape {given.shape} of {given.dtype}, not {shape} of numbers"
+
+
+def _width(fields: Mapping[str, Any], name: str) -> int:
+    """The last length of an extra of hidden states, which no other field says."""
+    shape = np.shape(fields["extras"].get(name, np.zeros(0)))
+    return int(shape[-1]) if shape else 0
 
 
 def _bound(value: float) -> str:
@@ -205,12 +216,11 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
         TraceFileError: not a trace, truncated, damaged, out of bounds or of another schema; the message says which.
     """
     try:
-        arrays = {label: _quiet(array) for label, array in load(content).items()}
-        header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + _header_length(content)])
-    except (*_UNREADABLE, RecursionError) as error:
-        message = f"{name} is not a trace, or it is truncated ({_short(error)}). Save the trace again."
+        arrays, texts = arrays_and_texts(content)
+    except ValueError as error:
+        message = f"{name} is not a trace, or it is truncated ({error}). Save the trace again."
         raise TraceFileError(message) from error
-    metadata = _metadata(header.get("__metadata__") or {}, name)
+    metadata = _metadata(texts, name)
     try:
         fields = dict(_fields(metadata, arrays))
         for fault in faults(fields):
@@ -219,6 +229,25 @@ def unpack(content: bytes, make: Callable[..., Part], *, name: str) -> Part:
     except _UNREADABLE as error:
         message = f"{name} is damaged: its parts are inconsistent ({_short(error)}). Save the trace again."
         raise TraceFileError(message) from error
+
+
+def arrays_and_texts(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays of a safetensors file, which may come from anyone, and its metadata.
+
+    Raises:
+        ValueError: it is none, or it is truncated; the message is short.
+    """
+    try:
+        arrays = {label: _quiet(array) for label, array in load(content).items()}
+        header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + header_length(content)])
+    except (*_UNREADABLE, RecursionError) as error:
+        raise ValueError(_short(error)) from error
+    return arrays, header.get("__metadata__") or {}
+
+
+def header_length(content: bytes) -> int:
+    """The bytes of a safetensors file's header, as the file says itself."""
+    return int.from_bytes(content[:_LENGTH_BYTES], "little")
 
 
 def _quiet(array: np.ndarray) -> np.ndarray:
@@ -232,13 +261,13 @@ def check_upload(content: bytes, name: str) -> None:
     Raises:
         TraceFileError: the content or its header is too large.
     """
-    if len(content) > LARGEST_UPLOAD or len(content) > _header_length(content) > LARGEST_UPLOADED_HEADER:
+    if len(content) > LARGEST_UPLOAD or len(content) > header_length(content) > LARGEST_UPLOADED_HEADER:
         message = (
             f"{name} is too large: {len(content):,} bytes, and at most {LARGEST_UPLOAD:,} are accepted, of which "
             f"{LARGEST_UPLOADED_HEADER:,} may be text. {_BY_PATH}"
         )
         raise TraceFileError(message)
-    if content.count(b"[", 0, _LENGTH_BYTES + _header_length(content)) > MOST_UPLOADED_LISTS:
+    if content.count(b"[", 0, _LENGTH_BYTES + header_length(content)) > MOST_UPLOADED_LISTS:
         message = f"{name} is too large: more than {MOST_UPLOADED_LISTS:,} lists. {_BY_PATH}"
         raise TraceFileError(message)
 
@@ -290,10 +319,6 @@ def write(path: Path, content: bytes) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink()
-
-
-def _header_length(content: bytes) -> int:
-    return int.from_bytes(content[:_LENGTH_BYTES], "little")
 
 
 def _metadata(texts: Mapping[str, str], name: str) -> Mapping[str, Any]:

@@ -105,9 +105,10 @@ def part_of(trace: Trace, part: Part) -> Trace | None:
 
     `prompt` and `messages` stay those of the whole, so that no thinking is read as a question. Of the extras,
     `lookback` is kept only for a part that begins the answer: it has one mean over the answer so far, which cannot be
-    split into tokens before the part and tokens in it. `hidden` is kept only for a part that ends the answer, since it
-    is the state of the last token alone; for a part of one token that follows others it is nan, since it would have to
-    be a mean over the prompt. Unknown extras are dropped.
+    split into tokens before the part and tokens in it. `hidden` and `hidden_mean` are kept only for a part that ends
+    the answer, since `hidden` is the state of the last token alone, and `hidden_mean` of all that was fed; for a part
+    of one token that follows others `hidden` is nan, since it would have to be a mean over the prompt. Unknown extras
+    are dropped.
     """
     num_tokens = len(trace.answer_ids)
     start, stop = span_of(trace.thinking, num_tokens, part)
@@ -145,9 +146,11 @@ def _extras(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
         "max_attention": (tokens, tokens),
         "diagonal": (slice(None), slice(len(trace.prompt_ids) + stop)),
         "focus": (tokens,),
+        "hidden_layers": (slice(None), tokens),
+        "logit_lens": (slice(None), tokens),
     }
     if stop == num_tokens:
-        kept["hidden"] = ()
+        kept |= {"hidden": (), "hidden_mean": ()}
     if start == 0:
         kept["lookback"] = (slice(None), slice(None), tokens)
     extras = {name: trace.extras[name][places] for name, places in kept.items() if name in trace.extras}

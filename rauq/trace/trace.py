@@ -22,13 +22,24 @@ from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_op
 from rauq.trace.sampling import Sampling
 
 NUM_BANDS = 8
+"""Keys back from each query whose weights a trace holds unless another number is asked for."""
+
 NUM_ALTERNATIVES = 10
 
 Kind = Literal["base", "instruct"]
 StopReason = Literal["eos", "stop", "length", "cancelled", "given"]
 Alignment = Literal["predicting", "own"]
 Part = Literal["answer", "thinking", "all"]
-Extra = Literal["max_attention", "diagonal", "hidden", "lookback", "focus"]
+Extra = Literal[
+    "max_attention",
+    "diagonal",
+    "hidden",
+    "lookback",
+    "focus",
+    "hidden_layers",
+    "hidden_mean",
+    "logit_lens",
+]
 
 
 class Alternative(NamedTuple):
@@ -45,7 +56,8 @@ class Trace:
 
     M prompt tokens, N answer tokens (end and stop tokens included), L layers that have attention, H query heads.
     `logprobs` and `entropies` (N,) are in nats, from the raw logits. `attention` (L, H, N + 1, K) holds weights:
-    0 where the model masks the key, nan before the sequence and in rows that were not captured.
+    0 where the model masks the key, nan before the sequence and in rows that were not captured. K is 8, or the
+    `offsets` that were asked for.
     `prompt` is the text that was answered: of `messages`, the content of the last one, the user's. `prompt_form` says
     how the prompt was given; "templated" is a text that already contained its chat template, so none was applied.
     `template_options` are variables that the chat template was given.
@@ -201,6 +213,9 @@ def _first_row_and_band(alignment: Alignment, offset: int, num_bands: int) -> tu
     if offset < 1 or band >= num_bands:
         largest = num_bands if alignment == "predicting" else num_bands - 1
         message = f"Offset {offset} is not captured: with alignment={alignment!r} it goes from 1 to {largest}."
+        if offset > 0:
+            needed = band + 1
+            message += f" Generate or read the answer with offsets={needed} (at most {file.MOST_BANDS})."
         raise InvalidInput(message)
     return first_row, band
 

@@ -1,8 +1,66 @@
-"""The supervised methods by id."""
+"""The supervised methods by id: what each reads of an answer, how its settings are searched, and how it is fitted."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Protocol
 
-from analysis.detectors.evaluation.answers import SupervisedMethod
+import numpy as np
 
-SUPERVISED: Mapping[str, SupervisedMethod] = MappingProxyType({})
+from analysis.detectors.supervised import lookback_lens, mind, saplma
+from rauq.detectors.detector import FITTED, Fitted
+from rauq.trace.trace import Extra, Trace
+
+
+class Search(Protocol):
+    """Choose the settings of a method by A answers with their features and quality (A,); None if it has none.
+
+    An answer is correct where its quality is above `threshold`; `full`: the whole grid of the reference, not the
+    reduced one.
+    """
+
+    def __call__(
+        self, features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float, seed: int, full: bool
+    ) -> Any:  # noqa: ANN401 - each method has settings of its own
+        """Return the settings."""
+
+
+class Fit(Protocol):
+    """Fit a method to A answers with their features and quality (A,), under settings that its search chose."""
+
+    def __call__(
+        self,
+        features: Sequence[np.ndarray],
+        quality: np.ndarray,
+        *,
+        threshold: float,
+        settings: Any,  # noqa: ANN401 - each method has settings of its own
+        seed: int,
+    ) -> Fitted:
+        """Return what is fitted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisedMethod:
+    """A row of the table: `features` of a trace, which has to have captured `extras`."""
+
+    id: str
+    features: Callable[[Trace], np.ndarray]
+    extras: tuple[Extra, ...]
+    search: Search
+    fit: Fit
+
+
+def _row(method: str, search: Search, fit: Fit) -> SupervisedMethod:
+    own = FITTED[method]
+    return SupervisedMethod(id=method, features=own.features, extras=own.extras, search=search, fit=fit)
+
+
+_ROWS = (
+    _row("lookback_lens", lookback_lens.search, lookback_lens.fit),
+    _row("saplma", saplma.search, saplma.fit),
+    _row("mind", mind.search, mind.fit),
+)
+
+SUPERVISED: Mapping[str, SupervisedMethod] = MappingProxyType({row.id: row for row in _ROWS})
+"""Each row under its id."""

@@ -37,7 +37,7 @@ from analysis.methods.score_ranking import score_sentence, within_sentence
 from analysis.methods.simple_rankings import simple_sentence, unnamed_note
 from analysis.paper import Published
 from analysis.report.tables import Table
-from analysis.runs.create import about_unknown_methods, check_comparable, options_for
+from analysis.runs.create import ASKABLE, about_unknown_methods, check_comparable, options_for
 from analysis.runs.opened import Run
 from analysis.runs.timings import Cost
 from pages.ui.host import cache
@@ -119,7 +119,7 @@ def missing_methods(run: Run) -> None:
     """List the methods not computed in this run, folded, and those unknown to this version, if any."""
     if unknown := about_unknown_methods(run.manifest.request):
         st.text(unknown)
-    absent = [row for row in rauq.METHODS.values() if row.id not in run.methods and row.family != "ablation"]
+    absent = [rauq.METHODS[method] for method in ASKABLE if method not in run.methods]
     if not absent:
         return
     label = f"{len(absent)} methods not computed in this run"

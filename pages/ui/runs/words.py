@@ -40,11 +40,18 @@ def asked(manifest: Manifest) -> str:
         f"Quality: {_quality(manifest)}",
         f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
         *_methods(request),
+        *([f"Methods added later: {_names(manifest.added_methods)}"] if manifest.added_methods else []),
         *([f"Revision requested: {running(request.revision)}"] if request.revision else []),
-        f"Stored per token: the attention of {_LAYERS[request.stored_layers]}",
+        f"Stored per token: {_stored(request)}",
         _answerer(manifest.answerer) if manifest.answerer else "Its model has not been loaded yet",
     ]
     return lines("\n".join(said))
+
+
+def _stored(request: Request) -> str:
+    """Return what the run stores of each token, and of its extras."""
+    extras = f", and the extras {', '.join(map(running, request.keep))}" if request.keep else ""
+    return f"the attention of {_LAYERS[request.stored_layers]}, {request.offsets} keys back{extras}"
 
 
 def _quality(manifest: Manifest) -> str:
@@ -54,9 +61,13 @@ def _quality(manifest: Manifest) -> str:
     return f"{name}. {running(manifest.quality_reason)}" if manifest.quality_reason else name
 
 
+def _names(methods: tuple[str, ...]) -> str:
+    return ", ".join(METHODS[method].name if method in METHODS else running(method) for method in methods)
+
+
 def _methods(request: Request) -> list[str]:
     """Return the methods and what they use besides the model."""
-    names = ", ".join(METHODS[method].name for method in request.known_methods)
+    names = _names(request.known_methods)
     judges = [running(name) for name in (request.nli, request.similarity, request.tagger, request.idf) if name]
     sampled = any("samples" in METHODS[method].needs for method in request.known_methods)
     with_samples = f", {request.samples} samples, seed {request.seed}" if sampled else ""

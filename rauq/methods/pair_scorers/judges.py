@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rauq.detectors.detector import Detector
 from rauq.errors import NonFiniteLogits
 
 Texts = Sequence[str]
@@ -38,13 +39,17 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Judges:
-    """The available judges; None for one that is missing. `idf` (V,) weighs the tokens of the model's vocabulary."""
+    """The available judges; None for one that is missing. `idf` (V,) weighs the tokens of the model's vocabulary.
+
+    `detectors` are fitted supervised methods, each asked by the method of its id.
+    """
 
     nli: Entailment | None = None
     similarity: Similarity | None = None
     keywords: Keywords | None = None
     idf: np.ndarray | None = None
     facts: Facts | None = None
+    detectors: tuple[Detector, ...] = ()
 
 
 def every_pair(judge: PairJudge, texts: Sequence[str]) -> np.ndarray:

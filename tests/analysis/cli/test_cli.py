@@ -9,6 +9,7 @@ import pytest
 
 from analysis.cli import main
 from analysis.runs.job import read_status
+from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
 from analysis.runs.traces import trace
@@ -60,6 +61,22 @@ def test_a_file_is_scored_and_its_table_printed(model, table, tmp_path, capsys):
     assert (request.methods[-1], request.samples, request.seed) == ("eigen_score", 2, 7)
     assert main.main(["score", "--out", str(out), "--resume"]) == 0
     assert main.main(asked) == 0
+
+
+def test_extras_are_kept_their_size_is_told_and_methods_are_added(model, table, tmp_path, capsys):
+    out = tmp_path / "run"
+    asked = ["score", "--model", model, "--data", table, *COLUMNS, "--out", str(out), "--methods", "rauq"]
+    asked += ["--keep", "lookback, diagonal,lookback", "--offsets", "10", "--max-new-tokens", "20"]
+    assert main.main(asked) == 0
+    assert "for an answer of 20 tokens." in capsys.readouterr().err
+    first = trace(open_run(out), 0)
+    assert (set(first.extras), first.attention.shape[3]) == ({"lookback", "diagonal"}, 10)
+    assert "10 keys back, and the extras lookback, diagonal" in asked_of(read_manifest(out))
+    assert main.main(["add-methods", str(out), "--methods", "msp", "attention_score"]) == 0
+    assert "Attention Score" in capsys.readouterr().out
+    assert main.main(["add-methods", str(out), "--methods", "simple_focus"]) == 2
+    assert "with --keep max_attention" in capsys.readouterr().err
+    assert open_run(out).methods == ("rauq", "msp", "attention_score")
 
 
 def test_facts_are_asked_in_the_wording_of_the_models_kind(model, tmp_path, capsys):
@@ -115,6 +132,9 @@ def no_model(monkeypatch):
         (["--resume", "--dtype", "auto"], "leave out --dtype"),
         (["--data", "atlas", "--limit", "2", "--quality", "taste"], "'taste'"),
         (["--data", "atlas", "--limit", "2", "--batch-size", "0"], "0 examples in a batch"),
+        (["--data", "atlas", "--limit", "2", "--keep", "hiden"], "Got hiden to keep; give some of max_attention"),
+        (["--data", "atlas", "--limit", "2", "--offsets", "1"], "Got 1 offsets"),
+        (["--resume", "--keep", "hidden"], "leave out --keep"),
     ],
 )
 def test_bad_input_is_one_line_before_a_model_loads(arguments, complaint, table, tmp_path, capsys):

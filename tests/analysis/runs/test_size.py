@@ -4,6 +4,7 @@ import pytest
 
 from analysis.runs.create import bytes_per_answer
 from analysis.runs.shard import traces_path
+from rauq.trace.extras import EXTRAS
 from tests.analysis.report.made_run import HEADS, LAYERS, made_run
 
 COUNT = 20
@@ -24,3 +25,14 @@ def test_the_shape_of_a_large_model():
     assert middle == 2 * 13 * 32 * 61 * 2 + 2 * 2 * 6 * 32 * 32 * 2 + 2 * 32 * 2 + 60 * 168
     every = bytes_per_answer(60, **size, stored_layers="all")
     assert every - middle == 2 * (32 - 13) * 32 * 61 * 2
+    ten = bytes_per_answer(60, **size, stored_layers="middle", offsets=10)
+    assert ten - middle == (10 - 2) * 13 * 32 * 61 * 2
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_every_extra_that_can_be_kept_takes_room(extra):
+    sizes = {"num_layers": 32, "num_heads": 32, "stored_layers": "middle", "hidden_size": 4096, "prompt_tokens": 100}
+    kept = bytes_per_answer(60, **sizes, keep=(extra,)) - bytes_per_answer(60, **sizes)
+    assert kept > 0
+    if extra == "hidden_layers":
+        assert kept == 33 * 60 * 4096 * 2

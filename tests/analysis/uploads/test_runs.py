@@ -82,6 +82,8 @@ def test_a_run_beyond_the_limits_of_the_host_is_refused(tmp_path):
         (TIMINGS, lists(1_000_000), "its timings.jsonl unpacks to 3.0 MB, and at most 413.7 kB"),
         (EXAMPLES, bytes(2 * MIB), "its examples.parquet unpacks to 2.1 MB, and at most 800.0 kB"),
         ("traces-00000.safetensors", bytes(100 * MIB), "unpacks to 104.9 MB, and at most 67.1 MB"),
+        ("extras-00000.safetensors", bytes(100 * MIB), "unpacks to 104.9 MB, and at most 67.1 MB"),
+        ("methods-msp.parquet", bytes(2 * MIB), "its methods-msp.parquet unpacks to 2.1 MB, and at most 800.0 kB"),
     ],
 )  # fmt: skip
 def test_every_file_is_bounded_by_its_role(name, content, said, tmp_path):

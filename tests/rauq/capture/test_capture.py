@@ -140,7 +140,11 @@ def test_a_learned_position_bias_is_refused(monkeypatch):
     lm = tiny_language_model(named("llama"))
     real = session.band
     biased = {"position_bias": torch.zeros(1)}
-    monkeypatch.setattr(session, "band", lambda pending, cache: real(pending._replace(options=biased), cache))
+
+    def with_bias(pending, cache, **others):
+        return real(pending._replace(options=biased), cache, **others)
+
+    monkeypatch.setattr(session, "band", with_bias)
     with pytest.raises(UnsupportedModel, match="position bias"):
         lm.generate([5, 6], max_new_tokens=2)
 

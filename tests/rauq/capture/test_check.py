@@ -109,7 +109,7 @@ def test_misplaced_weights_of_a_model_run_step_by_step_are_not_exact(name, dtype
     assert lm.session_type is StepwiseSession
     real = session._nearest_of
     for shift in (1, -1):
-        monkeypatch.setattr(session, "_nearest_of", lambda weights, shift=shift: real(weights).roll(shift, dims=-1))
+        monkeypatch.setattr(session, "_nearest_of", lambda *given, shift=shift: real(*given).roll(shift, dims=-1))
         assert not lm.check(PROMPT).exact
 
 
@@ -146,10 +146,10 @@ def test_a_wrong_capture_of_a_quantised_model_is_not_exact(mutant, monkeypatch):
 def test_misplaced_weights_of_a_quantised_model_run_step_by_step_are_not_exact(name, monkeypatch):
     lm, real = wrapped(quantised(name)), session._nearest_of
     for change in (
-        lambda weights: real(weights).roll(1, dims=-1),
-        lambda weights: real(weights).roll(-1, dims=-1),
-        lambda weights: real(weights).roll(1, dims=1),
-        lambda weights: real(weights) * (1 + 2**-9),
+        lambda *given: real(*given).roll(1, dims=-1),
+        lambda *given: real(*given).roll(-1, dims=-1),
+        lambda *given: real(*given).roll(1, dims=1),
+        lambda *given: real(*given) * (1 + 2**-9),
     ):
         monkeypatch.setattr(session, "_nearest_of", change)
         found = lm.check(PROMPT)

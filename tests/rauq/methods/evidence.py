@@ -6,9 +6,11 @@ import numpy as np
 
 from rauq.methods.pair_scorers.judges import Facts, Judges
 from rauq.trace.trace import Alternative
+from tests.detectors import MADE_UP, made_up_detector, read_arrays
 from tests.traces import make_trace
 
 NUM_PROMPT, HEADS, WIDTH = 3, 4, 8
+_SIZES = ("num_layers", "num_heads")
 
 
 def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
@@ -26,6 +28,7 @@ def make_answer(text="Oslo is it", *, ended=True, seed=0, **changes):
         "diagonal": rng.uniform(0.01, 1, (HEADS, NUM_PROMPT + num_tokens)).astype(np.float32),
         "hidden": rng.normal(size=WIDTH).astype(np.float32),
         "focus": np.stack([rng.uniform(0, 1, num_tokens), rng.uniform(0, 3, num_tokens)], axis=1),
+        **read_arrays(num_tokens, seed=seed, **{name: changes[name] for name in _SIZES if name in changes}),
     }
     fields = {"stop_reason": "eos" if ended else "length", "alternatives": alternatives, "extras": extras}
     return make_trace(pieces, probabilities=probabilities, seed=seed, **(fields | changes))
@@ -48,4 +51,11 @@ def first_word(text):
 
 
 FACTS = Facts(same=lambda first, second: first[:1] == second[:1], keywords=first_word)
-JUDGES = Judges(nli=same_letter, similarity=shared_words, keywords=first_word, idf=np.ones(100), facts=FACTS)
+JUDGES = Judges(
+    nli=same_letter,
+    similarity=shared_words,
+    keywords=first_word,
+    idf=np.ones(100),
+    facts=FACTS,
+    detectors=tuple(map(made_up_detector, MADE_UP)),
+)

@@ -78,6 +78,7 @@ def test_each_missing_need_is_reported():
     for field, need in (("nli", "nli"), ("keywords", "keywords"), ("idf", "idf"), ("facts", "facts")):
         without = dataclasses.replace(JUDGES, **{field: None})
         assert needs_met(without, samples=True) == everything - {need}
+    assert needs_met(dataclasses.replace(JUDGES, detectors=()), samples=True) == everything - {"detector"}
 
 
 def test_document_frequencies_are_not_needed_after_capture():

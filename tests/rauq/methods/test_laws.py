@@ -16,6 +16,7 @@ FREE = [method for method in METHODS if method != "single_head"]
 SAMPLED = [method for method, row in METHODS.items() if "samples" in row.needs]
 SCORED = [method for method, row in METHODS.items() if row.settings is not None]
 FACTUAL = [method for method, row in METHODS.items() if "facts" in row.needs]
+FITTED = {detector.method: detector for detector in JUDGES.detectors}
 MAY_BE_INFINITE = {
     method for method in SCORED if METHODS[method].settings.update in ("product", "mean_product", "mean_sum")
 }
@@ -57,13 +58,39 @@ JACCARD = {"degmat_jaccard", "eccentricity_jaccard", "eigval_laplacian_jaccard"}
 
 
 def test_every_row_has_a_golden_number_or_a_definition_here():
-    assert set(METHODS) == GOLDEN | set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | {"single_head"}
+    defined = set(DEFINED) | JACCARD | set(FACTUAL) | set(SCORED) | set(FITTED)
+    assert set(METHODS) == GOLDEN | defined | {"single_head"}
 
 
 @pytest.mark.parametrize("method", sorted(DEFINED))
 def test_a_method_of_one_generation_is_what_it_is_by_definition(method):
     trace = make_answer()
     assert evaluate(trace, [method])[method] == pytest.approx(DEFINED[method](trace))
+
+
+@pytest.mark.parametrize("method", FITTED)
+def test_a_supervised_method_is_the_score_of_its_detector(method):
+    trace, detector = make_answer(), FITTED[method]
+    assert METHODS[method].family == "supervised"
+    assert evaluate(trace, [method], judges=JUDGES)[method] == detector.score(trace)
+    elsewhere = dataclasses.replace(detector, model="another")
+    first = Judges(detectors=(elsewhere, detector))
+    assert evaluate(trace, [method], judges=first)[method] == detector.score(trace)
+    got = evaluate(trace, [method, "msp"], judges=Judges(detectors=(elsewhere,)))
+    assert got[method].reason.startswith("This detector was fitted on model another, and the answer is of made-up.")
+    assert math.isfinite(got["msp"])
+
+
+@pytest.mark.parametrize("method", FITTED)
+def test_a_supervised_method_without_its_detector_says_how_to_train_one(method):
+    others = tuple(detector for detector in JUDGES.detectors if detector.method != method)
+    for judges in (Judges(), Judges(detectors=others)):
+        got = evaluate(make_answer(), [method], judges=judges)[method]
+        assert math.isnan(got)
+        assert got.reason == (
+            "It needs a fitted detector. Train one: python -m analysis train --run RUN --method "
+            f"{method} --out FILE. Give it: Judges(detectors=(rauq.Detector.load(FILE),))."
+        )
 
 
 @pytest.mark.parametrize("method", SCORED)

@@ -24,6 +24,7 @@ MAY_LACK_A_NUMBER = {  # in bytes at random there may be no keyword, no token th
         "focus_facts",
         "sar_facts",
     ),
+    *(method for method, row in METHODS.items() if row.family == "supervised"),  # fitted on another model
 }
 OF_ANSWER = ("max_attention", "diagonal", "focus")
 

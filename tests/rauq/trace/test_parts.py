@@ -37,7 +37,7 @@ def lm():
 @pytest.mark.parametrize("alignment", ["predicting", "own"])
 def test_a_cut_trace_is_what_the_model_gives_for_a_longer_prompt(lm, part, alignment):
     """The source that is independent of the cut: the model reads the part after prompt and thinking as one prompt."""
-    extras = ("max_attention", "diagonal", "hidden", "lookback")
+    extras = ("max_attention", "diagonal", "hidden", "lookback", "hidden_layers", "hidden_mean", "logit_lens")
     whole = replace(lm.read(PROMPT, "Thinking aloud. Answer", extras=extras), thinking=(3, 15))
     cut = part_of(whole, part)
     start, stop = (3, 15) if part == "thinking" else (15, 22)
@@ -50,13 +50,24 @@ def test_a_cut_trace_is_what_the_model_gives_for_a_longer_prompt(lm, part, align
         for into_prompt in (False, True):
             first, second = (t.previous_token_attention(alignment, offset, into_prompt) for t in (cut, again))
             np.testing.assert_allclose(first, second, atol=1e-5)
-    assert set(cut.extras) == {"max_attention", "diagonal"} | ({"hidden"} if part == "answer" else set())
-    for name, array in cut.extras.items():
-        np.testing.assert_allclose(array, again.extras[name], atol=1e-5)
+    kept = {"max_attention", "diagonal", "hidden_layers", "logit_lens"}
+    assert set(cut.extras) == kept | ({"hidden", "hidden_mean"} if part == "answer" else set())
+    np.testing.assert_array_equal(cut.extras["logit_lens"], whole.extras["logit_lens"][:, start:stop])
+    for name in set(cut.extras) - {"logit_lens"}:  # its ranks differ where scores are nearly equal
+        np.testing.assert_allclose(cut.extras[name], again.extras[name], atol=1e-5, err_msg=name)
     settings = Settings(part=part, alignment=alignment)
     assert rauq.score(whole, settings).uncertainty == pytest.approx(
         rauq.score(again, settings if part == "answer" else replace(settings, part="all")).uncertainty, abs=1e-5
     )
+
+
+def test_the_mean_of_all_positions_is_that_of_a_part_of_one_token_too(lm):
+    whole = lm.read(PROMPT, "Thinking aloud. Answer", extras=("hidden_mean",))
+    cut = part_of(replace(whole, thinking=(0, 21)), "answer")
+    again = lm.read(
+        [*whole.prompt_ids, *whole.answer_ids[:21]], whole.answer_ids[21:].tolist(), extras=("hidden_mean",)
+    )
+    np.testing.assert_allclose(cut.extras["hidden_mean"], again.extras["hidden_mean"], atol=1e-5)
 
 
 @pytest.mark.parametrize(

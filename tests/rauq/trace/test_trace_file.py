@@ -38,6 +38,9 @@ def rich_trace():
         attention=attention,
         extras={
             "max_attention": np.array([[0, 0, 0], [0.5, 0, 0], [1, np.nan, 0]], np.float16),
+            "hidden_layers": np.arange(10 * 3 * 2, dtype=np.float32).reshape(10, 3, 2),
+            "hidden_mean": np.array([1e9, -1.0], np.float32),
+            "logit_lens": np.linspace(-1, 5, 9 * 3 * 21, dtype=np.float32).reshape(9, 3, 21),
             "from the future": np.arange(3),
             "one number": np.array(2.5),
             "nothing": np.zeros((0, 4)),
@@ -230,6 +233,15 @@ def test_metadata_that_does_not_fit_is_refused(saved, change):
 def test_a_file_from_before_weights_were_named_says_nothing_of_them(saved):
     rewritten(saved, without=LATER)
     assert [getattr(Trace.load(saved), name) for name in LATER] == ["", ""]
+
+
+@pytest.mark.parametrize("offsets", [1, 8, 10, 64])
+def test_any_number_of_offsets_is_kept(offsets, tmp_path):
+    attention = np.random.default_rng(0).uniform(0, 1, (6, 4, 4, offsets)).astype(np.float32)
+    trace = make_trace(attention=attention)
+    trace.save(tmp_path / "file")
+    np.testing.assert_array_equal(Trace.load(tmp_path / "file").attention, attention)
+    np.testing.assert_array_equal(Trace.from_bytes(trace.to_bytes()).attention, attention)
 
 
 @pytest.mark.parametrize("name", [*ARRAYS, *SCALARS, "layers", "answer_tokens", "pieces", "alternative_texts"])

@@ -1,0 +1,171 @@
+"""Training a detector on the labelled answers of one model, to one or several data sets."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from analysis.detectors.supervised.labelled import usable
+from analysis.detectors.supervised.table import SUPERVISED, SupervisedMethod
+from rauq.detectors.checks import OfModel
+from rauq.detectors.detector import FITTED, Detector, features_of
+from rauq.errors import InvalidInput, RauqError
+from rauq.trace.parts import part_of
+from rauq.trace.trace import Trace
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answers:
+    """A labelled answers of one model to the data set `data`, which errors call `name`.
+
+    `traces`: one for each, read once, with the attention of `layers`. `quality` (A,), nan where it is unknown; an
+    answer is correct where it is above `threshold`.
+    """
+
+    name: str
+    data: str
+    model: OfModel
+    layers: tuple[int, ...]
+    traces: Iterable[Trace]
+    quality: np.ndarray
+    threshold: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """A detector, and what it was trained on.
+
+    `correct` and `incorrect`: the numbers of training answers; `left_out`: that of answers without a quality, or with a
+    feature that is unknown. `settings` are what its search chose, None if it has none. `seconds`: search and fit.
+    """
+
+    detector: Detector
+    correct: int
+    incorrect: int
+    left_out: int
+    settings: Any
+    seconds: float
+
+
+def train(method: str, given: Sequence[Answers], *, full: bool = False, seed: int = 42) -> Trained:
+    """Search the settings of a supervised method by its id, and fit it on all answers with quality and features.
+
+    `full` searches the whole grid of the reference; `seed` is that of networks.
+
+    Raises:
+        InvalidInput: unknown method, nothing to train on, answers of different models or thresholds, traces that lack
+            what the method reads, or too few answers of a class.
+    """
+    row, first = _row(method), _first_of_one_model(given)
+    layers = _common_layers(given) if FITTED[method].reads_attention else ()
+    used = _used([pair for own in given for pair in _with_features(row, own, layers)])
+    correct = int(np.count_nonzero(used.quality > first.threshold))
+    begun = time.perf_counter()
+    settings = row.search(*used, threshold=first.threshold, seed=seed, full=full)
+    fitted = row.fit(*used, threshold=first.threshold, settings=settings, seed=seed)
+    seconds = time.perf_counter() - begun
+    detector = Detector(
+        **vars(first.model),
+        method=method,
+        layers=layers,
+        data=tuple(dict.fromkeys(own.data for own in given)),
+        answers=len(used.quality),
+        threshold=first.threshold,
+        fitted=fitted,
+    )
+    return Trained(
+        detector=detector,
+        correct=correct,
+        incorrect=len(used.quality) - correct,
+        left_out=sum(len(own.quality) for own in given) - len(used.quality),
+        settings=settings,
+        seconds=seconds,
+    )
+
+
+class _Used(NamedTuple):
+    """The answers that are trained on: their features, and their quality (n,)."""
+
+    features: list[np.ndarray]
+    quality: np.ndarray
+
+
+def _used(found: Sequence[tuple[np.ndarray, float]]) -> _Used:
+    features, quality = [values for values, _ in found], np.array([value for _, value in found], dtype=float)
+    rows = np.flatnonzero(usable(features, quality))
+    return _Used([features[row] for row in rows], quality[rows])
+
+
+def _row(method: str) -> SupervisedMethod:
+    if method not in SUPERVISED:
+        message = f"Unknown supervised method {method!r}; choose one of {', '.join(SUPERVISED)}."
+        raise InvalidInput(message)
+    return SUPERVISED[method]
+
+
+def _first_of_one_model(given: Sequence[Answers]) -> Answers:
+    if not given:
+        message = "There are no answers to train on. Give at least one run."
+        raise InvalidInput(message)
+    first = given[0]
+    for other in given[1:]:
+        for name, one in vars(first.model).items():
+            another = getattr(other.model, name)
+            if one != another:
+                message = (
+                    f"{other.name} is of {name.replace('_', ' ')} {another}, {first.name} of {one}. A detector is "
+                    "trained on answers of one model: give runs of the same one."
+                )
+                raise InvalidInput(message)
+        if other.threshold != first.threshold:
+            message = (
+                f"An answer of {other.name} is correct above {other.threshold:g}, one of {first.name} above "
+                f"{first.threshold:g}. Give runs whose measures of quality have one threshold."
+            )
+            raise InvalidInput(message)
+    return first
+
+
+def _common_layers(given: Sequence[Answers]) -> tuple[int, ...]:
+    layers = tuple(sorted(set.intersection(*(set(own.layers) for own in given))))
+    if not layers:
+        message = "These runs kept the attention of different layers, and have none in common. Score one again."
+        raise InvalidInput(message)
+    return layers
+
+
+def _with_features(
+    row: SupervisedMethod, given: Answers, layers: tuple[int, ...]
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Features and quality of the answers that have features.
+
+    Raises:
+        InvalidInput: none has, since the traces lack what the method reads, or for another reason.
+    """
+    reason, known = "it has no answers", False
+    for trace, quality in zip(given.traces, given.quality.tolist(), strict=True):
+        if missing := [extra for extra in row.extras if extra not in trace.extras]:
+            message = (
+                f"{given.name} did not keep {', '.join(missing)}, which {row.id} reads. Score the data set again with "
+                f"--keep {','.join(row.extras)}."
+            )
+            raise InvalidInput(message)
+        try:
+            features = _features(row, trace, layers)
+        except RauqError as error:
+            reason = str(error)
+            continue
+        known = True
+        yield features, quality
+    if not known:
+        message = f"{given.name} has no answer to train {row.id} on: {reason}"
+        raise InvalidInput(message)
+
+
+def _features(row: SupervisedMethod, trace: Trace, layers: tuple[int, ...]) -> np.ndarray:
+    if (answer := part_of(trace, "answer")) is None:
+        message = "the answers have no answer part, only thinking."
+        raise InvalidInput(message)
+    return features_of(answer, row.id, layers)

@@ -1,0 +1,69 @@
+"""Detectors of random numbers, one of each supervised method, and answers with the arrays that they read."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from rauq.detectors.detector import FITTED, Detector
+from rauq.detectors.hidden_states import Mind, Saplma
+from rauq.detectors.lookback_lens import LookbackLens
+from tests.traces import make_trace
+
+LAYERS, HEADS, WIDTH = 6, 4, 8
+
+
+def read_arrays(num_tokens, *, num_layers=LAYERS, num_heads=HEADS, seed=0):
+    """The extras that supervised methods read, random."""
+    rng = np.random.default_rng(seed)
+    lookback = rng.uniform(0.01, 0.2, (num_layers, num_heads, num_tokens, 2)).astype(np.float32)
+    lookback[:, :, 0, 1] = np.nan
+    return {
+        "lookback": lookback,
+        "hidden_mean": rng.normal(size=WIDTH).astype(np.float32),
+        "hidden_layers": rng.normal(size=(num_layers + 1, num_tokens, WIDTH)).astype(np.float32),
+    }
+
+
+def answer(num_tokens=5, *, seed=0, **changes):
+    """An answer that every supervised method can score."""
+    return make_trace((b" a",) * num_tokens, seed=seed, **({"extras": read_arrays(num_tokens, seed=seed)} | changes))
+
+
+def perceptron(rng, outputs, widths=(WIDTH, 5, 4, 3)):
+    sizes = (*widths, outputs)
+    arrays = {}
+    for number, (before, after) in enumerate(pairwise(sizes), start=1):
+        arrays[f"weight_{number}"] = rng.normal(size=(after, before)).astype(np.float32)
+        arrays[f"bias_{number}"] = rng.normal(size=after).astype(np.float32)
+    return arrays
+
+
+MADE_UP = {
+    "lookback_lens": lambda rng: LookbackLens(coefficients=rng.normal(size=LAYERS * HEADS), intercept=0.25),
+    "saplma": lambda rng: Saplma(output="identity", **perceptron(rng, 1)),
+    "mind": lambda rng: Mind(**perceptron(rng, 2)),
+}
+
+
+def made_up_detector(method, *, seed=0, **changes):
+    """A detector for answers of `tests.traces.make_trace`."""
+    fields = {
+        "method": method,
+        "model": "made-up",
+        "revision": "0",
+        "kind": "base",
+        "num_layers": LAYERS,
+        "num_heads": HEADS,
+        "layers": tuple(range(LAYERS)) if FITTED[method].reads_attention else (),
+        "data": ("capitals", "<b>years</b>"),
+        "answers": 40,
+        "threshold": 0.5,
+        "fitted": MADE_UP[method](np.random.default_rng(seed)),
+    }
+    return Detector(**(fields | changes))
+
+
+def without(trace, *names):
+    """The answer without some extras."""
+    return replace(trace, extras={name: array for name, array in trace.extras.items() if name not in names})
