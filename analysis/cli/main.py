@@ -197,7 +197,9 @@ def _add_train(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
     )
-    train.add_argument("--method", required=True, metavar="ID", help="lookback_lens, saplma or mind")
+    train.add_argument(
+        "--method", required=True, metavar="ID", help="lookback_lens, saplma, mind, sheeps, satrmd, tad or factoscope"
+    )
     train.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .safetensors")
     train.add_argument(
         "--full-search", action="store_true", help="search all settings of the reference; default: a reduced grid"

@@ -1,6 +1,6 @@
 """Answers of one model to one or several data sets: what detectors are fitted on, and judged by."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,7 +9,7 @@ import numpy as np
 from analysis.normalisation import plain_words
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run
-from analysis.runs.traces import traces_in
+from analysis.runs.traces import traces_of
 from rauq.errors import InvalidInput, NotCaptured, RauqError
 from rauq.labels import running
 from rauq.trace.parts import NO_PART, part_of
@@ -176,7 +176,7 @@ def features_of(runs: Sequence[Run], method: SupervisedMethod) -> Features:
     Raises:
         RunError: a shard can no longer be read.
     """
-    found = [_features(trace, method) for run in runs for trace in _traces(run, rows_with_quality(run))]
+    found = [_features(trace, method) for run in runs for trace in traces_of(run, rows_with_quality(run).tolist())]
     return Features(tuple(value for value, _ in found), tuple(reason for _, reason in found))
 
 
@@ -190,12 +190,3 @@ def _features(trace: Trace, method: SupervisedMethod) -> tuple[np.ndarray | None
         return None, f"{error}{kept}"
     except RauqError as error:
         return None, str(error)
-
-
-def _traces(run: Run, rows: np.ndarray) -> Iterator[Trace]:
-    """The answers of these rows as traces, with what the run kept of them."""
-    wanted = set(rows.tolist())
-    for shard in run.shards:
-        for row, trace in enumerate(traces_in(run, shard), start=shard.start):
-            if row in wanted:
-                yield trace

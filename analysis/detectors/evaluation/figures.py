@@ -18,7 +18,9 @@ _LOOKS = {TEXT: (QUIET, "square"), RAUQ: (UNCERTAINTY, "diamond")}
 def supervised_chart(tables: Sequence[SplitTable], *, dark: bool = False) -> go.Figure:
     """The last column of each table, by one metric: detectors no better than the text classifier are hollow."""
     drawn = [table for table in tables if table.rows]
-    panels = {SPLIT_NAMES[table.split]: [_row(row) for row in table.rows] for table in drawn}
+    panels = {
+        SPLIT_NAMES[table.split]: [_row(row, marked=table.is_marked(row)) for row in table.rows] for table in drawn
+    }
     metric = tables[0].metric
     reason = next((table.reason for table in tables if table.reason), "no method was asked for")
     figure = interval_panels(
@@ -27,8 +29,8 @@ def supervised_chart(tables: Sequence[SplitTable], *, dark: bool = False) -> go.
     return figure.update_xaxes(matches="x")
 
 
-def _row(row: Ranked) -> Row:
+def _row(row: Ranked, *, marked: bool) -> Row:
     if not row.is_detector:
         return Row(plain_name(row), row.estimates[-1], *_LOOKS.get(row.id, (QUIET, "circle-open")))
-    symbol = "circle-open" if row.is_marked else "circle"
+    symbol = "circle-open" if marked else "circle"
     return Row(plain_name(row), row.estimates[-1], ATTENTION, symbol)

@@ -52,19 +52,14 @@ class Row:
         """Whether the method is fitted, and compared with the text classifier."""
         return bool(self.minus_text)
 
-    @property
-    def is_marked(self) -> bool:
-        """Whether it is a detector that does not rank significantly better than the text classifier, in the mean."""
-        return self.is_marked_at(-1)
-
     def is_marked_at(self, place: int) -> bool:
-        """The same in the column at `place`."""
+        """Whether it is a detector that does not rank significantly better than the text classifier in a column."""
         return self.is_detector and not math.isnan(self.estimates[place].value) and not self.minus_text[place].low > 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitTable:
-    """All methods under one split, by one metric; the last of the columns stands for the split.
+    """All methods under one split, by one metric.
 
     `columns`: data sets or families, then their mean. `dropped`: training answers left out since their question is
     scored. `reason`: why there are no rows, "" where there are.
@@ -81,6 +76,16 @@ class SplitTable:
     def detectors(self) -> tuple[Row, ...]:
         """The rows of detectors."""
         return tuple(row for row in self.rows if row.is_detector)
+
+    @property
+    def main_columns(self) -> tuple[int, ...]:
+        """The places of what stands for the split: the last column, and that of all answers where there is one."""
+        last = len(self.columns) - 1
+        return (last, *(place for place in range(last) if self.columns[place] == ALL_ANSWERS))
+
+    def is_marked(self, row: Row) -> bool:
+        """Whether a row is a detector that is not significantly better than the text in one of the main columns."""
+        return any(row.is_marked_at(place) for place in self.main_columns)
 
     def row(self, method: str) -> Row | None:
         """The row of a method, None where there is none."""

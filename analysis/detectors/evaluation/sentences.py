@@ -28,9 +28,14 @@ def plain_name(row: Row) -> str:
     return "Text classifier" if row.id == TEXT else name_of(row.id)
 
 
-def row_name(row: Row, *, place: int = -1) -> str:
-    """The same, with the mark where it is not significantly better than the text classifier in that column."""
-    return f"{plain_name(row)} {MARK}" if row.is_marked_at(place) else plain_name(row)
+def row_names(table: SplitTable) -> list[str]:
+    """The names of all rows, marked where one is not significantly better than the text classifier."""
+    return [marked_name(row, marked=table.is_marked(row)) for row in table.rows]
+
+
+def marked_name(row: Row, *, marked: bool) -> str:
+    """The name of a row, with or without the mark."""
+    return f"{plain_name(row)} {MARK}" if marked else plain_name(row)
 
 
 def split_title(split: Split) -> str:
@@ -64,7 +69,7 @@ def split_details(table: SplitTable) -> str:
     best = max(ranked, key=lambda row: row.estimates[-1].value)
     return joined(
         f"Text classifier {_value(table, TEXT)}, RAUQ {_value(table, RAUQ)}{_against(best.minus_rauq[-1])}.",
-        _marked_sentence(ranked),
+        _marked_sentence(table, ranked),
     )
 
 
@@ -86,8 +91,8 @@ def _against(difference: Estimate) -> str:
     return " (significantly higher)" if difference.high < 0 else " (no significant difference)"
 
 
-def _marked_sentence(ranked: list[Row]) -> str:
-    marked = [plain_name(row) for row in ranked if row.is_marked]
+def _marked_sentence(table: SplitTable, ranked: list[Row]) -> str:
+    marked = [plain_name(row) for row in ranked if table.is_marked(row)]
     if not marked:
         return "Each ranks significantly better than the text classifier."
     return f"Not significantly better than the text classifier ({MARK}): {', '.join(marked)}."
@@ -96,16 +101,16 @@ def _marked_sentence(ranked: list[Row]) -> str:
 def undefined_sentence(table: SplitTable) -> str:
     """Which rows have no value in the last column, and why."""
     undefined = [row for row in table.rows if math.isnan(row.estimates[-1].value)]
-    said = (f"{row_name(row)}: {row.estimates[-1].reason.removesuffix('.')}" for row in undefined)
+    said = (f"{plain_name(row)}: {row.estimates[-1].reason.removesuffix('.')}" for row in undefined)
     return f"Undefined (–): {'; '.join(said)}." if undefined else ""
 
 
 def table_caption(table: SplitTable) -> str:
     """How the answers of a split are scored, and what the mark means."""
     return (
-        f"{METRICS[table.metric]} on answers whose question no fit has seen. {_HOW[table.split]} {MARK}: not "
-        "significantly better than logistic regression on the text alone (95 % paired bootstrap). Settings are "
-        "searched once, on the first training fold."
+        f"{METRICS[table.metric]} on answers whose question no fit has seen. {_HOW[table.split]} {MARK}: in the mean "
+        "or over all answers not significantly better than logistic regression on the text (95 % bootstrap). "
+        "Settings are searched on the first fold."
     )
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from analysis.detectors.evaluation.results import ALL_ANSWERS, Row, SplitTable
-from analysis.detectors.evaluation.sentences import plain_name, row_name
+from analysis.detectors.evaluation.results import Row, SplitTable
+from analysis.detectors.evaluation.sentences import marked_name, plain_name, row_names
 from analysis.methods.comparison import marks
 from analysis.stats import METRICS, Estimate, in_words
 
@@ -13,7 +13,7 @@ def paper_table(table: SplitTable) -> pd.DataFrame:
     """A row for each method and a column for each data set or family, then their mean (paper, tables 18 and 19)."""
     method, *names = _different(("method", *table.columns))
     columns = {name: [row.estimates[place].value for row in table.rows] for place, name in enumerate(names)}
-    return pd.DataFrame({method: [row_name(row) for row in table.rows], **columns})
+    return pd.DataFrame({method: row_names(table), **columns})
 
 
 def best_of_columns(table: SplitTable) -> np.ndarray:
@@ -35,7 +35,7 @@ def leak_table(table: SplitTable) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "detector": row_name(row, place=place),
+                "detector": marked_name(row, marked=row.is_marked_at(place)),
                 "over": table.columns[place],
                 METRICS[table.metric]: _cell(row.estimates[place]),
                 "minus text classifier": _cell(row.minus_text[place]),
@@ -44,16 +44,10 @@ def leak_table(table: SplitTable) -> pd.DataFrame:
                 "answers": row.estimates[place].n,
                 "settings": row.settings,
             }
-            for place in _headline_places(table)
+            for place in table.main_columns
             for row in table.detectors
         ]
     )
-
-
-def _headline_places(table: SplitTable) -> list[int]:
-    """The places of the mean, or the only column, and of all answers together where these are a column."""
-    last = len(table.columns) - 1
-    return [last, *(place for place in range(last) if table.columns[place] == ALL_ANSWERS)]
 
 
 def _cell(found: Estimate) -> str:

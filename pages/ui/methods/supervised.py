@@ -12,7 +12,7 @@ from analysis.detectors.evaluation.sentences import (
     dropped_note,
     figure_caption,
     leak_caption,
-    row_name,
+    row_names,
     split_details,
     split_headline,
     table_caption,
@@ -87,7 +87,7 @@ def _split(table: SplitTable) -> None:
     columns = [
         ranked(table.columns[place], [row.estimates[place] for row in table.rows]) for place in (last, *range(last))
     ]
-    names = Column(title="method", values=[row_name(row) for row in table.rows], width=220)
+    names = Column(title="method", values=row_names(table), width=220)
     ours = methods.index(RAUQ) if RAUQ in methods else None
     show_table([names, *columns], alt=headline, ours=ours)
     caption = table_caption(table)

@@ -33,7 +33,7 @@ def informative():
 
 def test_what_the_features_tell_beyond_the_text_is_not_marked_and_noise_is(informative):
     line, noise = informative.detectors
-    assert (line.is_marked, noise.is_marked) == (False, True)
+    assert [informative.is_marked(row) for row in (line, noise)] == [False, True]
     assert line.minus_text[-1].low > 0
     assert noise.estimates[-1].low <= 0 <= noise.estimates[-1].high
     assert line.settings == "1.0"
@@ -41,9 +41,9 @@ def test_what_the_features_tell_beyond_the_text_is_not_marked_and_noise_is(infor
 
 def test_a_detector_that_the_text_does_as_well_as_is_marked():
     """The features tell as much as before, but the words of the answer tell all of it."""
-    line = tables(made_up(told=True), 1.5)[0].detectors[0]
-    assert line.estimates[-1].low > 0.3
-    assert line.is_marked
+    table = tables(made_up(told=True), 1.5)[0]
+    assert table.detectors[0].estimates[-1].low > 0.3
+    assert table.is_marked(table.detectors[0])
 
 
 def test_columns_are_all_answers_then_families_then_their_mean(informative):
@@ -132,7 +132,7 @@ def test_runs_are_evaluated_under_every_split(runs):
         assert np.isfinite(table.rows[0].estimates[0].value)
         (reason,) = {one.reason for one in table.rows[1].estimates}
         assert reason.endswith("In a run: score it again with --keep lookback.")
-        assert not table.rows[1].is_marked
+        assert not table.is_marked(table.rows[1])
     assert "line: features of 119 answers" in told
     again = evaluate(runs, [Linear(), lost], resamples=50)
     assert repr(again) == repr(found)
