@@ -118,7 +118,10 @@ def support_score(rows: np.ndarray, correct: np.ndarray, incorrect: np.ndarray) 
     """
     near, far = (nearest(rows, support) for support in (correct, incorrect))
     if not far.all():
-        message = "Factoscope is undefined for this answer: a token is at distance 0 from an incorrect one."
+        message = (
+            "Factoscope is undefined for this answer: a token is at distance 0 from one of an incorrect answer, as "
+            "tokens of the support set are. Score answers that it was not trained on."
+        )
         raise InvalidInput(message)
     return float((near / far).mean())
 
