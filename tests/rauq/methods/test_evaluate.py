@@ -270,7 +270,8 @@ def test_a_method_that_fails_is_undefined_with_the_reason_and_stops_no_other(com
 
 
 def test_what_a_method_of_ones_own_needs_is_asked_for():
-    found = evaluate(make_answer(), [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("lookback",))])
+    bare = dataclasses.replace(make_answer(), extras={})
+    found = evaluate(bare, [own(len, needs=frozenset({"samples"})), own(len, "other", extras=("lookback",))])
     assert found["mine"].reason.startswith("It compares sampled answers")
     assert found["other"].reason == "The trace lacks lookback. Capture it: extras=('lookback',)."
 
