@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rauq.detectors.checks import is_number, is_whole, require, require_array, require_features
-from rauq.detectors.hidden_layers import captured
 from rauq.errors import InvalidInput
+from rauq.trace.extras import extra_of
 from rauq.trace.file import MOST_LAYERS
 from rauq.trace.trace import Extra, Trace
 
@@ -90,8 +90,8 @@ def features(trace: Trace) -> np.ndarray:
         InvalidInput: an extra is not of this answer.
     """
     num_layers, num_tokens = trace.num_layers, len(trace.answer_ids)
-    states = captured(trace, "hidden_layers", (num_layers + 1, num_tokens, None))
-    lens = captured(trace, "logit_lens", (num_layers, num_tokens, OTHERS))
+    states = extra_of(trace, "hidden_layers", (num_layers + 1, num_tokens, -1))
+    lens = extra_of(trace, "logit_lens", (num_layers, num_tokens, OTHERS))
     found = np.empty((num_layers, num_tokens, states.shape[2] + OTHERS), dtype=states.dtype)
     found[..., :-OTHERS] = np.delete(states, num_layers - 1, axis=0)
     found[..., -OTHERS] = 1 / lens[..., 0]

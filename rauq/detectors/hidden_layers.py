@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rauq.detectors.checks import is_number, is_whole, require, require_array, require_features
-from rauq.errors import InvalidInput, NotCaptured
+from rauq.detectors.logistic import probability
+from rauq.trace.extras import extra_of
 from rauq.trace.file import MOST_LAYERS
 from rauq.trace.trace import Extra, Trace
 
@@ -22,29 +23,9 @@ def features(trace: Trace) -> np.ndarray:
         NotCaptured: the trace has no hidden states of all layers.
         InvalidInput: they are not of this answer.
     """
-    states = captured(trace, "hidden_layers", (trace.num_layers + 1, len(trace.answer_ids), None))[:-1]
+    states = extra_of(trace, "hidden_layers", (trace.num_layers + 1, len(trace.answer_ids), -1))[:-1]
     numbers = np.stack([trace.logprobs, trace.entropies], axis=-1).astype(states.dtype)
     return np.concatenate([states, np.broadcast_to(numbers, (*states.shape[:2], 2))], axis=-1)
-
-
-def captured(trace: Trace, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
-    """An extra of the trace, of this shape, where None is any size.
-
-    Raises:
-        NotCaptured: the trace has none of this name.
-        InvalidInput: its shape is not that of the answer.
-    """
-    if name not in trace.extras:
-        message = f"The trace lacks the extra {name!r}. Generate the answer again with extras=({name!r},)."
-        raise NotCaptured(message)
-    array = trace.extras[name]
-    if array.ndim != len(shape) or any(
-        wanted not in (None, size) for size, wanted in zip(array.shape, shape, strict=True)
-    ):
-        sizes = ", ".join("any" if size is None else str(size) for size in shape)
-        message = f"The extra {name!r} has shape {array.shape}, and this answer's is ({sizes}). Generate it again."
-        raise InvalidInput(message)
-    return array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,7 +61,7 @@ class Sheeps:
         num_layers, width = self.attention.shape
         require_features(features, (num_layers, None, width + 2), method="Sheeps")
         layers = layer_probabilities(features[..., :-2], self.attention, self.probes, self.biases)
-        return float(_logistic(layers @ self.weights + self.intercept))
+        return float(probability(layers @ self.weights + self.intercept))
 
 
 def layer_probabilities(
@@ -94,11 +75,7 @@ def layer_probabilities(
     scores = np.einsum("lnd,ld->ln", states, attention)
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     pooled = np.einsum("ln,lnd->ld", shares / shares.sum(axis=1, keepdims=True), states)
-    return _logistic((pooled * probes).sum(axis=1) + biases)
-
-
-def _logistic(log_odds: np.ndarray) -> np.ndarray:
-    return np.exp(-np.logaddexp(0, -log_odds))  # no overflow
+    return probability((pooled * probes).sum(axis=1) + biases)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -98,7 +98,7 @@ class Saplma(Perceptron):
             InvalidInput: features of another shape, or one that is nan.
         """
         (found,) = self.outputs(features)
-        return probability(found) if self.output == "sigmoid" else float(found)
+        return float(probability(found)) if self.output == "sigmoid" else float(found)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,4 +116,4 @@ class Mind(Perceptron):
             InvalidInput: features of another shape, or one that is nan.
         """
         correct, incorrect = self.outputs(features)
-        return probability(incorrect - correct)
+        return float(probability(incorrect - correct))

@@ -3,6 +3,6 @@
 import numpy as np
 
 
-def probability(log_odds: float) -> float:
-    """The probability of these log-odds, 0 to 1; nothing overflows."""
-    return float(np.exp(-np.logaddexp(0.0, -log_odds)))
+def probability(log_odds: np.ndarray | float) -> np.ndarray:
+    """The probabilities (...) of log-odds (...), 0 to 1; nothing overflows."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(log_odds))))

@@ -50,4 +50,4 @@ class LookbackLens:
             InvalidInput: features of another shape, or one that is nan.
         """
         require_features(features, self.coefficients.shape, method="LookBackLens")
-        return probability(-float(features @ self.coefficients.astype(np.float64)) - self.intercept)
+        return float(probability(-(features @ self.coefficients.astype(np.float64)) - self.intercept))

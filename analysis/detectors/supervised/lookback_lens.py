@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.detectors.supervised.labelled import training_set
+from analysis.detectors.supervised.training_set import training_set
 from rauq.detectors.lookback_lens import LookbackLens
 
 

@@ -1,14 +1,13 @@
 """Training the small networks of SAPLMA and MIND, and the search of their settings: seeded, and on one thread."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.detectors.supervised.labelled import TrainingSet
+from analysis.detectors.supervised.training_set import TrainingSet, folds, reproducible
 from analysis.stats import roc_auc
 from rauq.errors import InvalidInput
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _WIDTHS = (256, 128, 64)
-_FOLDS, _FOLD_SEED = 5, 1  # of the search, as in the reference
 
 Loss = Callable[["Tensor", "Tensor"], "Tensor"]
 """Outputs (b, k) and targets (b, ...) of a batch to what is minimised."""
@@ -56,7 +54,7 @@ def trained(features: np.ndarray, network: Network, settings: NetworkSettings, *
     import torch
 
     inputs = torch.tensor(features, dtype=torch.float32)
-    with _reproducible(seed):
+    with reproducible(seed):
         perceptron = _perceptron(inputs.shape[1], network)
         optimizer = torch.optim.AdamW(perceptron.parameters(), lr=settings.learning_rate, weight_decay=0.01)
         for _ in range(settings.epochs):
@@ -107,10 +105,9 @@ def best_settings(
 
     `judged` fits on the first set and judges the second; nan leaves a fold out.
     """
-    from sklearn.model_selection import KFold
-
-    folds = list(KFold(_FOLDS, shuffle=True, random_state=_FOLD_SEED).split(given.features))
-    means = [_mean([judged(one, given.take(seen), given.take(held)) for seen, held in folds]) for one in candidates]
+    fold = folds(len(given.quality))
+    parts = [(given.take(fold != own), given.take(fold == own)) for own in np.unique(fold)]
+    means = [_mean([judged(one, seen, held) for seen, held in parts]) for one in candidates]
     return candidates[int(np.argmax(means))]
 
 
@@ -142,18 +139,3 @@ def _perceptron(inputs: int, network: Network) -> "nn.Sequential":
         if number <= len(_WIDTHS):
             layers.append(nn.ReLU())
     return nn.Sequential(*layers)
-
-
-@contextmanager
-def _reproducible(seed: int) -> Iterator[None]:
-    """Seed torch, and let it use one thread: the order of sums depends on their number. Both are put back after."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield
-    finally:
-        torch.set_num_threads(threads)

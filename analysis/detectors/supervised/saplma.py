@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.detectors.supervised.labelled import TrainingSet, training_set
 from analysis.detectors.supervised.networks import (
     Network,
     NetworkSettings,
@@ -23,6 +22,7 @@ from analysis.detectors.supervised.networks import (
     outputs_of,
     trained,
 )
+from analysis.detectors.supervised.training_set import TrainingSet, training_set
 from rauq.detectors.hidden_states import Saplma
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.detectors.supervised.labelled import usable
 from analysis.detectors.supervised.table import SUPERVISED, SupervisedMethod
+from analysis.detectors.supervised.training_set import usable
 from rauq.detectors.checks import OfModel
 from rauq.detectors.detector import FITTED, Detector, features_of
 from rauq.errors import InvalidInput, RauqError

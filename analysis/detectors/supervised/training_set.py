@@ -5,6 +5,7 @@ A answers have features, each an array with its own number of tokens N, and a qu
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,40 @@ from rauq.errors import InvalidInput
 
 SEED = 42  # the reference's, of networks and halves
 _NUM_FOLDS, _FOLD_SEED = 5, 1  # the reference's, of every search
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingSet:
+    """n answers: `features` (n, K), `quality` (n,), and which are `correct` (n,)."""
+
+    features: np.ndarray
+    quality: np.ndarray
+    correct: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "TrainingSet":
+        """The answers of these rows alone."""
+        return TrainingSet(features=self.features[rows], quality=self.quality[rows], correct=self.correct[rows])
+
+
+def usable(features: Sequence[np.ndarray], quality: np.ndarray) -> np.ndarray:
+    """Which of A answers can be learned from: those whose quality is known and all of whose features are: (A,) bool."""
+    known = [bool(np.isfinite(one).all()) for one in features]
+    return np.isfinite(quality) & np.array(known, dtype=bool)
+
+
+def training_set(features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float) -> TrainingSet:
+    """The usable ones of A answers with features (K,) each; correct are those whose quality is above `threshold`.
+
+    Raises:
+        InvalidInput: features differ in shape, or fewer than LEAST usable answers of a class are there.
+    """
+    rows = np.flatnonzero(usable(features, quality))
+    used, correct = [features[row] for row in rows.tolist()], quality[rows] > threshold
+    require_both(correct, "The detector", "the training answers")
+    if len(shapes := {one.shape for one in used}) > 1:
+        message = f"Got features of shapes {', '.join(map(str, sorted(shapes)))}. Train on answers of one model."
+        raise InvalidInput(message)
+    return TrainingSet(features=np.stack(used), quality=quality[rows], correct=correct)
 
 
 def check_training_set(

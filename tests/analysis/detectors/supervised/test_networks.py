@@ -10,8 +10,8 @@ from sklearn.model_selection import KFold
 from torch import nn
 
 from analysis.detectors.supervised import mind, networks, saplma
-from analysis.detectors.supervised.labelled import training_set
 from analysis.detectors.supervised.networks import NetworkSettings, area, arrays_of, best_settings, grid
+from analysis.detectors.supervised.training_set import training_set
 from rauq.errors import InvalidInput
 from tests.analysis.detectors.supervised.made_up import NUM, WIDTH, labelled
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.detectors.supervised.labelled import usable
 from analysis.detectors.supervised.table import SUPERVISED
 from analysis.detectors.supervised.training import Answers, train
+from analysis.detectors.supervised.training_set import usable
 from rauq.detectors.checks import OfModel
 from rauq.detectors.detector import FITTED, features_of
 from rauq.errors import InvalidInput
@@ -111,7 +111,7 @@ def test_what_cannot_be_trained_says_why():
         train("luck", [answers()])
     with pytest.raises(InvalidInput, match="no answers to train on"):
         train("mind", [])
-    with pytest.raises(InvalidInput, match="needs at least 5 of each"):
+    with pytest.raises(InvalidInput, match="at least 5 correct and as many incorrect"):
         train("mind", [answers(quality=np.ones(NUM))])
     with pytest.raises(InvalidInput, match="3 correct and 2 incorrect"):
         train("mind", [answers(traces=TRACES[:5], quality=np.array([1.0, 0, 1, 0, 1]))])
