@@ -53,6 +53,13 @@ PAPER_ROWS = MappingProxyType(
         "middle_five": "RAUQ (5 middle layers, 14–18)",
         "all_layers": "RAUQ (All layers)",
         "rauq_lig": "RAUQ (LIG)",
+        "factoscope": "Factoscope",
+        "saplma": "SAPLMA",
+        "mind": "MIND",
+        "sheeps": "Sheeps",
+        "lookback_lens": "LookBackLens",
+        "satrmd": "SATRMD+MSP",
+        "tad": "TAD",
     }
 )
 """Ids of methods, and the names of their rows in the paper; what asks another judge than the paper's has none."""

@@ -24,7 +24,7 @@ from analysis.runs.create import check_methods, missing_needs, options_for
 from analysis.runs.job import how_to_resume, only_job
 from analysis.runs.manifest import write_manifest, write_whole
 from analysis.runs.opened import Run, open_run
-from analysis.runs.own import DetectorFile, load_detectors
+from analysis.runs.own import DetectorFile, check_unseen, load_detectors
 from analysis.runs.shard import ADDED, added_path
 from analysis.runs.timings import Timing, add_timings
 from analysis.runs.traces import traces_of
@@ -51,6 +51,7 @@ def add_methods(
     """
     with only_job(folder):
         run = open_run(folder)
+        check_unseen(detectors, run.manifest.request.data)
         judges = replace(judges, detectors=load_detectors(detectors))
         _check_finished(run)
         _check_possible(run, methods, judges)

@@ -30,7 +30,7 @@ from analysis.runs.manifest import (
     write_manifest,
     write_whole,
 )
-from analysis.runs.own import changed, needs_of, row_of
+from analysis.runs.own import changed, check_unseen, needs_of, row_of
 from analysis.runs.shard import ALIGNMENTS, LIGHT, OFFSETS
 from analysis.typed_json import parsed
 from rauq.checkpoints.folders import looks_like_path
@@ -324,6 +324,7 @@ def _check(request: Request) -> None:
         raise InvalidInput(message)
     given = [*(note.id for note in request.own_methods), *(file.method for file in request.detectors)]
     check_methods(request.methods, given)
+    check_unseen(request.detectors, request.data)
     check_judges(request)
     _check_revision(request)
     _check_kept(request)

@@ -18,7 +18,7 @@ from typing import Annotated, Self, get_args
 from pydantic import Field
 
 from analysis.datasets.example import Example
-from rauq.detectors.detector import Detector
+from rauq.detectors.detector import MOST_SETS, Detector
 from rauq.errors import InvalidInput, RunError
 from rauq.methods.method import NEEDS, Direction, Method, Need, Uncertainty
 from rauq.methods.table import METHODS
@@ -66,11 +66,15 @@ class OwnQuality:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorFile:
-    """A fitted detector that a run is scored with: its method, the full path of its file, and the file's sha256."""
+    """A fitted detector that a run is scored with: its method, the full path of its file, and the file's sha256.
+
+    `data`: the names of the data sets that it was fitted on.
+    """
 
     method: MethodId
     path: Annotated[str, Field(max_length=4_096)]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    data: Annotated[tuple[str, ...], Field(max_length=MOST_SETS)]
 
 
 def detector_files(words: Sequence[str]) -> tuple[DetectorFile, ...]:
@@ -83,14 +87,30 @@ def detector_files(words: Sequence[str]) -> tuple[DetectorFile, ...]:
     if len({method for method, _ in pairs}) < len(pairs):
         message = f"Got {', '.join(words)}; give one file for each method."
         raise InvalidInput(message)
-    for method, path in pairs:
-        if (found := Detector.load(Path(path).expanduser()).method) != method:
-            message = f"{path} is a detector of {found}, not of {method}. Name it {found}={path}."
+    return tuple(_detector_file(method, Path(path).expanduser().resolve()) for method, path in pairs)
+
+
+def _detector_file(method: str, path: Path) -> DetectorFile:
+    found = Detector.load(path)
+    if found.method != method:
+        message = f"{path} is a detector of {found.method}, not of {method}. Name it {found.method}={path}."
+        raise InvalidInput(message)
+    return DetectorFile(method=method, path=str(path), sha256=_sha256(path.read_bytes()), data=found.data)
+
+
+def check_unseen(files: Sequence[DetectorFile], data: str) -> None:
+    """Check that no detector was fitted on the data set of this name: it would rank answers that it was fitted on.
+
+    Raises:
+        InvalidInput: one was.
+    """
+    for file in files:
+        if data in file.data:
+            message = (
+                f"The detector {file.path} was fitted on {data}, so it must not score answers to it. Score another "
+                "data set, or judge the method on answers left out: python -m analysis supervised."
+            )
             raise InvalidInput(message)
-    paths = [(method, Path(path).expanduser().resolve()) for method, path in pairs]
-    return tuple(
-        DetectorFile(method=method, path=str(path), sha256=_sha256(path.read_bytes())) for method, path in paths
-    )
 
 
 def load_detectors(files: Sequence[DetectorFile]) -> tuple[Detector, ...]:

@@ -73,3 +73,67 @@ def test_an_unfinished_run_is_refused(run, tmp_path, capsys):
     answers_path(half, 0).unlink()
     assert trained(half, tmp_path / "own") == 2
     assert "The run half has 0 of 12 answers. Resume it first." in capsys.readouterr().err
+
+
+@pytest.fixture
+def detector(run, tmp_path):
+    out = tmp_path / "lens.safetensors"
+    assert trained(run, out) == 0
+    return out
+
+
+def score(run, data, out, *more):
+    columns = ["--columns", "prompt=question,answer=answer,correct=right"]
+    asked = ["--model", str(run.parent / "model"), "--data", str(data), *columns, "--keep", "lookback"]
+    return main.main(["score", *asked, *more, "--out", str(out)])
+
+
+def test_other_answers_are_scored_with_a_detector_at_once_or_later(run, detector, tmp_path, capsys):
+    other = tmp_path / "others.csv"
+    other.write_text("question,answer,right\nWhere is Oslo?,In Norway,yes\nWhere is Rome?,In Peru,no\n")
+    assert score(run, other, tmp_path / "at-once", "--methods", "msp", f"lookback_lens={detector}") == 0
+    found = open_run(tmp_path / "at-once")
+    assert found.methods == ("msp", "lookback_lens")
+    kept = [rauq.Detector.load(detector).score(trace) for trace in traces_of(found)]
+    np.testing.assert_allclose(found.uncertainty("lookback_lens"), kept, rtol=1e-3)  # kept in half precision
+    (file,) = found.manifest.request.detectors
+    assert (file.method, file.path, file.data) == ("lookback_lens", str(detector.resolve()), ("asked.csv",))
+    assert score(run, other, tmp_path / "later", "--methods", "msp") == 0
+    assert main.main(["add-methods", str(tmp_path / "later"), "--methods", f"lookback_lens={detector}"]) == 0
+    added = open_run(tmp_path / "later")
+    assert added.methods == ("msp", "lookback_lens")
+    assert added.manifest.added_detectors == found.manifest.request.detectors
+    np.testing.assert_allclose(added.uncertainty("lookback_lens"), kept)
+    assert "LookBackLens" in capsys.readouterr().out
+
+
+def test_a_detector_never_scores_the_answers_that_it_was_fitted_on(run, detector, tmp_path, capsys):
+    words = f"{detector.resolve()} was fitted on asked.csv, so it must not score answers to it"
+    method = f"lookback_lens={detector}"
+    assert score(run, run.parent / "asked.csv", tmp_path / "again", "--methods", method) == 2
+    assert words in capsys.readouterr().err
+    assert main.main(["add-methods", str(run), "--methods", method]) == 2
+    assert words in capsys.readouterr().err
+    assert "lookback_lens" not in open_run(run).methods
+
+
+def test_a_detector_that_does_not_belong_to_a_run_is_refused(run, detector, tmp_path, capsys):
+    other = tmp_path / "others.csv"
+    other.write_text("question,answer,right\nWhere is Oslo?,In Norway,yes\nWhere is Rome?,In Peru,no\n")
+    for words, said in (
+        (["lookback_lens"], "LookBackLens needs a fitted detector. Name its file: --methods lookback_lens=FILE."),
+        ([f"mind={detector}"], f"is a detector of lookback_lens, not of mind. Name it lookback_lens={detector}"),
+        ([f"lookback_lens={detector}", f"lookback_lens={tmp_path}/b"], "give one file for each method"),
+        ([f"lookback_lens={tmp_path / 'none'}"], "There is no file"),
+    ):
+        assert score(run, other, tmp_path / "none", "--methods", *words) == 2
+        assert said in capsys.readouterr().err
+    assert score(run, other, tmp_path / "run", "--methods", f"lookback_lens={detector}") == 0
+    answers_path(tmp_path / "run", 0).unlink()
+    shutil.copy(detector, tmp_path / "copy")
+    assert trained(run, detector, "mind") == 0
+    assert main.main(["score", "--out", str(tmp_path / "run"), "--resume"]) == 1
+    assert "is not the detector that the run was started with" in capsys.readouterr().err
+    shutil.copy(tmp_path / "copy", detector)
+    assert main.main(["score", "--out", str(tmp_path / "run"), "--resume"]) == 0
+    assert np.isfinite(open_run(tmp_path / "run").uncertainty("lookback_lens")).all()

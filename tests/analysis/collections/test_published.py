@@ -9,7 +9,7 @@ from analysis import paper
 from analysis.collections.ablated import TABLES, ablation_layouts
 from analysis.collections.collection import collect
 from analysis.collections.layouts import layouts
-from analysis.collections.published import NOT_IMPLEMENTED, NOT_RUN, NOT_STATED, ablations_beside, published_beside
+from analysis.collections.published import NOT_RUN, NOT_STATED, ablations_beside, published_beside
 from analysis.collections.ranking import rank_collection
 from analysis.collections.sentences import contradictions_caption
 from analysis.methods.comparison import name_of
@@ -92,7 +92,7 @@ def test_a_cell_without_a_number_says_why(found, ranked):
     assert row(beside, "focus")["Mean: published"].words == NOT_STATED
     supervised = made["published_llama_supervised_id"]
     tad = supervised.cells[supervised.rows.index("TAD")]
-    assert [cell.words for cell in tad[:3]] == ["0.550", NOT_IMPLEMENTED, "–"]
+    assert [cell.words for cell in tad[:3]] == ["0.550", NOT_RUN, "–"]
     assert any(NOT_STATED in note.lower() for note in beside.notes)
 
 

@@ -34,7 +34,7 @@ def test_the_page_and_older_links_open_on_heads(query):
     assert drawn(page) == CHARTS
     views = next(group for group in page.get("button_group") if group.key == "answers_view")
     assert views.value == "heads"
-    assert views.options[:3] == ["Heads", "What a score means", "Figure 2: best and worst"]
+    assert views.options[:3] == ["Heads", "What a score means", "Wrong tokens"]
 
 
 @pytest.mark.usefixtures("small")
