@@ -1,6 +1,7 @@
 """Supervised methods: tables that a command made from a run, with a text classifier, RAUQ and MSP beside them."""
 
 import shlex
+from pathlib import Path
 
 import streamlit as st
 
@@ -21,6 +22,7 @@ from analysis.detectors.evaluation.sentences import (
 from analysis.detectors.evaluation.tables import leak_table, paper_table
 from analysis.methods.comparison import RAUQ
 from analysis.report.tables import Table
+from analysis.runs.manifest import Request
 from pages.ui.host import hosting
 from pages.ui.methods.choices import Chosen
 from pages.ui.shared.errors import message_text
@@ -34,7 +36,10 @@ _WHAT = (
 )
 _HOSTED = "There are no such tables for this run. Fitting takes minutes, so it is not available on this host."
 _MAKE = "There are no such tables for this run yet. Fitting takes minutes; this command does it:"
-_KEEP = "Methods that read hidden states or all attention need a run scored with --keep; the command says which."
+_SCORE = (
+    "This run kept no hidden states and only near attention. Score the data set again, then fit, which takes minutes:"
+)
+_KEEP = "lookback,hidden_mean,hidden_layers"
 
 
 def supervised(chosen: Chosen) -> None:
@@ -55,9 +60,20 @@ def _how_to_make_it(chosen: Chosen) -> None:
     if hosting.is_hosted():
         st.info(_HOSTED)
         return
-    st.info(_MAKE)
-    st.code(f"python -m analysis supervised {shlex.quote(str(chosen.run.folder))} --out supervised", language="bash")
-    st.caption(_KEEP)
+    request = chosen.run.manifest.request
+    st.info(_MAKE if request.keep else _SCORE)
+    st.code("\n".join(_commands(request, chosen.run.folder)), language="bash")
+
+
+def _commands(request: Request, folder: Path) -> tuple[str, ...]:
+    """Return what makes the tables; first a run that keeps what the methods read, if this one did not."""
+    if request.keep:
+        return (f"python -m analysis supervised {shlex.quote(str(folder))} --out supervised",)
+    asked = f"--model {shlex.quote(request.model)} --data {shlex.quote(request.data)}"
+    return (
+        f"python -m analysis score {asked} --layers all --offsets 10 --keep {_KEEP} --out runs/kept",
+        "python -m analysis supervised runs/kept --out supervised",
+    )
 
 
 def _overview(chosen: Chosen, found: Evaluation, tables: tuple[SplitTable, ...]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import write_evaluation
 from analysis.runs.files import SUPERVISED
 from analysis.runs.library import BUNDLED
+from pages.ui.methods.supervised import _commands
 from pages.ui.shared.url_state import PUBLISHED
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run
 from tests.pages.reading import open_page
@@ -89,11 +91,18 @@ def test_hostile_names_are_drawn_as_text():
 
 
 def test_without_tables_the_page_gives_the_command(runs):
-    make(runs)
+    opened = make(runs)
     page = open_view("small")
     assert not page.exception
-    assert "this command does it" in said(page)
-    assert page.code[0].value == f"python -m analysis supervised {runs / 'small'} --out supervised"
+    assert "Score the data set again, then fit" in said(page)
+    lines = page.code[0].value.splitlines()
+    assert lines[0].startswith("python -m analysis score --model ")
+    assert lines[0].endswith("--layers all --offsets 10 --keep lookback,hidden_mean,hidden_layers --out runs/kept")
+    assert lines[1] == "python -m analysis supervised runs/kept --out supervised"
+    kept = replace(opened.manifest, request=replace(opened.manifest.request, keep=("lookback",)))
+    assert _commands(kept.request, opened.folder) == (
+        f"python -m analysis supervised {opened.folder} --out supervised",
+    )
     assert not page.dataframe
 
 
