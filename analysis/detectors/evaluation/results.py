@@ -28,6 +28,7 @@ MEAN, ALL_ANSWERS = "Mean", "all answers"
 
 _Text = Annotated[str, Field(max_length=1_000)]
 _Count = Annotated[int, Field(ge=0, le=10**9)]
+_Crc32 = Annotated[int, Field(ge=0, lt=2**32)]
 _MOST_ROWS, _MOST_COLUMNS, _MOST_TABLES, _MOST_RUNS = 64, 64, 16, 64
 
 
@@ -100,7 +101,7 @@ class EvaluatedRun:
     data: _Text
     created: _Text
     answers: _Count
-    quality_crc32: _Count
+    quality_crc32: _Crc32
 
 
 @dataclass(frozen=True, kw_only=True)

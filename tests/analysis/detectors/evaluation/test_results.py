@@ -39,6 +39,14 @@ def test_the_record_is_read_as_it_was_written(run, found, record):
     assert record.stat().st_size < 100_000
 
 
+@pytest.mark.parametrize("crc32", [0, 2**32 - 1])
+def test_any_checksum_of_the_qualities_is_read(run, found, crc32):
+    own = replace(found, runs=(replace(found.runs[0], quality_crc32=crc32),))
+    write_evaluation(run.folder / SUPERVISED, own)
+    assert read_evaluation(run.folder).runs == own.runs
+    (run.folder / SUPERVISED).unlink()
+
+
 def test_without_a_record_there_is_none(run):
     assert read_evaluation(run.folder) is None
 
