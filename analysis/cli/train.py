@@ -3,9 +3,9 @@
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from analysis.detectors.supervised.table import settings_in_words
 from analysis.detectors.supervised.training import Answers, Trained
 from analysis.detectors.supervised.training import train as train_on
 from analysis.quality.measures import measure
@@ -74,10 +74,4 @@ def _lines(found: Trained) -> Iterator[str]:
         f"{', '.join(detector.data)}: {found.correct:,} correct, {found.incorrect:,} incorrect (quality above "
         f"{detector.threshold:g} is correct){out}."
     )
-    yield f"Settings: {_settings(found)}. {found.seconds:.1f} s."
-
-
-def _settings(found: Trained) -> str:
-    if found.settings is None:
-        return "none to search"
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in asdict(found.settings).items())
+    yield f"Settings: {settings_in_words(found.settings)}. {found.seconds:.1f} s."

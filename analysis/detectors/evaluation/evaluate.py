@@ -25,6 +25,7 @@ from analysis.detectors.evaluation.results import (
     evaluated_run,
 )
 from analysis.detectors.evaluation.splits import SPLITS, Plan, Split, plans
+from analysis.detectors.supervised.table import settings_in_words
 from analysis.methods.comparison import (
     RAUQ,
     Judged,
@@ -116,7 +117,7 @@ def detect(
     return Detected(
         scores=detector_scores(method, features, given, plan, **asked),
         shuffled=detector_scores(method, features, given, plan, shuffled=True, **asked),
-        settings="" if settings is None else shortened(running(str(settings)), longest=_LONGEST),
+        settings=shortened(running(settings_in_words(settings)), longest=_LONGEST),
     )
 
 

@@ -1,7 +1,7 @@
 """The supervised methods by id: what each reads of an answer, how its settings are searched, and how it is fitted."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -49,6 +49,21 @@ class SupervisedMethod:
     extras: tuple[Extra, ...]
     search: Search
     fit: Fit
+
+
+def settings_in_words(settings: object) -> str:
+    """What a search chose, such as "epochs 10, batch size 64"; "none to search" where it chose nothing."""
+    if settings is None:
+        return "none to search"
+    if isinstance(settings, tuple):  # the settings of each layer
+        return "; ".join(map(settings_in_words, settings))
+    if not is_dataclass(settings):
+        return str(settings)
+    parts = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return ", ".join(
+        settings_in_words(value) if isinstance(value, tuple) else f"{name.replace('_', ' ')} {value}"
+        for name, value in parts.items()
+    )
 
 
 def _row(method: str, search: Search, fit: Fit) -> SupervisedMethod:

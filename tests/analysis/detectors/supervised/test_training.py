@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.detectors.supervised.table import SUPERVISED
+from analysis.detectors.supervised.hidden_layers import ProbeSettings, SheepsSettings
+from analysis.detectors.supervised.table import SUPERVISED, settings_in_words
 from analysis.detectors.supervised.training import Answers, train
 from analysis.detectors.supervised.training_set import usable
 from rauq.detectors.checks import OfModel
@@ -118,6 +119,17 @@ def test_what_cannot_be_trained_says_why():
     thinking = [replace(trace, thinking=(0, len(trace.answer_ids))) for trace in TRACES]
     with pytest.raises(InvalidInput, match="no answer to train mind on: the answers have no answer part"):
         train("mind", [answers(traces=thinking)])
+
+
+def test_settings_are_said_in_words():
+    assert settings_in_words(None) == "none to search"
+    assert settings_in_words(ProbeSettings(epochs=5, batch=32, rate=0.01)) == "epochs 5, batch 32, rate 0.01"
+    one, two = ProbeSettings(epochs=5, batch=32, rate=0.01), ProbeSettings(epochs=9, batch=32, rate=0.1)
+    assert settings_in_words(SheepsSettings((one,))) == "epochs 5, batch 32, rate 0.01"
+    both = "epochs 5, batch 32, rate 0.01; epochs 9, batch 32, rate 0.1"
+    assert settings_in_words(SheepsSettings((one, two))) == both
+        settings_in_words(SheepsSettings((one, two))) == "epochs 5, batch 32, rate 0.01; epochs 9, batch 32, rate 0.1"
+    )
 
 
 def test_usable_answers_are_known_in_full():
