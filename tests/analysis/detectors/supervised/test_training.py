@@ -128,8 +128,6 @@ def test_settings_are_said_in_words():
     assert settings_in_words(SheepsSettings((one,))) == "epochs 5, batch 32, rate 0.01"
     both = "epochs 5, batch 32, rate 0.01; epochs 9, batch 32, rate 0.1"
     assert settings_in_words(SheepsSettings((one, two))) == both
-        settings_in_words(SheepsSettings((one, two))) == "epochs 5, batch 32, rate 0.01; epochs 9, batch 32, rate 0.1"
-    )
 
 
 def test_usable_answers_are_known_in_full():
