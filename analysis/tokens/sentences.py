@@ -29,9 +29,9 @@ _IN_A_SENTENCE = MappingProxyType[Signal, str](
 )
 COMPARISON_NAMES = MappingProxyType[Comparison, str](
     {
-        "wrong": "wrong tokens in incorrect answers",
-        "right": "correct facts in correct answers",
-        "place": "wrong vs correct facts, same place",
+        "wrong": "wrong tokens, incorrect answers",
+        "right": "correct facts, correct answers",
+        "place": "facts at the same place",
     }
 )
 
@@ -84,9 +84,9 @@ def place_sentence(found: Detection) -> str:
 def detection_caption(found: Detection) -> str:
     """What is drawn, how to read it, and what the three panels compare."""
     return (
-        "How well each signal ranks tokens; 0.5 is chance, bars are 95 % bootstrap intervals over answers. Left: mean "
-        "over incorrect answers. Middle, the control: the same for correct facts. Right: first tokens of facts at one "
-        f"position of one group. {_counts(found)}"
+        "How well each signal ranks tokens; 0.5 is chance, bars are 95 % bootstrap intervals. Left: mean over incorrect "
+        "answers. Middle, the control: correct facts. Right: first tokens of wrong vs correct facts, at one position "
+        f"within one group. {_counts(found)}"
     )
 
 

@@ -342,8 +342,8 @@ _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
             name="Wrong tokens", draw=wrong_tokens, tokens=False, layer=False, offset=False, sides=True, score=True
         ),
         "best": _ViewSpec(name="Figure 2: best and worst", draw=best, rows=True, picks=True),
-        "gap": _ViewSpec(name="Figure 3a: correct vs incorrect", draw=gap, sides=True, picks=True),
-        "bins": _ViewSpec(name="Figure 3b: quality by attention", draw=bins, picks=True),
+        "gap": _ViewSpec(name="Figure 3a: by verdict", draw=gap, sides=True, picks=True),
+        "bins": _ViewSpec(name="Figure 3b: by quality", draw=bins, picks=True),
         "further": _ViewSpec(name="Figure 3c: by distance", draw=by_distance, sides=True, offset=False, picks=True),
         "picked": _ViewSpec(name="Selected heads", draw=picked, picks=True),
         "answers": _ViewSpec(
