@@ -85,8 +85,8 @@ def detection_caption(found: Detection) -> str:
     """What is drawn, how to read it, and what the three panels compare."""
     return (
         "How well each signal ranks tokens; 0.5 is chance, bars are 95 % bootstrap intervals. Left: mean over "
-        "incorrect answers. Middle, the control: correct facts. Right: first tokens of wrong vs correct facts, at one position "
-        f"within one group. {_counts(found)}"
+        "incorrect answers. Middle, the control: correct facts. Right: first tokens of wrong vs correct facts, at one "
+        f"position within one group. {_counts(found)}"
     )
 
 
