@@ -61,9 +61,10 @@ PAPER_LIKE: tuple[Chosen, ...] = (
     *_both(
         "misconception", "Tongue", "Which part of the tongue tastes sweet things?", "all of it",
         smollm2=_Answer(
-            "incorrect", "It evades the question, and invents the rest.", ("leaves of the plant", "the plantain"),
+            "incorrect", "No part of the tongue is named, and the rest is invented.",
+            ("leaves of the plant", "the plantain"),
         ),
-        gemma=_Answer("partly correct", "It evades the question: no part of the tongue is named."),
+        gemma=_Answer("partly correct", "No part of the tongue is named, so the question is not answered."),
     ),
     *_both(
         "misconception", "Brain", "How much of their brain do people use?", "all of it",
@@ -92,7 +93,7 @@ PAPER_LIKE: tuple[Chosen, ...] = (
             "incorrect", "The myth is repeated; the number after it is invented.",
             ("is indeed visible from the Moon", "approximately 360.25 degrees"),
         ),
-        gemma=_Answer("incorrect", "The myth, in one sentence.", ("Yes, it is possible",)),
+        gemma=_Answer("incorrect", "The myth is repeated in one sentence.", ("Yes, it is possible",)),
     ),
     *_both(
         "myth", "Bull", "What makes a bull attack the red cape in a bullfight?", "its movement, not its colour",
@@ -115,14 +116,17 @@ PAPER_LIKE: tuple[Chosen, ...] = (
     *_both(
         "biography", "Ada Lovelace", f"Summarise in one sentence: {_LOVELACE}",
         "she translated an article on the Analytical Engine and added longer notes of her own",
-        smollm2=_Answer("correct", "True, but told from memory: no detail of the text is used."),
-        gemma=_Answer("correct", "True, but told from memory: the text does not say this."),
+        smollm2=_Answer("correct", "True, but not a summary: no detail of the text is used."),
+        gemma=_Answer("correct", "True, but not a summary: the text does not say this."),
         form=f"Text: {_LOVELACE}\nSummary in one sentence:",
     ),
     *_both(
         "translation", "Froid de canard", "Translate into English: Il fait un froid de canard.", "it is freezing cold",
         smollm2=_Answer("incorrect", "Fluent, and unrelated to the sentence.", ("The liqueur of the sea",)),
-        gemma=_Answer("incorrect", "Word by word, and the wrong bird; the idiom is not known.", ("a cold goose",)),
+        gemma=_Answer(
+            "incorrect", "Translated word by word, with goose for duck; the idiom is not recognised.",
+            ("a cold goose",),
+        ),
         form="French: Il fait un froid de canard.\nEnglish:",
     ),
     *_both(
@@ -132,20 +136,21 @@ PAPER_LIKE: tuple[Chosen, ...] = (
             "incorrect", "The sentence is repeated with high confidence, not translated.",
             ("Ich verstehe nur Bahnhof",),
         ),
-        gemma=_Answer("incorrect", "Nearly word by word; the idiom is not known.", ("only the train",)),
+        gemma=_Answer("incorrect", "Translated nearly word by word; the idiom is not recognised.", ("only the train",)),
         form="German: Ich verstehe nur Bahnhof.\nEnglish:",
     ),
     *_both(
         "rare name", "Maria Cunitz", "Who was Maria Cunitz?", "a Silesian astronomer, author of Urania propitia (1650)",
         smollm2=_Answer(
-            "incorrect", "A whole life is invented.", ("artist and activist", "the history of the Holocaust", "1922"),
+            "incorrect", "Profession, place and year are invented.",
+            ("artist and activist", "the history of the Holocaust", "1922"),
         ),
-        gemma=_Answer("incorrect", "Another life, invented too.", ("German-Jewish", "1868")),
+        gemma=_Answer("incorrect", "Another invented biography.", ("German-Jewish", "1868")),
     ),
     *_both(
         "rare name", "Jeremiah Horrocks", "For what is Jeremiah Horrocks known?",
         "he predicted and observed the transit of Venus of 1639",
-        smollm2=_Answer("incorrect", "The first name leads to the prophet.", ("a biblical figure", "Bible")),
-        gemma=_Answer("incorrect", "The first name leads to the prophet here too.", ("a Hebrew prophet", "1000 BC")),
+        smollm2=_Answer("incorrect", "He is confused with the prophet Jeremiah.", ("a biblical figure", "Bible")),
+        gemma=_Answer("incorrect", "This model also confuses him with the prophet.", ("a Hebrew prophet", "1000 BC")),
     ),
 )  # fmt: skip

@@ -80,7 +80,7 @@ class Factoscope:
 
 
 def features(trace: Trace) -> np.ndarray:
-    """What each layer knows of each token: (l, N, d + 21), for the layers 0 to l - 2 and the output, in this order.
+    """Hidden state and top tokens of each layer at each token: (l, N, d + 21), layers 0 to l - 2, then the output.
 
     d columns of the hidden state; the reciprocal rank of the token (the reference divides by 2 minus the rank); ten
     cosines and ten probabilities of the layer's top tokens, as `logit_lens` has them. The dtype is that of the states.

@@ -44,7 +44,7 @@ class Facts:
 class Judges:
     """The available judges; None for one that is missing. `idf` (V,) weighs the tokens of the model's vocabulary.
 
-    `detectors` are fitted supervised methods, each asked by the method of its id. `p_true` is the model that gave the
+    `detectors` are fitted supervised methods, each used by the method of its id. `p_true` is the model that gave the
     answer: `rauq.p_true_judge(lm)`.
     """
 
