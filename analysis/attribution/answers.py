@@ -127,6 +127,15 @@ def begin(folder: Path, request: Request) -> tuple[LigAnswer, ...]:
     return read_answers(folder)
 
 
+def read_folder(folder: Path) -> tuple[Request, tuple[LigAnswer, ...]]:
+    """The request and the answers of a folder that the command has made.
+
+    Raises:
+        RunError: it is none, or it cannot be read.
+    """
+    return _read_request(folder / REQUEST), read_answers(folder)
+
+
 def _read_request(path: Path) -> Request:
     try:
         return parsed(Request, content_of(path, largest=_LARGEST))

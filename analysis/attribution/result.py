@@ -16,6 +16,7 @@ from analysis.runs.manifest import write_whole
 from analysis.runs.opened import Run
 from analysis.runs.timings import generation_seconds
 from analysis.stats import Estimate, spearman
+from rauq.errors import InvalidInput
 from rauq.trace.attribution import LARGEST_ERROR
 
 NOTE = (
@@ -86,6 +87,48 @@ def compare_answers(run: Run, request: Request, answers: Sequence[LigAnswer], *,
             rauq=_mean([one.rauq_seconds for one in answers]),
             attribution=_mean([one.seconds for one in answers]),
         ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """RAUQ (LIG) of the n answers that two folders have in common: absolute differences, and rankings.
+
+    `rank_correlation`: Spearman's. `prr` are of each folder's values on these answers, and `difference` is the second
+    minus the first, paired.
+    """
+
+    answers: int
+    median: float
+    largest: float
+    rank_correlation: float
+    prr: tuple[Estimate, Estimate]
+    difference: Estimate
+
+
+def agreement(first: Sequence[LigAnswer], second: Sequence[LigAnswer], *, resamples: int = 1000) -> Agreement:
+    """Compare attributions of the same answers at other steps or layers.
+
+    Raises:
+        InvalidInput: no answer of both has a value.
+    """
+    values, others = ({one.row: one for one in answers if math.isfinite(one.rauq_lig)} for answers in (first, second))
+    shared = sorted(values.keys() & others.keys())
+    if not shared:
+        message = "The two folders have no attributed answer in common. Make them with --limit values that share rows."
+        raise InvalidInput(message)
+    pair = tuple(np.array([found[row].rauq_lig for row in shared]) for found in (values, others))
+    quality = np.array([values[row].quality for row in shared])
+    among = judged(Group(ALL, np.arange(len(shared))), quality, metric="prr", thresholds=Thresholds(), count=resamples)
+    one, two = (ranking(column, among) for column in pair)
+    apart = np.abs(pair[0] - pair[1])
+    return Agreement(
+        answers=len(shared),
+        median=float(np.median(apart)),
+        largest=float(apart.max()),
+        rank_correlation=spearman(*pair),
+        prr=(one.estimate, two.estimate),
+        difference=difference((pair[1], two), (pair[0], one), among).estimate,
     )
 
 

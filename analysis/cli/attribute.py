@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -16,10 +17,11 @@ from analysis.attribution.answers import (
     add_answer,
     attribute_answers,
     begin,
+    read_folder,
     request_for,
     traces_of,
 )
-from analysis.attribution.result import COLUMNS, LIG, LigResult, compare_answers, write_result
+from analysis.attribution.result import COLUMNS, LIG, LigResult, agreement, compare_answers, write_result
 from analysis.runs.opened import Run, open_run
 from analysis.runs.work import load_for, with_started_commit
 from analysis.stats import Estimate, in_words
@@ -41,14 +43,42 @@ def attribute(options: argparse.Namespace) -> int:
         _layers(options.layers), captured=run.answerer.layers, num_layers=run.answerer.num_layers
     )
     request = request_for(run, layers, steps=how.steps, side=how.side, positive=how.positive, limit=options.limit)
+    compared = None if options.compare is None else _other(options.compare, request)
     done = begin(options.out, request)
     if still_open := sorted(set(request.rows) - {one.row for one in done}):
         _attribute_all(run, request, options, still_open, done)
     answers = begin(options.out, request)
     result = compare_answers(run, request, answers)
     write_result(options.out, result, answers)
-    print_result(Console(highlight=False), result)
+    console = Console(highlight=False)
+    print_result(console, result)
+    if compared is not None:
+        console.print(_agreement_in_words(options.compare.name, *compared, answers), soft_wrap=True)
     return DONE
+
+
+def _other(folder: Path, request: Request) -> tuple[Request, tuple[LigAnswer, ...]]:
+    """The attributions to compare with, which have to be of the same run."""
+    other, answers = read_folder(folder)
+    if (other.run, other.created) != (request.run, request.created):
+        message = (
+            f"--compare {folder} has attributions of {other.run}, made {other.created}. Give a folder of "
+            f"{request.run}, made {request.created}."
+        )
+        raise InvalidInput(message)
+    return other, answers
+
+
+def _agreement_in_words(name: str, other: Request, others: Sequence[LigAnswer], answers: Sequence[LigAnswer]) -> Text:
+    found = agreement(answers, others)
+    here, there = (_cell(one) for one in found.prr)
+    layers = ", ".join(map(str, other.layers))
+    return Text(
+        f"Compared with {name} (layers {layers}, {other.steps} steps) on {found.answers} shared answers: RAUQ (LIG) "
+        f"differs by {number(found.median, places=4)} (median) and by up to {number(found.largest, places=4)}, "
+        f"Spearman correlation {number(found.rank_correlation)}; PRR {here} here and {there} there, there minus here "
+        f"{_cell(found.difference)}."
+    )
 
 
 def _layers(text: str | None) -> tuple[int, ...] | None:

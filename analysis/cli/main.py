@@ -160,6 +160,9 @@ def _add_attribute(attribute: argparse.ArgumentParser) -> None:
         default="output",
         help="side of the output projection: equal segments of its output (default), or the real heads of its input",
     )
+    attribute.add_argument(
+        "--compare", type=Path, metavar="DIR", help="another result of this run, compared at the end"
+    )
     attribute.add_argument("--positive", action="store_true", help="count negative attributions as 0")
 
 

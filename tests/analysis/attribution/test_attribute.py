@@ -17,7 +17,7 @@ from analysis.attribution.answers import (
     read_answers,
     request_for,
 )
-from analysis.attribution.result import compare_answers, table_20, write_result
+from analysis.attribution.result import agreement, compare_answers, table_20, write_result
 from analysis.cli import main
 from analysis.cli.attribute import seconds_expected
 from analysis.datasets.example import DataSet, Example
@@ -26,7 +26,7 @@ from analysis.runs.create import request_for as run_request
 from analysis.runs.opened import open_run
 from analysis.runs.traces import trace
 from analysis.runs.work import load_for, work
-from analysis.stats import prr
+from analysis.stats import prr, spearman
 from rauq.errors import InvalidInput, RunError
 from tests.architectures import named, save_tiny, tiny_model
 
@@ -195,6 +195,39 @@ def test_the_result_is_the_prr_of_each_and_the_paired_difference(run):
     assert [row[0] for row in rows] == ["method", "RAUQ", "RAUQ, same layers", "RAUQ (LIG)"]
     assert rows[0][1] == "tiny set"
     assert float(rows[3][4]) == pytest.approx(2.0)
+
+
+def test_attributions_of_two_folders_are_compared_on_the_answers_of_both():
+    first = made_up(40)
+    second = tuple(replace(one, rauq_lig=one.rauq_lig + 0.01 * one.row) for one in made_up(50) if one.row % 2)
+    nan = (replace(first[1], rauq_lig=float("nan"), reason="no memory"), *second[1:])
+    found = agreement(first, nan, resamples=100)
+    rows = range(3, 40, 2)
+    assert found.answers == len(rows)
+    own = [np.array([{one.row: one.rauq_lig for one in side}[row] for row in rows]) for side in (first, second)]
+    quality = np.array([first[row].quality for row in rows])
+    assert found.largest == pytest.approx(np.abs(own[0] - own[1]).max())
+    assert found.median == pytest.approx(np.median(np.abs(own[0] - own[1])))
+    assert [one.value for one in found.prr] == pytest.approx([prr(values, quality) for values in own])
+    assert found.difference.value == pytest.approx(found.prr[1].value - found.prr[0].value)
+    assert found.rank_correlation == pytest.approx(spearman(*own))
+    with pytest.raises(InvalidInput, match="no attributed answer in common"):
+        agreement(first[:1], second)
+
+
+def test_the_command_compares_with_another_folder_of_the_same_run(folder, run, tmp_path, capsys):
+    for name in ("fine", "coarse"):
+        begin(tmp_path / name, asked(run))
+        for one in made_up(6):
+            if one.row in asked(run).rows:
+                add_answer(tmp_path / name, one)
+    assert main.main(command(folder, tmp_path / "fine", "--compare", str(tmp_path / "coarse"))) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Compared with coarse (layers 2, 4, 2 steps) on 3 shared answers: RAUQ (LIG) differs by 0.0000" in said
+    begin(tmp_path / "foreign", replace(asked(run), created="2020-01-01"))
+    assert main.main(command(folder, tmp_path / "new", "--compare", str(tmp_path / "foreign"))) != 0
+    assert "2020-01-01" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_undefined_answers_are_left_out_and_files_have_no_nan(run, tmp_path):
