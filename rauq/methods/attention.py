@@ -8,8 +8,7 @@ over tokens, layers and heads is ours.
 
 import numpy as np
 
-from rauq.methods.answers import captured, tokens_of
-from rauq.methods.method import Evidence, Uncertainty, present
+from rauq.methods.method import Evidence, Uncertainty, captured, present, tokens_of
 from rauq.scoring.score import score_many
 from rauq.trace.parts import tokens_in
 

@@ -14,8 +14,17 @@ from functools import partial
 
 import numpy as np
 
-from rauq.methods.answers import logprobs_of, sums_of, text_of, texts_of, tokens_of
-from rauq.methods.method import Evidence, Method, Uncertainty, present
+from rauq.methods.method import (
+    Evidence,
+    Method,
+    Uncertainty,
+    logprobs_of,
+    present,
+    sums_of,
+    text_of,
+    texts_of,
+    tokens_of,
+)
 from rauq.methods.pair_scorers.judges import (
     CONTRADICTION,
     ENTAILMENT,

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rauq.errors import InvalidInput
-from rauq.methods.answers import captured, tokens_of
-from rauq.methods.method import Evidence, Uncertainty, present
+from rauq.methods.method import Evidence, Uncertainty, captured, present, tokens_of
 from rauq.methods.pair_scorers.judges import CONTRADICTION, ENTAILMENT, Entailment
 from rauq.trace.trace import NUM_ALTERNATIVES, Alternative, Trace
 

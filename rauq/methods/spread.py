@@ -12,8 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from rauq.errors import InvalidInput, MissingPackage
-from rauq.methods.answers import captured, texts_of
-from rauq.methods.method import Evidence, Uncertainty, present
+from rauq.methods.method import Evidence, Uncertainty, captured, present, texts_of
 from rauq.methods.pair_scorers.judges import ENTAILMENT, every_pair
 
 ONE_SAMPLE = "it compares samples with each other, and there is only one"
