@@ -21,7 +21,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
 from analysis.runs.traces import fact_tokens, trace
 from analysis.runs.work import load_for, work
-from rauq.checkpoints.offered import MODELS_VARIABLE
+from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import ModelNotFound, RunError
 from rauq.scoring.score import score
 from tests.architectures import save_tiny
