@@ -9,7 +9,7 @@ import huggingface_hub
 import pytest
 
 from rauq.checkpoints.gguf import header
-from rauq.checkpoints.gguf.places import HubFile
+from rauq.checkpoints.hub import HubFile
 from rauq.checkpoints.model_info import inspect_model
 from rauq.errors import ModelNotFound, OutOfMemory, UnsupportedModel
 from rauq.methods.pair_scorers.loading import load_nli
