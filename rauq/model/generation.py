@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
+from rauq.capture.cache import NO_PREFIX, Prefix, PrefixCache
 from rauq.capture.extras import OF_PROMPT, Layout
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
-from rauq.capture.prefix import NO_PREFIX, Prefix
-from rauq.capture.prefix_cache import PrefixCache
 from rauq.capture.session import CaptureSession
 from rauq.errors import NonFiniteLogits
 from rauq.model.context import Limits, ModelDescription, Prompt

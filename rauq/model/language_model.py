@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, is_whole
+from rauq.capture.cache import Prefix, PrefixCache
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout, without_states
-from rauq.capture.prefix import Prefix
-from rauq.capture.prefix_cache import PrefixCache
 from rauq.capture.session import CaptureSession, StepwiseSession, TappedSession
 from rauq.checkpoints.kinds import check_kind
 from rauq.checkpoints.loading import memory_errors, running_takes_less
