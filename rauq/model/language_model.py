@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
-from rauq.arguments import Cancel, is_whole
+from rauq.arguments import Cancel, Sampling, is_whole
 from rauq.capture.cache import Prefix, PrefixCache
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout, without_states
@@ -36,7 +36,6 @@ from rauq.model.generation import OnProgress, OnToken
 from rauq.trace.attribution import Attribution, Side
 from rauq.trace.extras import EXTRAS, Wanted, available_names, wanted
 from rauq.trace.messages import TemplateOptions, option_names
-from rauq.trace.sampling import Sampling
 from rauq.trace.trace import NUM_BANDS, Extra, Kind, Trace
 
 

@@ -16,13 +16,13 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
+from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, NotCaptured
 from rauq.labels import shortened
 from rauq.trace import file
 from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
-from rauq.trace.sampling import Sampling
 
 NUM_BANDS = 8
 """Keys back from each query whose weights a trace holds unless another number is asked for."""
