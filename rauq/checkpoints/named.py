@@ -204,11 +204,7 @@ def _install(download: _Download, file: Path) -> None:
 
 def _fetch_from_hub(download: _Download) -> None:
     """Get the file from the hub, resuming where an earlier download ended."""
-    from rauq.checkpoints.hub import (
-        HubFile,  # imports the hub's client
-        ask_hub,
-        plain_errors,
-    )
+    from rauq.checkpoints.hub import HubFile, ask_hub, plain_errors  # imports the hub's client
 
     model = download.model
     with plain_errors(model.repository, "file"):
