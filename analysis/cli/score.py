@@ -22,8 +22,8 @@ from analysis.datasets.example import DataSet
 from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.names import PER_GROUP, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
-from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.sampling import spread
+from analysis.datasets.twelve import PAPER_SETS
 from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds

@@ -20,8 +20,8 @@ from analysis.datasets.own_files import (
     examples_from,
     guess_columns,
 )
-from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.table import Table
+from analysis.datasets.twelve import PAPER_SETS
 from analysis.exports.csv_text import csv_table
 from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import ModelChoice

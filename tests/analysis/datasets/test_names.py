@@ -6,7 +6,7 @@ from analysis.datasets.facts.families import FAMILIES
 from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.names import EMBEDDED_SETS, load
 from analysis.datasets.own_files import Columns
-from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput
 from tests.analysis.datasets.raw_data import copy_of
 
