@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from analysis.datasets.example import DataSet, Example
-from analysis.datasets.facts.families import FAMILIES
-from analysis.datasets.facts.tables import Fact, facts
+from analysis.datasets.facts.tables import FAMILIES, Fact, facts
 from rauq.errors import InvalidInput
 from rauq.trace.trace import Kind
 
