@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.datasets.example import DataSet, Example
+from analysis.datasets.example import DataSet, Example, spread
 from analysis.datasets.facts.questions import FACT_SETS, fact_set
 from analysis.datasets.own_files import Columns, examples_from, guess_columns, read_file
 from analysis.datasets.paper_set import load_paper_set
-from analysis.datasets.sampling import spread
 from analysis.datasets.twelve import PAPER_SETS
 from rauq.atlas import evaluation
 from rauq.atlas.evaluation import FAMILIES, Family

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from analysis.datasets.example import DataSet, Example, Rejected
-from analysis.datasets.sampling import sample
+from analysis.datasets.example import DataSet, Example, Rejected, sample
 from rauq.errors import DataSetNotFound, InvalidInput, MissingPackage, RauqError
 from rauq.trace.trace import Kind
 

@@ -188,8 +188,8 @@ def _begun(trace: Trace, form: str, count: int) -> "Path":
     Raises:
         RauqError: the host does not allow it, or the job ended at once.
     """
+    from analysis.datasets.example import spread
     from analysis.datasets.names import load
-    from analysis.datasets.sampling import spread
     from analysis.runs.create import request_for
     from analysis.runs.library import slug
     from pages.ui.host.session_runs import begin_job, create_run, free_name
