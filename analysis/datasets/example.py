@@ -83,6 +83,19 @@ def _fields(example: Example) -> dict[str, object]:
     return {name: value for name, value in asdict(example).items() if name != "wrong" or value}
 
 
+def not_empty(data: DataSet) -> DataSet:
+    """The data set itself.
+
+    Raises:
+        InvalidInput: none of its rows can be used; the message says why the first one cannot.
+    """
+    if not data.examples:
+        first = data.rejected[0]
+        message = f"No row of {data.name} can be used. Row {first.row}: {first.reason}"
+        raise InvalidInput(message)
+    return data
+
+
 def default_quality(examples: Iterable[Example]) -> tuple[str, str]:
     """The id of a measure, and the reason as a sentence; "none" without a reference.
 

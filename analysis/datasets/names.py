@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.datasets.example import DataSet, Example, spread
+from analysis.datasets.example import DataSet, Example, not_empty, spread
 from analysis.datasets.facts.questions import FACT_SETS, fact_set
 from analysis.datasets.own_files import Columns, examples_from, guess_columns, read_file
 from analysis.datasets.paper_set import load_paper_set
@@ -103,16 +103,3 @@ def _own_file(name: str, columns: Columns | None) -> DataSet:
         raise DataSetNotFound(message)
     table = read_file(Path(name))
     return examples_from(table, columns or guess_columns(table))
-
-
-def not_empty(data: DataSet) -> DataSet:
-    """The data set itself.
-
-    Raises:
-        InvalidInput: none of its rows can be used; the message says why the first one cannot.
-    """
-    if not data.examples:
-        first = data.rejected[0]
-        message = f"No row of {data.name} can be used. Row {first.row}: {first.reason}"
-        raise InvalidInput(message)
-    return data

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from analysis.answer_sets.heads import NO_HEAD
 from analysis.datasets.example import Example
-from analysis.decoded import check_decoded
+from analysis.datasets.formats import check_decoded
 from analysis.runs import corrections
 from analysis.runs.create import EXAMPLES, check_examples, read_examples
 from analysis.runs.files import CORRECTIONS, TIMINGS, is_exported
