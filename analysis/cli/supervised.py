@@ -17,8 +17,8 @@ from analysis.detectors.supervised.training import Answers, Trained
 from analysis.detectors.supervised.training import train as train_on
 from analysis.quality.measures import measure
 from analysis.report.supervised import in_lines, write_supervised
-from analysis.runs.files import SUPERVISED
 from analysis.runs.library import bundled_folder
+from analysis.runs.manifest import SUPERVISED
 from analysis.runs.opened import Run, open_run
 from analysis.runs.traces import traces_of
 from rauq.cli.commands import DONE, say

@@ -21,14 +21,16 @@ from analysis.datasets.example import Example
 from analysis.datasets.formats import check_decoded
 from analysis.runs import corrections
 from analysis.runs.create import EXAMPLES, check_examples, read_examples
-from analysis.runs.files import CORRECTIONS, TIMINGS, is_exported
 from analysis.runs.library import folder_of
 from analysis.runs.manifest import (
+    CORRECTIONS,
     LARGEST_MANIFEST,
     LONGEST_REASON,
     MANIFEST,
     MOST_EXAMPLES,
+    TIMINGS,
     cannot_write,
+    is_exported,
     read_manifest,
 )
 from analysis.runs.opened import UNREADABLE, Run, Shard, TokenChoice, means, open_run, picks

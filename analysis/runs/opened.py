@@ -14,13 +14,13 @@ from analysis.answer_sets.heads import pick
 from analysis.datasets.example import Example
 from analysis.runs.corrections import Correction, crc32_of, fits, read_corrections
 from analysis.runs.create import read_examples
-from analysis.runs.files import check_bytes
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import (
     ALIGNMENTS,
     LIGHT,
     OFFSETS,
     answers_path,
+    check_bytes,
     check_extras,
     extras_path,
     read_added,

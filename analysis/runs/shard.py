@@ -28,6 +28,7 @@ Each file of arrays keeps a checksum of its own, and that of the table.
 """
 
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +38,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from safetensors.numpy import save
 
 from analysis.answer_sets.heads import pick
-from analysis.runs.files import with_checksums
 from analysis.runs.manifest import FEWEST_OFFSETS, write_whole
 from rauq.methods.method import Uncertainty
 from rauq.trace.batch import batch
@@ -334,3 +335,50 @@ def _row(outcome: Answered | Failed) -> dict[str, Any]:
         "alternative_texts": [[entry.text for entry in row] for row in trace.alternatives],
         "alternative_logprobs": [[entry.logprob for entry in row] for row in trace.alternatives],
     }
+
+
+_CHECKSUMS, _BLOCK = "crc32", 2**20
+_HEADER = 8  # bytes at the beginning of a file of safetensors, which say how long its header is
+
+
+def with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
+    """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
+    # Ours, because safetensors keeps no checksum.
+    data = _crc32_of_data(save(arrays))
+    return save(arrays, metadata={_CHECKSUMS: f"{data:08x} {zlib.crc32(table):08x}"})
+
+
+def _crc32_of_data(content: bytes) -> int:
+    return zlib.crc32(memoryview(content)[_begin(content) :])  # a slice of bytes would be a copy
+
+
+def check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> None:
+    """See that the arrays at `path` and the table are, bit by bit, what was written; older runs do not say.
+
+    Raises:
+        ValueError: one of them is not.
+        OSError: the arrays cannot be read.
+    """
+    written = (metadata or {}).get(_CHECKSUMS)
+    if written is None:
+        return
+    data, of_table = written.split()
+    if f"{zlib.crc32(table):08x}" != of_table:
+        message = "its table was changed after it was written"
+        raise ValueError(message)
+    if f"{_crc32(path):08x}" != data:
+        message = f"{path.name} was changed after it was written"
+        raise ValueError(message)
+
+
+def _crc32(path: Path) -> int:
+    found = 0
+    with path.open("rb") as file:
+        file.seek(_begin(file.read(_HEADER)))
+        while chunk := file.read(_BLOCK):
+            found = zlib.crc32(chunk, found)
+    return found
+
+
+def _begin(content: bytes) -> int:
+    return _HEADER + int.from_bytes(content[:_HEADER], "little")

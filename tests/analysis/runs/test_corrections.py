@@ -26,7 +26,7 @@ from analysis.runs.corrections import (
     remove_correction,
     remove_corrections,
 )
-from analysis.runs.files import CORRECTIONS, foreign, state_of
+from analysis.runs.manifest import CORRECTIONS, foreign, state_of
 from analysis.runs.opened import open_run
 from analysis.runs.verdicts import about_corrections, correct_verdict, why_fixed
 from analysis.runs.work import work

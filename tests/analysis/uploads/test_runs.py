@@ -12,10 +12,9 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.archive import Bounds, export_zip, place_run
 from analysis.runs.create import EXAMPLES, prepare, request_for
-from analysis.runs.files import CORRECTIONS, TIMINGS, is_exported
 from analysis.runs.job import read_status
 from analysis.runs.library import bundled_folder
-from analysis.runs.manifest import MANIFEST
+from analysis.runs.manifest import CORRECTIONS, MANIFEST, TIMINGS, is_exported
 from analysis.uploads import runs
 from analysis.uploads.limits import Limits
 from rauq.errors import RunError

@@ -6,7 +6,7 @@ import pytest
 import streamlit as st
 
 from analysis.runs.corrections import read_corrections
-from analysis.runs.files import CORRECTIONS
+from analysis.runs.manifest import CORRECTIONS
 from pages.ui.inspect import verdict
 from pages.ui.inspect.verdict import (
     LONGEST,

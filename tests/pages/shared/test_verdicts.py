@@ -4,7 +4,7 @@ import pytest
 
 from analysis.runs import library
 from analysis.runs.corrections import read_corrections
-from analysis.runs.files import CORRECTIONS
+from analysis.runs.manifest import CORRECTIONS
 from pages.ui.inspect import verdict
 from pages.ui.shared import verdicts
 from tests.pages.reading import interpreted, views
