@@ -36,9 +36,8 @@ from analysis.runs import added_methods
 from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for, whole_path
 from analysis.runs.job import Status
 from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
-from analysis.runs.opened import Run, open_run
+from analysis.runs.opened import Run, about_corrections, open_run
 from analysis.runs.own import MOST_SECONDS, DetectorFile, Own, OwnMethod, collected, detector_files, note_of
-from analysis.runs.verdicts import about_corrections
 from analysis.runs.work import work
 from rauq.cli.commands import model_options
 from rauq.errors import InvalidInput

@@ -33,8 +33,18 @@ from analysis.runs.manifest import (
     is_exported,
     read_manifest,
 )
-from analysis.runs.opened import UNREADABLE, Run, Shard, TokenChoice, means, open_run, picks
-from analysis.runs.shard import ADDED, ALIGNMENTS, LIGHT, OFFSETS, added_path, answers_path, extras_path, traces_path
+from analysis.runs.opened import Run, Shard, TokenChoice, means, open_run, picks
+from analysis.runs.shard import (
+    ADDED,
+    ALIGNMENTS,
+    LIGHT,
+    OFFSETS,
+    UNREADABLE,
+    added_path,
+    answers_path,
+    extras_path,
+    traces_path,
+)
 from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
 from rauq.errors import RunError

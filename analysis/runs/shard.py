@@ -32,21 +32,27 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from analysis.answer_sets.heads import pick
-from analysis.runs.manifest import FEWEST_OFFSETS, write_whole
+from analysis.runs.manifest import FEWEST_OFFSETS, Answerer, Manifest, write_whole
+from rauq.errors import RunError
 from rauq.methods.method import Uncertainty
+from rauq.scoring.settings import Settings, window
 from rauq.trace.batch import batch
 from rauq.trace.extras import BY_LAYER
 from rauq.trace.parts import answer_text, part_of, span_of
 from rauq.trace.trace import Alignment, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c
@@ -382,3 +388,92 @@ def _crc32(path: Path) -> int:
 
 def _begin(content: bytes) -> int:
     return _HEADER + int.from_bytes(content[:_HEADER], "little")
+
+
+UNREADABLE = (OSError, pa.ArrowException, SafetensorError, ValueError, KeyError)
+
+
+def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
+    """The layers whose weights a run keeps token by token: the paper's window, or all."""
+    settings = Settings(layers=manifest.request.stored_layers)
+    return window(settings, captured=answerer.layers, num_layers=answerer.num_layers)
+
+
+def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int) -> "pd.DataFrame":
+    """Read the table of a shard, and see whether its arrays are there and belong to it.
+
+    Raises:
+        RunError: one of the files is missing, broken or of other examples.
+    """
+    path = answers_path(folder, shard)
+    numbers = manifest.numbers(shard)
+    if not path.exists():
+        message = f"The answers {numbers.start} to {numbers.stop - 1} are missing: resume the run to compute them."
+        raise RunError(message)
+    try:
+        written, traces = path.read_bytes(), traces_path(folder, shard)
+        table = read_columns(pa.BufferReader(written), LIGHT).to_pandas()
+        _check_rows(table, numbers, manifest.request.methods)
+        lengths = table.loc[table["error"] == "", "num_tokens"]
+        with safe_open(traces, framework="np") as arrays:
+            check_bytes(traces, arrays.metadata(), written)
+            _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), manifest, answerer)
+        if manifest.request.keep:
+            extras = extras_path(folder, shard)
+            with safe_open(extras, framework="np") as arrays:
+                check_bytes(extras, arrays.metadata(), written)
+                check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
+    except UNREADABLE as error:
+        message = (
+            f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
+            "are left out. Resume the run to answer them again."
+        )
+        raise RunError(message) from error
+    return table
+
+
+def _check_rows(table: "pd.DataFrame", numbers: range, methods: tuple[str, ...]) -> None:
+    if table["number"].tolist() != list(numbers):
+        message = f"its examples are not {numbers.start} to {numbers.stop - 1}"
+        raise ValueError(message)
+    if table["error"].isna().any() or not (table.loc[table["error"] == "", "num_tokens"] >= 1).all():
+        message = "it has an answer without a token"
+        raise ValueError(message)
+    thinking = table.loc[table["error"] == "", ["thinking_start", "thinking_stop", "num_tokens"]].to_numpy()
+    start, stop, count = thinking.T
+    if not (((start == 0) & (stop == 0)) | ((start >= 0) & (start < stop) & (stop <= count))).all():
+        message = "it has an answer whose thinking span is outside the answer"
+        raise ValueError(message)
+    lists = table.loc[table["error"] == "", ["values", "reasons"]]
+    if lists.isna().any(axis=None) or (lists.map(len) != len(methods)).any(axis=None):
+        message = f"it has other uncertainties than {', '.join(methods)}"
+        raise ValueError(message)
+
+
+def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - safetensors has no type for it
+    """Only the header of the file is read here, and how many answers have tokens that carry a fact."""
+    stored = layers_to_store(manifest, answerer)
+    num_tokens, num_bands = int(lengths.sum()), manifest.request.offsets * len(stored) * answerer.num_heads
+    means = [len(ALIGNMENTS), len(OFFSETS), len(lengths), len(answerer.layers), answerer.num_heads]
+    expected = {
+        "bands": ("F16", [(num_tokens + len(lengths)) * num_bands]),
+        "logprobs": ("F32", [num_tokens]),
+        "entropies": ("F32", [num_tokens]),
+        "means": ("F16", means),
+        "picks": ("I16", [len(ALIGNMENTS), len(lengths), len(answerer.layers)]),
+        "fact_counts": ("I32", [len(OFFSETS), len(lengths)]),
+        "fact_means": ("F16", means),
+    }
+    there = set(arrays.keys())
+    needed = {"bands", "logprobs", "entropies", *(["means"] if len(lengths) else [])}
+    for name, (dtype, shape) in expected.items():
+        if name in there | needed:
+            found = arrays.get_slice(name)
+            if name == "fact_means" and found.get_shape() != means:
+                shape = [*means[:2], with_fact(arrays.get_tensor("fact_counts")).size, *means[3:]]  # noqa: PLW2901
+            if (found.get_dtype(), found.get_shape()) != (dtype, shape):
+                message = f"{name} is {found.get_dtype()} of shape {found.get_shape()}, not {dtype} of {shape}"
+                raise ValueError(message)
+    if ("fact_means" in there) != ("fact_counts" in there):
+        message = "it has only one of fact_means and fact_counts"
+        raise ValueError(message)

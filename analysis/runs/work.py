@@ -26,9 +26,8 @@ from analysis.runs.manifest import (
     read_manifest,
     write_manifest,
 )
-from analysis.runs.opened import layers_to_store, read_table
 from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors, within
-from analysis.runs.shard import Answered, Failed, answers_path, write_shard
+from analysis.runs.shard import Answered, Failed, answers_path, layers_to_store, read_table, write_shard
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.offered import place_of
 from rauq.errors import RauqError, RunError

@@ -27,8 +27,7 @@ from analysis.runs.corrections import (
     remove_corrections,
 )
 from analysis.runs.manifest import CORRECTIONS, foreign, state_of
-from analysis.runs.opened import open_run
-from analysis.runs.verdicts import about_corrections, correct_verdict, why_fixed
+from analysis.runs.opened import about_corrections, correct_verdict, open_run, why_fixed
 from analysis.runs.work import work
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.report.made_run import made_run
