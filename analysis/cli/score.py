@@ -24,8 +24,7 @@ from rich.text import Text
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import strata_table, summary_table
 from analysis.datasets.example import DataSet, spread
-from analysis.datasets.facts.questions import FACT_SETS
-from analysis.datasets.names import PER_GROUP, load
+from analysis.datasets.names import FACT_SETS, PER_GROUP, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
 from analysis.datasets.twelve import PAPER_SETS
 from analysis.methods.comparison import WITHIN

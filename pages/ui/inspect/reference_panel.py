@@ -140,8 +140,7 @@ def _follow(trace: Trace, name: str) -> bool:
 
 def _new(trace: Trace) -> None:
     """Draw the form of a new run of this model: which questions, and how many."""
-    from analysis.datasets.facts.questions import FACT_FORMS
-    from analysis.datasets.names import load
+    from analysis.datasets.names import FACT_FORMS, load
 
     is_embedded = trace.model == ATLAS
     offered = _EMBEDDED if is_embedded else FACT_FORMS

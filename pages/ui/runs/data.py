@@ -10,8 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
-from analysis.datasets.facts.questions import FACT_FORMS, FACT_SETS, PLAIN, fact_set
-from analysis.datasets.names import EMBEDDED_SETS, embedded_set, load
+from analysis.datasets.names import EMBEDDED_SETS, FACT_FORMS, FACT_SETS, PLAIN, embedded_set, fact_set, load
 from analysis.datasets.own_files import (
     ENDINGS,
     LARGEST_UPLOAD,

@@ -2,9 +2,8 @@
 
 import pytest
 
-from analysis.datasets.facts.questions import FACT_SETS
 from analysis.datasets.facts.tables import FAMILIES
-from analysis.datasets.names import EMBEDDED_SETS, load
+from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS, load
 from analysis.datasets.own_files import Columns
 from analysis.datasets.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput

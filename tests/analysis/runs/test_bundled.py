@@ -9,7 +9,7 @@ import pytest
 
 import rauq
 from analysis.datasets.example import DataSet
-from analysis.datasets.facts.questions import fact_set
+from analysis.datasets.names import fact_set
 from analysis.evidence.record import records
 from analysis.methods.comparison import name_of
 from analysis.quality.measures import load_judge
