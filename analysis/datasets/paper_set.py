@@ -65,7 +65,7 @@ class Form:
     wanted: str = "Answer"
 
 
-def prompt_of(form: Form, kind: Kind, asked: str, solved: Sequence[tuple[str, str]] = ()) -> str:
+def _prompt_of(form: Form, kind: Kind, asked: str, solved: Sequence[tuple[str, str]] = ()) -> str:
     """The first line, what is solved, and what is asked, each a block that ends where the answer goes."""
     first = form.base if kind == "base" else form.instruct
     blocks = [f"{form.given}: {given}\n{form.wanted}: {one_line(answer)}" for given, answer in solved]
@@ -134,7 +134,7 @@ def question_of(
     """A question with its accepted answers, after those that are solved; empty and repeated answers are left out."""
     return Example(
         id=asking.id,
-        prompt=prompt_of(form, asking.kind, question, solved),
+        prompt=_prompt_of(form, asking.kind, question, solved),
         references=tuple(dict.fromkeys(filter(None, references))),
         question=question,
         stratum=stratum,
@@ -144,7 +144,7 @@ def question_of(
 def summary_of(row: Row, asking: PromptOptions, form: Form, *, source: str, summary: str) -> Example:
     """A text to be summed up, from the columns `source` and `summary`; the paper judges against the text."""
     document = text_of(row, source)
-    prompt = prompt_of(form, asking.kind, document)
+    prompt = _prompt_of(form, asking.kind, document)
     return Example(
         id=asking.id,
         prompt=prompt,
@@ -158,7 +158,7 @@ def translation_of(row: Row, asking: PromptOptions, form: Form, *, source: str) 
     """A sentence to be translated into English from the language `source`."""
     pair = part_of(row, "translation")
     sentence = text_of(pair, source)
-    prompt = prompt_of(form, asking.kind, sentence)
+    prompt = _prompt_of(form, asking.kind, sentence)
     return Example(id=asking.id, prompt=prompt, references=(text_of(pair, "en"),), source=sentence, question=prompt)
 
 

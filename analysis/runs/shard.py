@@ -173,9 +173,9 @@ def write_shard(
     answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     table = _table(outcomes)
     if keep:
-        extras = with_checksums(_extras(answered, keep, stored), table)
+        extras = _with_checksums(_extras(answered, keep, stored), table)
         write_whole(extras_path(folder, shard), lambda path: path.write_bytes(extras))
-    arrays = with_checksums(_arrays(answered, stored, offsets), table)
+    arrays = _with_checksums(_arrays(answered, stored, offsets), table)
     write_whole(traces_path(folder, shard), lambda path: path.write_bytes(arrays))
     write_whole(answers_path(folder, shard), lambda path: path.write_bytes(table))
 
@@ -216,7 +216,7 @@ def unpacked(flat: np.ndarray, shape: Sequence[int], exponent: int) -> np.ndarra
     return np.ldexp(flat.astype(np.float32), exponent).reshape(shape)
 
 
-def check_extras(arrays: Any, keep: tuple[str, ...], count: int) -> None:  # noqa: ANN401 - safetensors has no type for it
+def _check_extras(arrays: Any, keep: tuple[str, ...], count: int) -> None:  # noqa: ANN401 - safetensors has no type for it
     """Check that an open file holds these extras of so many answers; only shapes and exponents are read.
 
     Raises:
@@ -347,7 +347,7 @@ _CHECKSUMS, _BLOCK = "crc32", 2**20
 _HEADER = 8  # bytes at the beginning of a file of safetensors, which say how long its header is
 
 
-def with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
+def _with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
     """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
     # Ours, because safetensors keeps no checksum.
     data = _crc32_of_data(save(arrays))
@@ -358,7 +358,7 @@ def _crc32_of_data(content: bytes) -> int:
     return zlib.crc32(memoryview(content)[_begin(content) :])  # a slice of bytes would be a copy
 
 
-def check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> None:
+def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> None:
     """See that the arrays at `path` and the table are, bit by bit, what was written; older runs do not say.
 
     Raises:
@@ -416,13 +416,13 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
         _check_rows(table, numbers, manifest.request.methods)
         lengths = table.loc[table["error"] == "", "num_tokens"]
         with safe_open(traces, framework="np") as arrays:
-            check_bytes(traces, arrays.metadata(), written)
+            _check_bytes(traces, arrays.metadata(), written)
             _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), manifest, answerer)
         if manifest.request.keep:
             extras = extras_path(folder, shard)
             with safe_open(extras, framework="np") as arrays:
-                check_bytes(extras, arrays.metadata(), written)
-                check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
+                _check_bytes(extras, arrays.metadata(), written)
+                _check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
     except UNREADABLE as error:
         message = (
             f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
@@ -450,7 +450,7 @@ def _check_rows(table: "pd.DataFrame", numbers: range, methods: tuple[str, ...])
         raise ValueError(message)
 
 
-def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - safetensors has no type for it
+def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - the same
     """Only the header of the file is read here, and how many answers have tokens that carry a fact."""
     stored = layers_to_store(manifest, answerer)
     num_tokens, num_bands = int(lengths.sum()), manifest.request.offsets * len(stored) * answerer.num_heads
