@@ -16,12 +16,18 @@ from analysis.quality.facts import known_facts
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
-from analysis.runs.files import checksum_of_model
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
-from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, write_manifest
-from analysis.runs.opened import layers_to_store, read_table
+from analysis.runs.manifest import (
+    LONGEST_REASON,
+    Answerer,
+    Manifest,
+    Request,
+    checksum_of_model,
+    read_manifest,
+    write_manifest,
+)
 from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors, within
-from analysis.runs.shard import Answered, Failed, answers_path, write_shard
+from analysis.runs.shard import Answered, Failed, answers_path, layers_to_store, read_table, write_shard
 from analysis.runs.timings import Timing, add_timings
 from rauq.checkpoints.named import place_of
 from rauq.errors import RauqError, RunError

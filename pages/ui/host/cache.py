@@ -177,7 +177,7 @@ def run(folder: Path) -> "Run":
     Raises:
         RunError: it cannot be opened.
     """
-    from analysis.runs.files import state_of
+    from analysis.runs.manifest import state_of
 
     return _opened(str(folder), state_of(folder))
 
@@ -357,7 +357,7 @@ def ablated_collection(folders: tuple[str, ...]) -> "Mapping[str, Collection]":
 
 
 def _states(folders: tuple[str, ...]) -> tuple[tuple[int, int, int], ...]:
-    from analysis.runs.files import state_of
+    from analysis.runs.manifest import state_of
 
     return tuple(state_of(Path(folder)) for folder in folders)
 

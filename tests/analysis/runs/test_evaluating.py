@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.runs.create import DEFAULT, prepare, request_for
-from analysis.runs.files import TIMINGS
+from analysis.runs.manifest import TIMINGS
 from analysis.runs.opened import open_run
 from analysis.runs.timings import Timing, add_timings, costs, generation_seconds, read_timings
 from analysis.runs.work import Evaluation, load_for, work
