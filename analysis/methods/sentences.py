@@ -9,8 +9,7 @@ import numpy as np
 from analysis.answer_sets.sentences import joined, left_out, signed
 from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
-from analysis.methods.alpha import REPLACED, Sweep
-from analysis.methods.attention_permutation import EXCHANGES, Exchange, GroupControl
+from analysis.methods.attention_permutation import EXCHANGES, REPLACED, Exchange, GroupControl, Sweep
 from analysis.methods.comparison import (
     ALL,
     RAUQ,

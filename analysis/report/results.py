@@ -24,8 +24,7 @@ from analysis.answer_sets.word_attention import folds, word_attention
 from analysis.methods.ablations import Ablated, ablate, ablations
 from analysis.methods.added_heads import AddedHeads, added_heads, candidates
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
-from analysis.methods.alpha import Sweep, sweep
-from analysis.methods.attention_permutation import GroupControl, control_groups
+from analysis.methods.attention_permutation import GroupControl, Sweep, control_groups, sweep
 from analysis.methods.comparison import RAUQ, Comparison, Metric, compare, groups_of
 from analysis.methods.errors import ErrorAnalysis, error_analysis
 from analysis.methods.rejections import Rejections, rejections

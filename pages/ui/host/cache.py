@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from analysis.collections.collection import Collection
     from analysis.collections.ranking import RankedCollection
     from analysis.methods.ablations import Ablated
-    from analysis.methods.alpha import Sweep
-    from analysis.methods.attention_permutation import GroupControl, TokensScored
+    from analysis.methods.attention_permutation import GroupControl, Sweep, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
-    from analysis.methods.simple_rankings import Simple
+    from analysis.methods.score_ranking import Simple
     from analysis.quality.judgement import Thresholds
     from analysis.runs.opened import Picks, Run, TokenChoice
     from analysis.runs.timings import Cost
@@ -276,7 +275,7 @@ def score_ranking(
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
     """Rank the answers `rows` (n,) of a run by their length, their group, and whether they name anything known."""
-    from analysis.methods.simple_rankings import simple_rankings as ranked
+    from analysis.methods.score_ranking import simple_rankings as ranked
 
     answers = run.answers.iloc[rows].reset_index(drop=True)
     return ranked(answers, metric=metric, thresholds=usual_thresholds(run), resamples=RESAMPLES)
@@ -294,7 +293,7 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     Raises:
         InvalidInput: the run does not store the layers of the paper's window.
     """
-    from analysis.methods.alpha import sweep as swept
+    from analysis.methods.attention_permutation import sweep as swept
 
     asked: Any = {"signal": signal, "metric": metric, "thresholds": usual_thresholds(run), "resamples": RESAMPLES}
     names, groups = group_names(run, rows), _groups(run, rows)

@@ -33,8 +33,7 @@ from analysis.methods.figures import (
     rejection_curves,
 )
 from analysis.methods.rejections import rejections
-from analysis.methods.score_ranking import score_sentence, within_sentence
-from analysis.methods.simple_rankings import simple_sentence, unnamed_note
+from analysis.methods.score_ranking import score_sentence, simple_sentence, unnamed_note, within_sentence
 from analysis.paper import Published
 from analysis.report.tables import Table
 from analysis.runs.create import ASKABLE, about_unknown_methods, check_comparable, options_for
