@@ -17,6 +17,7 @@ from analysis.methods.comparison import (
     Comparison,
     Metric,
     Paired,
+    Rejections,
     headline_groups,
     is_reversed,
     name_of,
@@ -24,7 +25,6 @@ from analysis.methods.comparison import (
     title_of,
 )
 from analysis.methods.errors import End, ErrorAnalysis
-from analysis.methods.rejections import Rejections
 from analysis.paper import published_errors, published_runtime
 from analysis.runs.own import needs_of
 from analysis.runs.timings import Cost

@@ -25,9 +25,8 @@ from analysis.methods.ablations import Ablated, ablate, ablations
 from analysis.methods.added_heads import AddedHeads, added_heads, candidates
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
 from analysis.methods.attention_permutation import GroupControl, Sweep, control_groups, sweep
-from analysis.methods.comparison import RAUQ, Comparison, Metric, compare, groups_of
+from analysis.methods.comparison import RAUQ, Comparison, Metric, Rejections, compare, groups_of, rejections
 from analysis.methods.errors import ErrorAnalysis, error_analysis
-from analysis.methods.rejections import Rejections, rejections
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.create import check_comparable

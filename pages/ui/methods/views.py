@@ -23,7 +23,7 @@ from analysis.methods import tables as method_tables
 from analysis.methods.agreement import disagreement, method_agreement
 from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
 from analysis.methods.attention_permutation import GroupControl
-from analysis.methods.comparison import ALL, RAUQ, Comparison, headline_groups, name_of
+from analysis.methods.comparison import ALL, RAUQ, Comparison, headline_groups, name_of, rejections
 from analysis.methods.errors import error_analysis
 from analysis.methods.figures import (
     agreement_map,
@@ -32,7 +32,6 @@ from analysis.methods.figures import (
     paired_differences,
     rejection_curves,
 )
-from analysis.methods.rejections import rejections
 from analysis.methods.score_ranking import score_sentence, simple_sentence, unnamed_note, within_sentence
 from analysis.paper import Published
 from analysis.report.tables import Table
