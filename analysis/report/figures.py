@@ -11,10 +11,9 @@ from analysis.answer_sets.figures import (
     quality_bins_chart,
     selected_heads_map,
 )
-from analysis.answer_sets.gap_figures import distance_lines, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import with_enough
-from analysis.answer_sets.head_figures import head_map
 from analysis.answer_sets.sentences import joined
+from analysis.answer_sets.side_figures import distance_lines, gap_distributions, gap_grid, gap_lines, head_map
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences as method_sentences
 from analysis.methods.added_heads import added_heads_caption, added_heads_sentence, chosen_sentence

@@ -5,7 +5,6 @@ import pandas as pd
 import streamlit as st
 
 from analysis.answer_sets import head_sentences
-from analysis.answer_sets.head_figures import head_answers, head_map
 from analysis.answer_sets.heads import of_selected, selected_heads
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.separation import (
@@ -16,6 +15,7 @@ from analysis.answer_sets.separation import (
     best_of_layers,
     top_heads,
 )
+from analysis.answer_sets.side_figures import head_answers, head_map
 from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.exports.csv_text import csv_table
