@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.answer_sets import head_sentences
 from analysis.answer_sets import sentences as answer_set_sentences
 from analysis.answer_sets.figures import (
     best_and_worst_map,
@@ -242,9 +241,9 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
             "separation",
             "Heads: correct vs incorrect within groups",
             joined(
-                f"{head_sentences.about_separation(found.separation, found.same_length, layers)}.",
-                head_sentences.separation_caption(found.separation),
-                head_sentences.groups_caption(found.separation.labelled),
+                f"{answer_set_sentences.about_separation(found.separation, found.same_length, layers)}.",
+                answer_set_sentences.separation_caption(found.separation),
+                answer_set_sentences.groups_caption(found.separation.labelled),
             ),
             head_map(
                 found.separation,
