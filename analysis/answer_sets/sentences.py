@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
-from analysis.answer_sets.calibration import Calibration, share_at
 from analysis.answer_sets.gaps import LEAST, Enough, Gaps, HeadGaps, gaps
 from analysis.answer_sets.heads import Agreement, SelectedHeads
-from analysis.answer_sets.quality_bins import Correlations, QualityBins
+from analysis.answer_sets.quality_curves import Calibration, Correlations, QualityBins, share_at
 from analysis.answer_sets.separation import LEAST_FOR_INTERVAL, HeldOut, Labelled, Separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention

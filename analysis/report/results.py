@@ -7,7 +7,6 @@ import numpy as np
 
 import rauq
 from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
-from analysis.answer_sets.calibration import Calibration, calibrate
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.heads import (
     Agreement,
@@ -16,7 +15,14 @@ from analysis.answer_sets.heads import (
     of_selected,
     selected_heads,
 )
-from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
+from analysis.answer_sets.quality_curves import (
+    Calibration,
+    Correlations,
+    QualityBins,
+    calibrate,
+    correlations,
+    quality_bins,
+)
 from analysis.answer_sets.sentences import picks_note
 from analysis.answer_sets.separation import Separation, by_length, separation
 from analysis.answer_sets.sides import Sides, sides

@@ -19,7 +19,7 @@ from analysis.answer_sets.figures import (
 )
 from analysis.answer_sets.gaps import Gaps, head_gaps, with_enough
 from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads
-from analysis.answer_sets.quality_bins import correlations, quality_bins
+from analysis.answer_sets.quality_curves import correlations, quality_bins
 from analysis.answer_sets.sentences import (
     TOKENS,
     agreement_caption,

@@ -22,7 +22,7 @@ from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
-    from analysis.answer_sets.calibration import Calibration
+    from analysis.answer_sets.quality_curves import Calibration
     from analysis.collections.collection import Collection
     from analysis.collections.ranking import RankedCollection
     from analysis.methods.ablations import Ablated
@@ -214,7 +214,7 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
     Raises:
         InvalidInput: the settings need layers that the run does not store.
     """
-    from analysis.answer_sets.calibration import calibrate
+    from analysis.answer_sets.quality_curves import calibrate
 
     quality = run.answers["quality"].to_numpy(dtype=float)[rows]
     return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
@@ -235,7 +235,7 @@ def reference_scores(run: "Run", settings: Settings) -> "ReferenceScores":
 @st.cache_resource(max_entries=8, show_spinner=False)
 def reference_calibration(scores: "ReferenceScores") -> "Calibration":
     """Return the share of correct answers at each score of a reference."""
-    from analysis.answer_sets.calibration import calibrate
+    from analysis.answer_sets.quality_curves import calibrate
 
     return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float))
 

@@ -13,7 +13,7 @@ import streamlit as st
 import rauq
 from analysis import paper
 from analysis.answer_sets.figures import quality_bins_chart
-from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.quality_curves import quality_bins
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
 from analysis.exports.csv_text import csv_table

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.calibration import calibrate, share_at
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
@@ -15,7 +14,7 @@ from analysis.answer_sets.figures import (
 )
 from analysis.answer_sets.gaps import head_gaps, with_enough
 from analysis.answer_sets.heads import of_selected, pick, selected_heads
-from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.quality_curves import calibrate, quality_bins, share_at
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.side_figures import (
     distance_lines,

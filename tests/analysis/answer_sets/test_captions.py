@@ -5,10 +5,9 @@ import pytest
 
 from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
 from analysis.answer_sets.heads import agreement, of_selected, pick, selected_heads
-from analysis.answer_sets.quality_bins import correlations, quality_bins
+from analysis.answer_sets.quality_curves import calibrate, correlations, quality_bins
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds

@@ -7,9 +7,9 @@ import pytest
 
 from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps, with_enough
 from analysis.answer_sets.heads import selected_heads
+from analysis.answer_sets.quality_curves import calibrate
 from analysis.answer_sets.separation import held_out, separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
