@@ -41,8 +41,7 @@ from analysis.runs.opened import picks as picks_of
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import answer_ids, fact_masks
-from analysis.tokens.detection import Detection, detect, token_signals
-from analysis.tokens.marks import marks_of_run
+from analysis.tokens.detection import Detection, detect, marks_of_run, token_signals
 from rauq.errors import InvalidInput
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.trace import Alignment
