@@ -1,7 +1,8 @@
 """RAUQ (LIG) on answers of a run, kept in a folder, and compared with RAUQ on the same answers (Table 20).
 
 The folder has `request.json`, written first, and `answers.jsonl`, a line for each answer as soon as it is attributed:
-the same command goes on where it was stopped. The result is PRR, the paired difference, completeness and cost.
+the same command goes on where it was stopped. The result is PRR, the paired difference, completeness and cost, and how
+far it is from that of another folder.
 """
 
 import json
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 REQUEST, ANSWERS = "request.json", "answers.jsonl"
 _LARGEST = 64 * 2**20  # bytes: a line has about 300
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 _Index = Annotated[int, Field(ge=0)]
 
 
@@ -90,15 +91,15 @@ def request_for(
     Raises:
         InvalidInput: no answer has a quality, a limit below 1, or layers that the run does not keep token by token.
     """
-    judged = np.flatnonzero(np.isfinite(run.answers["quality"].to_numpy(dtype=float)))
-    if not judged.size or (limit is not None and limit < 1):
-        message = f"Got limit={limit} of {judged.size} answers with a quality. Both must be at least 1."
+    known = np.flatnonzero(np.isfinite(run.answers["quality"].to_numpy(dtype=float)))
+    if not known.size or (limit is not None and limit < 1):
+        message = f"Got limit={limit} of {known.size} answers with a quality. Both must be at least 1."
         raise InvalidInput(message)
     if missing := sorted(set(layers) - set(run.stored_layers)):
         kept = ", ".join(map(str, run.stored_layers))
         message = f"This run does not keep the attention of layer {missing[0]} to compare with. It keeps {kept}."
         raise InvalidInput(message)
-    places = np.linspace(0, judged.size - 1, min(limit or judged.size, judged.size)).round().astype(int)
+    places = np.linspace(0, known.size - 1, min(limit or known.size, known.size)).round().astype(int)
     return Request(
         run=run.manifest.name,
         created=run.manifest.created,
@@ -108,7 +109,7 @@ def request_for(
         steps=steps,
         side=side,
         positive=positive,
-        rows=tuple(judged[places].tolist()),
+        rows=tuple(known[places].tolist()),
     )
 
 
@@ -239,7 +240,7 @@ def _attributed(lm: "LanguageModel", run: Run, request: Request, row: int, trace
     )
 
 
-def _timed(compute: Callable[[], Result]) -> tuple[Result, float]:
+def _timed(compute: Callable[[], _Result]) -> tuple[_Result, float]:
     begun = time.perf_counter()
     found = compute()
     return found, time.perf_counter() - begun
