@@ -2,9 +2,8 @@
 
 import plotly.graph_objects as go
 
-from analysis.detectors.comparison import HEADS, HEADS_RAUQ, NAMES, SPLITS, Detectors
+from analysis.detectors.comparison import HEADS, HEADS_RAUQ, NAMES, SPLIT_NAMES, SPLITS, Detectors
 from analysis.detectors.comparison import RAUQ as RAUQ_ALONE
-from analysis.detectors.sentences import SPLIT_NAMES
 from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, Row, interval_panels
 
 _LOOKS = {RAUQ_ALONE: (UNCERTAINTY, "diamond"), HEADS: (ATTENTION, "circle"), HEADS_RAUQ: (ATTENTION, "circle")}

@@ -8,8 +8,7 @@ import numpy as np
 from analysis.answer_sets.sides import Sides
 from analysis.detectors.evaluation.answers import Answers, Features, Fitted, SupervisedMethod
 from analysis.detectors.evaluation.splits import Fold, Plan
-from analysis.detectors.fit import LEAST, can_be_fitted, numbers, scores_of, together, words
-from analysis.detectors.folds import question_folds
+from analysis.detectors.fit import LEAST, can_be_fitted, numbers, question_folds, scores_of, together, words
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import shortened
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.answer_sets.sides import Sides
 from analysis.detectors.evaluation.answers import Answers
-from analysis.detectors.folds import group_folds, question_folds
+from analysis.detectors.fit import group_folds, question_folds
 
 Split = Literal["in_domain", "out_of_domain", "family_out"]
 SPLITS: tuple[Split, ...] = get_args(Split)
