@@ -5,19 +5,22 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.answer_sets.sentences import joined
-from analysis.detectors.evaluation.figures import supervised_chart
 from analysis.detectors.evaluation.results import Evaluation, SplitTable, write_evaluation
-from analysis.detectors.evaluation.sentences import (
+from analysis.detectors.evaluation.tables import (
     SPLIT_NAMES,
     about_evaluation,
+    best_of_columns,
     dropped_note,
     figure_caption,
     leak_caption,
+    leak_table,
+    paper_table,
     split_sentence,
     table_caption,
+    tidy_table,
     undefined_sentence,
 )
-from analysis.detectors.evaluation.tables import best_of_columns, leak_table, paper_table, tidy_table
+from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
 from analysis.methods.comparison import Metric
 from analysis.one_answer.figures import Drawing
