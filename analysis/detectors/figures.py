@@ -1,4 +1,4 @@
-"""The figures of detectors: of all heads beside words and RAUQ, and of supervised methods beside the text classifier."""
+"""The figures of detectors: of all heads beside words and RAUQ, and of supervised methods beside text."""
 
 from collections.abc import Sequence
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from analysis.detectors.supervised import factoscope, hidden_layers, lookback_lens, mind, saplma, tad
+from analysis.detectors.supervised import attention, factoscope, hidden_layers, hidden_states
 from rauq.detectors.detector import FITTED, Fitted
 from rauq.trace.trace import Extra, Trace
 
@@ -72,12 +72,12 @@ def _row(method: str, search: Search, fit: Fit) -> SupervisedMethod:
 
 
 _ROWS = (
-    _row("lookback_lens", lookback_lens.search, lookback_lens.fit),
-    _row("saplma", saplma.search, saplma.fit),
-    _row("mind", mind.search, mind.fit),
+    _row("lookback_lens", attention.search_lookback_lens, attention.fit_lookback_lens),
+    _row("saplma", hidden_states.search_saplma, hidden_states.fit_saplma),
+    _row("mind", hidden_states.search_mind, hidden_states.fit_mind),
     _row("sheeps", hidden_layers.search_sheeps, hidden_layers.fit_sheeps),
     _row("satrmd", hidden_layers.search_satrmd, hidden_layers.fit_satrmd),
-    _row("tad", tad.search, tad.fit),
+    _row("tad", attention.search_tad, attention.fit_tad),
     _row("factoscope", factoscope.search, factoscope.fit),
 )
 
