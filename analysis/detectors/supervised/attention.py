@@ -18,9 +18,9 @@ import numpy as np
 
 from analysis.detectors.supervised.training_set import SEED, check_training_set, folds, training_set
 from analysis.stats import is_constant, rejection_curve
-from rauq.detectors.lookback_lens import LookbackLens
-from rauq.detectors.tad import (
+from rauq.detectors.attention import (
     AGGREGATIONS,
+    LookbackLens,
     Tad,
     aggregated,
     design,

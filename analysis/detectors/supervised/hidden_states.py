@@ -1,8 +1,8 @@
 """Fitting SAPLMA and MIND (`rauq.detectors.hidden_states`): small networks on one vector of hidden states per answer.
 
 Both are seeded, and trained on one thread. Kept of the references: nothing is scaled, and batches are in the order of
-the answers. Mended: theirs go on training one network through all folds of the search, so that later folds judge answers
-already trained on; here each fold trains a new one.
+the answers. Mended: theirs go on training one network through all folds of the search, so that later folds judge
+answers already trained on; here each fold trains a new one.
 
 SAPLMA (Azaria and Mitchell, 2023) predicts 1 - quality from the middle layer's mean state. Kept: the prompt counts in
 the mean. Mended: a fold of one class has no area there, and rules its settings out; here it is left out. There the

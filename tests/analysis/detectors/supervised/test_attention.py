@@ -1,4 +1,4 @@
-"""Fitting LookBackLens as scikit-learn does; TAD against a slow implementation, on planted signals and shuffled labels."""
+"""Fitting LookBackLens as scikit-learn does; TAD against a slow implementation, on planted and on shuffled labels."""
 
 import numpy as np
 import pytest
