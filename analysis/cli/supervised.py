@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.detectors.evaluation.answers import SupervisedMethod
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import Evaluation, write_evaluation
-from analysis.detectors.supervised.table import SUPERVISED as METHODS
+from analysis.detectors.supervised.training import SUPERVISED as METHODS
 from analysis.report.supervised import in_lines, write_supervised
 from analysis.runs.files import SUPERVISED
 from analysis.runs.library import bundled_folder

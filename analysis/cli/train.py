@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from analysis.detectors.supervised.table import settings_in_words
-from analysis.detectors.supervised.training import Answers, Trained
+from analysis.detectors.supervised.training import Answers, Trained, settings_in_words
 from analysis.detectors.supervised.training import train as train_on
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run, open_run

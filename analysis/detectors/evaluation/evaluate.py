@@ -34,7 +34,7 @@ from analysis.detectors.evaluation.results import (
     SplitTable,
     evaluated_run,
 )
-from analysis.detectors.supervised.table import settings_in_words
+from analysis.detectors.supervised.training import settings_in_words
 from analysis.methods.comparison import (
     RAUQ,
     Judged,

@@ -13,7 +13,7 @@ from analysis.detectors.supervised.attention import (
     search_lookback_lens,
     search_tad,
 )
-from analysis.detectors.supervised.table import SUPERVISED
+from analysis.detectors.supervised.training import SUPERVISED
 from analysis.stats import roc_auc
 from rauq.errors import InvalidInput
 from tests.analysis.detectors.supervised.made_up import NUM, labelled
