@@ -9,7 +9,7 @@ from analysis.detectors.evaluation.answers import SupervisedMethod
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import Evaluation, write_evaluation
 from analysis.detectors.supervised.training import SUPERVISED as METHODS
-from analysis.report.supervised import in_lines, write_supervised
+from analysis.report.writing import in_lines, write_supervised
 from analysis.runs.files import SUPERVISED
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run

@@ -22,8 +22,8 @@ from analysis.detectors.evaluation.tables import (
     undefined_sentence,
 )
 from analysis.detectors.figures import supervised_chart
-from analysis.report import supervised as report
-from analysis.report.supervised import in_lines, split_files, write_supervised
+from analysis.report import writing as report
+from analysis.report.writing import in_lines, split_files, write_supervised
 from analysis.stats import Estimate
 from rauq.errors import RunError
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run
