@@ -126,7 +126,7 @@ class Collection:
     @property
     def columns(self) -> tuple[str, ...]:
         """The data sets, the paper's in the order of its tables, then the others."""
-        return ordered_columns(self.cells)
+        return _ordered_columns(self.cells)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class Collection:
         return _ordered((cell.model for cell in self.cells if cell.model_class == model_class), _PAPER_MODELS)
 
 
-def ordered_columns(cells: Sequence[Cell]) -> tuple[str, ...]:
+def _ordered_columns(cells: Sequence[Cell]) -> tuple[str, ...]:
     """The data sets of these cells, the paper's in the order of its tables, then the others as they come."""
     return _ordered((cell.column for cell in cells), _PAPER_ORDER)
 
@@ -250,7 +250,7 @@ class RankedCollection:
     def of_model(self, model: str) -> tuple[RankedCell, ...]:
         """The runs of a model, the paper's data sets in its order first."""
         own = {one.cell.column: one for one in self.cells if one.cell.model == model}
-        return tuple(own[name] for name in ordered_columns([one.cell for one in own.values()]))
+        return tuple(own[name] for name in _ordered_columns([one.cell for one in own.values()]))
 
 
 def rank_collection(
@@ -326,7 +326,7 @@ def shared(found: RankedCollection, models: Sequence[str]) -> Shared:
     for task in TASKS:
         cells = [one.cell for several in own.values() for one in several.values() if one.cell.task == task]
         having = [model for model in models if any(cell.model == model for cell in cells)]
-        why = {name: _why_left_out(name, having, own) for name in ordered_columns(cells)}
+        why = {name: _why_left_out(name, having, own) for name in _ordered_columns(cells)}
         sets[task] = tuple(name for name, reason in why.items() if not reason)
         left_out += [(name, reason) for name, reason in why.items() if reason]
         tasks += [task] if sets[task] and len(having) == len(models) else []
@@ -357,19 +357,19 @@ def overview(found: Collection) -> str:
     return joined(
         f"{_count(cells, 'run')} of {_count(models, 'model')} on {_count(columns, 'data set')}, {answers:,} answers.",
         f"{_count(empty, 'pair')} of model and data set {'have' if empty > 1 else 'has'} no run." if empty else "",
-        unfinished_note(found.cells),
-        examples_note(found.cells),
+        _unfinished_note(found.cells),
+        _examples_note(found.cells),
     )
 
 
-def unfinished_note(cells: Sequence[Cell]) -> str:
+def _unfinished_note(cells: Sequence[Cell]) -> str:
     """Which runs lack answers; "" where none does."""
     words = [f"{cell.run} ({_lacking(cell)} of {cell.asked:,})" for cell in cells if cell.missing or cell.failed]
     more = f" and {_count(len(words) - _MOST_NAMED, 'more run')}" if len(words) > _MOST_NAMED else ""
     return f"Not complete, used as far as answered: {', '.join(words[:_MOST_NAMED])}{more}." if words else ""
 
 
-def examples_note(cells: Sequence[Cell]) -> str:
+def _examples_note(cells: Sequence[Cell]) -> str:
     """The data sets of which models of one kind were asked other examples or prompts; "" where there are none."""
     asked: dict[tuple[str, str], set[str]] = {}
     for cell in cells:

@@ -203,10 +203,10 @@ def by_task(
     return Layout(
         name=f"{name}_{ranked.metric}",
         heading=heading,
-        caption=layout_caption(ranked),
+        caption=_layout_caption(ranked),
         rows=tuple(map(name_of, ranked.methods)),
         columns=(*columns, _mean_over_models(ranked, models, over)),
-        notes=(*mean_notes(over, models), *undefined_notes(ranked.methods, list(means.values()))),
+        notes=(*_mean_notes(over, models), *_undefined_notes(ranked.methods, list(means.values()))),
         first=first,
     )
 
@@ -234,12 +234,12 @@ def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str
     return Layout(
         name=f"{name}_{ranked.metric}",
         heading=heading or f"{METRICS[ranked.metric]} on each data set, {model}",
-        caption=layout_caption(ranked),
+        caption=_layout_caption(ranked),
         rows=tuple(map(name_of, ranked.methods)),
         columns=(*columns, Column(top="Mean", title="", estimates=means, is_mean=True)),
         notes=(
-            *mean_notes(over, [model]),
-            *undefined_notes(ranked.methods, [one.rankings for one in used]),
+            *_mean_notes(over, [model]),
+            *_undefined_notes(ranked.methods, [one.rankings for one in used]),
         ),
         first=first,
     )
@@ -272,7 +272,7 @@ def _best(methods: Sequence[str], estimates: Sequence[Estimate]) -> str:
     return f"{leader}, RAUQ {number(values[RAUQ])}"
 
 
-def layout_caption(ranked: RankedCollection) -> str:
+def _layout_caption(ranked: RankedCollection) -> str:
     """How to read a table."""
     return joined(
         f"{METRICS[ranked.metric]} of each method, higher ranks better.",
@@ -282,7 +282,7 @@ def layout_caption(ranked: RankedCollection) -> str:
     )
 
 
-def mean_notes(over: Shared, models: Sequence[str]) -> tuple[str, ...]:
+def _mean_notes(over: Shared, models: Sequence[str]) -> tuple[str, ...]:
     """The data sets that means are over, and those that are left out."""
     sets = "; ".join(f"{task} ({', '.join(names)})" for task, names in over.sets.items())
     left = "; ".join(f"{name} ({reason})" for name, reason in over.left_out)
@@ -295,7 +295,7 @@ def mean_notes(over: Shared, models: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def undefined_notes(methods: Sequence[str], columns: Sequence[Mapping[str, Ranking]]) -> tuple[str, ...]:
+def _undefined_notes(methods: Sequence[str], columns: Sequence[Mapping[str, Ranking]]) -> tuple[str, ...]:
     """In how many columns each method is undefined, and why in the first of them."""
     notes = []
     for method in methods:

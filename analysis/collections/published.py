@@ -67,7 +67,7 @@ def published_beside(found: Collection, ranked: RankedCollection) -> tuple[Layou
 
 def _of_class(ranked: RankedCollection, label: str, models: Sequence[str]) -> Layout:
     made = by_task(ranked, models, name=label, heading="")
-    fewer = fewer_sets_note(shared(ranked, models))
+    fewer = _fewer_sets_note(shared(ranked, models))
     return replace(made, notes=(*filter(None, [fewer]), *made.notes))
 
 
@@ -98,7 +98,7 @@ def beside(ours: Layout, methods: Sequence[str], label: str) -> Layout:
     return Layout(
         name=f"published_{label}",
         heading=f"Beside the paper's Table {number}",
-        caption=beside_caption(known, is_whole=is_whole),
+        caption=_beside_caption(known, is_whole=is_whole),
         rows=tuple(name_of(method) if method else name for name, method in rows),
         columns=tuple(columns),
         notes=(DASHES, *ours.notes),
@@ -200,7 +200,7 @@ def _spans(tables: Sequence[int]) -> list[str]:
     return [f"{span[0]}–{span[-1]}" if len(span) > _LEAST else ", ".join(map(str, span)) for span in spans]
 
 
-def fewer_sets_note(over: Shared) -> str:
+def _fewer_sets_note(over: Shared) -> str:
     """The tasks whose mean here is over fewer data sets than the paper has; "" where there are none."""
     whole = Counter[str](one.task for one in PAPER_SETS.values())
     words = [
@@ -209,7 +209,7 @@ def fewer_sets_note(over: Shared) -> str:
     return f"Here over fewer of the paper's data sets: {', '.join(words)}." if words else ""
 
 
-def beside_caption(models: Sequence[str], *, is_whole: bool) -> str:
+def _beside_caption(models: Sequence[str], *, is_whole: bool) -> str:
     """What stands beside the paper's numbers, and how far the two can be compared."""
     return joined(
         f"Published, measured here and here minus published of {', '.join(models)}: ▲ higher here, ▼ lower, = equal to "

@@ -36,10 +36,10 @@ def plain_name(row: Row) -> str:
 
 def row_names(table: SplitTable) -> list[str]:
     """The names of all rows, marked where one is not significantly better than the text classifier."""
-    return [marked_name(row, marked=table.is_marked(row)) for row in table.rows]
+    return [_marked_name(row, marked=table.is_marked(row)) for row in table.rows]
 
 
-def marked_name(row: Row, *, marked: bool) -> str:
+def _marked_name(row: Row, *, marked: bool) -> str:
     """The name of a row, with or without the mark."""
     return f"{plain_name(row)} {MARK}" if marked else plain_name(row)
 
@@ -182,7 +182,7 @@ def leak_table(table: SplitTable) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "detector": marked_name(row, marked=row.is_marked_at(place)),
+                "detector": _marked_name(row, marked=row.is_marked_at(place)),
                 "over": table.columns[place],
                 METRICS[table.metric]: _cell(row.estimates[place]),
                 "minus text classifier": _cell(row.minus_text[place]),

@@ -79,7 +79,7 @@ def trained(features: np.ndarray, network: Network, settings: NetworkSettings, *
     return perceptron.eval()
 
 
-def outputs_of(perceptron: "nn.Sequential", features: np.ndarray) -> np.ndarray:
+def _outputs_of(perceptron: "nn.Sequential", features: np.ndarray) -> np.ndarray:
     """The outputs (n, k) for features (n, d), float64; nan where one is not finite."""
     import torch
 
@@ -132,7 +132,7 @@ def area(uncertainty: np.ndarray, seen: TrainingSet, held: TrainingSet) -> float
     return roc_auc(uncertainty, held.correct) if np.isfinite(uncertainty).all() else -np.inf
 
 
-def minus_squared_error(uncertainty: np.ndarray, held: TrainingSet) -> float:
+def _minus_squared_error(uncertainty: np.ndarray, held: TrainingSet) -> float:
     """Minus the mean squared distance of predictions from 1 - quality; -inf where a prediction is nan."""
     found = -float(np.mean((uncertainty - (1 - held.quality)) ** 2))
     return found if np.isfinite(found) else -np.inf
@@ -174,8 +174,8 @@ def search_saplma(
     binary = _is_binary(given)
 
     def judged(settings: NetworkSettings, seen: TrainingSet, held: TrainingSet) -> float:
-        found = outputs_of(_trained_saplma(seen, settings, binary=binary, seed=seed), held.features)[:, 0]
-        return area(found, seen, held) if binary else minus_squared_error(found, held)
+        found = _outputs_of(_trained_saplma(seen, settings, binary=binary, seed=seed), held.features)[:, 0]
+        return area(found, seen, held) if binary else _minus_squared_error(found, held)
 
     return best_settings(given, _SAPLMA_FULL if full else _SAPLMA_REDUCED, judged)
 
@@ -231,7 +231,7 @@ def search_mind(
     given = training_set(features, quality, threshold=threshold)
 
     def judged(settings: NetworkSettings, seen: TrainingSet, held: TrainingSet) -> float:
-        correct, incorrect = outputs_of(_trained_mind(seen, settings, seed=seed), held.features).T
+        correct, incorrect = _outputs_of(_trained_mind(seen, settings, seed=seed), held.features).T
         return area(incorrect - correct, seen, held)
 
     return best_settings(given, _MIND_FULL if full else _MIND_REDUCED, judged)
