@@ -35,9 +35,14 @@ def _seconds(chosen: Chosen) -> float:
 
 
 def _comparison(chosen: Chosen) -> None:
+    from analysis.detectors.comparison import (
+        detectors_caption,
+        detectors_cells,
+        detectors_sentence,
+        detectors_table,
+        table_caption,
+    )
     from analysis.detectors.figures import detectors_chart
-    from analysis.detectors.sentences import detectors_caption, detectors_sentence, table_caption
-    from analysis.detectors.tables import detectors_cells, detectors_table
 
     found = head_cache.detectors(chosen.run, chosen.rows, chosen.settings, chosen.thresholds)
     st.write(detectors_sentence(found))
