@@ -17,8 +17,7 @@ from streamlit import config
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting, private_place
-from pages.ui.host.guard.messages import LARGEST_MESSAGE
-from pages.ui.host.guard.middleware import Guard, Rules
+from pages.ui.host.guard import LARGEST_MESSAGE, Guard, Rules
 from pages.ui.host.session_runs import clear_left
 from pages.ui.host.store import store
 
