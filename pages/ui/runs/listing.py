@@ -15,7 +15,7 @@ from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, r
 from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST
 from pages.ui.host import cache, hosting, uploads
-from pages.ui.host.paths import without_folders
+from pages.ui.host.hosting import without_folders
 from pages.ui.host.run_progress import counted, progress
 from pages.ui.host.session_runs import free_name, make_room, runs_folder
 from pages.ui.runs import goal, query, words
