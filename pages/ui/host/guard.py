@@ -26,7 +26,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
-from pages.ui.host.visitors import VISITOR_HEADER
+from pages.ui.host.store import VISITOR_HEADER
 from rauq.errors import InvalidInput
 from rauq.labels import size
 from rauq.trace.file import LARGEST_UPLOAD

@@ -18,8 +18,7 @@ from analysis.runs.files import size_of
 from analysis.runs.job import is_held, request_stop, start_job
 from pages.ui.host import hosting, private_place
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.store import store
-from pages.ui.host.visitors import session, visitor
+from pages.ui.host.store import session, store, visitor
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import size
 
