@@ -123,7 +123,7 @@ def _follow(trace: Trace, name: str) -> bool:
     """Draw how far a run is, or how it ended; whether its job is at work."""
     from analysis.runs.job import WORKING, is_held, read_status
     from pages.ui.host import runs
-    from pages.ui.host.run_progress import progress
+    from pages.ui.host.session_runs import progress
 
     if (folder := runs.folder(name)) is None or (status := read_status(folder)).state == "finished":
         st.session_state[_MAKING] = {key: value for key, value in _making().items() if key != model_of(trace)}
@@ -161,7 +161,7 @@ def _new(trace: Trace) -> None:
 
 def time_in_words(speed: float | None, count: int, tokens: int) -> str:
     """Say how long `count` answers of up to `tokens` tokens take, by the tokens per second of one answer at a time."""
-    from pages.ui.host.run_progress import duration
+    from pages.ui.host.session_runs import duration
 
     if speed is None:
         return _UNKNOWN

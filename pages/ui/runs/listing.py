@@ -16,8 +16,7 @@ from analysis.runs.library import Listed, delete_run, slug
 from analysis.runs.manifest import MANIFEST
 from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import without_folders
-from pages.ui.host.run_progress import counted, progress
-from pages.ui.host.session_runs import free_name, make_room, runs_folder
+from pages.ui.host.session_runs import counted, free_name, make_room, progress, runs_folder
 from pages.ui.runs import goal, query, words
 from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state

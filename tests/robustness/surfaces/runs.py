@@ -19,7 +19,7 @@ from analysis.runs.opened import Run, batch, means, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import work
-from pages.ui.host.run_progress import progress_in_words
+from pages.ui.host.session_runs import progress_in_words
 from pages.ui.runs import words
 from rauq.scoring.score import score_many
 from tests.robustness.malformed import (
