@@ -9,9 +9,7 @@ import pytest
 import rauq
 from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
 from analysis.one_answer.weak_point import worth_in_words
-from pages.ui.inspect.front import front
-from pages.ui.inspect.judged import UNDEFINED, judged_payload
-from pages.ui.inspect.reference import Reference, table
+from pages.ui.inspect.reference import UNDEFINED, Reference, front, judged_payload, table
 from pages.ui.shared.selection import Chosen
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.recorded.scores import scores_of
@@ -127,5 +125,5 @@ def test_a_reference_that_is_being_read_is_waited_for():
 
 def test_an_undefined_score_has_no_rank(monkeypatch):
     trace = find_recorded("canberra").trace()
-    monkeypatch.setattr("pages.ui.inspect.judged.standing", lambda *_: None)
+    monkeypatch.setattr("pages.ui.inspect.reference.standing", lambda *_: None)
     assert payload(trace)["standing"] == {"reason": UNDEFINED}
