@@ -56,20 +56,25 @@ def groups_of(names: Sequence[str]) -> tuple[Group, ...]:
 
 Metric = Literal["prr", "roc_auc"]
 
+MOST_RESAMPLED, SAMPLE = 20_000, 2_000
+"""Of more answers than the first, resamples draw from a seeded sample of the second."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judged:
     """The answers of a group, n of which can be judged, and R bootstrap resamples of those.
 
     `rows` (n,) are theirs in the run's table. `truth` (n,): their quality, or for ROC-AUC 1 where it is above the
-    threshold, else 0. `counts` (n, R): how often each resample draws each; `bounds`: what a PRR of a resample lies
-    between. `size`: all answers of the group.
+    threshold, else 0. `drawn` (m,): the places of those that are resampled, all of them up to `MOST_RESAMPLED`.
+    `counts` (m, R): how often each resample draws each; `bounds`: what a PRR of a resample lies between. `size`: all
+    answers of the group.
     """
 
     name: str
     metric: Metric
     rows: np.ndarray
     truth: np.ndarray
+    drawn: np.ndarray
     counts: np.ndarray
     bounds: Bounds | None
     size: int
@@ -94,20 +99,29 @@ def judged(
 ) -> Judged:
     """The answers of a group by their quality (A,) of all answers; for ROC-AUC correct is above `thresholds.roc`.
 
-    A `count` of 0 draws no resamples: nothing then has an interval.
+    A `count` of 0 draws no resamples: nothing then has an interval. Of a very large group a sample is resampled, drawn
+    by the same seed.
     """
     rows = group.rows[np.isfinite(quality[group.rows])]
     truth = quality[rows] if metric == "prr" else (quality[rows] > thresholds.roc).astype(float)
-    counts = counts_of(resamples(len(rows), count=count, seed=seed)) if len(rows) else np.zeros((0, count), np.int32)
+    drawn = _drawn(len(rows), seed)
+    counts = counts_of(resamples(len(drawn), count=count, seed=seed)) if len(rows) else np.zeros((0, count), np.int32)
     return Judged(
         name=group.name,
         metric=metric,
         rows=rows,
         truth=truth,
+        drawn=drawn,
         counts=counts,
-        bounds=bounds_of(truth, counts) if metric == "prr" and count else None,
+        bounds=bounds_of(truth[drawn], counts) if metric == "prr" and count else None,
         size=len(group.rows),
     )
+
+
+def _drawn(size: int, seed: int) -> np.ndarray:
+    if size <= MOST_RESAMPLED:
+        return np.arange(size)
+    return np.sort(np.random.default_rng(seed).choice(size, SAMPLE, replace=False))
 
 
 def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
@@ -127,14 +141,26 @@ def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:
 
 
 def _metric(uncertainty: np.ndarray, among: Judged) -> tuple[float, np.ndarray]:
-    value = prr(uncertainty, among.truth) if among.metric == "prr" else roc_auc(uncertainty, among.truth)
-    return value, _resampled(uncertainty, among) if among.counts.shape[1] else np.zeros(0)
+    value = _value(uncertainty, among.truth, among.metric)
+    if not among.counts.shape[1]:
+        return value, np.zeros(0)
+    some, truth = uncertainty[among.drawn], among.truth[among.drawn]
+    resampled = _resampled(some, truth, among)
+    if len(some) == len(uncertainty):
+        return value, resampled
+    # The spread of a metric shrinks with the root of the number of answers: that of a sample is brought to all of them.
+    scale = np.sqrt(len(some) / len(uncertainty))
+    return value, value + (resampled - _value(some, truth, among.metric)) * scale
 
 
-def _resampled(uncertainty: np.ndarray, among: Judged) -> np.ndarray:
+def _value(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -> float:
+    return prr(uncertainty, truth) if metric == "prr" else roc_auc(uncertainty, truth)
+
+
+def _resampled(uncertainty: np.ndarray, truth: np.ndarray, among: Judged) -> np.ndarray:
     if among.metric == "prr":
-        return resampled_prr(uncertainty, among.truth, among.counts, bounds=among.bounds)
-    return resampled_roc_auc(uncertainty, among.truth, among.counts)
+        return resampled_prr(uncertainty, truth, among.counts, bounds=among.bounds)
+    return resampled_roc_auc(uncertainty, truth, among.counts)
 
 
 def _why_undefined(uncertainty: np.ndarray, truth: np.ndarray, metric: Metric) -> str:

@@ -12,7 +12,9 @@ from analysis.methods.agreement import Disagreement, MethodAgreement
 from analysis.methods.attention_permutation import EXCHANGES, REPLACED, Exchange, GroupControl, Sweep
 from analysis.methods.comparison import (
     ALL,
+    MOST_RESAMPLED,
     RAUQ,
+    SAMPLE,
     WITHIN,
     Comparison,
     Metric,
@@ -199,9 +201,11 @@ def _undefined_groups(found: Comparison | Sweep | Sequence[GroupControl]) -> lis
 def intervals_caption(found: Comparison) -> str:
     """What a row of the figure and of the table shows."""
     scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
+    is_large = any(one.n > MOST_RESAMPLED for row in found.estimates for one in row)
+    of_sample = f" Above {MOST_RESAMPLED:,} answers, those of a seeded sample of {SAMPLE:,}, scaled to all."
     return (
         f"{METRICS[found.metric]} ({scale}) with 95 % bootstrap intervals; all methods share the resamples of the "
-        "answers."
+        f"answers.{of_sample if is_large else ''}"
     )
 
 

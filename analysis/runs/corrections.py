@@ -19,6 +19,7 @@ SCHEMA = 1
 LARGEST = 128 * 2**20  # bytes; a correction takes about 80
 
 _FIELDS = 3  # of a correction
+_MOST = 1_000_000  # made by hand, one by one
 _PATIENCE = 10.0  # seconds: another session holds the lock for as long as it takes to write the file
 
 
@@ -98,7 +99,7 @@ def remove_corrections(folder: Path) -> None:
 
 def _content(path: Path) -> bytes:
     content = content_of(path, largest=LARGEST)
-    marks = (b"[", 1), (b"{", MOST_EXAMPLES + 1), (b",", _FIELDS * (MOST_EXAMPLES + 1))
+    marks = (b"[", 1), (b"{", _MOST + 1), (b",", _FIELDS * (_MOST + 1))
     if any(content.count(mark) > most for mark, most in marks):  # empty lists take twenty times their text
         message = "it holds other values than corrections"
         raise ValueError(message)

@@ -3,12 +3,15 @@
 import json
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, get_args, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,6 +45,10 @@ from rauq.trace.extras import BY_LAYER, EXTRAS
 from rauq.trace.file import LENS_TOKENS, MOST_ANSWER_TOKENS, MOST_BANDS
 
 EXAMPLES = "examples.parquet"
+OF_EXAMPLES = ("id", "group", "stratum", "error_label", "prompt", "references")
+"""What the table of a run says of the examples themselves."""
+
+ROWS = 4096  # of the examples that are read at once to find one of them
 
 _TEXT, _TEXTS = pa.string(), pa.list_(pa.string())
 _SCHEMA = pa.schema(
@@ -68,9 +75,8 @@ def write_examples(folder: Path, examples: tuple[Example, ...]) -> None:
     except UnicodeEncodeError as error:
         message = f"An example is not valid Unicode ({error.reason}). Remove its row."
         raise InvalidInput(message) from error
-    write_whole(
-        folder / EXAMPLES, lambda path: pq.write_table(table, path, compression="zstd", write_page_checksum=True)
-    )
+    options: Any = {"compression": "zstd", "row_group_size": ROWS, "write_page_checksum": True}
+    write_whole(folder / EXAMPLES, lambda path: pq.write_table(table, path, **options))
 
 
 def read_examples(folder: Path) -> tuple[Example, ...]:
@@ -82,11 +88,80 @@ def read_examples(folder: Path) -> tuple[Example, ...]:
     path = folder / EXAMPLES
     try:
         table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True)
-        rows = [row | {"wrong": row["wrong"] or []} for row in table.to_pylist()]  # older runs have no such column
-        return parsed(tuple[Example, ...], json.dumps(rows))
     except (OSError, pa.ArrowException, ValueError) as error:
-        message = f"{path} cannot be read ({error}). Restore it from a copy of the run."
-        raise RunError(message) from error
+        raise _damaged(path, error) from error
+    return _examples(path, table)
+
+
+def _examples(path: Path, table: pa.Table) -> tuple[Example, ...]:
+    rows = [row | {"wrong": row["wrong"] or []} for row in table.to_pylist()]  # older runs have no such column
+    try:
+        return parsed(tuple[Example, ...], json.dumps(rows))
+    except ValueError as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> RunError:
+    return RunError(f"{path} cannot be read ({error}). Restore it from a copy of the run.")
+
+
+class ExamplesFile(Sequence[Example]):
+    """The examples of a large run, which are read from its file when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the file.
+
+        Raises:
+            RunError: it is missing or damaged.
+        """
+        self._path = folder / EXAMPLES
+        try:
+            with pq.ParquetFile(self._path) as file:
+                sizes = [file.metadata.row_group(place).num_rows for place in range(file.num_row_groups)]
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise _damaged(self._path, error) from error
+        self._ends = list(accumulate(sizes))
+        self._group = lru_cache(maxsize=1)(self._read_group)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, number: int) -> Example: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Example, ...]: ...
+    def __getitem__(self, number: int | slice) -> Example | tuple[Example, ...]:
+        """One example, or several.
+
+        Raises:
+            IndexError: there is no such example.
+            RunError: the file is damaged.
+        """
+        if isinstance(number, slice):
+            return tuple(self[place] for place in range(*number.indices(len(self))))
+        place = range(len(self))[number]
+        return _examples(self._path, self.table(range(place, place + 1)))[0]
+
+    def table(self, numbers: range) -> pa.Table:
+        """The examples of these numbers, as they are stored.
+
+        Raises:
+            RunError: the file is damaged.
+        """
+        first, last = (bisect_right(self._ends, number) for number in (numbers.start, numbers.stop - 1))
+        groups = pa.concat_tables([self._group(place) for place in range(first, last + 1)])
+        return groups.slice(numbers.start - (self._ends[first - 1] if first else 0), len(numbers))
+
+    def _read_group(self, place: int) -> pa.Table:
+        try:
+            with pq.ParquetFile(self._path, page_checksum_verification=True) as file:
+                group = file.read_row_group(place)
+            for name in set(_SCHEMA.names) - set(group.column_names):  # older runs lack a column
+                group = group.append_column(_SCHEMA.field(name), pa.nulls(len(group), _SCHEMA.field(name).type))
+            return group.select(_SCHEMA.names).cast(_SCHEMA)
+        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
+            raise _damaged(self._path, error) from error
 
 
 def check_examples(folder: Path, manifest: Manifest, examples: tuple[Example, ...]) -> None:

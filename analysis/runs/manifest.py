@@ -9,7 +9,7 @@ import os
 import re
 import reprlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS, MOST_EXTRAS, MOST_HE
 from rauq.trace.trace import Kind
 
 SCHEMA = 2
-MOST_EXAMPLES = 1_000_000
+MOST_EXAMPLES = 10_000_000
 MOST_IN_A_BATCH = 1024
 MOST_SAMPLES = 100
 LONGEST_REASON = 1_000  # characters
@@ -254,13 +254,16 @@ TIMINGS = "timings.jsonl"
 CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
 SUPERVISED = "supervised.json"  # how detectors rank its answers: made from the run, and no part of it
 
+INDEX = "index.arrow"  # made from the shards, and no part of the run
+
+_NUMBER = r"(?:\d{5}|[1-9]\d{5,7})"  # of a shard: five digits, more where a run has more shards
 _OF_A_RUN = re.compile(
-    r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|(?:traces|extras)-\d{5}\.safetensors|corrections\.json"
-    r"|methods-[a-z][a-z0-9_]{0,63}\.parquet",
+    rf"manifest\.json|examples\.parquet|answers-{_NUMBER}\.parquet|(?:traces|extras)-{_NUMBER}\.safetensors"
+    r"|corrections\.json|methods-[a-z][a-z0-9_]{0,63}\.parquet",
     re.ASCII,
 )
 _JOB_FILES = re.compile(
-    r"(?:status|supervised)\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp"
+    r"(?:status|supervised)\.json|timings\.jsonl|index\.arrow|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp"
 )
 
 
@@ -286,12 +289,15 @@ def foreign(folder: Path) -> list[str]:
 
 def size_of(folder: Path) -> int:
     """Bytes of all files in a folder; unreadable or deleted files count 0."""
-    total = 0
-    with suppress(OSError):
-        for path in folder.iterdir():
+    return sum(stat.st_size for _, stat in stats_of(folder, follow_links=False))
+
+
+def stats_of(folder: Path, *, follow_links: bool = True) -> Iterator[tuple[str, os.stat_result]]:
+    """The name of each file in a folder, and what the file system says of it; those deleted meanwhile are left out."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
             with suppress(OSError):  # renamed since it was listed
-                total += path.lstat().st_size
-    return total
+                yield entry.name, entry.stat(follow_symlinks=follow_links)
 
 
 def state_of(folder: Path) -> tuple[int, int, int]:
@@ -299,12 +305,11 @@ def state_of(folder: Path) -> tuple[int, int, int]:
 
     Zeros where there is no run. The checksum is there since two corrections may have the same time of modification.
     """
-    written = []
-    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.*", "extras-*.*"):
-        for file in folder.glob(pattern):
-            with suppress(OSError):  # it was deleted since
-                written.append(file.stat().st_mtime_ns)
+    written = [stat.st_mtime_ns for name, stat in stats_of(folder) if _DECIDES.fullmatch(name)]
     return len(written), max(written, default=0), _checksum(folder / CORRECTIONS)
+
+
+_DECIDES = re.compile(r"manifest\.json|examples\.parquet|answers-.*\.parquet|(?:traces|extras)-.*\..*", re.DOTALL)
 
 
 def _checksum(path: Path) -> int:

@@ -1,7 +1,8 @@
 """A run read back: its whole shards, their answers as one table, the user's verdicts, and attention as arrays."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -20,7 +21,8 @@ from analysis.runs.corrections import (
     read_corrections,
     remove_correction,
 )
-from analysis.runs.create import read_examples
+from analysis.runs.create import OF_EXAMPLES, ExamplesFile, read_examples
+from analysis.runs.index import INDEXED_FROM, OnProgress, Rows, indexed_rows
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import (
@@ -28,6 +30,7 @@ from analysis.runs.shard import (
     LIGHT,
     OFFSETS,
     UNREADABLE,
+    check_written,
     layers_to_store,
     read_added,
     read_table,
@@ -59,18 +62,22 @@ class Run:
     not. `quality` is 1 or 0 where the user `corrected` the verdict, and `measured_quality` is what the measure says.
     `reasons` (A x these methods) say why one is nan, "" where it is not. `shards` are those that are whole, and
     `faults` say what is wrong with others. `outdated_corrections`: how many are of answers that are no longer there.
+    `is_indexed`: the table is that of an index, and checksums are compared when a shard is read. `whole`: answers and
+    shards of the run that this is a sample of; None where it is none.
     """
 
     folder: Path
     manifest: Manifest
     answerer: Answerer
-    examples: tuple[Example, ...]
+    examples: Sequence[Example]
     answers: pd.DataFrame
     reasons: pd.DataFrame
     failures: pd.DataFrame
     shards: tuple[Shard, ...]
     faults: tuple[str, ...]
     outdated_corrections: int = 0
+    is_indexed: bool = False
+    whole: tuple[int, int] | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -115,8 +122,13 @@ class Run:
         return self.answers["thinking_stop"].to_numpy(dtype=np.int64)
 
 
-def open_run(folder: Path | str) -> Run:
+def open_run(
+    folder: Path | str, *, indexed_from: int = INDEXED_FROM, on_progress: OnProgress = lambda _done, _total: None
+) -> Run:
     """Read what a run has so far; shards that are missing or broken are left out, and said.
+
+    A run of `indexed_from` examples or more is read from its index (`analysis.runs.index`), and checksums are compared
+    when a shard is first read; `on_progress` is told of the shards that are read to make one.
 
     Raises:
         RunError: the folder is no run, its manifest, examples or corrected verdicts are damaged, or no model was
@@ -127,28 +139,19 @@ def open_run(folder: Path | str) -> Run:
     if manifest.answerer is None:
         message = f"{folder} has no answers yet: its model was never loaded. Resume the run."
         raise RunError(message)
-    examples = read_examples(folder)
+    is_indexed = manifest.request.count >= indexed_from
+    examples = ExamplesFile(folder) if is_indexed else read_examples(folder)
     if len(examples) != manifest.request.count:
         message = (
             f"{folder} has {len(examples)} examples, not {manifest.request.count}. Restore them from a copy of the run."
         )
         raise RunError(message)
-    tables, shards, faults, start = [], [], [], 0
-    for number in range(manifest.num_shards):
-        try:
-            table = read_table(folder, manifest, manifest.answerer, number)
-        except RunError as error:
-            faults.append(str(error))
-            continue
-        size = int((table["error"] == "").sum())
-        tables.append(table)
-        shards.append(Shard(number, start, size))
-        start += size
-    rows = pd.concat([LIGHT.empty_table().to_pandas(), *tables], ignore_index=True)
-    joined = rows.join(_of_examples(examples), on="number")
-    answered = joined["error"] == ""
-    answers, outdated = _corrected(joined[answered].reset_index(drop=True), read_corrections(folder))
-    values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
+    if is_indexed:
+        rows = indexed_rows(folder, manifest, manifest.answerer, on_progress=on_progress)
+    else:
+        rows = _rows(folder, manifest, manifest.answerer, tuple(examples))
+    answers, outdated = _corrected(rows.answers, read_corrections(folder))
+    values, reasons, faults = rows.uncertainties, rows.reasons, list(rows.faults)
     for method in manifest.added_methods:
         try:
             values[method], reasons[method] = _added(folder, method, answers)
@@ -166,24 +169,102 @@ def open_run(folder: Path | str) -> Run:
         examples=examples,
         answers=answers.join(values.astype(float)),
         reasons=reasons,
-        failures=joined.loc[~answered, ["number", "id", "prompt", "error"]].reset_index(drop=True),
-        shards=tuple(shards),
+        failures=rows.failures,
+        shards=_placed(rows.shards),
         faults=tuple(faults),
         outdated_corrections=outdated,
+        is_indexed=is_indexed,
+    )
+
+
+def _rows(folder: Path, manifest: Manifest, answerer: Answerer, examples: tuple[Example, ...]) -> Rows:
+    """The rows of a run from its shards, each compared with its checksums."""
+    tables, sizes, faults = [], [], []
+    for number in range(manifest.num_shards):
+        try:
+            table = read_table(folder, manifest, answerer, number)
+        except RunError as error:
+            faults.append(str(error))
+            continue
+        tables.append(table)
+        sizes.append((number, int((table["error"] == "").sum())))
+    rows = pd.concat([LIGHT.empty_table().to_pandas(), *tables], ignore_index=True)
+    joined = rows.join(_of_examples(examples), on="number")
+    answered = joined["error"] == ""
+    answers = joined[answered].reset_index(drop=True)
+    values, reasons = (_by_method(answers.pop(name), manifest.request.methods) for name in ("values", "reasons"))
+    return Rows(
+        answers=answers,
+        uncertainties=values,
+        reasons=reasons,
+        failures=joined.loc[~answered, ["number", "id", "prompt", "error"]].reset_index(drop=True),
+        shards=tuple(sizes),
+        faults=tuple(faults),
+    )
+
+
+def _placed(sizes: Iterable[tuple[int, int]]) -> tuple[Shard, ...]:
+    """Shards of these numbers and sizes, one after the other in a run's table."""
+    numbers_and_sizes = list(sizes)
+    starts = accumulate((size for _, size in numbers_and_sizes), initial=0)
+    return tuple(Shard(number, start, size) for (number, size), start in zip(numbers_and_sizes, starts, strict=False))
+
+
+MOST_SAMPLED = 20_000
+
+
+def sampled(run: Run, *, most: int = MOST_SAMPLED, seed: int = 0) -> Run:
+    """The run itself, or one of whole shards of it, drawn by the seed, with about `most` answers.
+
+    What needs the attention of all answers is computed from such a sample: reading all shards of a large run takes
+    minutes. Answers of a shard follow each other in the data set.
+    """
+    if len(run.answers) <= most:
+        return run
+    order = np.random.default_rng(seed).permutation(len(run.shards))
+    ends = np.cumsum([run.shards[place].size for place in order])
+    chosen = np.sort(order[: max(1, int(np.searchsorted(ends, most, side="right")))])
+    return part_of(run, tuple(run.shards[place] for place in chosen))
+
+
+def part_of(run: Run, shards: tuple[Shard, ...]) -> Run:
+    """The answers of some of the shards of a run, as a run of its own."""
+    rows = np.concatenate([np.arange(0), *(np.arange(shard.start, shard.start + shard.size) for shard in shards)])
+    return replace(
+        run,
+        answers=run.answers.iloc[rows].reset_index(drop=True),
+        reasons=run.reasons.iloc[rows].reset_index(drop=True),
+        shards=_placed((shard.number, shard.size) for shard in shards),
+        whole=run.whole or (len(run.answers), len(run.shards)),
+    )
+
+
+def about_sample(run: Run) -> str:
+    """Which of the answers of a large run are used, as a sentence; empty where all of them are."""
+    if run.whole is None:
+        return ""
+    answers, shards = run.whole
+    return (
+        f"A seeded sample of {len(run.answers):,} of the run's {answers:,} answers: {len(run.shards):,} of its "
+        f"{shards:,} shards, each of successive answers."
     )
 
 
 def _corrected(answers: pd.DataFrame, corrections: tuple[Correction, ...]) -> tuple[pd.DataFrame, int]:
     """The answers with the user's corrections applied, and how many corrections fit none of them."""
-    rows = {number: row for row, number in enumerate(answers["number"])}
-    texts = answers["answer"].tolist()
-    used = [one for one in corrections if one.number in rows and fits(one, texts[rows[one.number]])]
-    places = [rows[one.number] for one in used]
-    found = answers.assign(measured_quality=answers["quality"], corrected=False)
-    found.loc[places, "quality"] = [float(one.correct) for one in used]
-    found.loc[places, "quality_reason"] = ""
-    found.loc[places, "corrected"] = True
-    return found, len(corrections) - len(used)
+    numbers = answers["number"].to_numpy()
+    rows = np.searchsorted(numbers, [one.number for one in corrections]).tolist()
+    found = [
+        (row, one)
+        for row, one in zip(rows, corrections, strict=True)
+        if row < len(numbers) and numbers[row] == one.number and fits(one, answers["answer"].iloc[row])
+    ]
+    places, qualities = [row for row, _ in found], [float(one.correct) for _, one in found]
+    corrected = answers.assign(measured_quality=answers["quality"], corrected=False)
+    corrected.loc[places, "quality"] = qualities
+    corrected.loc[places, "quality_reason"] = ""
+    corrected.loc[places, "corrected"] = True
+    return corrected, len(corrections) - len(found)
 
 
 def _by_method(column: pd.Series, methods: tuple[str, ...]) -> pd.DataFrame:
@@ -212,9 +293,7 @@ def _added(folder: Path, method: str, answers: pd.DataFrame) -> tuple[list[float
 
 def _of_examples(examples: tuple[Example, ...]) -> pd.DataFrame:
     """What the table says of the examples themselves, by their number."""
-    wanted = ["id", "group", "stratum", "error_label", "prompt", "references"]
-    rows = [asdict(example) for example in examples]
-    return pd.DataFrame({name: [row[name] for row in rows] for name in wanted})
+    return pd.DataFrame({name: [getattr(example, name) for example in examples] for name in OF_EXAMPLES})
 
 
 def why_fixed(run: Run) -> str:
@@ -431,6 +510,8 @@ def _fact_counts(run: Run, offset: int) -> np.ndarray:
 def _read(run: Run, shard: Shard, name: str, place: tuple[int, ...] = ()) -> np.ndarray:
     """One array of a shard, or a part of it; empty if the shard has no such array."""
     try:
+        if run.is_indexed:
+            check_written(run.folder, run.manifest, shard.number)
         with safe_open(traces_path(run.folder, shard.number), framework="np") as arrays:
             return arrays.get_slice(name)[(*place, ...)] if name in arrays.keys() else np.zeros(0)  # noqa: SIM118 - no dict
     except UNREADABLE as error:

@@ -29,7 +29,7 @@ Each file of arrays keeps a checksum of its own, and that of the table.
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -358,8 +358,8 @@ def _crc32_of_data(content: bytes) -> int:
     return zlib.crc32(memoryview(content)[_begin(content) :])  # a slice of bytes would be a copy
 
 
-def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> None:
-    """See that the arrays at `path` and the table are, bit by bit, what was written; older runs do not say.
+def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes, *, data: bool) -> None:
+    """See that the table, and with `data` the arrays at `path`, are what was written; older runs do not say.
 
     Raises:
         ValueError: one of them is not.
@@ -368,11 +368,11 @@ def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> N
     written = (metadata or {}).get(_CHECKSUMS)
     if written is None:
         return
-    data, of_table = written.split()
+    of_data, of_table = written.split()
     if f"{zlib.crc32(table):08x}" != of_table:
         message = "its table was changed after it was written"
         raise ValueError(message)
-    if f"{_crc32(path):08x}" != data:
+    if data and f"{_crc32(path):08x}" != of_data:
         message = f"{path.name} was changed after it was written"
         raise ValueError(message)
 
@@ -400,7 +400,17 @@ def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
 
 
 def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int) -> "pd.DataFrame":
-    """Read the table of a shard, and see whether its arrays are there and belong to it.
+    """Read the table of a shard, and see whether its arrays are there, are what was written, and belong to it.
+
+    Raises:
+        RunError: one of the files is missing, broken or of other examples.
+    """
+    found: pd.DataFrame = read_light(folder, manifest, answerer, shard, whole=True).to_pandas()
+    return found
+
+
+def read_light(folder: Path, manifest: Manifest, answerer: Answerer, shard: int, *, whole: bool) -> pa.Table:
+    """Read the same as it is stored; only `whole` files of arrays are compared with their checksums.
 
     Raises:
         RunError: one of the files is missing, broken or of other examples.
@@ -411,18 +421,14 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
         message = f"The answers {numbers.start} to {numbers.stop - 1} are missing: resume the run to compute them."
         raise RunError(message)
     try:
-        written, traces = path.read_bytes(), traces_path(folder, shard)
-        table = read_columns(pa.BufferReader(written), LIGHT).to_pandas()
+        written = path.read_bytes()
+        table = read_columns(pa.BufferReader(written), LIGHT)
         _check_rows(table, numbers, manifest.request.methods)
-        lengths = table.loc[table["error"] == "", "num_tokens"]
-        with safe_open(traces, framework="np") as arrays:
-            _check_bytes(traces, arrays.metadata(), written)
-            _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), manifest, answerer)
-        if manifest.request.keep:
-            extras = extras_path(folder, shard)
-            with safe_open(extras, framework="np") as arrays:
-                _check_bytes(extras, arrays.metadata(), written)
-                _check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
+        lengths = _answered(table)["num_tokens"].to_numpy().astype(np.int64)
+        for arrays_path, check in _files_of_arrays(folder, manifest, answerer, shard, lengths):
+            with safe_open(arrays_path, framework="np") as arrays:
+                _check_bytes(arrays_path, arrays.metadata(), written, data=whole)
+                check(arrays)
     except UNREADABLE as error:
         message = (
             f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
@@ -432,22 +438,57 @@ def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int)
     return table
 
 
-def _check_rows(table: "pd.DataFrame", numbers: range, methods: tuple[str, ...]) -> None:
-    if table["number"].tolist() != list(numbers):
+def check_written(folder: Path, manifest: Manifest, shard: int) -> None:
+    """See that the files of a shard are, bit by bit, what was written; older runs do not say.
+
+    Raises:
+        ValueError: one of them is not.
+        OSError, SafetensorError: one cannot be read.
+    """
+    table = answers_path(folder, shard).read_bytes()
+    for path_of in (traces_path, *([extras_path] if manifest.request.keep else [])):
+        path = path_of(folder, shard)
+        with safe_open(path, framework="np") as arrays:
+            metadata = arrays.metadata()
+        _check_bytes(path, metadata, table, data=True)
+
+
+def _files_of_arrays(
+    folder: Path, manifest: Manifest, answerer: Answerer, shard: int, lengths: np.ndarray
+) -> Iterator[tuple[Path, Callable[[Any], None]]]:
+    """The files of a shard's arrays, with what checks the header of each, for answers of these lengths (n,)."""
+    yield traces_path(folder, shard), lambda arrays: _check_arrays(arrays, lengths, manifest, answerer)
+    if keep := manifest.request.keep:
+        expected = keep if len(lengths) else ()
+        yield extras_path(folder, shard), lambda arrays: _check_extras(arrays, expected, len(lengths))
+
+
+def _answered(table: pa.Table) -> pa.Table:
+    return table.filter(pc.equal(table["error"], ""))
+
+
+def _check_rows(table: pa.Table, numbers: range, methods: tuple[str, ...]) -> None:
+    if table["number"].to_pylist() != list(numbers):
         message = f"its examples are not {numbers.start} to {numbers.stop - 1}"
         raise ValueError(message)
-    if table["error"].isna().any() or not (table.loc[table["error"] == "", "num_tokens"] >= 1).all():
+    answered = _answered(table)
+    spans = np.array([_whole_numbers(answered[name]) for name in ("thinking_start", "thinking_stop", "num_tokens")])
+    start, stop, count = spans
+    if table["error"].null_count or not (count >= 1).all():
         message = "it has an answer without a token"
         raise ValueError(message)
-    thinking = table.loc[table["error"] == "", ["thinking_start", "thinking_stop", "num_tokens"]].to_numpy()
-    start, stop, count = thinking.T
     if not (((start == 0) & (stop == 0)) | ((start >= 0) & (start < stop) & (stop <= count))).all():
         message = "it has an answer whose thinking span is outside the answer"
         raise ValueError(message)
-    lists = table.loc[table["error"] == "", ["values", "reasons"]]
-    if lists.isna().any(axis=None) or (lists.map(len) != len(methods)).any(axis=None):
+    sizes = [_whole_numbers(pc.list_value_length(answered[name])) for name in ("values", "reasons")]
+    if (np.array(sizes) != len(methods)).any():
         message = f"it has other uncertainties than {', '.join(methods)}"
         raise ValueError(message)
+
+
+def _whole_numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """Its numbers, -1 where there is none."""
+    return np.asarray(pc.fill_null(column, -1).to_numpy())
 
 
 def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - the same

@@ -42,7 +42,8 @@ _RUN = "analysis.runs.opened.Run"
 
 def _arrays(run: "Run") -> tuple[object, ...]:
     """Return what identifies the shards, which never change once written."""
-    return str(run.folder), run.manifest.created, tuple((shard.number, shard.size) for shard in run.shards)
+    shards = np.array([(shard.number, shard.size) for shard in run.shards])  # a tuple takes a second to hash
+    return str(run.folder), run.manifest.created, shards.tobytes()
 
 
 def _verdicts(run: "Run") -> tuple[object, ...]:
@@ -178,6 +179,14 @@ def run(folder: Path) -> "Run":
     from analysis.runs.manifest import state_of
 
     return _opened(str(folder), state_of(folder))
+
+
+@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def sampled(run: "Run") -> "Run":
+    """Return a run of which all views can be computed: itself, or a seeded sample of a large one."""
+    from analysis.runs import opened
+
+    return opened.sampled(run)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=dict(BY_ARRAYS))
