@@ -44,6 +44,7 @@ ON_REQUEST = {
     "peers_agreement": "benchmarks.peers.agreement",
     "peers_time": "benchmarks.peers.times",
     "peers_memory": "benchmarks.peers.memory",
+    "million": "benchmarks.million",
     "payload": "benchmarks.peers.payload",
     "properties": "tests.robustness.properties",
     "fuzz": "tests.robustness.fuzz",

@@ -1,33 +1,215 @@
-"""A run of a million answers of smollm2's shape: how long it takes to list, to open, to rank and to look into.
+"""A run of a million answers of smollm2's shape: how long it takes to list, to open, to rank and to look into it.
 
 The run is made of the bundled one: its answers are repeated, in shards of the usual size, each with its own numbers and
 with a little seeded noise on its uncertainties. Every file has a name of its own; files of attention with the same
 content are hard links, so that the run takes a tenth of its size on the disk.
+
+Each step runs in a process of its own, as the first thing that is done with the run there; the pages of its files are
+dropped from the cache before it (`posix_fadvise`; what the kernel knows of names and sizes stays). Times are wall times
+on whatever else the machine does, and CPU times of the same process, which the bounds are on:
+
+- listed; opened, with the summary of its groups; the table of methods with intervals; the 50 least confident answers
+  with their texts: 10 s each;
+- any answer as a trace, once the run is open: 1 s;
+- memory of a process that does all of it: at most 2 GiB.
 """
 
+import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors.numpy import load_file, save_file
 
+from analysis.answer_sets.tables import summary_table
+from analysis.evidence.record import Record
+from analysis.methods.comparison import compare, groups_of
+from analysis.quality.judgement import Thresholds
+from analysis.quality.measures import measure as measure_of
 from analysis.runs.create import EXAMPLES, ROWS
-from analysis.runs.library import bundled_folder
-from analysis.runs.manifest import Manifest, write_manifest
-from analysis.runs.opened import Run, open_run
+from analysis.runs.job import STATUS, Status
+from analysis.runs.library import bundled_folder, list_runs
+from analysis.runs.manifest import INDEX, Manifest, size_of, write_manifest, write_whole
+from analysis.runs.opened import MOST_RANKED, Run, open_run, sampled
 from analysis.runs.shard import Answered, answers_path, traces_path, write_shard
-from analysis.runs.traces import facts_in, traces_of
+from analysis.runs.traces import facts_in, trace, traces_of
+from benchmarks.support.paired import spent
+from benchmarks.support.processes import apart, memory_mib
+from benchmarks.support.recording import at_most, measured, tell
+from rauq.errors import RunError
 from rauq.methods.method import Uncertainty
 from rauq.trace.trace import Trace
 
 ANSWERS, SHARD = 1_000_000, 32
+SHOWN, INSPECTED, RESAMPLES = 50, 20, 500
+MOST_SECONDS, MOST_INSPECT, MOST_MIB = 10.0, 1.0, 2_048
 _PLAIN = ("number", "values")  # columns that are not packed, so that they can be changed in place
 _NOISE = 1e-3  # on each uncertainty: ties would make ranking faster than it is
+
+
+class Step(NamedTuple):
+    """What one step took: wall and CPU seconds."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What each step took, the slowest answer that was looked into, peak MiB, and bytes on the disk."""
+
+    indexed: Step
+    steps: Mapping[str, Step]
+    inspected: Step
+    memory: float
+    num_bytes: int
+    index_bytes: int
+
+
+def measure() -> Record:
+    """Write the run, make its index, and take each step."""
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "million"
+        tell("writing the run")
+        write_run(folder)
+        tell("making its index")
+        indexed = apart(_step, _open, folder)
+        steps = {}
+        for what, step in STEPS.items():
+            tell(what)
+            _drop(folder)
+            steps[what] = apart(_step, step, folder)
+        memory, inspected = apart(_everything, folder)
+        return _record(
+            _Found(
+                indexed=indexed,
+                steps=steps,
+                inspected=inspected,
+                memory=memory,
+                num_bytes=size_of(folder),
+                index_bytes=(folder / INDEX).stat().st_size,
+            )
+        )
+
+
+def _step(step: Callable[[Path], object], folder: Path) -> Step:
+    taken = spent(partial(step, folder))
+    return Step(taken.wall, taken.cpu)
+
+
+def _list(folder: Path) -> None:
+    if any(run.fault for run in list_runs(folder.parent)):
+        message = "The run that was made is damaged."
+        raise RunError(message)
+
+
+def _open(folder: Path) -> Run:
+    return open_run(folder)
+
+
+def _summary(folder: Path) -> None:
+    run = open_run(folder)
+    summary_table(run.answers, [], _thresholds(run))
+
+
+def _ranking(folder: Path) -> None:
+    run = sampled(open_run(folder), most=MOST_RANKED)
+    compare(
+        run.answers,
+        run.methods,
+        groups_of(run.answers["group"].tolist()),
+        metric="prr",
+        thresholds=_thresholds(run),
+        resamples=RESAMPLES,
+    )
+
+
+def _least_confident(folder: Path) -> None:
+    run = open_run(folder)
+    rows = np.argsort(-run.uncertainty("rauq"), kind="stable")[:SHOWN]
+    texts = run.answers.iloc[rows][["prompt", "answer", "quality"]].to_numpy()
+    questions = [run.examples[number].asked for number in run.answers["number"].iloc[rows].tolist()]
+    if len(texts) != len(questions):
+        message = "The table lacks an answer."
+        raise RunError(message)
+
+
+_OPENED, _RANKED = "opened, with the summary of its groups", "the table of methods, with intervals"
+STEPS: Mapping[str, Callable[[Path], object]] = MappingProxyType(
+    {
+        "listed": _list,
+        _OPENED: _summary,
+        _RANKED: _ranking,
+        f"the {SHOWN} least confident answers": _least_confident,
+    }
+)
+
+
+def _everything(folder: Path) -> tuple[float, Step]:
+    """Peak MiB of a process that takes all steps, and the slowest of some answers to be looked into."""
+    for step in STEPS.values():
+        step(folder)
+    run = open_run(folder)
+    rows = np.random.default_rng(0).integers(len(run.answers), size=INSPECTED).tolist()
+    _drop(folder)
+    taken = [_step(lambda _folder, row=row: trace(run, row), folder) for row in rows]
+    return memory_mib("VmHWM"), max(taken, key=lambda step: step.wall)
+
+
+def _drop(folder: Path) -> None:
+    """Drop what the kernel keeps of the files in memory; every file with the same content once."""
+    seen = set()
+    for path in folder.iterdir():
+        if (inode := path.stat().st_ino) not in seen:
+            seen.add(inode)
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _thresholds(run: Run) -> Thresholds:
+    return measure_of(run.manifest.request.quality).thresholds
+
+
+def _record(found: _Found) -> Record:
+    looked = f"one of {INSPECTED} answers as a trace, the slowest"
+    steps = found.steps
+    opened, ranked = (steps[what].cpu for what in (_OPENED, _RANKED))
+    return measured(
+        "million",
+        title="A run of a million answers",
+        about=f"The answers of the bundled run, repeated to {ANSWERS:,} in shards of {SHARD}: how long it takes to "
+        "list, to open, to rank and to look into it, each step in a process of its own.",
+        columns=("what", "wall s", "CPU s"),
+        rows=[
+            ("index made, once", *found.indexed),
+            *((what, *step) for what, step in steps.items()),
+            (looked, *found.inspected),
+        ],
+        bounds=[
+            *(at_most(f"{what}, CPU s", step.cpu, MOST_SECONDS) for what, step in steps.items()),
+            at_most(f"{looked}, CPU s", found.inspected.cpu, MOST_INSPECT),
+            at_most("peak memory of a process that does all of it, MiB", found.memory, MOST_MIB),
+        ],
+        notes=(
+            f"{found.num_bytes / 1e9:.1f} GB by the sizes of its files, and {found.index_bytes / 1e6:.0f} MB of index.",
+            "Files of attention with the same content are hard links.",
+            "The pages of its files were dropped from the cache before each step; names and sizes of files were not.",
+            f"The table of methods is that of a sample of {MOST_RANKED:,} answers, as on the page Methods.",
+            "Wall times are those of a machine that others used at the same time.",
+        ),
+        finding=f"A run of a million answers opens in {opened:.1f} s of CPU time, and its methods are ranked in "
+        f"{ranked:.1f} s.",
+        packages=("numpy", "pandas", "pyarrow"),
+    )
 
 
 def write_run(folder: Path, *, answers: int = ANSWERS) -> None:
@@ -40,6 +222,8 @@ def write_run(folder: Path, *, answers: int = ANSWERS) -> None:
         answers_path(folder, shard).write_bytes(templates[kind].renumbered(manifest.numbers(shard)))
         if shard >= len(templates):
             os.link(traces_path(folder, kind), traces_path(folder, shard))
+    status = Status(state="finished", total=answers, saved=answers)
+    write_whole(folder / STATUS, lambda path: path.write_text(json.dumps(asdict(status)), encoding="utf-8"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from rauq.cli.commands import DONE, add_model_options, exit_code, say
+from rauq.cli.commands import DONE, KNOWN_ERROR, add_model_options, exit_code, say
 from rauq.errors import InvalidInput
 from rauq.labels import running
+
+_TOLD_EVERY = 1_000  # shards
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_score(commands.add_parser("score", help="generate and score answers to a data set"))
     _add_methods(commands.add_parser("add-methods", help="compute further methods on the answers of a run"))
     _add_attribute(commands.add_parser("attribute", help="compute RAUQ (LIG) of a run's answers, and compare it"))
+    _add_check(commands.add_parser("check", help="read all files of a run, and compare them with their checksums"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
     _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
     _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
@@ -277,6 +280,29 @@ def _attribute(options: argparse.Namespace) -> int:
     return attribute(options)
 
 
+def _add_check(check: argparse.ArgumentParser) -> None:
+    check.description = (
+        "Read all files of a run, compare them with their checksums, and name the shards that are missing or broken. A "
+        "large run is otherwise compared shard by shard, when one is first read."
+    )
+    check.set_defaults(run=_check)
+    check.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from analysis.runs.opened import faults_of
+
+    count, faults = 0, 0
+    for count, fault in enumerate(faults_of(options.folder), start=1):
+        if fault:
+            faults += 1
+            sys.stdout.write(f"{running(fault)}\n")
+        if count % _TOLD_EVERY == 0:
+            say(f"{count:,} shards read")
+    sys.stdout.write(f"{count:,} shards read, {faults:,} of them missing or broken.\n")
+    return DONE if not faults else KNOWN_ERROR
+
+
 def _report(options: argparse.Namespace) -> int:
     return _report_of_one(options) if len(options.folders) == 1 else _report_of_several(options)
 
@@ -297,10 +323,10 @@ def _report_of_several(options: argparse.Namespace) -> int:
 
 def _report_of_one(options: argparse.Namespace) -> int:
     from analysis.report.writing import write_report
-    from analysis.runs.opened import open_run
+    from analysis.runs.opened import open_run, sampled
 
     (folder,) = options.folders
-    written = write_report(open_run(folder), options.out or folder / "report")
+    written = write_report(sampled(open_run(folder)), options.out or folder / "report")
     if written.missing:
         say(written.missing)
     sys.stdout.write(f"{running(str(written.page))}\n")

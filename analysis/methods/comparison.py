@@ -56,8 +56,8 @@ def groups_of(names: Sequence[str]) -> tuple[Group, ...]:
 
 Metric = Literal["prr", "roc_auc"]
 
-MOST_RESAMPLED, SAMPLE = 20_000, 2_000
-"""Of more answers than the first, resamples draw from a seeded sample of the second."""
+MOST_RESAMPLED, SAMPLE = 20_000, 1_000
+"""Of more answers in all than the first, resamples of each group draw from a seeded sample of the second."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,7 +65,7 @@ class Judged:
     """The answers of a group, n of which can be judged, and R bootstrap resamples of those.
 
     `rows` (n,) are theirs in the run's table. `truth` (n,): their quality, or for ROC-AUC 1 where it is above the
-    threshold, else 0. `drawn` (m,): the places of those that are resampled, all of them up to `MOST_RESAMPLED`.
+    threshold, else 0. `drawn` (m,): the places of those that are resampled, all of them in a small run.
     `counts` (m, R): how often each resample draws each; `bounds`: what a PRR of a resample lies between. `size`: all
     answers of the group.
     """
@@ -95,16 +95,22 @@ class Ranking:
 
 
 def judged(
-    group: Group, quality: np.ndarray, *, metric: Metric, thresholds: Thresholds, count: int = 1000, seed: int = 0
+    group: Group,
+    quality: np.ndarray,
+    *,
+    metric: Metric,
+    thresholds: Thresholds,
+    count: int = 1000,
+    seed: int = 0,
 ) -> Judged:
     """The answers of a group by their quality (A,) of all answers; for ROC-AUC correct is above `thresholds.roc`.
 
-    A `count` of 0 draws no resamples: nothing then has an interval. Of a very large group a sample is resampled, drawn
-    by the same seed.
+    A `count` of 0 draws no resamples: nothing then has an interval. Where more than
+    `MOST_RESAMPLED` answers are given, a sample of the group is resampled, drawn by the same seed.
     """
     rows = group.rows[np.isfinite(quality[group.rows])]
     truth = quality[rows] if metric == "prr" else (quality[rows] > thresholds.roc).astype(float)
-    drawn = _drawn(len(rows), seed)
+    drawn = _drawn(len(rows), seed) if len(quality) > MOST_RESAMPLED else np.arange(len(rows))
     counts = counts_of(resamples(len(drawn), count=count, seed=seed)) if len(rows) else np.zeros((0, count), np.int32)
     return Judged(
         name=group.name,
@@ -119,9 +125,7 @@ def judged(
 
 
 def _drawn(size: int, seed: int) -> np.ndarray:
-    if size <= MOST_RESAMPLED:
-        return np.arange(size)
-    return np.sort(np.random.default_rng(seed).choice(size, SAMPLE, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(size, min(size, SAMPLE), replace=False))
 
 
 def ranking(uncertainty: np.ndarray, among: Judged) -> Ranking:

@@ -201,8 +201,8 @@ def _undefined_groups(found: Comparison | Sweep | Sequence[GroupControl]) -> lis
 def intervals_caption(found: Comparison) -> str:
     """What a row of the figure and of the table shows."""
     scale = "1 is the best ranking, 0 a random one" if found.metric == "prr" else "0.5 is a random ranking"
-    is_large = any(one.n > MOST_RESAMPLED for row in found.estimates for one in row)
-    of_sample = f" Above {MOST_RESAMPLED:,} answers, those of a seeded sample of {SAMPLE:,}, scaled to all."
+    is_large = any(one.n + one.excluded > MOST_RESAMPLED for row in found.estimates for one in row)
+    of_sample = f" Resamples of a seeded sample of {SAMPLE:,} answers of each column, scaled to all of them."
     return (
         f"{METRICS[found.metric]} ({scale}) with 95 % bootstrap intervals; all methods share the resamples of the "
         f"answers.{of_sample if is_large else ''}"

@@ -45,7 +45,7 @@ from analysis.report.tables import (
 )
 from analysis.runs.create import about_unknown_methods
 from analysis.runs.manifest import SUPERVISED
-from analysis.runs.opened import Run, about_corrections
+from analysis.runs.opened import Run, about_corrections, about_sample
 from analysis.stats import METRICS
 from rauq.errors import RunError
 from rauq.labels import about_weights, running
@@ -109,10 +109,11 @@ def report_page(found: Results, tables: Sequence[Table], charts: Sequence[Chart]
 def _overview(found: Results) -> str:
     run, request = found.run, found.run.manifest.request
     failed = f", {len(run.failures):,} failed" if len(run.failures) else ""
-    missing = request.count - len(run.answers) - len(run.failures)
+    in_all = len(run.answers) if run.whole is None else run.whole[0]
+    missing = request.count - in_all - len(run.failures)
     rest = f", {missing:,} not answered yet" if missing else ""
-    answers = f"{len(run.answers):,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
-    return " ".join(filter(None, (answers, about_corrections(run), about_unknown_methods(request))))
+    answers = f"{in_all:,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
+    return " ".join(filter(None, (answers, about_sample(run), about_corrections(run), about_unknown_methods(request))))
 
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:

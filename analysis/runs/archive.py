@@ -33,7 +33,7 @@ from analysis.runs.manifest import (
     is_exported,
     read_manifest,
 )
-from analysis.runs.opened import Run, Shard, TokenChoice, means, open_run, picks
+from analysis.runs.opened import Run, Shard, TokenChoice, means, open_run, part_of, picks
 from analysis.runs.shard import (
     ADDED,
     ALIGNMENTS,
@@ -53,8 +53,8 @@ from rauq.trace.file import faults
 from rauq.trace.parts import answer_text
 from rauq.trace.trace import Trace
 
-LARGEST_ARCHIVE = 8 * 2**30  # bytes, unpacked
-LARGEST_TABLE = 2**30  # bytes of one table, unpacked
+LARGEST_ARCHIVE = 2**39  # bytes, unpacked: ten million answers of a small model take 220 GB
+LARGEST_TABLE = 2**33  # bytes of one table, unpacked: the examples of such a run
 
 _TEXTS = 8  # of an example: prompt, question, source, answer, references
 _CORRECTION, _TIMES = 200, 4096  # bytes of a file for each example, generously
@@ -128,10 +128,12 @@ def validate(folder: Path, *, bounds: Bounds = _OWN) -> None:
         whole = {shard.number for shard in run.shards}
         _refuse(f"shard {number} is broken" for number in shards if number not in whole)
         _refuse(f"the method {name} cannot be read" for name in manifest.added_methods if name not in run.reasons)
-        _refuse(fault for shard in run.shards for fault in _shard_faults(run, shard))
+        for shard in run.shards:  # one at a time: the means of a million answers take a gigabyte
+            part = part_of(run, (shard,))
+            _refuse(_shard_faults(part, part.shards[0]))
+            _refuse(_mean_faults(part))
+            _refuse(_pick_faults(part))
         _refuse(_uncertainty_faults(run))
-        _refuse(_mean_faults(run))
-        _refuse(_pick_faults(run))
 
 
 def _check_texts(examples: tuple[Example, ...], characters: int) -> None:
@@ -214,7 +216,7 @@ def _pick_faults(run: Run) -> Iterator[str]:
             yield f"a selected head is not one of the {run.answerer.num_heads} of its layer (alignment {alignment})"
 
 
-MOST_FILES = 20_000
+MOST_FILES = 1_000_000  # three of each shard, and a few
 _MOST_TIMES = 200  # as large unpacked as packed: a real run is about as large as its archive
 
 _BLOCK = 2**20

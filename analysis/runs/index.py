@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.runs.create import EXAMPLES, OF_EXAMPLES, ExamplesFile
-from analysis.runs.manifest import INDEX, Answerer, Manifest, stats_of
+from analysis.runs.manifest import INDEX, Answerer, Manifest, read_manifest, stats_of
 from analysis.runs.shard import LIGHT, UNREADABLE, answers_path, extras_path, read_light, traces_path
 from rauq.errors import RunError
 
@@ -96,6 +96,17 @@ def indexed_rows(
         found = work.built(found, stamps, on_progress)
     missing = (_missing(folder, manifest, shard) for shard in range(manifest.num_shards) if shard not in stamps)
     return _rows(found, manifest, (*missing, *found.faults.values()))
+
+
+def make_index(folder: Path) -> None:
+    """Write the index of a large run, so that it opens at once; a smaller one has none.
+
+    Raises:
+        RunError: the manifest or the examples cannot be read.
+    """
+    manifest = read_manifest(folder)
+    if manifest.answerer is not None and manifest.request.count >= INDEXED_FROM:
+        indexed_rows(folder, manifest, manifest.answerer)
 
 
 def _missing(folder: Path, manifest: Manifest, shard: int) -> str:

@@ -33,6 +33,7 @@ from analysis.runs.shard import (
     check_written,
     layers_to_store,
     read_added,
+    read_light,
     read_table,
     traces_path,
     with_fact,
@@ -136,9 +137,7 @@ def open_run(
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
-    if manifest.answerer is None:
-        message = f"{folder} has no answers yet: its model was never loaded. Resume the run."
-        raise RunError(message)
+    answerer = _answerer(folder, manifest)
     is_indexed = manifest.request.count >= indexed_from
     examples = ExamplesFile(folder) if is_indexed else read_examples(folder)
     if len(examples) != manifest.request.count:
@@ -147,9 +146,9 @@ def open_run(
         )
         raise RunError(message)
     if is_indexed:
-        rows = indexed_rows(folder, manifest, manifest.answerer, on_progress=on_progress)
+        rows = indexed_rows(folder, manifest, answerer, on_progress=on_progress)
     else:
-        rows = _rows(folder, manifest, manifest.answerer, tuple(examples))
+        rows = _rows(folder, manifest, answerer, tuple(examples))
     answers, outdated = _corrected(rows.answers, read_corrections(folder))
     values, reasons, faults = rows.uncertainties, rows.reasons, list(rows.faults)
     for method in manifest.added_methods:
@@ -165,7 +164,7 @@ def open_run(
     return Run(
         folder=folder,
         manifest=manifest,
-        answerer=manifest.answerer,
+        answerer=answerer,
         examples=examples,
         answers=answers.join(values.astype(float)),
         reasons=reasons,
@@ -203,6 +202,30 @@ def _rows(folder: Path, manifest: Manifest, answerer: Answerer, examples: tuple[
     )
 
 
+def faults_of(folder: Path) -> Iterator[str]:
+    """What is wrong with each shard of a run, by all of its checksums; "" where nothing is.
+
+    Raises:
+        RunError: the folder is no run, its manifest is damaged, or no model was loaded for it yet.
+    """
+    manifest = read_manifest(folder)
+    answerer = _answerer(folder, manifest)
+    for number in range(manifest.num_shards):
+        try:
+            read_light(folder, manifest, answerer, number, whole=True)
+        except RunError as error:
+            yield str(error)
+        else:
+            yield ""
+
+
+def _answerer(folder: Path, manifest: Manifest) -> Answerer:
+    if manifest.answerer is None:
+        message = f"{folder} has no answers yet: its model was never loaded. Resume the run."
+        raise RunError(message)
+    return manifest.answerer
+
+
 def _placed(sizes: Iterable[tuple[int, int]]) -> tuple[Shard, ...]:
     """Shards of these numbers and sizes, one after the other in a run's table."""
     numbers_and_sizes = list(sizes)
@@ -210,7 +233,8 @@ def _placed(sizes: Iterable[tuple[int, int]]) -> tuple[Shard, ...]:
     return tuple(Shard(number, start, size) for (number, size), start in zip(numbers_and_sizes, starts, strict=False))
 
 
-MOST_SAMPLED = 20_000
+MOST_SAMPLED, MOST_RANKED = 20_000, 200_000
+"""Answers that a view uses: of their attention, and of their stored uncertainties alone."""
 
 
 def sampled(run: Run, *, most: int = MOST_SAMPLED, seed: int = 0) -> Run:

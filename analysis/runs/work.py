@@ -16,6 +16,7 @@ from analysis.quality.facts import known_facts
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
+from analysis.runs.index import make_index
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
 from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, sha256_of, write_manifest
 from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors, within
@@ -448,6 +449,7 @@ def _answer_all(job: Job, manifest: Manifest, examples: tuple[Example, ...], sto
             )
             add_timings(job.folder, shard, outcomes.timings)
             job.save(examples=len(outcomes.rows), failed=sum(isinstance(row, Failed) for row in outcomes.rows))
+    make_index(job.folder)
     job.tell(state="finished", message="")
 
 

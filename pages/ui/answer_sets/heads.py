@@ -398,7 +398,7 @@ def _other_set(chosen: Chosen, first: str, second: str) -> HeadSet:
     if folder is None:
         message = "The other run was deleted. Choose another one."
         raise RunError(message)
-    run = cache.run(folder)
+    run = cache.sampled(cache.run(folder))
     return head_cache.head_set(run, np.arange(len(run.answers)), chosen.settings.alignment, default_thresholds(run))
 
 

@@ -40,7 +40,9 @@ from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import gap_table
 from analysis.exports.csv_text import csv_columns, csv_table
 from analysis.figures import UNCERTAINTY
+from analysis.methods.comparison import RAUQ
 from analysis.methods.score_ranking import score_sentence, within_sentence
+from analysis.runs.opened import MOST_SAMPLED, Run
 from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
@@ -63,7 +65,7 @@ from pages.ui.shared.run_page import (
     view_picker,
 )
 from pages.ui.shared.url_state import GOAL, HEADS_GOAL, LAYER, VIEW, update_url
-from rauq.scoring.settings import is_paper_setting, resolve
+from rauq.scoring.settings import Settings, is_paper_setting, resolve
 
 _NO_FACTS = (
     "Which tokens are wrong is unknown in this run. It is known for the sets of facts, and for a file that names the "
@@ -304,6 +306,7 @@ _SHOWN = (
     *("references", "prompt"),
 )
 _HEIGHT = 560  # pixels
+_MOST_LISTED = 1_000  # rows of a large run: a browser takes no million
 
 
 def meaning(chosen: Chosen) -> None:
@@ -335,20 +338,39 @@ def meaning(chosen: Chosen) -> None:
 def answers(chosen: Chosen) -> None:
     """Draw the answers in a table, the least confident first."""
     table = _table(chosen)
-    sentence(f"{len(table):,} answers, the least confident first", chosen)
+    shown = "" if len(table) == len(chosen.rows) else f", the first {len(table):,} of them"
+    sentence(f"{len(chosen.rows):,} answers, the least confident first{shown}", chosen)
     note = f"{_setting(chosen)} Higher is less confident; undefined scores come last."
     openable(table, "answers", chosen, note, height=_HEIGHT)
 
 
 def _table(chosen: Chosen) -> pd.DataFrame:
-    """Return one row per answer, its index the position among those chosen; empty columns are left out."""
-    table = chosen.run.answers.iloc[chosen.rows].reset_index(drop=True)
-    table["uncertainty"] = cache.scores(chosen.run, chosen.settings)[chosen.rows]
+    """Return one row per answer, its index the position among those chosen; empty columns are left out.
+
+    Of a large run only the first rows are returned.
+    """
+    uncertainty = _uncertainty(chosen)
+    ordered = pd.Series(uncertainty).sort_values(ascending=False).index.to_numpy()
+    first = np.sort(ordered[: len(ordered) if len(ordered) <= MOST_SAMPLED else _MOST_LISTED])
+    table = chosen.run.answers.iloc[chosen.rows[first]].set_axis(first)
+    table["uncertainty"] = uncertainty[first]
     verdicts = np.where(table["quality"] == 1, "correct", "incorrect")
     table["by hand"] = np.where(table["corrected"], verdicts, "")
     table["references"] = table["references"].map(" | ".join)
     said = [name for name in _SHOWN if table[name].dtype.kind in "if" or (table[name] != "").any()]
     return table[said].rename(columns={"num_tokens": "tokens"}).sort_values("uncertainty", ascending=False)
+
+
+def _has_scores(run: Run, settings: Settings) -> bool:
+    """Return whether a run stores the scores of its answers under these settings."""
+    return RAUQ in run.methods and is_paper_setting(resolve(settings, run.answerer.kind), run.answerer.kind)
+
+
+def _uncertainty(chosen: Chosen) -> np.ndarray:
+    """Return the score of each answer (n,): of a large run the one that was stored, else that of the settings."""
+    if len(chosen.run.answers) > MOST_SAMPLED:
+        return chosen.run.uncertainty(RAUQ)[chosen.rows]
+    return cache.scores(chosen.run, chosen.settings)[chosen.rows]
 
 
 def _setting(chosen: Chosen) -> str:
@@ -432,9 +454,12 @@ def show_run(name: str) -> None:
         run_picker(PAGE, name, of_one_run=choices.OF_ONE_RUN)
     if (run := open_run(name)) is None:
         return
-    usual = default_thresholds(run)
-    chosen = choose(name, run, choices.asked(run, usual), choices.settings(run), usual)
-    spec = _VIEW_SPECS[chosen.asked.view]
+    usual, settings = default_thresholds(run), choices.settings(run)
+    asked = choices.asked(run, usual)
+    spec = _VIEW_SPECS[asked.view]
+    if not (spec.draw is answers and _has_scores(run, settings)):
+        run = cache.sampled(run)
+    chosen = choose(name, run, asked, settings, usual)
     _controls(columns[1:], chosen, spec)
     view_picker({view: one.name for view, one in _VIEW_SPECS.items()}, chosen.asked.view, usual=Asked().view)
     draw_view(lambda: _draw(chosen, spec), chosen, figure=spec.figure)

@@ -65,6 +65,7 @@ def beside_paper(name: str, one: Published, methods: Sequence[str]) -> Beside | 
     run = open_run(name)
     if run is None:
         return None
+    run = cache.sampled(run)
     found = _compared(run, one)
     group = headline_groups(found.groups)[-1]  # as the paper averages over data sets
     of_run = dict(zip(found.methods, found.of_group(group), strict=True))

@@ -181,12 +181,20 @@ def run(folder: Path) -> "Run":
     return _opened(str(folder), state_of(folder))
 
 
-@st.cache_resource(max_entries=2, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
-def sampled(run: "Run") -> "Run":
-    """Return a run of which all views can be computed: itself, or a seeded sample of a large one."""
+def sampled(run: "Run", *, most: int | None = None) -> "Run":
+    """Return a run itself, or a seeded sample of a large one: of `most` answers, or of as many as attention is read."""
+    from analysis.runs.opened import MOST_SAMPLED
+
+    most = MOST_SAMPLED if most is None else most
+    return run if len(run.answers) <= most else _sampled(run, most, run.methods)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
+def _sampled(run: "Run", most: int, methods: tuple[str, ...]) -> "Run":
     from analysis.runs import opened
 
-    return opened.sampled(run)
+    del methods  # part of the cache key: some may have been added
+    return opened.sampled(run, most=most)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False, hash_funcs=dict(BY_ARRAYS))

@@ -192,7 +192,7 @@ def _of_run(name: str, score: Score) -> Reference:
     try:
         if (folder := runs.folder(name)) is None:
             return replace(found, reason=f"No rank: run {name} not found.")
-        run = cache.run(folder)
+        run = cache.sampled(cache.run(folder))
         _check(run, name, score)
         return replace(found, scores=cache.reference_scores(run, score.settings))
     except RauqError as error:

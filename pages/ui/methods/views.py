@@ -36,7 +36,7 @@ from analysis.methods.score_ranking import score_sentence, simple_sentence, unna
 from analysis.paper import Published
 from analysis.report.tables import Table
 from analysis.runs.create import ASKABLE, about_unknown_methods, check_comparable, options_for
-from analysis.runs.opened import Run
+from analysis.runs.opened import MOST_RANKED, MOST_SAMPLED, Run
 from analysis.runs.own import row_of
 from analysis.runs.timings import Cost
 from pages.ui.host import cache
@@ -386,18 +386,22 @@ def supervised(chosen: Chosen) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _ViewSpec:
-    """A view: its name, the function that draws it, its own choice, and whether it uses a metric."""
+    """A view: its name, the function that draws it, its own choice, and whether it uses a metric.
+
+    Of a run with more than `most` answers it uses a sample.
+    """
 
     name: str
     draw: Callable[[Chosen], None]
     choose: Callable[[Chosen], None] | None = None
     metric: bool = False
     figure: bool = True
+    most: int = MOST_SAMPLED
 
 
 _VIEW_SPECS = MappingProxyType[View, _ViewSpec](
     {
-        "ranking": _ViewSpec(name="Ranking", draw=ranking, metric=True),
+        "ranking": _ViewSpec(name="Ranking", draw=ranking, metric=True, most=MOST_RANKED),
         "rejection": _ViewSpec(name="Rejection", draw=rejection, choose=choices.methods_picker),
         "alpha": _ViewSpec(name="Alpha", draw=alpha, choose=choices.signal_switch, metric=True),
         "ablations": _ViewSpec(name="Ablations", draw=ablation, choose=choices.ablation_picker, metric=True),
@@ -431,8 +435,8 @@ def show_run(name: str) -> None:
         return
     check_comparable(run.manifest.request)
     asked = run_filters.asked(Asked(), lambda found: fitted(found, run))
-    chosen = choose(name, run, asked, default_thresholds(run))
-    spec = _VIEW_SPECS[chosen.asked.view]
+    spec = _VIEW_SPECS[asked.view]
+    chosen = choose(name, cache.sampled(run, most=spec.most), asked, default_thresholds(run))
     with columns[1]:
         if spec.metric:
             choices.metric_switch(chosen)

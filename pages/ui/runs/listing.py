@@ -162,6 +162,7 @@ def _take_in(file: IO[bytes], name: str) -> None:
 
 
 _LAST_LINES = 12
+_MOST_EXPORTED = 2 * 2**30  # bytes: an archive is held in memory
 _MOST_FAILURES = 20  # rows that are shown without scrolling
 _DELETING = "_runs_deleting"
 
@@ -224,7 +225,9 @@ def _buttons(run: Listed) -> None:
         st.caption("This run came with the app and cannot be deleted.")
     state = run.status.state if run.status else None
     with st.container(horizontal=True):
-        if run.manifest is not None:
+        if run.num_bytes > _MOST_EXPORTED:
+            st.caption(f"Too large to export here ({size(run.num_bytes)}): copy its folder.", width="content")
+        elif run.manifest is not None:
             st.download_button(
                 "Export as zip",
                 partial(_zipped, run.folder),

@@ -91,7 +91,7 @@ FILTERS = tuple(codecs_of(Filters))
 
 def groups(run: Run) -> tuple[str, ...]:
     """The groups of the run's answers, in the order of their names."""
-    return tuple(sorted(set(run.answers["group"])))
+    return tuple(sorted(run.answers["group"].unique()))
 
 
 def marks_facts(run: Run) -> bool:

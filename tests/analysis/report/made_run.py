@@ -28,10 +28,11 @@ def made_run(
     facts=True,
     references=(),
     question="",
+    shard_size=None,
 ):
     """A run with an answer for each of `quality` (A,), of `lengths` (A,) tokens, and `failures` examples more.
 
-    With `facts`, the last token of each answer carries the fact.
+    With `facts`, the last token of each answer carries the fact. All are in one shard, or in shards of `shard_size`.
     """
     folder.mkdir()
     quality = list(quality)
@@ -52,7 +53,9 @@ def made_run(
         for number, (length, value) in enumerate(zip(lengths, quality, strict=True))
     ]
     outcomes += [Failed(number=number, error="out of memory") for number in range(len(quality), count)]
-    request = Request(model="made-up", data=text, data_sha256="0", count=count, quality="given", shard_size=count)
+    request = Request(
+        model="made-up", data=text, data_sha256="0", count=count, quality="given", shard_size=shard_size or count
+    )
     answerer = Answerer(
         name=text,
         revision="0",
@@ -64,8 +67,11 @@ def made_run(
         vocab_size=VOCAB_SIZE,
     )
     write_examples(folder, examples)
-    write_manifest(folder, Manifest(name=name, created="2030-01-01", request=request, answerer=answerer))
-    write_shard(folder, 0, outcomes, stored=(2, 3, 4))
+    manifest = Manifest(name=name, created="2030-01-01", request=request, answerer=answerer)
+    write_manifest(folder, manifest)
+    for shard in range(manifest.num_shards):
+        numbers = manifest.numbers(shard)
+        write_shard(folder, shard, outcomes[numbers.start : numbers.stop], stored=(2, 3, 4))
     return open_run(folder)
 
 
