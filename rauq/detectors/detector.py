@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from safetensors.numpy import save
 
-from rauq.detectors import factoscope, hidden_layers, hidden_states, lookback_lens, tad
+from rauq.detectors import factoscope, head_entropy, hidden_layers, hidden_states, lookback_lens, tad
 from rauq.detectors.checks import OfModel, check_layers, check_name, is_number, is_whole, require
 from rauq.errors import InvalidInput
 from rauq.labels import shortened
@@ -72,6 +72,12 @@ FITTED: Mapping[str, FittedMethod] = MappingProxyType(
         "tad": FittedMethod(fitted=tad.Tad, features=tad.features, reads_attention=True),
         "factoscope": FittedMethod(
             fitted=factoscope.Factoscope, features=factoscope.features, extras=factoscope.EXTRAS
+        ),
+        "head_entropy_linear": FittedMethod(
+            fitted=head_entropy.HeadEntropy,
+            features=head_entropy.features,
+            extras=head_entropy.EXTRAS,
+            reads_attention=True,
         ),
     }
 )

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from analysis.detectors.supervised import factoscope, hidden_layers, lookback_lens, mind, saplma, tad
+from analysis.detectors.supervised import factoscope, head_entropy, hidden_layers, lookback_lens, mind, saplma, tad
 from rauq.detectors.detector import FITTED, Fitted
 from rauq.trace.trace import Extra, Trace
 
@@ -79,6 +79,7 @@ _ROWS = (
     _row("satrmd", hidden_layers.search_satrmd, hidden_layers.fit_satrmd),
     _row("tad", tad.search, tad.fit),
     _row("factoscope", factoscope.search, factoscope.fit),
+    _row("head_entropy_linear", head_entropy.search, head_entropy.fit),
 )
 
 SUPERVISED: Mapping[str, SupervisedMethod] = MappingProxyType({row.id: row for row in _ROWS})

@@ -9,7 +9,12 @@ from analysis.detectors.supervised.table import SUPERVISED
 from rauq.errors import InvalidInput
 from tests.analysis.detectors.supervised.made_up import NUM, labelled
 
-ONE_VECTOR = ("lookback_lens", "saplma", "mind")  # the features of an answer; those of others have a row for each token
+ONE_VECTOR = (
+    "lookback_lens",
+    "head_entropy_linear",
+    "saplma",
+    "mind",
+)  # the features of an answer; those of others have a row for each token
 
 
 @pytest.mark.parametrize("seed", range(3))

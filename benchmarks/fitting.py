@@ -1,0 +1,110 @@
+"""What fitting the paper's seven supervised methods costs, on answers of random numbers in the shape of smollm2's.
+
+Each method searches its settings over its reduced grid and is fitted on 1,000 answers of 24 tokens, half of them
+correct, with seeds and on one thread, as `python -m analysis train` does by default. Reading the features of an answer
+from a run is not counted. Bounds: CPU minutes of search and fit, several times what was first measured.
+"""
+
+from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.detectors.supervised.table import SUPERVISED, SupervisedMethod
+from analysis.evidence.record import Record
+from benchmarks.support.paired import cpu_seconds
+from benchmarks.support.random_trace import random_trace
+from benchmarks.support.recording import at_most, measured, tell
+from rauq import METHODS
+from rauq.detectors.detector import Fitted
+from rauq.detectors.tad import OFFSETS
+from rauq.trace.trace import Extra, Trace
+
+ANSWERS, TOKENS = 1_000, 24
+LAYERS, HEADS, WIDTH = 30, 9, 576  # smollm2's
+THRESHOLD, SEED = 0.5, 42
+SHIFT = 0.05  # of the numbers of correct answers, so that there is something to learn
+MOST_MINUTES = MappingProxyType(
+    {"lookback_lens": 0.5, "saplma": 1, "mind": 3, "sheeps": 20, "satrmd": 10, "tad": 15, "factoscope": 40}
+)
+
+
+class Cost(NamedTuple):
+    """CPU minutes of the search and of the fit, and the megabytes of what is fitted."""
+
+    search: float
+    fit: float
+    megabytes: float
+
+    @property
+    def minutes(self) -> float:
+        """CPU minutes of both."""
+        return self.search + self.fit
+
+
+def measure() -> Record:
+    """Fit one method after the other."""
+    for method in ("lookback_lens", "saplma"):  # scikit-learn and torch are imported, which is not counted
+        cost(SUPERVISED[method], answers=20)
+    found = {}
+    for method in MOST_MINUTES:
+        found[method] = cost(SUPERVISED[method])
+        tell(f"{method}: {found[method].minutes:.2f} CPU min")
+    slowest = max(found, key=lambda method: found[method].minutes)
+    return measured(
+        "fitting",
+        title="Fitting the supervised methods",
+        about=f"Search of settings and fit on {ANSWERS:,} answers of {TOKENS} tokens, random numbers in the shape of "
+        f"smollm2's ({LAYERS} layers, {HEADS} heads, hidden size {WIDTH}). Reduced grids, Factoscope in its reduced "
+        "setting. One thread.",
+        columns=("method", "search, CPU min", "fit, CPU min", "both, CPU min", "detector, MB"),
+        rows=[(METHODS[name].name, one.search, one.fit, one.minutes, one.megabytes) for name, one in found.items()],
+        bounds=[
+            at_most(f"{METHODS[name].name}, CPU min", found[name].minutes, most) for name, most in MOST_MINUTES.items()
+        ],
+        notes=("One search and fit each. Other programs shared the processor's cores, which raises CPU times.",),
+        finding=f"Fitting all {len(found)} supervised methods on {ANSWERS:,} answers takes "
+        f"{sum(one.minutes for one in found.values()):.0f} minutes of CPU time, {METHODS[slowest].name} "
+        f"{found[slowest].minutes:.0f} of them.",
+        packages=("torch", "scikit-learn", "numpy", "scipy"),
+    )
+
+
+def cost(row: SupervisedMethod, *, answers: int = ANSWERS) -> Cost:
+    """What one search and one fit of a method take."""
+    quality = (np.random.default_rng(SEED).permutation(answers) < answers // 2).astype(float)
+    features = [row.features(answer(number, row.extras, shift=SHIFT * own)) for number, own in enumerate(quality)]
+    settings, fitted = [], []
+    given = {"threshold": THRESHOLD, "seed": SEED}
+    search = cpu_seconds(lambda: settings.append(row.search(features, quality, full=False, **given)))
+    fit = cpu_seconds(lambda: fitted.append(row.fit(features, quality, settings=settings[0], **given)))
+    return Cost(search / 60, fit / 60, _megabytes(fitted[0]))
+
+
+def answer(number: int, extras: tuple[Extra, ...], *, shift: float) -> Trace:
+    """An answer of random numbers from `shift` to 1 + `shift`, with these extras, in half precision as runs keep it."""
+    rng = np.random.default_rng(number)
+    shapes = {
+        "lookback": (LAYERS, HEADS, TOKENS, 2),
+        "hidden_mean": (WIDTH,),
+        "hidden_layers": (LAYERS + 1, TOKENS, WIDTH),
+        "logit_lens": (LAYERS, TOKENS, 21),
+    }
+
+    def numbers(*shape: int) -> np.ndarray:
+        return (1 - rng.random(shape, dtype=np.float32) + shift).astype(np.float16)
+
+    return replace(
+        random_trace(TOKENS, seed=number, num_heads=HEADS),
+        layers=tuple(range(LAYERS)),
+        num_layers=LAYERS,
+        attention=numbers(LAYERS, HEADS, TOKENS + 1, OFFSETS).astype(np.float32),
+        extras={name: numbers(*shapes[name]) for name in extras},
+    )
+
+
+def _megabytes(fitted: Fitted) -> float:
+    """Of the arrays, which are all but a few bytes of a detector's file."""
+    arrays = [getattr(fitted, field.name) for field in fields(fitted)]
+    return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray)) / 1e6
