@@ -5,7 +5,7 @@ correct, with seeds and on one thread, as `python -m analysis train` does by def
 from a run is not counted. Bounds: CPU minutes of search and fit, several times what was first measured.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,16 +31,10 @@ MOST_MINUTES = MappingProxyType(
 
 
 class Cost(NamedTuple):
-    """CPU minutes of the search and of the fit, and the megabytes of what is fitted."""
+    """CPU minutes of search and fit, and the megabytes of what is fitted."""
 
-    search: float
-    fit: float
+    minutes: float
     megabytes: float
-
-    @property
-    def minutes(self) -> float:
-        """CPU minutes of both."""
-        return self.search + self.fit
 
 
 def measure() -> Record:
@@ -49,7 +43,7 @@ def measure() -> Record:
         cost(SUPERVISED[method], answers=20)
     found = {}
     for method in MOST_MINUTES:
-        found[method] = cost(SUPERVISED[method])
+        found[method] = cost(SUPERVISED[method], answers=ANSWERS)
         tell(f"{method}: {found[method].minutes:.2f} CPU min")
     slowest = max(found, key=lambda method: found[method].minutes)
     return measured(
@@ -58,12 +52,12 @@ def measure() -> Record:
         about=f"Search of settings and fit on {ANSWERS:,} answers of {TOKENS} tokens, random numbers in the shape of "
         f"smollm2's ({LAYERS} layers, {HEADS} heads, hidden size {WIDTH}). Reduced grids, Factoscope in its reduced "
         "setting. One thread.",
-        columns=("method", "search, CPU min", "fit, CPU min", "both, CPU min", "detector, MB"),
-        rows=[(METHODS[name].name, one.search, one.fit, one.minutes, one.megabytes) for name, one in found.items()],
+        columns=("method", "CPU min", "detector, MB"),
+        rows=[(METHODS[name].name, *one) for name, one in found.items()],
         bounds=[
             at_most(f"{METHODS[name].name}, CPU min", found[name].minutes, most) for name, most in MOST_MINUTES.items()
         ],
-        notes=("One search and fit each. Other programs shared the processor's cores, which raises CPU times.",),
+        notes=("One search and fit each, seeded. CPU times rise where other programs share the processor.",),
         finding=f"Fitting all {len(found)} supervised methods on {ANSWERS:,} answers takes "
         f"{sum(one.minutes for one in found.values()):.0f} minutes of CPU time, {METHODS[slowest].name} "
         f"{found[slowest].minutes:.0f} of them.",
@@ -71,15 +65,17 @@ def measure() -> Record:
     )
 
 
-def cost(row: SupervisedMethod, *, answers: int = ANSWERS) -> Cost:
-    """What one search and one fit of a method take."""
+def cost(row: SupervisedMethod, *, answers: int) -> Cost:
+    """What one search and one fit of a method take, on so many answers."""
     quality = (np.random.default_rng(SEED).permutation(answers) < answers // 2).astype(float)
     features = [row.features(answer(number, row.extras, shift=SHIFT * own)) for number, own in enumerate(quality)]
-    settings, fitted = [], []
-    given = {"threshold": THRESHOLD, "seed": SEED}
-    search = cpu_seconds(lambda: settings.append(row.search(features, quality, full=False, **given)))
-    fit = cpu_seconds(lambda: fitted.append(row.fit(features, quality, settings=settings[0], **given)))
-    return Cost(search / 60, fit / 60, _megabytes(fitted[0]))
+    fitted = []
+
+    def run() -> None:
+        settings = row.search(features, quality, threshold=THRESHOLD, seed=SEED, full=False)
+        fitted.append(row.fit(features, quality, threshold=THRESHOLD, settings=settings, seed=SEED))
+
+    return Cost(cpu_seconds(run) / 60, _megabytes(fitted[0]))
 
 
 def answer(number: int, extras: tuple[Extra, ...], *, shift: float) -> Trace:
@@ -106,5 +102,4 @@ def answer(number: int, extras: tuple[Extra, ...], *, shift: float) -> Trace:
 
 def _megabytes(fitted: Fitted) -> float:
     """Of the arrays, which are all but a few bytes of a detector's file."""
-    arrays = [getattr(fitted, field.name) for field in fields(fitted)]
-    return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray)) / 1e6
+    return sum(one.nbytes for one in vars(fitted).values() if isinstance(one, np.ndarray)) / 1e6
