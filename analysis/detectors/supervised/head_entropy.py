@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.detectors.supervised.networks import area
 from analysis.detectors.supervised.training_set import TrainingSet, folds, training_set
+from analysis.stats import roc_auc
 from rauq.detectors.head_entropy import HeadEntropy
 
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -63,10 +63,10 @@ def fit(
 
 def _judged(seen: TrainingSet, held: TrainingSet, strength: float, seed: int) -> float:
     """The ROC-AUC of a fit on the first part over the second; nan where either has one class."""
-    if len(set(seen.correct.tolist())) < 2:
+    if len(set(seen.correct.tolist())) < 2 or len(set(held.correct.tolist())) < 2:
         return np.nan
     fitted = _fitted(seen, strength, seed)
-    return area(np.array([fitted.value(one) for one in held.features]), seen, held)
+    return roc_auc(np.array([fitted.value(one) for one in held.features]), held.correct)
 
 
 def _fitted(given: TrainingSet, strength: float, seed: int) -> HeadEntropy:
