@@ -35,6 +35,7 @@ BY_DEFAULT = {
     "shared_prefix": "benchmarks.shared_prefix",
     "throughput": "benchmarks.throughput",
     "runs": "benchmarks.runs",
+    "fitting": "benchmarks.fitting",
     "page": "benchmarks.page",
     "tab_memory": "benchmarks.tab_memory",
     "dependencies": "benchmarks.dependencies",
