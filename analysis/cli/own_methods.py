@@ -1,11 +1,11 @@
 """`--methods my_module:my_method`: a method of the user's own, imported since its user names it in this command.
 
-Python finds the module as any other; `python -m analysis` looks into the current folder first. What a run's manifest
-names is never imported.
+Python finds the module as any other, or else in the current folder. What a run's manifest names is never imported.
 """
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -63,6 +63,8 @@ def _loaded(word: str) -> tuple[Method, OwnMethod]:
 
 
 def _imported(name: str) -> ModuleType:
+    if str(Path.cwd()) not in sys.path:  # a script that pip installed does not look there
+        sys.path.append(str(Path.cwd()))
     try:
         return import_module(name)
     except (Exception, SystemExit) as error:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pages.ui.host import hosting
 from rauq.checkpoints.offered import offered_models, place_of
+from rauq.layout import ROOT
 
-_ROOT = Path(__file__).parents[3]
 # Variables that name folders of runs and models; the current folder and that of the user hold the usual ones.
 _VARIABLES = ("RAUQ_RUNS", "RAUQ_CACHE", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "OLLAMA_MODELS", "LLAMA_CACHE")
 _REST = r"(?P<rest>(?:/[^\s/'\"`()\[\]{}<>|;:,]+)*)/?"
@@ -42,7 +42,7 @@ def _folders() -> Iterator[str]:
 
 
 def _known() -> Iterator[Path]:
-    yield from (_ROOT, Path(tempfile.gettempdir()))
+    yield from (ROOT, Path(tempfile.gettempdir()))
     yield from (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
     if sys.prefix != sys.base_prefix:  # else it may be /usr
         yield Path(sys.prefix)
