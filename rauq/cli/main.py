@@ -1,4 +1,4 @@
-"""The command `rauq`, which is also `python -m rauq`: each subcommand is looked up by name, and imported when it runs."""
+"""The command `rauq`, also `python -m rauq`: a subcommand is looked up by name, and imported when it runs."""
 
 import argparse
 from collections.abc import Sequence
