@@ -26,6 +26,7 @@ from rauq.scoring.settings import Settings
 from rauq.trace.batch import Batch, batch
 from rauq.trace.messages import Message
 from rauq.trace.trace import Alternative, Trace
+from rauq.version import __version__
 
 if TYPE_CHECKING:
     from rauq.checkpoints.model_info import ModelInfo, inspect_model
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
     from rauq.model.p_true import p_true_judge
-
-__version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
@@ -70,6 +69,7 @@ __all__ = [
     "TraceFileError",
     "Uncertainty",
     "UnsupportedModel",
+    "__version__",
     "batch",
     "cached_models",
     "evaluate",

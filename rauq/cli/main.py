@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from rauq import __version__
 from rauq.cli.commands import KNOWN_ERROR, say
 from rauq.layout import ANALYSIS
+from rauq.version import __version__
 
 _PACKAGES = {"rauq", "analysis", "pages"}
 
