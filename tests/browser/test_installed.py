@@ -141,6 +141,40 @@ print(rauq.__version__, analysis.__name__, rauq.analysis is analysis, analysis.o
     assert said.split() == ["0.1.0", "rauq.analysis", "True", "rauq.analysis.runs.opened", "True"]
 
 
+def test_the_host_reads_the_settings_of_the_package(site, folder):
+    code = """
+import streamlit as st
+from streamlit import config
+from rauq.web.pages.ui.host import server
+st.App(server.APP)
+server._set_options()
+print(config.get_option("browser.gatherUsageStats"), config.get_option("server.maxUploadSize"))
+"""
+    (folder / ".streamlit" / "config.toml").write_text("[browser]\ngatherUsageStats = true\n")
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
+        env=environment(site),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.split() == ["False", "64"]
+
+
+def test_the_package_is_read_only(site, folder):
+    code = "import rauq, pathlib; (pathlib.Path(rauq.__file__).parent / 'new').write_text('')"
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=folder,
+        env=environment(site),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Read-only file system" in ran.stderr
+
+
 def test_inspect_scores_an_answer(site, folder):
     assert "Uncertainty " in ran(site, folder, "inspect", "Q: What is the capital of Japan?\nA:", "--answer", " Tokyo.")
 
