@@ -25,6 +25,7 @@ MOVED = {"analysis": "rauq.analysis", "pages": "rauq.web.pages"}
 COMMANDS = (
     (re.compile(r"python -m pages\.ui\.host\.server\b"), "rauq host"),
     (re.compile(r"python -m (?:analysis|rauq)\b(?!\.)"), "rauq"),
+    (re.compile(r"python -m analysis\."), "python -m rauq.analysis."),
     (re.compile(r"pip install -r requirements-extra\.txt"), "pip install 'rauq[data,judges]'"),
 )
 
