@@ -8,6 +8,7 @@ PEERS := .venv-peers
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
+PYTHONS ?= $(PYTHON)
 
 # pip must not report newer versions of itself, nor stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -15,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test wheel wheel-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +41,12 @@ host: $(STAMPS)/runtime ## Open the app to strangers: make host NAMES=rauq.examp
 test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
 test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+wheel: setup ## Build the package for pip, in dist
+	$(RUN) build --no-isolation
+
+wheel-check: setup ## Install the wheel into empty environments and run it: make wheel-check PYTHONS="python3.12 python3.13"
+	.ci/wheel_check $(PYTHONS)
 
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
 	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood --record

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "score_run"]
 
 _AT_FIRST_USE = {
-    "Columns": "analysis.datasets.own_files",
-    "DataSet": "analysis.datasets.example",
-    "Example": "analysis.datasets.example",
-    "Run": "analysis.runs.opened",
-    "data_set": "analysis.datasets.own_files",
-    "open_run": "analysis.runs.opened",
-    "score_run": "analysis.scoring",
+    "Columns": ".datasets.own_files",
+    "DataSet": ".datasets.example",
+    "Example": ".datasets.example",
+    "Run": ".runs.opened",
+    "data_set": ".datasets.own_files",
+    "open_run": ".runs.opened",
+    "score_run": ".scoring",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _AT_FIRST_USE:
-        message = f"module 'analysis' has no attribute {name!r}"
+        message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(_AT_FIRST_USE[name]), name)
+    return getattr(import_module(_AT_FIRST_USE[name], __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -38,8 +38,8 @@ def main() -> None:
         proxy_header=asked.proxy_header,
         frames=asked.frames,
     )
-    _set_options()
     app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing, on_script_error=page_failed)
+    _set_options()
     # Streamlit's own way to start it would buffer messages as large as those that it sends itself, and would trust
     # headers of proxies that are not named.
     uvicorn.run(
@@ -55,6 +55,7 @@ def main() -> None:
 
 def _set_options() -> None:
     """Set Streamlit's options of this mode; the guard rules on the names of the host."""
+    config.get_config_options(force_reparse=True)  # with the file beside app.py, which is known since `st.App`
     config.set_option("server.allowedHosts", ["*"])
     config.set_option("server.disconnectedSessionTTL", int(2 * hosting.LEFT_SECONDS))  # `_clear` closes it before
     config.set_option("client.showErrorDetails", "none")
