@@ -93,9 +93,9 @@ class Server(uvicorn.Server):
 
 def _log_to_stderr() -> None:
     """One line for each request and answer, with its time (UTC)."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)sZ %(message)s", "%Y-%m-%dT%H:%M:%S"))
-    handler.formatter.converter = time.gmtime
+    handler, line = logging.StreamHandler(), logging.Formatter("%(asctime)sZ %(message)s", "%Y-%m-%dT%H:%M:%S")
+    line.converter = time.gmtime
+    handler.setFormatter(line)
     requests = logging.getLogger("rauq.requests")
     requests.setLevel(logging.INFO)
     requests.addHandler(handler)
