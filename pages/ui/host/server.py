@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 PAGE_FAILED = "This page failed, or a field of it got a value that it cannot have. Reload it."
 APP = Path(__file__).parents[3] / "app.py"
 LOOK_SECONDS = 30.0  # between two looks for sessions that have left
+NAMES = "RAUQ_NAMES"
 METRICS_TOKEN = "RAUQ_METRICS_TOKEN"  # not an option, which other users of the machine could read
 _STOP_SECONDS = 30.0  # that running answers have once the server is asked to stop
 _SHOWN_SECONDS = 1.0  # in which a page shows an answer that has ended
@@ -39,18 +40,9 @@ _CLOSE_SECONDS = 5  # that connections have to close
 def main() -> None:
     """Serve the app to others until it is stopped."""
     asked = _arguments()
-    os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
-    store().guarded, store().logs_prompts = True, asked.log_prompts
-    _log_to_stderr()
-    private_place.folder()  # deletes what a killed server left
-    rules = Rules(
-        names=tuple(name.strip() for name in asked.names.lower().split(",")),
-        proxy_header=asked.proxy_header,
-        frames=asked.frames,
-        metrics_token=os.environ.get(METRICS_TOKEN, ""),
-    )
-    _set_options()
-    app = st.App(APP, middleware=[Middleware(Guard, rules=rules)], lifespan=_clearing, on_script_error=page_failed)
+    guard = prepare(asked.names, proxy_header=asked.proxy_header, frames=asked.frames)
+    store().logs_prompts = asked.log_prompts
+    app = st.App(APP, middleware=guard, lifespan=clearing, on_script_error=page_failed)
     # Streamlit's own way to start it would buffer messages as large as those that it sends itself, and would trust
     # headers of proxies that are not named.
     settings = uvicorn.Config(
@@ -102,6 +94,22 @@ def _log_to_stderr() -> None:
     requests.propagate = False
 
 
+def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> list[Middleware]:
+    """Make this process a host under these names, separated by commas, and return the guard for `streamlit.App`."""
+    os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
+    store().guarded = True
+    _log_to_stderr()
+    private_place.folder()  # deletes what a killed server left
+    _set_options()
+    rules = Rules(
+        names=tuple(name.strip() for name in names.lower().split(",")),
+        proxy_header=proxy_header,
+        frames=frames,
+        metrics_token=os.environ.get(METRICS_TOKEN, ""),
+    )
+    return [Middleware(Guard, rules=rules)]
+
+
 def _set_options() -> None:
     """Set Streamlit's options of this mode; the guard rules on the names of the host."""
     config.set_option("server.allowedHosts", ["*"])
@@ -111,7 +119,13 @@ def _set_options() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pages.ui.host.server", description=__doc__)
-    parser.add_argument("--names", required=True, help="names under which the host is reached, separated by commas")
+    names = os.environ.get(NAMES, "")
+    parser.add_argument(
+        "--names",
+        default=names,
+        required=not names,
+        help=f"names under which the host is reached, separated by commas; by default those of {NAMES}",
+    )
     parser.add_argument("--address", default="0.0.0.0", help="address to listen on")  # noqa: S104 - it is for others
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument(
@@ -145,7 +159,7 @@ def page_failed(error: Exception) -> bool:
 
 
 @asynccontextmanager
-async def _clearing(_app: st.App) -> AsyncIterator[None]:
+async def clearing(_app: st.App) -> AsyncIterator[None]:
     """Clear what sessions have left behind, for as long as the server runs."""
     task = asyncio.create_task(_clear())
     try:

@@ -1,0 +1,11 @@
+"""The hosted app where a platform runs `streamlit run deploy/streamlit_app.py` itself, as Streamlit Community Cloud does.
+
+`rauq host` is the same app with a server of its own, which also bounds the size of a message.
+"""
+
+import os
+
+import streamlit as st
+from rauq.web.pages.ui.host.server import APP, NAMES, clearing, page_failed, prepare
+
+app = st.App(APP, middleware=prepare(os.environ[NAMES]), lifespan=clearing, on_script_error=page_failed)
