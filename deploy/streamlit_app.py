@@ -1,4 +1,4 @@
-"""The hosted app where a platform runs `streamlit run deploy/streamlit_app.py` itself, as Streamlit Community Cloud does.
+"""The hosted app for platforms that run `streamlit run deploy/streamlit_app.py` themselves.
 
 `rauq host` is the same app with a server of its own, which also bounds the size of a message.
 """
