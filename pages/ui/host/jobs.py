@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pages.ui.host import cache, hosting, metrics
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.store import store
-from pages.ui.host.visitors import visitor
+from pages.ui.host.store import store, visitor
+from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, RauqError, Stopped
 from rauq.trace.messages import Message, TemplateOptions
-from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from analysis.evidence.figures import drawing
 from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
 from analysis.runs import library
 from pages.ui.evidence import check
-from pages.ui.evidence.claims import CLAIMS
+from pages.ui.evidence.records import CLAIMS
 from pages.ui.host import cache, hosting
-from rauq.checkpoints.offered import MODELS_VARIABLE
+from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
 from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record, peers_memory, peers_time

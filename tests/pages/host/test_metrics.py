@@ -13,9 +13,8 @@ import uvicorn
 from starlette.datastructures import Headers
 
 from benchmarks.support.server import hosting
-from pages.ui.host import metrics, server
-from pages.ui.host.guard import middleware
-from pages.ui.host.guard.middleware import OWN_METRICS, Rules
+from pages.ui.host import guard, metrics, server
+from pages.ui.host.guard import OWN_METRICS, Rules
 from pages.ui.host.hosting import Busy
 from pages.ui.host.metrics import Counts, Now, prometheus
 from pages.ui.host.store import JobRegistry, store
@@ -140,7 +139,7 @@ def test_a_host_tells_its_operator_alone_what_it_does_and_stops_in_order(tmp_pat
 
 def is_operator(token, client="127.0.0.1", **headers):
     scope = {"client": (client, 1)}
-    return middleware.is_operator(
+    return guard.is_operator(
         Headers({"host": "127.0.0.1:8501", **headers}), scope, Rules(names=("h",), metrics_token=token)
     )
 

@@ -1,0 +1,356 @@
+"""The drawers of one answer: its reference, and exports as link, trace, numbers, report, code and figures.
+
+The reference: what the score is compared with, another choice, the calibration, and how to make one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
+from pages.ui.host import cache, hosting, jobs
+from pages.ui.host.store import MOST_ANSWERS_BYTES
+from pages.ui.inspect.added_heads import added_heads_field
+from pages.ui.inspect.reference import (
+    TABLE,
+    UNDEFINED,
+    Model,
+    Reference,
+    about_reference,
+    choose,
+    front,
+    model_of,
+    reference,
+    settled,
+    table,
+)
+from pages.ui.shared import model_form, selection, url_state
+from pages.ui.shared.errors import message_text, printable, show_error
+from pages.ui.shared.figure_export import buttons, format_picker, is_dark
+from pages.ui.shared.state import ATLAS
+from pages.ui.shared.url_state import LONGEST, RUN, VIEW
+from rauq.errors import RauqError
+from rauq.labels import lines, running, size
+from rauq.recorded.scores import ReferenceScores
+from rauq.scoring.score import Score
+from rauq.trace.attribution import weight_name
+from rauq.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPEN = "drawer"  # key of the name of the drawer that is open
+REFERENCE, EXPORT = "reference", "export"
+_FILE = "answer.safetensors"
+_WEIGHTS = "application/octet-stream"
+
+
+def drawer_links(name: str, trace: Trace) -> None:
+    """Draw what opens the drawers, and the way to Compare with this answer as A.
+
+    Not popovers: one that runs the page when it closes brings it back to this page after a click on another one.
+    """
+    _drawer_button(REFERENCE, "Reference")
+    query = url_state.comparing(name, trace.wrong)
+    st.page_link("pages/compare.py", label="Compare", query_params=query, width="content")
+    _drawer_button(EXPORT, "Export")
+
+
+def open_drawer(trace: Trace, score: Score) -> None:
+    """Draw the drawer that is open, if one is; `trace` includes the user's marks."""
+    name = st.session_state.get(OPEN)
+    if name not in {REFERENCE, EXPORT}:
+        return
+    with st.container(key="open_drawer"):
+        if name == REFERENCE:
+            _reference_panel(trace, score)
+            added_heads_field()
+        else:
+            _exports(trace, score)
+        st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
+
+
+def _exports(trace: Trace, score: Score) -> None:
+    st.markdown("**Copy link**")
+    _link(trace)
+    st.markdown("**Download**")
+    _downloads(trace, score)
+    st.markdown("**Python code that reproduces this score**")
+    _python(trace, score)
+
+
+def print_figures(trace: Trace, score: Score) -> None:
+    """Draw the figures for print, folded."""
+    place = st.expander("Figures for print: SVG, PNG", key="folded_Figures", on_change="rerun")
+    if place.open:
+        with place:
+            _figures(trace, score)
+
+
+def _toggle(name: str) -> None:
+    st.session_state[OPEN] = None if st.session_state.get(OPEN) == name else name
+
+
+def _drawer_button(name: str, label: str) -> None:
+    is_open = st.session_state.get(OPEN) == name
+    icon = f":material/expand_{'less' if is_open else 'more'}:"
+    options: dict[str, Any] = {"icon": icon, "icon_position": "right", "on_click": _toggle, "args": (name,)}
+    st.button(label, key=f"drawer_{name}", **options)
+
+
+def _link(trace: Trace) -> None:
+    base = (st.context.url or "").rstrip("/")
+    address = base if base.endswith("/inspect") else f"{base}/inspect"
+    if (found := url_state.link(address, st.query_params.to_dict(), trace)) is None:
+        st.text(f"The link would exceed {LONGEST} characters. Download the trace and send that instead.")
+    else:
+        st.caption(_about_link(found))
+        st.code(printable(found), language=None, wrap_lines=True)
+
+
+def _about_link(found: str) -> str:
+    """Say what a link opens and for how long."""
+    if f"{url_state.KEPT}=" not in found:
+        return "The link opens this view. Nothing is loaded or run."
+    lasts = (
+        "The link opens this answer while it is in the memory of this app: until the app restarts, or newer answers "
+        f"need the room ({size(MOST_ANSWERS_BYTES)} for all). "
+    )
+    if f"{url_state.PROMPT}=" in found:
+        return lasts + "After that it shows the prompt, which it contains, and offers to generate the answer again."
+    return lasts + "The prompt is too long for a link, so download the trace to keep the answer."
+
+
+def _downloads(trace: Trace, score: Score) -> None:
+    with st.container(horizontal=True):
+        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "Everything in one file, to open here or in Python.")
+        _download(
+            "Report", lambda: _report(trace, score), "report.html", "text/html", "An HTML page that opens offline."
+        )
+        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
+        _download(
+            "Selected heads", lambda: _heads(trace, score), "heads.csv", "text/csv", "One row per layer used by RAUQ."
+        )
+
+
+def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
+    st.download_button(label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation)
+
+
+def _numbers(trace: Trace, score: Score) -> str:
+    from analysis.exports.numbers import numbers_csv
+
+    return numbers_csv(trace, score)
+
+
+def _heads(trace: Trace, score: Score) -> str:
+    from analysis.exports.numbers import selected_heads_csv
+
+    return selected_heads_csv(score, weight=weight_name(trace.attribution))
+
+
+def _report(trace: Trace, score: Score) -> str:
+    from analysis.exports.html_report import html_report
+
+    return html_report(trace, score, dark=is_dark())
+
+
+def _python(trace: Trace, score: Score) -> None:
+    from analysis.exports.python_code import python_code
+
+    st.caption("This code gives the same score. Save the trace in the same folder, under the name below.")
+    st.code(python_code(trace, score, trace_file=_FILE), language=None)
+
+
+def _figures(trace: Trace, score: Score) -> None:
+    """Draw the figures of the current selection, one below the other, saved with Plotly's own button."""
+    from analysis.one_answer.figures import View, drawings
+
+    format_picker()
+    st.caption("These figures show the selection above.")
+    selected = selection.chosen(trace)
+    view = View(*front(score, trace, selected=selected)[:2], selected.token)
+    for drawing in drawings(trace, score, view, dark=is_dark()):
+        key = f"figure_{drawing.name.replace('-', '_')}"
+        st.header(drawing.heading, anchor=False)
+        st.plotly_chart(drawing.figure, key=key, config=buttons(drawing.name), alt=drawing.heading)
+        st.caption(drawing.caption)
+
+
+_PICK, _FORM, _COUNT, _MAKE = "reference_run", "reference_form", "reference_count", "reference_make"
+_CHANGED, _MAKING, _PROBLEM = "_reference_changed", "_reference_making", "_reference_problem"
+_USUAL, _FEWEST = 300, 20  # questions of a reference
+_EMBEDDED: Mapping[str, str] = MappingProxyType({"atlas": "Prompts held out from its training"})
+_FACTS, _EXACT = "an answer is correct if it names the fact", "their correct answers are known exactly"
+_STATES: Mapping[str, str] = MappingProxyType({"new": "starting", "loading": "loading the model"})
+_UNKNOWN = "How long this takes is unknown until the model has generated an answer in this app."
+
+
+def _reference_panel(trace: Trace, score: Score) -> None:
+    """Draw what a score is compared with; nothing is read for it that `finish_reference` has not read."""
+    found = reference(trace, score)
+    if found.pending:
+        st.text(found.reason)
+        if _is_drawn_alone():
+            st.rerun()  # only the whole page reads a run
+        return
+    _choice(trace, score, found)
+    if found.scores is None:
+        st.text(lines(found.reason))
+    else:
+        _rank(score, found.scores, found.name)
+    if found.run:
+        _way_to_answers(trace, score, found.run)
+    _make(trace)
+    if st.session_state.pop(_CHANGED, False) and _is_drawn_alone():
+        st.rerun()  # the whole page compares with it
+
+
+def _is_drawn_alone() -> bool:
+    """Return whether only a part of the page is being drawn."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
+
+
+def _choice(trace: Trace, score: Score, found: Reference) -> None:
+    """Draw the choice between the table and the runs of this model, if there is one."""
+    kept = [TABLE] if table(trace, score) is not None else []
+    names = [*kept, *(one.name for one in settled(trace))]
+    if len(names) < 2:
+        return
+    key = f"{_PICK}_{trace.model}"
+    st.session_state[key] = found.run or TABLE
+    st.selectbox("Compare with", names, key=key, format_func=_named, on_change=_choose, args=(trace, key))
+
+
+def _named(name: str) -> str:
+    return "The table that came with the app" if name == TABLE else f"The run {name}"
+
+
+def _choose(trace: Trace, key: str) -> None:
+    choose(trace, st.session_state[key])
+    st.session_state[_CHANGED] = True
+
+
+def _rank(score: Score, scores: ReferenceScores, name: str) -> None:
+    """Say where the score ranks, and draw the share of correct answers at every score."""
+    from analysis.answer_sets.figures import calibration_chart
+
+    ranked = standing(score.uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
+    if ranked is None:
+        st.text(UNDEFINED)
+        return
+    about = about_reference(score, scores, name)
+    st.text(f"{rank_in_words(ranked)}. {nearest_in_words(ranked)} {about}")
+    calibration = cache.reference_calibration(scores)
+    if calibration.reason:
+        st.text(f"The share of correct answers at this score is unknown: {calibration.reason}.")
+        return
+    figure = calibration_chart(calibration, score=score.uncertainty, dark=is_dark())
+    st.plotly_chart(figure, key="reference_chart", alt="Share of correct answers by uncertainty, this score marked")
+
+
+def _way_to_answers(trace: Trace, score: Score, name: str) -> None:
+    written = url_state.written_settings(score.settings, trace.kind)
+    query = {RUN: name, VIEW: "meaning"} | {key: value for key, value in written.items() if value is not None}
+    st.page_link("pages/answer_sets.py", label="All answers of this run", query_params=query)
+
+
+def _make(trace: Trace) -> None:
+    """Draw the run that is being made for this model, or the form of a new one."""
+    if (name := _making().get(model_of(trace))) is not None and _follow(trace, name):
+        return
+    if st.toggle("Make a reference", key=_MAKE):
+        _new(trace)
+
+
+def _making() -> dict[Model, str]:
+    found: dict[Model, str] = st.session_state.get(_MAKING, {})
+    return found
+
+
+def _follow(trace: Trace, name: str) -> bool:
+    """Draw how far a run is, or how it ended; whether its job is at work."""
+    from analysis.runs.job import WORKING, is_held, read_status
+    from pages.ui.host import runs
+    from pages.ui.host.session_runs import progress
+
+    if (folder := runs.folder(name)) is None or (status := read_status(folder)).state == "finished":
+        st.session_state[_MAKING] = {key: value for key, value in _making().items() if key != model_of(trace)}
+        st.session_state[_CHANGED] = True
+        return False
+    works = status.state in WORKING or is_held(folder)
+    becomes = "It becomes the reference of this model" if works else "It would have become the reference of this model"
+    state = _STATES.get(status.state, status.state) if works else status.state
+    st.text(message_text(f"The run {name} is {state}. {becomes}. {status.message}").rstrip())
+    progress(folder, status)
+    st.page_link("pages/runs.py", label="Stop or resume it on the page Runs", query_params={RUN: name})
+    return works
+
+
+def _new(trace: Trace) -> None:
+    """Draw the form of a new run of this model: which questions, and how many."""
+    from analysis.datasets.names import FACT_FORMS, load
+
+    is_embedded = trace.model == ATLAS
+    offered = _EMBEDDED if is_embedded else FACT_FORMS
+    st.text(f"{running(trace.model)} answers questions; {_EXACT if is_embedded else _FACTS}.")
+    key = f"{_FORM}_{ATLAS}" if is_embedded else _FORM
+    form = st.selectbox("Questions", list(offered), key=key, format_func=offered.__getitem__, persist_state="session")
+    data = load(form, kind=trace.kind)
+    most = min(len(data.examples), hosting.limits().rows)
+    count = st.number_input(
+        "Number of questions", _FEWEST, most, min(_USUAL, most), key=_COUNT, persist_state="session"
+    )
+    st.caption(time_in_words(jobs.tokens_per_second(model_form.model_of(trace)), int(count), data.max_new_tokens))
+    st.button("Start", key="start_reference", on_click=_start, args=(trace, key))
+    if (error := st.session_state.pop(_PROBLEM, None)) is not None:
+        show_error(error)
+
+
+def time_in_words(speed: float | None, count: int, tokens: int) -> str:
+    """Say how long `count` answers of up to `tokens` tokens take, by the tokens per second of one answer at a time."""
+    from pages.ui.host.session_runs import duration
+
+    if speed is None:
+        return _UNKNOWN
+    asked = f"{count:,} answers of up to {tokens} tokens at the {speed:,.0f} tokens per second of its last answer here"
+    return (
+        f"About {duration(count * tokens / speed)} once the model is loaded: {asked}. The page may be closed meanwhile."
+    )
+
+
+def _start(trace: Trace, key: str) -> None:
+    """Start what the fields hold now, which may be newer than what they held when the button was drawn."""
+    try:
+        folder = _begun(trace, st.session_state[key], int(st.session_state[_COUNT]))
+    except RauqError as error:
+        st.session_state[_PROBLEM] = error
+        return
+    st.session_state[_MAKING] = _making() | {model_of(trace): folder.name}
+    choose(trace, folder.name)
+
+
+def _begun(trace: Trace, form: str, count: int) -> "Path":
+    """Create a run of the answer's model as the page Runs does, start its job, and return its folder.
+
+    Raises:
+        RauqError: the host does not allow it, or the job ended at once.
+    """
+    from analysis.datasets.example import spread
+    from analysis.datasets.names import load
+    from analysis.runs.create import request_for
+    from analysis.runs.library import slug
+    from pages.ui.host.session_runs import begin_job, create_run, free_name
+
+    data, choice = load(form, kind=trace.kind), model_form.model_of(trace)
+    examples = replace(data, examples=spread(data.examples, count, seed=0))
+    request = request_for(examples, model=choice.name, kind=choice.kind, device=choice.device, dtype=choice.dtype)
+    folder = create_run(free_name(slug(f"{data.name}-{choice.name.rsplit('/', 1)[-1]}")), examples, request)
+    begin_job(folder)
+    return folder
