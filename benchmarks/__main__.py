@@ -54,6 +54,7 @@ ON_REQUEST = {
     "bombs": "tests.robustness.bombs",
     "hostile": "tests.robustness.hosted.attack",
     "flood": "tests.robustness.hosted.flood",
+    "visitors": "tests.robustness.hosted.visitors",
 }
 MEASUREMENTS = BY_DEFAULT | ON_REQUEST
 

@@ -147,7 +147,7 @@ import streamlit as st
 from streamlit import config
 from rauq.web.pages.ui.host import server
 st.App(server.APP)
-server._set_options()
+server.set_options()
 print(config.get_option("browser.gatherUsageStats"), config.get_option("server.maxUploadSize"))
 """
     (folder / ".streamlit" / "config.toml").write_text("[browser]\ngatherUsageStats = true\n")
