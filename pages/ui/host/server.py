@@ -110,7 +110,7 @@ def prepare(names: str, *, proxy_header: str = "", frames: str = "'none'") -> li
 
 
 def set_options() -> None:
-    """Set Streamlit's options of this mode, after `streamlit.App` was made; the guard rules on the names of the host."""
+    """Set Streamlit's options of this mode, after `streamlit.App` is made; the guard rules on the names of the host."""
     config.get_config_options(force_reparse=True)  # with the file beside app.py, which is known since `st.App`
     config.set_option("server.allowedHosts", ["*"])
     config.set_option("server.disconnectedSessionTTL", int(2 * hosting.LEFT_SECONDS))  # `_clear` closes it before
