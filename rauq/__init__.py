@@ -1,7 +1,7 @@
 """RAUQ: the uncertainty of a model's answer, from its probabilities and one attention head per layer.
 
 `load_model` gives a model, the model gives a `Trace`, and `score` needs the trace alone. Modules that need torch
-are imported on first use, so scoring and reading traces do not load it.
+are imported on first use, so scoring and reading traces do not load it. `rauq.analysis` is the package of answer sets.
 """
 
 from importlib import import_module
@@ -12,6 +12,7 @@ from rauq.checkpoints.named import NAMED_MODELS, NamedModel, get_model
 from rauq.errors import (
     Failure,
     InvalidInput,
+    MissingPackage,
     ModelNotFound,
     NonFiniteLogits,
     NotCaptured,
@@ -20,6 +21,7 @@ from rauq.errors import (
     TraceFileError,
     UnsupportedModel,
 )
+from rauq.layout import ANALYSIS
 from rauq.scoring.score import Score, Scores, score, score_arrays, score_many
 from rauq.scoring.settings import Settings
 from rauq.trace.batch import Batch, batch
@@ -55,6 +57,7 @@ __all__ = [
     "LanguageModel",
     "Message",
     "Method",
+    "MissingPackage",
     "ModelInfo",
     "ModelNotFound",
     "NamedModel",
@@ -113,6 +116,8 @@ _AT_FIRST_USE = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "analysis":
+        return import_module(ANALYSIS)
     if name not in _AT_FIRST_USE:
         message = f"module 'rauq' has no attribute {name!r}"
         raise AttributeError(message)
