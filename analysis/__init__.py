@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from analysis.datasets.example import DataSet, Example
     from analysis.datasets.frames import data_set
     from analysis.datasets.own_files import Columns
+    from analysis.frame_scoring import score
+    from analysis.one_answer.figures import plot
     from analysis.runs.opened import Run, open_run
     from analysis.scoring import score_run
 
-__all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "score_run"]
+__all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "plot", "score", "score_run"]
 
 _AT_FIRST_USE = {
     "Columns": "analysis.datasets.own_files",
@@ -22,6 +24,8 @@ _AT_FIRST_USE = {
     "Run": "analysis.runs.opened",
     "data_set": "analysis.datasets.frames",
     "open_run": "analysis.runs.opened",
+    "plot": "analysis.one_answer.figures",
+    "score": "analysis.frame_scoring",
     "score_run": "analysis.scoring",
 }
 
