@@ -78,7 +78,7 @@ $(STAMPS)/runtime: requirements.txt $(STAMPS)/venv
 	@$(RUN) pip install --quiet --requirement $<
 	@touch $@
 
-$(STAMPS)/dev: requirements-dev.txt requirements-extra.txt training/requirements.txt $(STAMPS)/runtime
+$(STAMPS)/dev: requirements-dev.txt requirements-extra.txt requirements-quantization.txt training/requirements.txt $(STAMPS)/runtime
 	@echo "make: installing $< (the first time takes minutes)"
 	@$(RUN) pip install --quiet --requirement $<
 	@touch $@

@@ -96,6 +96,7 @@ def find_model_info(
     tokens: int = 0,
 ) -> tuple[Checkpoint, ModelInfo]:
     """A model's checkpoint, and what is known of it; arguments and errors are those of `inspect_model`."""
+    dtype = str(dtype).removeprefix("torch.")
     name = os.path.expanduser(name)  # noqa: PTH111 - a Path would change the name of a hub model
     _check_choices(name, dtype=dtype, revision=revision, kind=kind)
     embedded = name == EMBEDDED
