@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analysis.datasets.example import DataSet, Example
-    from analysis.datasets.frames import data_set
-    from analysis.datasets.own_files import Columns
+    from analysis.datasets.own_files import Columns, data_set
     from analysis.frame_scoring import score
     from analysis.one_answer.figures import plot
     from analysis.runs.opened import Run, open_run
@@ -22,7 +21,7 @@ _AT_FIRST_USE = {
     "DataSet": "analysis.datasets.example",
     "Example": "analysis.datasets.example",
     "Run": "analysis.runs.opened",
-    "data_set": "analysis.datasets.frames",
+    "data_set": "analysis.datasets.own_files",
     "open_run": "analysis.runs.opened",
     "plot": "analysis.one_answer.figures",
     "score": "analysis.frame_scoring",

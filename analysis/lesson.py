@@ -12,8 +12,7 @@ import numpy as np
 import rauq
 from rauq import Score, Trace
 from rauq.labels import SPACE, label
-from rauq.recorded.answers import Recorded
-from rauq.recorded.game import GameAnswer
+from rauq.recorded.answers import GameAnswer, Recorded
 from rauq.scoring.report import collapse as collapse_of
 from rauq.scoring.settings import signal_and_alpha
 from rauq.trace.parts import shows_text

@@ -26,9 +26,8 @@ from analysis.runs.work import Evaluation, evaluation_of
 from benchmarks.support.paired import Ratio, cpu_seconds, one_turn, ratio
 from benchmarks.support.recording import at_most, measured, tell
 from rauq import LanguageModel
+from rauq.capture.cache import NO_PREFIX, CachedModel, Prefix
 from rauq.capture.extras import NOTHING, Kept
-from rauq.capture.prefix import NO_PREFIX, Prefix
-from rauq.capture.session import CachedModel
 from rauq.methods.evaluate import evaluate
 from rauq.methods.table import METHODS
 from rauq.trace.trace import NUM_BANDS, Extra, Trace

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.answer_sets.sentences import signed
-from analysis.datasets.facts.questions import FEW_SHOT, PLAIN
-from analysis.datasets.names import load
+from analysis.datasets.names import FEW_SHOT, PLAIN, load
 from analysis.evidence.record import Cell, Record
 from analysis.methods.attention_permutation import GroupControl, control_groups
 from analysis.methods.comparison import ALL, WITHIN, Paired, compare, groups_of, name_of, title_of

@@ -22,8 +22,8 @@ from analysis.datasets.example import DataSet, Example
 from analysis.evidence.record import Record
 from analysis.runs.create import prepare, request_for
 from analysis.runs.manifest import Answerer, write_manifest
-from analysis.runs.opened import batch, layers_to_store, means, open_run
-from analysis.runs.shard import Answered, write_shard
+from analysis.runs.opened import batch, means, open_run
+from analysis.runs.shard import Answered, layers_to_store, write_shard
 from benchmarks.support.paired import Ratio, cpu_seconds, seconds
 from benchmarks.support.processes import apart, forget_peak, memory_mib
 from benchmarks.support.random_trace import HEADS, LAYERS, VOCABULARY, random_trace

@@ -25,8 +25,7 @@ from benchmarks.support.paired import Ratio, cpu_seconds, ratio
 from benchmarks.support.random_model import build, prompt_of, text_of, tokenizer_of
 from benchmarks.support.recording import at_most, interval, measured, tell
 from rauq import LanguageModel
-from rauq.capture.prefix import NO_PREFIX, Prefix, common_length
-from rauq.capture.prefix_cache import PrefixCache
+from rauq.capture.cache import NO_PREFIX, Prefix, PrefixCache, common_length
 from rauq.model.loading import wrap
 
 SHOTS = (("France", "Paris"), ("Japan", "Tokyo"), ("Egypt", "Cairo"), ("Peru", "Lima"), ("Kenya", "Nairobi"))
@@ -76,7 +75,7 @@ class FedAgain(PrefixCache):
     """Keeps nothing, so that every prompt is fed whole."""
 
     def prefix(self, sequences: Sequence[tuple[int, ...]], *, tail: int) -> Prefix:
-        """See `rauq.capture.prefix_cache.PrefixCache`."""
+        """See `rauq.capture.cache.PrefixCache`."""
         del sequences, tail
         return NO_PREFIX
 

@@ -33,14 +33,12 @@ if TYPE_CHECKING:
     from rauq.detectors.detector import Detector
     from rauq.methods.evaluate import evaluate, evaluate_many
     from rauq.methods.method import Method, Uncertainty
-    from rauq.methods.pair_scorers.classifiers import load_nli, load_similarity
     from rauq.methods.pair_scorers.idf import load_idf
     from rauq.methods.pair_scorers.judges import Judges
-    from rauq.methods.pair_scorers.loading import load_judges, load_tagger
+    from rauq.methods.pair_scorers.loading import load_judges, load_nli, load_similarity, load_tagger
     from rauq.methods.table import METHODS
-    from rauq.model.language_model import LanguageModel
+    from rauq.model.language_model import LanguageModel, p_true_judge
     from rauq.model.loading import load_model, wrap
-    from rauq.model.p_true import p_true_judge
 
 __version__ = "0.1.0"
 
@@ -107,10 +105,10 @@ _AT_FIRST_USE = {
     "load_idf": "rauq.methods.pair_scorers.idf",
     "load_judges": "rauq.methods.pair_scorers.loading",
     "load_model": "rauq.model.loading",
-    "load_nli": "rauq.methods.pair_scorers.classifiers",
-    "load_similarity": "rauq.methods.pair_scorers.classifiers",
+    "load_nli": "rauq.methods.pair_scorers.loading",
+    "load_similarity": "rauq.methods.pair_scorers.loading",
     "load_tagger": "rauq.methods.pair_scorers.loading",
-    "p_true_judge": "rauq.model.p_true",
+    "p_true_judge": "rauq.model.language_model",
     "wrap": "rauq.model.loading",
 }
 

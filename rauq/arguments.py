@@ -1,6 +1,8 @@
-"""Checks of numbers and text from a caller, and the interfaces for progress and for cancelling."""
+"""What callers pass: settings of sampling, progress and cancelling; and checks of numbers and text."""
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Protocol
 
@@ -39,3 +41,32 @@ class Cancel(Protocol):
     def is_set(self) -> bool:
         """Whether to stop."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the next token is sampled; `None` in its place means greedy.
+
+    The same `seed` gives the same answer. A trace has None if the seed alone does not reproduce its answer: for the
+    second and later answers of `lm.sample`, and for answers that continue an `answer_prefix`.
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 50
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        whole = is_whole(self.top_k) and is_whole(0 if self.seed is None else self.seed)
+        numbers = whole and is_number(self.temperature) and is_number(self.top_p)
+        ranges = numbers and 0 < self.temperature < math.inf and 0 < self.top_p <= 1
+        if not (ranges and self.top_k >= 0 and 0 <= (self.seed or 0) < 2**64):
+            message = (
+                f"Got temperature={self.temperature!r}, top_p={self.top_p!r}, top_k={self.top_k!r}, "
+                f"seed={self.seed!r}; allowed are temperature > 0, 0 < top_p <= 1, and whole numbers "
+                "top_k >= 0 (0 keeps all tokens) and 0 <= seed < 2^64."
+            )
+            raise InvalidInput(message)
+        for name, kind in (("temperature", float), ("top_p", float), ("top_k", int), ("seed", int)):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, kind(value))

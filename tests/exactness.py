@@ -14,9 +14,10 @@ from scipy.special import entr
 
 from analysis.evidence.record import Cell, Record
 from benchmarks.support.recording import at_most, measured
+from rauq.capture.cache import CachedModel
 from rauq.capture.check import EXACT
 from rauq.capture.recompute import band_of_matrix, eager
-from rauq.capture.session import CachedModel, StepwiseSession
+from rauq.capture.session import StepwiseSession
 from rauq.model.language_model import LanguageModel
 from rauq.trace.trace import Trace
 from tests.architectures import ARCHITECTURES, Architecture, named, seeded_prompts, tiny_language_model

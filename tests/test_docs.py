@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from analysis.cli import main as analysis_cli
-from analysis.datasets.facts.questions import FACT_SETS
-from analysis.datasets.names import EMBEDDED_SETS
-from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS
+from analysis.datasets.twelve import PAPER_SETS
 from rauq import score
 from rauq.cli import inspect
 from rauq.scoring import report

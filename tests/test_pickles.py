@@ -10,8 +10,7 @@ import pytest
 import rauq
 from analysis.datasets.own_files import ENDINGS, read_file, read_table
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.files import TIMINGS
-from analysis.runs.manifest import MANIFEST
+from analysis.runs.manifest import MANIFEST, TIMINGS
 from analysis.runs.opened import open_run
 from rauq.errors import RauqError
 from rauq.methods.pair_scorers.idf import load_idf

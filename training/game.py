@@ -27,7 +27,7 @@ from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from rauq import Trace
 from rauq.model.language_model import LanguageModel
-from rauq.recorded.game import GAME, GAME_INDEX, GameAnswer
+from rauq.recorded.answers import GAME, GAME_INDEX, GameAnswer
 from rauq.trace.parts import tokens_in
 
 COUNT, MOST_PER_FAMILY = 10, 2

@@ -10,9 +10,8 @@ from pathlib import Path
 from analysis.datasets.example import DataSet
 from analysis.datasets.names import load
 from analysis.runs.create import prepare, request_for, without_download
-from analysis.runs.files import is_exported
 from analysis.runs.library import BUNDLED, bundled_folder
-from analysis.runs.manifest import Request
+from analysis.runs.manifest import Request, is_exported
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores
 from analysis.runs.work import work

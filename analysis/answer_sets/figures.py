@@ -6,9 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.answer_sets.best_and_worst import BestAndWorst
-from analysis.answer_sets.calibration import Calibration, share_at
 from analysis.answer_sets.heads import SelectedHeads
-from analysis.answer_sets.quality_bins import QualityBins
+from analysis.answer_sets.quality_curves import Calibration, QualityBins, share_at
 from analysis.figures import (
     ATTENTION,
     QUIET,

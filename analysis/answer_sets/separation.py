@@ -9,7 +9,7 @@ from analysis.answer_sets.sides import Sides
 from analysis.stats import Intervals, draw_counts, resampled_roc_auc, with_interval
 
 TOP = 10  # heads that are shown one by one
-LEAST = 10  # answers of a side: with fewer, an area has no interval
+LEAST_FOR_INTERVAL = 10  # answers of a side: with fewer, an area has no interval
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,7 +203,7 @@ def areas_with_interval(values: np.ndarray, counted: Labelled, *, resamples: int
     With fewer than ten correct or incorrect answers there are no intervals, which would be too narrow.
     """
     found = areas(values, counted)
-    if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST:
+    if min(counted.correct.sum(), (~counted.correct).sum()) < LEAST_FOR_INTERVAL:
         return Intervals(found, *np.full((2, len(found)), np.nan))
     resampled = np.zeros((resamples, values.shape[1]))
     rng = np.random.default_rng(seed)

@@ -11,17 +11,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis.attribution.answers import (
+from analysis.attribution import (
+    COLUMNS,
+    LIG,
     LigAnswer,
+    LigResult,
     Request,
     add_answer,
+    agreement,
     attribute_answers,
     begin,
+    compare_answers,
     read_folder,
     request_for,
     traces_of,
+    write_result,
 )
-from analysis.attribution.result import COLUMNS, LIG, LigResult, agreement, compare_answers, write_result
 from analysis.runs.opened import Run, open_run
 from analysis.runs.work import load_for, with_started_commit
 from analysis.stats import Estimate, in_words

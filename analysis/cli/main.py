@@ -314,7 +314,7 @@ def _tokens(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from analysis.cli.train import train
+    from analysis.cli.supervised import train
 
     return train(options)
 

@@ -1,12 +1,18 @@
-"""`python -m analysis score`: prepare a run or resume one, show its progress, and print what came out."""
+"""`python -m analysis score`: prepare a run or resume one, show its progress, and print what came out.
+
+`--methods my_module:my_method` names a method of the user's own, which is imported.
+"""
 
 import argparse
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from types import FrameType
+from importlib import import_module
+from pathlib import Path
+from types import FrameType, ModuleType
 
 import pandas as pd
 from rich import box
@@ -17,13 +23,10 @@ from rich.text import Text
 
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import strata_table, summary_table
-from analysis.cli.own_methods import is_own, load_own, words_of
-from analysis.datasets.example import DataSet
-from analysis.datasets.facts.questions import FACT_SETS
-from analysis.datasets.names import PER_GROUP, load
+from analysis.datasets.example import DataSet, spread
+from analysis.datasets.names import FACT_SETS, PER_GROUP, load
 from analysis.datasets.own_files import Columns, correct_and_incorrect, guess_columns, read_file
-from analysis.datasets.paper.twelve import PAPER_SETS
-from analysis.datasets.sampling import spread
+from analysis.datasets.twelve import PAPER_SETS
 from analysis.methods.comparison import WITHIN
 from analysis.methods.tables import ranking_table
 from analysis.quality.judgement import Thresholds
@@ -32,13 +35,13 @@ from analysis.runs import added_methods
 from analysis.runs.create import about_unknown_methods, bytes_per_answer, named, prepare, request_for, whole_path
 from analysis.runs.job import Status
 from analysis.runs.manifest import FEWEST_OFFSETS, Manifest, Request
-from analysis.runs.opened import Run, open_run
-from analysis.runs.own import DetectorFile, Own, detector_files
-from analysis.runs.verdicts import about_corrections
+from analysis.runs.opened import Run, about_corrections, open_run
+from analysis.runs.own import MOST_SECONDS, DetectorFile, Own, OwnMethod, collected, detector_files, note_of
 from analysis.runs.work import work
 from rauq.cli.commands import model_options
 from rauq.errors import InvalidInput
 from rauq.labels import number, running, size
+from rauq.methods.method import Method
 from rauq.trace.trace import Kind
 
 
@@ -377,3 +380,75 @@ def _signals(parent: int | None) -> Iterator[Signals]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+HOSTED_VARIABLE = "RAUQ_HOSTED"
+
+_WORD = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+
+
+def words_of(options: Sequence[str] | None) -> tuple[str, ...]:
+    """What --methods names, each once; names are separated by spaces or commas."""
+    return tuple(dict.fromkeys(word for option in options or () for word in option.split(",") if word))
+
+
+def is_own(word: str) -> bool:
+    """Whether a word names a method of the user's own."""
+    return ":" in word and "=" not in word
+
+
+def load_own(words: Sequence[str], *, seconds: float | None = None) -> Own:
+    """Import the methods of the user's own among these words, since its user names them in this command.
+
+    Python finds a module as any other; `python -m analysis` looks into the current folder first. What a run's manifest
+    names is never imported.
+
+    Raises:
+        InvalidInput: a host, a word that is not module:attribute, a module that is not found or fails, or an attribute
+            that is missing, no `rauq.Method`, or none that a run can have.
+    """
+    own = [word for word in words if is_own(word)]
+    if own and os.environ.get(HOSTED_VARIABLE, "") not in ("", "0"):
+        message = f"A host imports no methods: leave {own[0]} out."
+        raise InvalidInput(message)
+    return collected([_loaded(word) for word in own], seconds=MOST_SECONDS if seconds is None else seconds)
+
+
+def _loaded(word: str) -> tuple[Method, OwnMethod]:
+    name, _, attribute = word.partition(":")
+    if not _WORD.fullmatch(word) or name.endswith(".py"):
+        message = (
+            f"Got the method {word!r}; give module:attribute, such as my_module:my_method for my_method in "
+            "my_module.py, and run the command in the folder of that file."
+        )
+        raise InvalidInput(message)
+    module = _imported(name)
+    method = vars(module).get(attribute)
+    if method is None:
+        there = [key for key, value in vars(module).items() if isinstance(value, Method)]
+        message = f"{name} has no {attribute}; its methods are {', '.join(there) or 'none'}."
+        raise InvalidInput(message)
+    note = note_of(method, module=word, content=_content(module))
+    return method, note
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except (Exception, SystemExit) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{name}.".startswith(f"{missing}."):
+            message = f"No module {name!r} in {Path.cwd()} or among the installed ones. Run the command in its folder."
+        else:
+            message = (
+                f"{name} cannot be imported ({type(error).__name__}: {error}). Correct it; python {name}.py runs it."
+            )
+        raise InvalidInput(message) from error
+
+
+def _content(module: ModuleType) -> bytes | None:
+    """The bytes of its file; None where it has none."""
+    try:
+        return Path(module.__file__ or "").read_bytes()
+    except (OSError, AttributeError):
+        return None

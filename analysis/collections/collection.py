@@ -10,11 +10,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from analysis.datasets.facts.families import FAMILIES
-from analysis.datasets.facts.questions import FACT_SETS
-from analysis.datasets.names import EMBEDDED_SETS
-from analysis.datasets.paper.paper_set import Task as PaperTask
-from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.facts.tables import FAMILIES
+from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS
+from analysis.datasets.paper_set import Task as PaperTask
+from analysis.datasets.twelve import PAPER_SETS
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.manifest import Answerer

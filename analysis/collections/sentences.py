@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from analysis.answer_sets.sentences import joined
 from analysis.collections.collection import Cell, Collection
 from analysis.collections.ranking import RankedCollection, Shared
-from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.twelve import PAPER_SETS
 from analysis.methods.comparison import RAUQ, Ranking, marks, name_of
 from analysis.paper import contradictions
 from analysis.stats import METRICS, Estimate

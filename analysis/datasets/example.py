@@ -1,11 +1,15 @@
-"""A data set, and its rows: a prompt, and what is known about correct answers."""
+"""A data set, its rows, each a prompt and what is known about correct answers, and fewer of them, chosen by a seed."""
 
 import hashlib
 import json
-from collections.abc import Iterable
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeVar
 
 from analysis.normalisation import num_words
+from rauq.errors import InvalidInput
 
 LONGEST_NAME = 5  # words: answers repeat a short reference, and paraphrase a longer one
 _SHARE = 0.9  # of the rows: a few long titles among names change nothing
@@ -79,6 +83,19 @@ def _fields(example: Example) -> dict[str, object]:
     return {name: value for name, value in asdict(example).items() if name != "wrong" or value}
 
 
+def not_empty(data: DataSet) -> DataSet:
+    """The data set itself.
+
+    Raises:
+        InvalidInput: none of its rows can be used; the message says why the first one cannot.
+    """
+    if not data.examples:
+        first = data.rejected[0]
+        message = f"No row of {data.name} can be used. Row {first.row}: {first.reason}"
+        raise InvalidInput(message)
+    return data
+
+
 def default_quality(examples: Iterable[Example]) -> tuple[str, str]:
     """The id of a measure, and the reason as a sentence; "none" without a reference.
 
@@ -93,3 +110,34 @@ def default_quality(examples: Iterable[Example]) -> tuple[str, str]:
     if short >= _SHARE * len(lengths):
         return "contains", f"{rows}, so an answer is correct if it names its reference, alone or in a sentence."
     return "token_f1", f"Only {rows}, so word overlap between answer and reference is used."
+
+
+Item = TypeVar("Item")
+
+
+def spread(examples: Sequence[Example], count: int | None, *, seed: int) -> tuple[Example, ...]:
+    """`count` examples in their order, every stratum of every group in proportion; all where that is None."""
+    _check_count(count)
+    strata = defaultdict(list)
+    for place, example in enumerate(examples):
+        strata[example.group, example.stratum].append(place)
+    draw = random.Random(seed)  # noqa: S311 - a seeded choice, no secret
+    ranked = []
+    for places in strata.values():
+        draw.shuffle(places)
+        ranked += [((rank + draw.random()) / len(places), place) for rank, place in enumerate(places)]
+    return tuple(examples[place] for place in sorted(place for _, place in sorted(ranked)[:count]))
+
+
+def sample(items: Sequence[Item], count: int | None, *, seed: int) -> list[Item]:
+    """`count` items in their order, each as likely as any other; all where that is None."""
+    _check_count(count)
+    places = list(range(len(items)))
+    random.Random(seed).shuffle(places)  # noqa: S311
+    return [items[place] for place in sorted(places[:count])]
+
+
+def _check_count(count: int | None) -> None:
+    if count is not None and count < 1:
+        message = f"Got a limit of {count}; it must be at least 1."
+        raise InvalidInput(message)

@@ -1,20 +1,86 @@
 """Every name under which a data set can be loaded: embedded sets, facts, the paper's sets, copies and files."""
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.datasets.example import DataSet, Example
-from analysis.datasets.facts.questions import FACT_SETS, fact_set
+from analysis.datasets.example import DataSet, Example, not_empty, spread
+from analysis.datasets.facts.tables import FAMILIES as FACT_FAMILIES
+from analysis.datasets.facts.tables import Fact, facts
 from analysis.datasets.own_files import Columns, examples_from, guess_columns, read_file
-from analysis.datasets.paper.loading import load_paper_set
-from analysis.datasets.paper.twelve import PAPER_SETS
-from analysis.datasets.sampling import spread
+from analysis.datasets.paper_set import load_paper_set
+from analysis.datasets.twelve import PAPER_SETS
 from rauq.atlas import evaluation
 from rauq.atlas.evaluation import FAMILIES, Family
 from rauq.errors import DataSetNotFound, InvalidInput
 from rauq.trace.trace import Kind
+
+FACT_SETS = (PLAIN, FEW_SHOT) = ("facts", "facts_few_shot")
+
+FACT_FORMS: Mapping[str, str] = MappingProxyType(
+    {PLAIN: "Plain questions, answered in a sentence", FEW_SHOT: "Few-shot, answered in a word"}
+)
+
+_SENTENCE, _WORD = 40, 16  # tokens
+
+
+def fact_set(name: str, *, kind: Kind, family: str = "") -> DataSet:
+    """Every question but the worked examples, in the form that the name says, plain ones worded for a kind of model.
+
+    The group is the family, the stratum how widely the fact is known. Both forms ask the same questions, under the
+    same ids. Few-shot prompts are plain text for chat models too, since a chat template invites a whole sentence.
+    `family`: this one alone.
+
+    Raises:
+        InvalidInput: no such family.
+    """
+    _check_family(family)
+    few_shot = name == FEW_SHOT
+    solved: dict[str, list[Fact]] = {}
+    for fact in facts():
+        if fact.subject in fact.family.solved:
+            solved.setdefault(fact.family.id, []).append(fact)
+    wanted = {family} if family else set(FACT_FAMILIES)
+    asked = [fact for fact in facts() if fact.family.id in wanted and fact.subject not in fact.family.solved]
+    examples = [_fact_example(fact, kind, solved[fact.family.id] if few_shot else ()) for fact in asked]
+    return DataSet(
+        name=f"{name}: {family}" if family else name,
+        examples=tuple(examples),
+        quality="facts",
+        max_new_tokens=_WORD if few_shot else _SENTENCE,
+        stop=("\n",) if few_shot else None,
+        chat=False if few_shot else None,
+    )
+
+
+def _check_family(family: str) -> None:
+    if family and family not in FACT_FAMILIES:
+        message = f"There is no family of facts {family!r}. Choose one of {', '.join(FACT_FAMILIES)}."
+        raise InvalidInput(message)
+
+
+def _fact_example(fact: Fact, kind: Kind, solved: Sequence[Fact]) -> Example:
+    if solved:
+        shots = [f"{_completion_prompt(shot.question)} {shot.accepted[0]}" for shot in solved]
+        prompt = "\n\n".join([*shots, _completion_prompt(fact.question)])
+    else:
+        prompt = fact.question if kind == "instruct" else _completion_prompt(fact.question)
+    return Example(
+        id=fact.id,
+        prompt=prompt,
+        references=fact.accepted,
+        question=fact.question,
+        group=fact.family.id,
+        stratum=fact.stratum,
+    )
+
+
+def _completion_prompt(question: str) -> str:
+    """The question as a text that goes on with its answer."""
+    return f"Question: {question}\nAnswer:"
+
 
 EMBEDDED_SETS: MappingProxyType[str, tuple[Family, ...]] = MappingProxyType(
     {"atlas": FAMILIES, **{family: (family,) for family in FAMILIES}}
@@ -31,7 +97,9 @@ def embedded_set(name: str, *, limit: int | None = None, per_group: int | None =
     Raises:
         InvalidInput: a limit below 1.
     """
-    examples = tuple(_example(row) for family in EMBEDDED_SETS[name] for row in evaluation.load_examples(family))
+    examples = tuple(
+        _embedded_example(row) for family in EMBEDDED_SETS[name] for row in evaluation.load_examples(family)
+    )
     data = DataSet(name=name, examples=examples, quality="exact_truth", max_new_tokens=_MOST_TOKENS)
     return _fewer(data, limit=limit, per_group=per_group, seed=seed)
 
@@ -44,7 +112,7 @@ def _fewer(data: DataSet, *, limit: int | None, per_group: int | None, seed: int
     return replace(data, examples=spread(kept, limit, seed=seed))
 
 
-def _example(row: evaluation.Example) -> Example:
+def _embedded_example(row: evaluation.Example) -> Example:
     asked = row.prompt.splitlines()[-2]  # worked examples come before it, the line where the answer goes after it
     content = asked.partition(": ")[2]
     is_question = row.family == "places"
@@ -104,16 +172,3 @@ def _own_file(name: str, columns: Columns | None) -> DataSet:
         raise DataSetNotFound(message)
     table = read_file(Path(name))
     return examples_from(table, columns or guess_columns(table))
-
-
-def not_empty(data: DataSet) -> DataSet:
-    """The data set itself.
-
-    Raises:
-        InvalidInput: none of its rows can be used; the message says why the first one cannot.
-    """
-    if not data.examples:
-        first = data.rejected[0]
-        message = f"No row of {data.name} can be used. Row {first.row}: {first.reason}"
-        raise InvalidInput(message)
-    return data

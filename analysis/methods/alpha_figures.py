@@ -9,8 +9,7 @@ from plotly.subplots import make_subplots
 
 from analysis.answer_sets.sentences import signed
 from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, empty_figure, finish, plotly_text, text_colour
-from analysis.methods.alpha import REPLACED, Sweep
-from analysis.methods.attention_permutation import Exchange
+from analysis.methods.attention_permutation import REPLACED, Exchange, Sweep
 from analysis.methods.comparison import ALL, headline_groups, title_of
 from analysis.stats import METRICS, Estimate, in_words
 

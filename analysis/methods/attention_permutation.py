@@ -1,22 +1,95 @@
-"""Does attention matter here? RAUQ computed again with the attention of its heads permuted, all else equal."""
+"""Does attention matter here? RAUQ computed again with the attention of its heads replaced, all else equal.
 
-from collections.abc import Sequence
+`control_groups` asks at the given settings, `sweep` at every alpha (paper, figure 4).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from analysis.methods import exchange
 from analysis.methods.comparison import Group, JudgedGroups, Metric, Ranking, difference, judged_groups, ranking
 from analysis.quality.judgement import Thresholds
-from analysis.stats import Estimate
+from analysis.stats import Estimate, divided
 from rauq.errors import InvalidInput
-from rauq.scoring.algorithm import steps_of
+from rauq.scoring.algorithm import head_weights, score_grid, steps_of
 from rauq.scoring.score import score_many
-from rauq.scoring.settings import Settings
-from rauq.trace.batch import Answers
+from rauq.scoring.settings import Settings, Signal, signal_and_alpha
+from rauq.trace.batch import Answers, Batch, Blocks
 from rauq.trace.trace import Alignment
+
+
+def _weights_of(answers: Answers, layers: tuple[int, ...], heads: np.ndarray) -> list[np.ndarray]:
+    """Each answer's weights of one head a layer, (Lw, N - 1) out of A answers; `heads` (A, Lw)."""
+    weights = [np.empty(0)] * len(heads)
+    for places, block in answers.blocks():
+        found = head_weights(block.attention, block.rows(layers), heads[places][..., None])[:, :, 0]
+        for number, own, length in zip(places, found, block.lengths, strict=True):
+            weights[number] = own[:, : length - 1].astype(np.float64)  # runs keep halves
+    return weights
+
+
+def _with_weights(answers: Answers, layers: tuple[int, ...], weights: Sequence[np.ndarray]) -> Blocks:
+    """The answers with these weights of each, (Lw, N - 1), as those of a single head in each of the layers."""
+    parts = tuple(
+        (places, _lone_head(block, layers, [weights[at] for at in places])) for places, block in answers.blocks()
+    )
+    return Blocks(
+        alignment=answers.alignment,
+        kind=answers.kind,
+        vocab_size=answers.vocab_size,
+        layers=layers,
+        num_layers=answers.num_layers,
+        part=answers.part,
+        batches=tuple(block for _, block in parts),
+        places=tuple(places for places, _ in parts),
+    )
+
+
+def _lone_head(block: Batch, layers: tuple[int, ...], weights: Sequence[np.ndarray]) -> Batch:
+    attention = np.full((len(block.lengths), len(layers), 1, block.attention.shape[-1]), np.nan)
+    for row, own in zip(attention, weights, strict=True):
+        row[:, 0, : own.shape[1]] = own
+    return replace(block, attention=attention, layers=layers)
+
+
+def _shuffled(weights: Sequence[np.ndarray], lengths: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """Give each answer the weights of another of nearest length, cut or repeated to its own; nan if there is none."""
+    return [
+        np.full_like(own, np.nan) if donor < 0 else _repeated(weights[donor], own.shape[1])
+        for own, donor in zip(weights, _donors(lengths, rng), strict=True)
+    ]
+
+
+def _repeated(weights: np.ndarray, length: int) -> np.ndarray:
+    times = -(-length // weights.shape[1])
+    return (weights if times < 2 else np.tile(weights, times))[:, :length]
+
+
+def _donors(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Whose weights each answer takes (A,), never its own: neighbours by length swap theirs, in twos and threes.
+
+    An answer of one token has no weights to give or take, -1.
+    """
+    order = np.lexsort((rng.random(len(lengths)), lengths))
+    left = order[lengths[order] > 1].tolist()
+    donors = np.full(len(lengths), -1)
+    while len(left) > 1:
+        size = len(left) if len(left) <= 3 else rng.integers(2, min(4, len(left) - 1))  # never one left over
+        takers, left = left[:size], left[size:]
+        turn = rng.integers(1, size)
+        donors[takers] = takers[turn:] + takers[:turn]
+    return donors
+
+
+def _constant(weights: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Give every token the mean weight of its layer over all answers."""
+    together = np.concatenate(weights, axis=1)
+    known = np.isfinite(together)
+    means = divided(np.where(known, together, 0.0).sum(axis=1), known.sum(axis=1))
+    return [np.where(np.isnan(own), np.nan, means[:, None]) for own in weights]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,18 +131,18 @@ def control(
         raise InvalidInput(message)
     rng, found = np.random.default_rng(seed), score_many(answers, settings)
     num_heads = next(block.attention.shape[2] for _, block in answers.blocks())
-    weights = exchange.weights_of(answers, found.layers, found.heads)
+    weights = _weights_of(answers, found.layers, found.heads)
     drawn = rng.integers(num_heads, size=found.heads.shape)
 
     def rescored(exchanged: Sequence[np.ndarray]) -> np.ndarray:
-        lone = exchange.with_weights(answers, found.layers, exchanged)
+        lone = _with_weights(answers, found.layers, exchanged)
         return _scored(lone, replace(settings, layers=found.layers), tokens)
 
     return Control(
         real=_scored(answers, settings, tokens),
-        shuffled=np.stack([rescored(exchange.shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
-        constant=rescored(exchange.constant(weights)),
-        random_head=rescored(exchange.weights_of(answers, found.layers, drawn)),
+        shuffled=np.stack([rescored(_shuffled(weights, answers.lengths, rng)) for _ in range(derangements)]),
+        constant=rescored(_constant(weights)),
+        random_head=rescored(_weights_of(answers, found.layers, drawn)),
         mean_of_heads=_scored(answers, replace(settings, heads="mean"), tokens),
     )
 
@@ -179,8 +252,8 @@ def control_groups(
     # A group without a score has no answers to judge, so that the mean within groups leaves it out.
     scored = np.where(np.isnan(found.real), np.nan, quality)
     among = judged_groups(groups, scored, metric=metric, thresholds=thresholds, count=resamples, seed=seed)
-    real = rank_parts(found.real, among)
-    kinds = [exchanged(name, (found.real, real), rows, among) for name, rows in _replaced(found).items()]
+    real = _rank_parts(found.real, among)
+    kinds = [_exchanged(name, (found.real, real), rows, among) for name, rows in _replaced(found).items()]
     controls = (
         GroupControl(
             group=group,
@@ -205,18 +278,18 @@ def _replaced(found: Control) -> dict[Exchange, np.ndarray]:
     }
 
 
-def rank_parts(uncertainty: np.ndarray, among: JudgedGroups) -> list[Ranking]:
+def _rank_parts(uncertainty: np.ndarray, among: JudgedGroups) -> list[Ranking]:
     """Rank the answers of every part by their uncertainty (A,), or by each of S of them (S, A)."""
     return [ranking(uncertainty[..., part.rows], part) for part in among.parts]
 
 
-def exchanged(
+def _exchanged(
     exchange: Exchange, real: tuple[np.ndarray, Sequence[Ranking]], others: np.ndarray, among: JudgedGroups
 ) -> tuple[Exchanged, ...]:
     """Compare the uncertainty under real attention, (A,) with its rankings, with that under S exchanges (S, A)."""
     own, ranked = real
     others = np.where(np.isnan(own), np.nan, others)
-    instead = rank_parts(others, among)
+    instead = _rank_parts(others, among)
     lost = [
         difference((own[part.rows], one), (others[:, part.rows], other), part)
         for part, one, other in zip(among.parts, ranked, instead, strict=True)
@@ -236,3 +309,134 @@ def _explained(found: GroupControl) -> GroupControl:
         for one in found.exchanged
     )
     return replace(found, real=replace(found.real, reason=NO_FACTS), exchanged=tuple(others))
+
+
+ALPHAS = tuple(step / 10 for step in range(11))
+DERANGEMENTS = 5  # of the answers of each group; the shuffled curve is their mean
+_Cell = TypeVar("_Cell")
+REPLACED: tuple[Exchange, ...] = ("shuffled", "constant", "none")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sweep:
+    """PRR or ROC-AUC of RAUQ with one signal, in G groups, at `alphas` (11,) from 0 to 1.
+
+    `groups`: "all", then, where there are several, the mean within groups, and each of these. `real` (G, 11): with the
+    attention of the selected heads. `exchanged`: (G, 11) for each of REPLACED, with the real attention's minus it.
+    With "none" it is the value at alpha 1, where attention is not used: with the probability signal, perplexity.
+    `paper_alpha` is the paper's for this signal and the model's kind.
+    """
+
+    alignment: Alignment
+    signal: Signal
+    metric: Metric
+    alphas: tuple[float, ...]
+    paper_alpha: float
+    groups: tuple[str, ...]
+    real: tuple[tuple[Estimate, ...], ...]
+    exchanged: Mapping[Exchange, tuple[tuple[Exchanged, ...], ...]]
+
+    def of_group(self, group: str) -> tuple[Estimate, ...]:
+        """The estimates (11,) of one group with real attention."""
+        return self.real[self.groups.index(group)]
+
+    def under(self, exchange: Exchange, group: str) -> tuple[Exchanged, ...]:
+        """What one exchange does in one group: (11,)."""
+        return self.exchanged[exchange][self.groups.index(group)]
+
+    def at_paper(self, group: str) -> Estimate:
+        """The estimate of a group at the paper's alpha."""
+        return self.of_group(group)[self.alphas.index(self.paper_alpha)]
+
+    def best(self, group: str) -> float | None:
+        """The alpha of the highest value in a group, the lowest of equals; None where all are undefined."""
+        values = np.array([found.value for found in self.of_group(group)])
+        return None if np.isnan(values).all() else self.alphas[int(np.nanargmax(values))]
+
+
+def sweep(
+    answers: Answers,
+    quality: np.ndarray,
+    names: Sequence[str],
+    groups: Sequence[Group],
+    *,
+    signal: Signal,
+    metric: Metric,
+    thresholds: Thresholds,
+    resamples: int = 500,
+    seed: int = 0,
+) -> Sweep:
+    """Score A answers at every alpha under each attention, and rank them by their quality (A,).
+
+    Attention is exchanged within the group of each answer, `names` (A,). Within a group one set of bootstrap resamples
+    serves every alpha and every attention.
+
+    Raises:
+        InvalidInput: a batch without the kind of its model, or without the middle layers.
+    """
+    scores = score_sweep(answers, names, signal=signal, seed=seed)
+    real = scores["real"][:, 0]
+    among = judged_groups(groups, quality, metric=metric, thresholds=thresholds, count=resamples, seed=seed)
+    ranked = [_rank_parts(row, among) for row in real]
+    return Sweep(
+        alignment=answers.alignment,
+        signal=signal,
+        metric=metric,
+        alphas=ALPHAS,
+        paper_alpha=signal_and_alpha(Settings(signal=signal), answers.kind)[1],
+        groups=among.names,
+        real=_by_group([one.estimate for one in among.reported(row)] for row in ranked),
+        exchanged={
+            name: _by_group(
+                _exchanged(name, (own, rows), other, among)
+                for own, rows, other in zip(real, ranked, scores[name], strict=True)
+            )
+            for name in REPLACED
+        },
+    )
+
+
+def score_sweep(
+    answers: Answers, names: Sequence[str], *, signal: Signal, seed: int = 0
+) -> dict[Exchange | Literal["real"], np.ndarray]:
+    """Uncertainty of A answers at every alpha, (11, S, A): S is DERANGEMENTS for "shuffled", else 1.
+
+    The heads selected by the real attention are used under every exchange.
+    """
+    found = score_many(answers, Settings(alpha=1.0, signal=signal, alignment=answers.alignment))
+    grid = [replace(found.settings, alpha=alpha, layers=found.layers) for alpha in ALPHAS]
+    weights = _weights_of(answers, found.layers, found.heads)
+    groups = [np.flatnonzero(np.asarray(names) == name) for name in np.unique(names)]
+    draws = [np.random.default_rng(seed) for _ in groups]
+
+    def scored(several: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+        lone = [_with_weights(answers, found.layers, one) for one in several]
+        return np.stack([score_grid(one, grid) for one in lone], axis=1)
+
+    def shuffled() -> list[np.ndarray]:
+        return _in_order(
+            groups,
+            [
+                _shuffled([weights[row] for row in rows], answers.lengths[rows], draw)
+                for rows, draw in zip(groups, draws, strict=True)
+            ],
+        )
+
+    constant = [_constant([weights[row] for row in rows]) for rows in groups]
+    real = scored([weights])
+    return {
+        "real": real,
+        "shuffled": scored([shuffled() for _ in range(DERANGEMENTS)]),
+        "constant": scored([_in_order(groups, constant)]),
+        "none": np.broadcast_to(real[-1], real.shape),
+    }
+
+
+def _in_order(groups: Sequence[np.ndarray], found: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """What was found for the answers of each group, in the order of all answers."""
+    each = [one for several in found for one in several]
+    return [each[place] for place in np.argsort(np.concatenate(groups))]
+
+
+def _by_group(rows: Iterable[Sequence[_Cell]]) -> tuple[tuple[_Cell, ...], ...]:
+    return tuple(zip(*rows, strict=True))

@@ -1,4 +1,4 @@
-"""Comparison of methods: how well each ranks the answers of every group, and whether RAUQ ranks them better."""
+"""Comparison of methods: how well each ranks the answers of every group, RAUQ minus others, and curves of rejection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,14 @@ from analysis.runs.own import row_of
 from analysis.stats import (
     Bounds,
     Estimate,
+    RejectionCurve,
     bounds_of,
     counts_of,
     interval,
+    is_defined,
     prr,
     ranks,
+    rejection_curve,
     resampled_prr,
     resampled_roc_auc,
     resamples,
@@ -383,3 +386,27 @@ def _mean_ranks(rankings: Sequence[Sequence[Ranking]], among: JudgedGroups) -> n
         there = ~np.isnan(values)
         placed[there, column] = ranks(-values[there])
     return placed.mean(axis=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rejections:
+    """Mean quality of what M methods, by id, keep as they reject: over the `n` answers that all and quality have.
+
+    They share an oracle, being over the same answers. `excluded` other answers lack one of them.
+    """
+
+    methods: tuple[str, ...]
+    curves: tuple[RejectionCurve, ...]
+    n: int
+    excluded: int
+
+
+def rejections(uncertainties: Mapping[str, np.ndarray], quality: np.ndarray) -> Rejections:
+    """Reject by each of the uncertainties (A,) of the same answers, up to all but one."""
+    kept = np.all([is_defined(one, quality) for one in uncertainties.values()], axis=0)
+    return Rejections(
+        methods=tuple(uncertainties),
+        curves=tuple(rejection_curve(one[kept], quality[kept]) for one in uncertainties.values()),
+        n=int(kept.sum()),
+        excluded=int((~kept).sum()),
+    )

@@ -22,8 +22,7 @@ from analysis.figures import (
 from analysis.methods.added_heads import ADDED_NAMES, AddedHeads
 from analysis.methods.agreement import MethodAgreement
 from analysis.methods.attention_permutation import EXCHANGES, GroupControl
-from analysis.methods.comparison import RAUQ, Metric, headline_groups, name_of, title_of
-from analysis.methods.rejections import Rejections
+from analysis.methods.comparison import RAUQ, Metric, Rejections, headline_groups, name_of, title_of
 from analysis.stats import METRICS, Estimate
 from rauq.labels import number
 

@@ -1,14 +1,18 @@
-"""How well one score ranks answers: over all of them and, as the two can differ in sign, on average within groups."""
+"""How well answers are ranked by one score, or by simple facts about them: their length, group, and what they name."""
 
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
-from analysis.methods.comparison import ALL, WITHIN, Comparison, Metric, compare, groups_of
+from analysis.answer_sets.sentences import joined
+from analysis.methods.comparison import ALL, WITHIN, Comparison, Metric, compare, groups_of, headline_groups
 from analysis.quality.judgement import Thresholds
-from analysis.stats import METRICS, in_words
+from analysis.runs.own import needs_of
+from analysis.stats import METRICS, Estimate, in_words
+from rauq.labels import number
 
 _SCORE = "score"
 
@@ -44,3 +48,79 @@ def within_sentence(found: Sequence[Comparison]) -> str:
 
 def _metrics(found: Sequence[Comparison], group: str) -> str:
     return ", ".join(f"{METRICS[one.metric]} {in_words(one.of_group(group)[0])}" for one in found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simple:
+    """How well A answers are ranked by simple facts about them, as PRR or ROC-AUC.
+
+    `length`: by their tokens, the longest first. `group`: by the mean quality of their group; None without groups.
+    `unnamed`: by whether they name nothing that the judge of facts knows, a share `share_unnamed` of them; None where
+    all or none do, or where some of these are correct. `within`: the mean within groups of `length` and `unnamed`, as
+    far as these and several groups are there.
+    """
+
+    metric: Metric
+    length: Estimate
+    group: Estimate | None
+    unnamed: Estimate | None
+    share_unnamed: float
+    within: Mapping[str, Estimate]
+
+
+def simple_rankings(
+    answers: pd.DataFrame, *, metric: Metric, thresholds: Thresholds, resamples: int = 1000, seed: int = 0
+) -> Simple:
+    """Rank the answers of a run's table (A rows) with a quality by their length, their group, and what they name."""
+    quality = answers["quality"].to_numpy(dtype=float)
+    unnamed = answers["num_fact_tokens"].to_numpy() == 0
+    tells = unnamed.any() and not unnamed.all() and not (quality[unnamed] > 0).any()
+    of_group = answers["quality"].groupby(answers["group"]).transform("mean").to_numpy(dtype=float)
+    columns = {"length": answers["num_tokens"].to_numpy(dtype=float)}
+    columns |= {"group": -of_group} if len(set(answers["group"])) > 1 else {}
+    columns |= {"unnamed": unnamed.astype(float)} if tells else {}
+    table = pd.DataFrame(columns | {"quality": quality})
+    asked: dict[str, Any] = {"thresholds": thresholds, "resamples": resamples, "seed": seed}
+    found = compare(table, list(columns), groups_of(answers["group"]), metric=metric, **asked)
+    overall, within = (dict(zip(columns, found.of_group(name), strict=True)) for name in _headline(found))
+    return Simple(
+        metric=metric,
+        length=overall["length"],
+        group=overall.get("group"),
+        unnamed=overall.get("unnamed"),
+        share_unnamed=float(unnamed.mean()),
+        within={name: one for name, one in within.items() if name != "group"} if WITHIN in found.groups else {},
+    )
+
+
+def _headline(found: Comparison) -> tuple[str, str]:
+    return found.groups[0], headline_groups(found.groups)[-1]
+
+
+def simple_sentence(found: Simple) -> str:
+    """How well length and group alone rank the answers."""
+    if found.length.reason:
+        return ""
+    by_group = f", by the mean quality of their group alone {in_words(found.group)}" if found.group else ""
+    return (
+        f"For comparison, all answers ranked by their length alone have a {METRICS[found.metric]} of "
+        f"{in_words(found.length)}{_within(found, 'length')}{by_group}."
+    )
+
+
+def _within(found: Simple, name: str) -> str:
+    """The mean within groups, in brackets after the value over all answers; "" where it is undefined."""
+    own = found.within.get(name)
+    return f" (mean within groups {in_words(own)})" if own is not None and not own.reason else ""
+
+
+def unnamed_note(found: Simple, methods: Sequence[str]) -> str:
+    """Why methods that use the judge of facts are favoured; "" where none is there, or the judge knows every answer."""
+    if found.unnamed is None or not any("facts" in needs_of(method) for method in methods):
+        return ""
+    return joined(
+        f"{number(100 * found.share_unnamed, places=0)} % of the answers name nothing that the judge of facts knows. "
+        "They agree with no sample by the same facts, and none of them is judged correct: this alone ranks all "
+        f"answers with a {METRICS[found.metric]} of {in_words(found.unnamed)}{_within(found, 'unnamed')}.",
+        "So the methods marked “same facts” are favoured here, and cannot be compared with the others.",
+    )

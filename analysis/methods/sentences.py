@@ -9,8 +9,7 @@ import numpy as np
 from analysis.answer_sets.sentences import joined, left_out, signed
 from analysis.methods.ablations import Ablated
 from analysis.methods.agreement import Disagreement, MethodAgreement
-from analysis.methods.alpha import REPLACED, Sweep
-from analysis.methods.attention_permutation import EXCHANGES, Exchange, GroupControl
+from analysis.methods.attention_permutation import EXCHANGES, REPLACED, Exchange, GroupControl, Sweep
 from analysis.methods.comparison import (
     ALL,
     RAUQ,
@@ -18,6 +17,7 @@ from analysis.methods.comparison import (
     Comparison,
     Metric,
     Paired,
+    Rejections,
     headline_groups,
     is_reversed,
     name_of,
@@ -25,7 +25,6 @@ from analysis.methods.comparison import (
     title_of,
 )
 from analysis.methods.errors import End, ErrorAnalysis
-from analysis.methods.rejections import Rejections
 from analysis.paper import published_errors, published_runtime
 from analysis.runs.own import needs_of
 from analysis.runs.timings import Cost

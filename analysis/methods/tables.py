@@ -9,11 +9,9 @@ import pandas as pd
 from analysis.methods.ablations import Ablated
 from analysis.methods.added_heads import ADDED_NAMES, AddedHeads
 from analysis.methods.agreement import Disagreement, MethodAgreement, RankedAnswers
-from analysis.methods.alpha import REPLACED, Sweep
-from analysis.methods.attention_permutation import EXCHANGES, GroupControl
-from analysis.methods.comparison import WITHIN, Comparison, Metric, Paired, compare, groups_of, name_of
+from analysis.methods.attention_permutation import EXCHANGES, REPLACED, GroupControl, Sweep
+from analysis.methods.comparison import WITHIN, Comparison, Metric, Paired, Rejections, compare, groups_of, name_of
 from analysis.methods.errors import End, ErrorAnalysis
-from analysis.methods.rejections import Rejections
 from analysis.quality.judgement import Thresholds
 from analysis.runs.own import row_of
 from analysis.runs.timings import Cost

@@ -20,8 +20,7 @@ from itertools import pairwise, takewhile
 from types import MappingProxyType
 
 from analysis.datasets.example import Example
-from analysis.datasets.facts.families import FAMILIES, KINDS, Family
-from analysis.datasets.facts.tables import facts, names, phrases
+from analysis.datasets.facts.tables import FAMILIES, KINDS, Family, facts, names, phrases
 from analysis.normalisation import plain_text
 from analysis.quality.judgement import Judgement, Statement, undefined
 from analysis.quality.matching import is_english_word

@@ -1,15 +1,15 @@
-"""Every measure of how good an answer is: what it needs, where it comes from, and the judge that it opens."""
+"""Every measure of how good an answer is: what it needs, its source, its judge, and which fits a typed answer."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from analysis.datasets.example import Example
+from analysis.datasets.example import Example, default_quality
 from analysis.quality.judgement import Judgement, Thresholds, fact_spans, undefined
 from analysis.quality.matching import accuracy, exact_match, load_rouge_l, names_reference, token_f1
 from rauq.errors import InvalidInput
@@ -264,3 +264,40 @@ MEASURES: Mapping[str, Measure] = MappingProxyType({row.id: row for row in _TABL
 
 OWN = Measure("own", "Own function", (), "a Python function of the user", _function_missing)
 """What a run is judged by whose user gave a function; it stands in no list, since only that user has it."""
+
+
+_ANSWERS, _QUESTIONS = ("A:", "Answer:"), ("Q:", "Question:")
+
+
+class Ruling(NamedTuple):
+    """Whether an answer is correct, None where the measure does not decide it, and the measure."""
+
+    correct: bool | None
+    measure: Measure
+
+
+def judge_typed(prompt: str, correct_answer: str, answer: str) -> Ruling:
+    """Judge an answer by a correct answer that somebody typed; several are separated by " | ".
+
+    By the rule for facts where it fits, else by its words.
+    """
+    from analysis.datasets.facts.tables import SEPARATOR
+    from analysis.quality.facts import family_of
+
+    question = last_question(prompt)
+    references = tuple(text.strip() for text in correct_answer.split(SEPARATOR) if text.strip())
+    family = family_of(question, references)
+    example = Example(id="typed", prompt=prompt, question=question, references=references, group=family)
+    chosen = measure("facts" if family else default_quality([example])[0])
+    (judged,) = load_judge(chosen.id)([example], [answer])
+    return Ruling(chosen.thresholds.decide(judged.quality), chosen)
+
+
+def last_question(prompt: str) -> str:
+    """Return what is asked after worked examples that end with lines "Q: ..." and "A:"; else the whole prompt."""
+    *_, asked, last = ["", "", *prompt.strip().splitlines()]
+    if last.strip() not in _ANSWERS:
+        return prompt.strip()
+    for mark in _QUESTIONS:
+        asked = asked.strip().removeprefix(mark)
+    return asked.strip()

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.answer_sets import head_sentences
 from analysis.answer_sets import sentences as answer_set_sentences
 from analysis.answer_sets.figures import (
     best_and_worst_map,
@@ -11,10 +10,9 @@ from analysis.answer_sets.figures import (
     quality_bins_chart,
     selected_heads_map,
 )
-from analysis.answer_sets.gap_figures import distance_lines, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import with_enough
-from analysis.answer_sets.head_figures import head_map
 from analysis.answer_sets.sentences import joined
+from analysis.answer_sets.side_figures import distance_lines, gap_distributions, gap_grid, gap_lines, head_map
 from analysis.figures import UNCERTAINTY
 from analysis.methods import sentences as method_sentences
 from analysis.methods.added_heads import added_heads_caption, added_heads_sentence, chosen_sentence
@@ -243,9 +241,9 @@ def _beyond(found: Results) -> tuple[Drawing, ...]:
             "separation",
             "Heads: correct vs incorrect within groups",
             joined(
-                f"{head_sentences.about_separation(found.separation, found.same_length, layers)}.",
-                head_sentences.separation_caption(found.separation),
-                head_sentences.groups_caption(found.separation.labelled),
+                f"{answer_set_sentences.about_separation(found.separation, found.same_length, layers)}.",
+                answer_set_sentences.separation_caption(found.separation),
+                answer_set_sentences.groups_caption(found.separation.labelled),
             ),
             head_map(
                 found.separation,

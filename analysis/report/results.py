@@ -7,7 +7,6 @@ import numpy as np
 
 import rauq
 from analysis.answer_sets.best_and_worst import BestAndWorst, best_and_worst
-from analysis.answer_sets.calibration import Calibration, calibrate
 from analysis.answer_sets.gaps import HeadGaps, head_gaps
 from analysis.answer_sets.heads import (
     Agreement,
@@ -16,7 +15,14 @@ from analysis.answer_sets.heads import (
     of_selected,
     selected_heads,
 )
-from analysis.answer_sets.quality_bins import Correlations, QualityBins, correlations, quality_bins
+from analysis.answer_sets.quality_curves import (
+    Calibration,
+    Correlations,
+    QualityBins,
+    calibrate,
+    correlations,
+    quality_bins,
+)
 from analysis.answer_sets.sentences import picks_note
 from analysis.answer_sets.separation import Separation, by_length, separation
 from analysis.answer_sets.sides import Sides, sides
@@ -24,11 +30,9 @@ from analysis.answer_sets.word_attention import folds, word_attention
 from analysis.methods.ablations import Ablated, ablate, ablations
 from analysis.methods.added_heads import AddedHeads, added_heads, candidates
 from analysis.methods.agreement import Disagreement, MethodAgreement, disagreement, method_agreement
-from analysis.methods.alpha import Sweep, sweep
-from analysis.methods.attention_permutation import GroupControl, control_groups
-from analysis.methods.comparison import RAUQ, Comparison, Metric, compare, groups_of
+from analysis.methods.attention_permutation import GroupControl, Sweep, control_groups, sweep
+from analysis.methods.comparison import RAUQ, Comparison, Metric, Rejections, compare, groups_of, rejections
 from analysis.methods.errors import ErrorAnalysis, error_analysis
-from analysis.methods.rejections import Rejections, rejections
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
 from analysis.runs.create import check_comparable
@@ -37,8 +41,7 @@ from analysis.runs.opened import picks as picks_of
 from analysis.runs.shard import OFFSETS
 from analysis.runs.timings import Cost, costs
 from analysis.runs.traces import answer_ids, fact_masks
-from analysis.tokens.detection import Detection, detect, token_signals
-from analysis.tokens.marks import marks_of_run
+from analysis.tokens.detection import Detection, detect, marks_of_run, token_signals
 from rauq.errors import InvalidInput
 from rauq.scoring.settings import Settings, Signal
 from rauq.trace.trace import Alignment

@@ -23,7 +23,7 @@ from analysis.methods.comparison import Metric
 from analysis.one_answer.figures import Drawing
 from analysis.report.figures import write_pictures
 from analysis.report.tables import Table, latex_table
-from analysis.runs.files import SUPERVISED
+from analysis.runs.manifest import SUPERVISED
 from analysis.stats import METRICS
 from rauq.errors import RunError
 

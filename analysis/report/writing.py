@@ -19,8 +19,7 @@ from analysis.report.tables import (
     rows_of_cells,
 )
 from analysis.runs.create import about_unknown_methods
-from analysis.runs.opened import Run
-from analysis.runs.verdicts import about_corrections
+from analysis.runs.opened import Run, about_corrections
 from rauq.errors import RunError
 from rauq.labels import about_weights, running
 

@@ -18,21 +18,33 @@ import pyarrow.parquet as pq
 
 from analysis.answer_sets.heads import NO_HEAD
 from analysis.datasets.example import Example
-from analysis.decoded import check_decoded
+from analysis.datasets.formats import check_decoded
 from analysis.runs import corrections
 from analysis.runs.create import EXAMPLES, check_examples, read_examples
-from analysis.runs.files import CORRECTIONS, TIMINGS, is_exported
 from analysis.runs.library import folder_of
 from analysis.runs.manifest import (
+    CORRECTIONS,
     LARGEST_MANIFEST,
     LONGEST_REASON,
     MANIFEST,
     MOST_EXAMPLES,
+    TIMINGS,
     cannot_write,
+    is_exported,
     read_manifest,
 )
-from analysis.runs.opened import UNREADABLE, Run, Shard, TokenChoice, means, open_run, picks
-from analysis.runs.shard import ADDED, ALIGNMENTS, LIGHT, OFFSETS, added_path, answers_path, extras_path, traces_path
+from analysis.runs.opened import Run, Shard, TokenChoice, means, open_run, picks
+from analysis.runs.shard import (
+    ADDED,
+    ALIGNMENTS,
+    LIGHT,
+    OFFSETS,
+    UNREADABLE,
+    added_path,
+    answers_path,
+    extras_path,
+    traces_path,
+)
 from analysis.runs.timings import LARGEST_TIMINGS
 from analysis.runs.traces import facts_in, traces_in
 from rauq.errors import RunError

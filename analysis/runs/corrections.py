@@ -11,8 +11,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from analysis.runs.files import CORRECTIONS, CORRECTIONS_LOCK
-from analysis.runs.manifest import MOST_EXAMPLES, cannot_write, content_of, write_whole
+from analysis.runs.manifest import CORRECTIONS, CORRECTIONS_LOCK, MOST_EXAMPLES, cannot_write, content_of, write_whole
 from analysis.typed_json import parsed
 from rauq.errors import RunError
 

@@ -7,9 +7,8 @@ import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.runs.files import foreign, is_of_run, size_of
 from analysis.runs.job import Status, is_held, only_job, read_status
-from analysis.runs.manifest import Manifest, read_manifest
+from analysis.runs.manifest import Manifest, foreign, is_of_run, read_manifest, size_of
 from rauq.errors import InvalidInput, RunError
 
 BUNDLED = "smollm2-facts"

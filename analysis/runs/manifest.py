@@ -1,9 +1,16 @@
-"""What a run is: which examples are put to which model, and how. It is written before the first answer."""
+"""What a run is: which examples are put to which model, and how, and by which names its files are known.
 
+The manifest is written before the first answer.
+"""
+
+import hashlib
 import json
 import os
+import re
 import reprlib
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +19,7 @@ from pydantic import Field
 
 from analysis.runs.own import DetectorFile, MethodId, OwnId, OwnMethod, OwnQuality, row_of
 from analysis.typed_json import parsed
-from rauq.errors import InvalidInput, RunError
+from rauq.errors import InvalidInput, ModelNotFound, RunError
 from rauq.trace.file import MOST_ANSWER_TOKENS, MOST_BANDS, MOST_EXTRAS, MOST_HEADS, MOST_LAYERS, MOST_VOCABULARY
 from rauq.trace.trace import Kind
 
@@ -241,3 +248,90 @@ def _check(manifest: Manifest) -> None:
     if answerer and list(answerer.layers) != sorted(set(answerer.layers) & set(range(answerer.num_layers))):
         message = f"layers is {answerer.layers}, but must be ascending and of {answerer.num_layers}"
         raise ValueError(message)
+
+
+TIMINGS = "timings.jsonl"
+CORRECTIONS, CORRECTIONS_LOCK = "corrections.json", "corrections.lock"
+SUPERVISED = "supervised.json"  # how detectors rank its answers: made from the run, and no part of it
+
+_OF_A_RUN = re.compile(
+    r"manifest\.json|examples\.parquet|answers-\d{5}\.parquet|(?:traces|extras)-\d{5}\.safetensors|corrections\.json"
+    r"|methods-[a-z][a-z0-9_]{0,63}\.parquet",
+    re.ASCII,
+)
+_JOB_FILES = re.compile(
+    r"(?:status|supervised)\.json|timings\.jsonl|(?:run|corrections)\.lock|log\.txt|stop|report|\..+\.tmp"
+)
+
+
+def is_of_run(name: str) -> bool:
+    """Whether a file of this name is a part of what a run is."""
+    return _OF_A_RUN.fullmatch(name) is not None
+
+
+def is_exported(name: str) -> bool:
+    """Whether a file of this name is exported with a run: its own files, and the timings."""
+    return is_of_run(name) or name == TIMINGS
+
+
+def foreign(folder: Path) -> list[str]:
+    """Names of files that do not belong to a run, its jobs or its reports, sorted.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    names = (path.name for path in folder.iterdir())
+    return sorted(name for name in names if not (is_of_run(name) or _JOB_FILES.fullmatch(name)))
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder; unreadable or deleted files count 0."""
+    total = 0
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):  # renamed since it was listed
+                total += path.lstat().st_size
+    return total
+
+
+def state_of(folder: Path) -> tuple[int, int, int]:
+    """How many files a run is made of, when the latest was written, and a checksum of its corrected verdicts.
+
+    Zeros where there is no run. The checksum is there since two corrections may have the same time of modification.
+    """
+    written = []
+    for pattern in ("manifest.json", "examples.parquet", "answers-*.parquet", "traces-*.*", "extras-*.*"):
+        for file in folder.glob(pattern):
+            with suppress(OSError):  # it was deleted since
+                written.append(file.stat().st_mtime_ns)
+    return len(written), max(written, default=0), _checksum(folder / CORRECTIONS)
+
+
+def _checksum(path: Path) -> int:
+    try:
+        return zlib.crc32(path.read_bytes())
+    except OSError:
+        return 0
+
+
+_DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
+
+
+def checksum_of_model(folder: Path) -> str:
+    """The sha256 of the files of a model.
+
+    Raises:
+        ModelNotFound: they were deleted after loading.
+    """
+    digest = hashlib.sha256()
+    paths = sorted(path for pattern in _DECISIVE for path in folder.glob(pattern))
+    try:
+        for path in paths:
+            with path.open("rb") as file:
+                digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    except FileNotFoundError:
+        paths = []
+    if not paths:
+        message = f"{folder} was deleted or moved after its model was loaded. Restore it, and resume the run."
+        raise ModelNotFound(message)
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""A run read back: which of its shards are whole, their answers as one table, and their attention as arrays."""
+"""A run read back: its whole shards, their answers as one table, the user's verdicts, and attention as arrays."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -7,24 +7,30 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from analysis.answer_sets.heads import pick
 from analysis.datasets.example import Example
-from analysis.runs.corrections import Correction, crc32_of, fits, read_corrections
+from analysis.runs.corrections import (
+    Correction,
+    add_correction,
+    correction,
+    crc32_of,
+    fits,
+    read_corrections,
+    remove_correction,
+)
 from analysis.runs.create import read_examples
-from analysis.runs.files import check_bytes
+from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import MANIFEST, Answerer, Manifest, read_manifest
 from analysis.runs.shard import (
     ALIGNMENTS,
     LIGHT,
     OFFSETS,
-    answers_path,
-    check_extras,
-    extras_path,
+    UNREADABLE,
+    layers_to_store,
     read_added,
-    read_columns,
+    read_table,
     traces_path,
     with_fact,
 )
@@ -33,8 +39,6 @@ from rauq.methods.table import METHODS
 from rauq.scoring.settings import Settings, window
 from rauq.trace.batch import Batch, Blocks
 from rauq.trace.trace import Alignment
-
-UNREADABLE = (OSError, pa.ArrowException, SafetensorError, ValueError, KeyError)
 
 
 @dataclass(frozen=True)
@@ -111,12 +115,6 @@ class Run:
         return self.answers["thinking_stop"].to_numpy(dtype=np.int64)
 
 
-def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
-    """The layers whose weights a run keeps token by token: the paper's window, or all."""
-    settings = Settings(layers=manifest.request.stored_layers)
-    return window(settings, captured=answerer.layers, num_layers=answerer.num_layers)
-
-
 def open_run(folder: Path | str) -> Run:
     """Read what a run has so far; shards that are missing or broken are left out, and said.
 
@@ -175,86 +173,6 @@ def open_run(folder: Path | str) -> Run:
     )
 
 
-def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int) -> pd.DataFrame:
-    """Read the table of a shard, and see whether its arrays are there and belong to it.
-
-    Raises:
-        RunError: one of the files is missing, broken or of other examples.
-    """
-    path = answers_path(folder, shard)
-    numbers = manifest.numbers(shard)
-    if not path.exists():
-        message = f"The answers {numbers.start} to {numbers.stop - 1} are missing: resume the run to compute them."
-        raise RunError(message)
-    try:
-        written, traces = path.read_bytes(), traces_path(folder, shard)
-        table = read_columns(pa.BufferReader(written), LIGHT).to_pandas()
-        _check_rows(table, numbers, manifest.request.methods)
-        lengths = table.loc[table["error"] == "", "num_tokens"]
-        with safe_open(traces, framework="np") as arrays:
-            check_bytes(traces, arrays.metadata(), written)
-            _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), manifest, answerer)
-        if manifest.request.keep:
-            extras = extras_path(folder, shard)
-            with safe_open(extras, framework="np") as arrays:
-                check_bytes(extras, arrays.metadata(), written)
-                check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
-    except UNREADABLE as error:
-        message = (
-            f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
-            "are left out. Resume the run to answer them again."
-        )
-        raise RunError(message) from error
-    return table
-
-
-def _check_rows(table: pd.DataFrame, numbers: range, methods: tuple[str, ...]) -> None:
-    if table["number"].tolist() != list(numbers):
-        message = f"its examples are not {numbers.start} to {numbers.stop - 1}"
-        raise ValueError(message)
-    if table["error"].isna().any() or not (table.loc[table["error"] == "", "num_tokens"] >= 1).all():
-        message = "it has an answer without a token"
-        raise ValueError(message)
-    thinking = table.loc[table["error"] == "", ["thinking_start", "thinking_stop", "num_tokens"]].to_numpy()
-    start, stop, count = thinking.T
-    if not (((start == 0) & (stop == 0)) | ((start >= 0) & (start < stop) & (stop <= count))).all():
-        message = "it has an answer whose thinking span is outside the answer"
-        raise ValueError(message)
-    lists = table.loc[table["error"] == "", ["values", "reasons"]]
-    if lists.isna().any(axis=None) or (lists.map(len) != len(methods)).any(axis=None):
-        message = f"it has other uncertainties than {', '.join(methods)}"
-        raise ValueError(message)
-
-
-def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - the same
-    """Only the header of the file is read here, and how many answers have tokens that carry a fact."""
-    stored = layers_to_store(manifest, answerer)
-    num_tokens, num_bands = int(lengths.sum()), manifest.request.offsets * len(stored) * answerer.num_heads
-    means = [len(ALIGNMENTS), len(OFFSETS), len(lengths), len(answerer.layers), answerer.num_heads]
-    expected = {
-        "bands": ("F16", [(num_tokens + len(lengths)) * num_bands]),
-        "logprobs": ("F32", [num_tokens]),
-        "entropies": ("F32", [num_tokens]),
-        "means": ("F16", means),
-        "picks": ("I16", [len(ALIGNMENTS), len(lengths), len(answerer.layers)]),
-        "fact_counts": ("I32", [len(OFFSETS), len(lengths)]),
-        "fact_means": ("F16", means),
-    }
-    there = set(arrays.keys())
-    needed = {"bands", "logprobs", "entropies", *(["means"] if len(lengths) else [])}
-    for name, (dtype, shape) in expected.items():
-        if name in there | needed:
-            found = arrays.get_slice(name)
-            if name == "fact_means" and found.get_shape() != means:
-                shape = [*means[:2], with_fact(arrays.get_tensor("fact_counts")).size, *means[3:]]  # noqa: PLW2901
-            if (found.get_dtype(), found.get_shape()) != (dtype, shape):
-                message = f"{name} is {found.get_dtype()} of shape {found.get_shape()}, not {dtype} of {shape}"
-                raise ValueError(message)
-    if ("fact_means" in there) != ("fact_counts" in there):
-        message = "it has only one of fact_means and fact_counts"
-        raise ValueError(message)
-
-
 def _corrected(answers: pd.DataFrame, corrections: tuple[Correction, ...]) -> tuple[pd.DataFrame, int]:
     """The answers with the user's corrections applied, and how many corrections fit none of them."""
     rows = {number: row for row, number in enumerate(answers["number"])}
@@ -297,6 +215,53 @@ def _of_examples(examples: tuple[Example, ...]) -> pd.DataFrame:
     wanted = ["id", "group", "stratum", "error_label", "prompt", "references"]
     rows = [asdict(example) for example in examples]
     return pd.DataFrame({name: [row[name] for row in rows] for name in wanted})
+
+
+def why_fixed(run: Run) -> str:
+    """Why the verdicts of a run cannot be corrected; empty where they can."""
+    if run.folder == bundled_folder():
+        return (
+            "The run that came with the app cannot be changed. To correct its verdicts, export it on the page Runs and "
+            "import the archive under another name."
+        )
+    quality = run.answers["measured_quality"].to_numpy(dtype=float)
+    known = quality[np.isfinite(quality)]
+    if run.manifest.request.quality == "given" and ((known < 0) | (known > 1)).any():
+        return (
+            "The quality that came with these answers is not on a scale from 0 to 1, so a verdict of 1 or 0 does not "
+            "fit. Correct it in the file, and score the file again."
+        )
+    return ""
+
+
+def correct_verdict(run: Run, number: int, *, correct: bool | None) -> None:
+    """Correct the verdict on the answer to the example `number`; None undoes the correction.
+
+    Raises:
+        InvalidInput: there is no such answer, or the verdicts of this run cannot be corrected.
+        RunError: the corrections are damaged, or cannot be written.
+    """
+    rows = np.flatnonzero(run.answers["number"] == number)
+    if reason := why_fixed(run) or ("" if rows.size else f"There is no answer {number} in this run."):
+        raise InvalidInput(reason)
+    if correct is None:
+        remove_correction(run.folder, number)
+    else:
+        answer = str(run.answers["answer"].iloc[rows[0]])
+        add_correction(run.folder, correction(number, answer, correct=correct))
+
+
+def about_corrections(run: Run) -> str:
+    """How many verdicts were corrected, as a sentence; empty where none was."""
+    count = int(run.answers["corrected"].sum())
+    said = f"{count:,} verdict{'' if count == 1 else 's'} corrected by hand." if count else ""
+    if run.outdated_corrections:
+        left = run.outdated_corrections
+        said += (
+            f" {left:,} correction{' is' if left == 1 else 's are'} not used: the answer has changed since, or is "
+            "missing."
+        )
+    return said.strip()
 
 
 TokenChoice = Literal["all", "fact", "other"]

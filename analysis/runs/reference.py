@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import Sides, sides
-from analysis.one_answer.weak_point import named_tokens, weak_point_share, weak_token
+from analysis.one_answer.standing import named_tokens, weak_point_share, weak_token
 from analysis.quality.measures import measure
 from analysis.runs.opened import Run, batch, means
 from analysis.runs.traces import Tokens, tokens

@@ -28,24 +28,31 @@ Each file of arrays keeps a checksum of its own, and that of the table.
 """
 
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from analysis.answer_sets.heads import pick
-from analysis.runs.files import with_checksums
-from analysis.runs.manifest import FEWEST_OFFSETS, write_whole
+from analysis.runs.manifest import FEWEST_OFFSETS, Answerer, Manifest, write_whole
+from rauq.errors import RunError
 from rauq.methods.method import Uncertainty
+from rauq.scoring.settings import Settings, window
 from rauq.trace.batch import batch
 from rauq.trace.extras import BY_LAYER
 from rauq.trace.parts import answer_text, part_of, span_of
 from rauq.trace.trace import Alignment, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
 OFFSETS = (1, 2, 3, 4, 5, 6)  # the paper's figure 3c
@@ -166,9 +173,9 @@ def write_shard(
     answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     table = _table(outcomes)
     if keep:
-        extras = with_checksums(_extras(answered, keep, stored), table)
+        extras = _with_checksums(_extras(answered, keep, stored), table)
         write_whole(extras_path(folder, shard), lambda path: path.write_bytes(extras))
-    arrays = with_checksums(_arrays(answered, stored, offsets), table)
+    arrays = _with_checksums(_arrays(answered, stored, offsets), table)
     write_whole(traces_path(folder, shard), lambda path: path.write_bytes(arrays))
     write_whole(answers_path(folder, shard), lambda path: path.write_bytes(table))
 
@@ -209,7 +216,7 @@ def unpacked(flat: np.ndarray, shape: Sequence[int], exponent: int) -> np.ndarra
     return np.ldexp(flat.astype(np.float32), exponent).reshape(shape)
 
 
-def check_extras(arrays: Any, keep: tuple[str, ...], count: int) -> None:  # noqa: ANN401 - safetensors has no type for it
+def _check_extras(arrays: Any, keep: tuple[str, ...], count: int) -> None:  # noqa: ANN401 - safetensors has no type for it
     """Check that an open file holds these extras of so many answers; only shapes and exponents are read.
 
     Raises:
@@ -334,3 +341,139 @@ def _row(outcome: Answered | Failed) -> dict[str, Any]:
         "alternative_texts": [[entry.text for entry in row] for row in trace.alternatives],
         "alternative_logprobs": [[entry.logprob for entry in row] for row in trace.alternatives],
     }
+
+
+_CHECKSUMS, _BLOCK = "crc32", 2**20
+_HEADER = 8  # bytes at the beginning of a file of safetensors, which say how long its header is
+
+
+def _with_checksums(arrays: dict[str, np.ndarray], table: bytes) -> bytes:
+    """The file of a shard's arrays; it holds the checksum of their bytes, and of the file of the table."""
+    # Ours, because safetensors keeps no checksum.
+    data = _crc32_of_data(save(arrays))
+    return save(arrays, metadata={_CHECKSUMS: f"{data:08x} {zlib.crc32(table):08x}"})
+
+
+def _crc32_of_data(content: bytes) -> int:
+    return zlib.crc32(memoryview(content)[_begin(content) :])  # a slice of bytes would be a copy
+
+
+def _check_bytes(path: Path, metadata: dict[str, str] | None, table: bytes) -> None:
+    """See that the arrays at `path` and the table are, bit by bit, what was written; older runs do not say.
+
+    Raises:
+        ValueError: one of them is not.
+        OSError: the arrays cannot be read.
+    """
+    written = (metadata or {}).get(_CHECKSUMS)
+    if written is None:
+        return
+    data, of_table = written.split()
+    if f"{zlib.crc32(table):08x}" != of_table:
+        message = "its table was changed after it was written"
+        raise ValueError(message)
+    if f"{_crc32(path):08x}" != data:
+        message = f"{path.name} was changed after it was written"
+        raise ValueError(message)
+
+
+def _crc32(path: Path) -> int:
+    found = 0
+    with path.open("rb") as file:
+        file.seek(_begin(file.read(_HEADER)))
+        while chunk := file.read(_BLOCK):
+            found = zlib.crc32(chunk, found)
+    return found
+
+
+def _begin(content: bytes) -> int:
+    return _HEADER + int.from_bytes(content[:_HEADER], "little")
+
+
+UNREADABLE = (OSError, pa.ArrowException, SafetensorError, ValueError, KeyError)
+
+
+def layers_to_store(manifest: Manifest, answerer: Answerer) -> tuple[int, ...]:
+    """The layers whose weights a run keeps token by token: the paper's window, or all."""
+    settings = Settings(layers=manifest.request.stored_layers)
+    return window(settings, captured=answerer.layers, num_layers=answerer.num_layers)
+
+
+def read_table(folder: Path, manifest: Manifest, answerer: Answerer, shard: int) -> "pd.DataFrame":
+    """Read the table of a shard, and see whether its arrays are there and belong to it.
+
+    Raises:
+        RunError: one of the files is missing, broken or of other examples.
+    """
+    path = answers_path(folder, shard)
+    numbers = manifest.numbers(shard)
+    if not path.exists():
+        message = f"The answers {numbers.start} to {numbers.stop - 1} are missing: resume the run to compute them."
+        raise RunError(message)
+    try:
+        written, traces = path.read_bytes(), traces_path(folder, shard)
+        table = read_columns(pa.BufferReader(written), LIGHT).to_pandas()
+        _check_rows(table, numbers, manifest.request.methods)
+        lengths = table.loc[table["error"] == "", "num_tokens"]
+        with safe_open(traces, framework="np") as arrays:
+            _check_bytes(traces, arrays.metadata(), written)
+            _check_arrays(arrays, lengths.to_numpy(dtype=np.int64), manifest, answerer)
+        if manifest.request.keep:
+            extras = extras_path(folder, shard)
+            with safe_open(extras, framework="np") as arrays:
+                _check_bytes(extras, arrays.metadata(), written)
+                _check_extras(arrays, manifest.request.keep if len(lengths) else (), len(lengths))
+    except UNREADABLE as error:
+        message = (
+            f"Shard {shard} of {folder.name} is broken ({error}): the answers {numbers.start} to {numbers.stop - 1} "
+            "are left out. Resume the run to answer them again."
+        )
+        raise RunError(message) from error
+    return table
+
+
+def _check_rows(table: "pd.DataFrame", numbers: range, methods: tuple[str, ...]) -> None:
+    if table["number"].tolist() != list(numbers):
+        message = f"its examples are not {numbers.start} to {numbers.stop - 1}"
+        raise ValueError(message)
+    if table["error"].isna().any() or not (table.loc[table["error"] == "", "num_tokens"] >= 1).all():
+        message = "it has an answer without a token"
+        raise ValueError(message)
+    thinking = table.loc[table["error"] == "", ["thinking_start", "thinking_stop", "num_tokens"]].to_numpy()
+    start, stop, count = thinking.T
+    if not (((start == 0) & (stop == 0)) | ((start >= 0) & (start < stop) & (stop <= count))).all():
+        message = "it has an answer whose thinking span is outside the answer"
+        raise ValueError(message)
+    lists = table.loc[table["error"] == "", ["values", "reasons"]]
+    if lists.isna().any(axis=None) or (lists.map(len) != len(methods)).any(axis=None):
+        message = f"it has other uncertainties than {', '.join(methods)}"
+        raise ValueError(message)
+
+
+def _check_arrays(arrays: Any, lengths: np.ndarray, manifest: Manifest, answerer: Answerer) -> None:  # noqa: ANN401 - the same
+    """Only the header of the file is read here, and how many answers have tokens that carry a fact."""
+    stored = layers_to_store(manifest, answerer)
+    num_tokens, num_bands = int(lengths.sum()), manifest.request.offsets * len(stored) * answerer.num_heads
+    means = [len(ALIGNMENTS), len(OFFSETS), len(lengths), len(answerer.layers), answerer.num_heads]
+    expected = {
+        "bands": ("F16", [(num_tokens + len(lengths)) * num_bands]),
+        "logprobs": ("F32", [num_tokens]),
+        "entropies": ("F32", [num_tokens]),
+        "means": ("F16", means),
+        "picks": ("I16", [len(ALIGNMENTS), len(lengths), len(answerer.layers)]),
+        "fact_counts": ("I32", [len(OFFSETS), len(lengths)]),
+        "fact_means": ("F16", means),
+    }
+    there = set(arrays.keys())
+    needed = {"bands", "logprobs", "entropies", *(["means"] if len(lengths) else [])}
+    for name, (dtype, shape) in expected.items():
+        if name in there | needed:
+            found = arrays.get_slice(name)
+            if name == "fact_means" and found.get_shape() != means:
+                shape = [*means[:2], with_fact(arrays.get_tensor("fact_counts")).size, *means[3:]]  # noqa: PLW2901
+            if (found.get_dtype(), found.get_shape()) != (dtype, shape):
+                message = f"{name} is {found.get_dtype()} of shape {found.get_shape()}, not {dtype} of {shape}"
+                raise ValueError(message)
+    if ("fact_means" in there) != ("fact_counts" in there):
+        message = "it has only one of fact_means and fact_counts"
+        raise ValueError(message)

@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from analysis.runs.files import TIMINGS
-from analysis.runs.manifest import MOST_EXAMPLES, cannot_write
+from analysis.runs.manifest import MOST_EXAMPLES, TIMINGS, cannot_write
 from analysis.runs.opened import Run
 from analysis.runs.own import needs_of
 from analysis.typed_json import parsed

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from safetensors import safe_open
 
-from analysis.runs.opened import UNREADABLE, Arrays, Run, Shard, answers_of
-from analysis.runs.shard import HEAVY, answers_path, extras_path, read_columns, unpacked
+from analysis.runs.opened import Arrays, Run, Shard, answers_of
+from analysis.runs.shard import HEAVY, UNREADABLE, answers_path, extras_path, read_columns, unpacked
 from rauq.errors import InvalidInput, RunError
 from rauq.trace.parts import pieces_with_text
 from rauq.trace.trace import NUM_BANDS as ALL_BANDS

@@ -16,14 +16,20 @@ from analysis.quality.facts import known_facts
 from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
-from analysis.runs.files import checksum_of_model
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
-from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, write_manifest
-from analysis.runs.opened import layers_to_store, read_table
+from analysis.runs.manifest import (
+    LONGEST_REASON,
+    Answerer,
+    Manifest,
+    Request,
+    checksum_of_model,
+    read_manifest,
+    write_manifest,
+)
 from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors, within
-from analysis.runs.shard import Answered, Failed, answers_path, write_shard
+from analysis.runs.shard import Answered, Failed, answers_path, layers_to_store, read_table, write_shard
 from analysis.runs.timings import Timing, add_timings
-from rauq.checkpoints.offered import place_of
+from rauq.checkpoints.named import place_of
 from rauq.errors import RauqError, RunError
 from rauq.methods.evaluate import evaluate
 from rauq.methods.method import Method, Uncertainty
@@ -484,7 +490,7 @@ def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
     The other judges come first: they are smaller than the model, as a rule, and may be missing.
     """
     from rauq.methods.pair_scorers.loading import load_judges
-    from rauq.model.p_true import p_true_judge
+    from rauq.model.language_model import p_true_judge
 
     request = manifest.request
     judges = load_judges(

@@ -1,16 +1,17 @@
-"""Two scored answers side by side, A and B: how their tokens are aligned, and what can be compared."""
+"""Two scored answers side by side, A and B: how their tokens are aligned, what can be compared, and the captions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise, takewhile, zip_longest
+from types import MappingProxyType
 
 import numpy as np
 
 import rauq
 from rauq.errors import InvalidInput
 from rauq.labels import number
-from rauq.scoring.report import mean_weights, shown_layer
+from rauq.scoring.report import mean_weights, selected_heads, shown_layer
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings
 from rauq.trace.trace import Trace
@@ -20,7 +21,7 @@ Columns = tuple[tuple[int | None, int | None], ...]
 
 _MOST_PAIRS = 2**21  # of tokens, to look for equal ones among: some hundredths of a second
 
-SAID_FIRST = frozenset({"signal", "alpha", "alignment"})  # settings that a sentence names one by one
+_SAID_FIRST = frozenset({"signal", "alpha", "alignment"})  # settings that a sentence names one by one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,4 +204,80 @@ def _method(trace: Trace) -> tuple[object, ...] | None:
 
 def _the_rest(settings: Settings) -> tuple[object, ...]:
     """All settings but those that `scales` names one by one."""
-    return tuple(getattr(settings, field.name) for field in fields(settings) if field.name not in SAID_FIRST)
+    return tuple(getattr(settings, field.name) for field in fields(settings) if field.name not in _SAID_FIRST)
+
+
+Scores = tuple[Score, Score]
+_SEVERAL_HEADS: Mapping[object, str] = MappingProxyType(
+    {"mean": ", mean of its heads", "top5": ", mean of its top five heads"}
+)
+
+
+def layer_and_head(score: Score) -> str:
+    """The layer that is drawn, and which of its heads, such as "layer 5 head 3"."""
+    layer = shown_layer(score)
+    (head,) = (row.head for row in selected_heads(score) if row.layer == layer)
+    if head is None:
+        return f"layer {layer}"
+    return f"layer {layer}{_SEVERAL_HEADS.get(score.settings.heads, f' head {head}')}"
+
+
+def about_scales(scales: Sequence[str]) -> str:
+    """Why two scores cannot be compared; `scales` are what `different_scales` found."""
+    return (
+        f"The two scores are not comparable: their {_listed(scales)} differ. The colours, the collapse and the table "
+        "below still compare each answer with a fully confident model of its own kind."
+    )
+
+
+def about_curves(scores: Scores, scales: Sequence[str], *, common: int) -> str:
+    """What the curves are, and why they may differ over the first `common` tokens, which both answers share."""
+    return (
+        f"Above: confidence c{_of_which_layer(scores)} Dotted: r, the same recurrence for a fully confident model. "
+        "Logarithmic scale: the gap from r down to c is the collapse, drawn below."
+        f"{_over_the_beginning(scores, scales, common) if common else ''}"
+    )
+
+
+def about_heads(scores: Scores) -> str:
+    """What the colours and the rings of the difference map are."""
+    averaged = [name for name, score in zip("AB", scores, strict=True) if score.settings.heads == "mean"]
+    none = f" No head is selected in {' and '.join(averaged)}: the mean over heads is used." if averaged else ""
+    return (
+        "Mean over each answer. Teal: more previous-token attention in A; violet: more in B. Circles: selected heads "
+        "of A; diamonds: of B. Where they differ, RAUQ selected different heads."
+        f"{none}"
+    )
+
+
+def settings_in_words(settings: Settings) -> str:
+    """Signal, alpha and alignment, and every other setting that differs from its default."""
+    usual = Settings(signal=settings.signal, alpha=settings.alpha, alignment=settings.alignment)
+    names = [field.name for field in fields(Settings) if field.name not in _SAID_FIRST]
+    others = [f"{name} {getattr(settings, name)}" for name in names if getattr(settings, name) != getattr(usual, name)]
+    return ", ".join([f"{settings.signal}, alpha {settings.alpha:g}, {settings.alignment}", *others])
+
+
+def _of_which_layer(scores: Scores) -> str:
+    looks = "solid for A and dashed for B."
+    undecided = [name for name, score in zip("AB", scores, strict=True) if score.layer is None]
+    if not undecided:
+        return f" of the layer that gives the score, {looks}"
+    return f", {looks} No single layer gives the score of {' and '.join(undecided)}: the first layer used is drawn."
+
+
+def _over_the_beginning(scores: Scores, scales: Sequence[str], common: int) -> str:
+    if same_confidence(*scores, common):
+        return " Up to the first difference both have the same c."
+    of_a, of_b = map(layer_and_head, scores)
+    if of_a != of_b:
+        why = f" A's curve is of {of_a} and B's of {of_b}"
+    elif scales:
+        why = f" The two differ in their {_listed(scales)}"
+    else:
+        return ""
+    return f"{why}: so the curves may differ even before the tokens do."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -29,11 +29,11 @@ def main(limits: str, task: str, options: str) -> int:
 
 def _answer(task: str, options: str) -> bytes:
     from analysis.typed_json import parsed
-    from analysis.uploads import runs, tables
+    from analysis.uploads.readers import TABLE, RunOrder, TableOrder, answer_run, answer_table
 
-    if task == tables.TASK:
-        return tables.answer(sys.stdin.buffer.read(), parsed(tables.Order, options))
-    runs.answer(sys.stdin.buffer, parsed(runs.Order, options))
+    if task == TABLE:
+        return answer_table(sys.stdin.buffer.read(), parsed(TableOrder, options))
+    answer_run(sys.stdin.buffer, parsed(RunOrder, options))
     return b""
 
 

@@ -7,18 +7,16 @@ The band is computed from recorded queries and keys, exactly as in eager attenti
 score = query . key * scaling, softcap, mask, softmax with the sink in its normaliser, in this order, in float32.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedModel
 
 from rauq.capture import tap
-from rauq.capture.extras import NOTHING, Diagonal, Kept, NoteStates
-from rauq.capture.prefix import NO_PREFIX, Prefix
+from rauq.capture.cache import NO_PREFIX, CachedModel, Prefix
+from rauq.capture.extras import NOTHING, Diagonal, Kept
 from rauq.capture.tap import Keys, LayerRecord, Pending, Rows, Step
 from rauq.errors import UnsupportedModel
 from rauq.trace.trace import NUM_BANDS
@@ -43,74 +41,6 @@ class CaptureSession(Protocol):
 
     def band(self) -> Tensor:
         """Weights (B, L, H, rows, K) of all rows kept so far, on the CPU."""
-
-
-class CachedModel:
-    """A model, its cache and its padding: the plain forward pass of generation.
-
-    It goes on after a prefix that was fed before; `keep_all` keeps keys and values that no window reaches any more.
-    """
-
-    def __init__(
-        self, model: PreTrainedModel, padding: Sequence[int], prefix: Prefix = NO_PREFIX, *, keep_all: bool = False
-    ) -> None:
-        self.model = model
-        self.cache = DynamicCache(config=model.config)
-        if keep_all:
-            self.cache.activate_past_recording()
-        prefix.fill(self.cache, padding)
-        self.parameters = inspect.signature(model.forward).parameters
-        self.batch = len(padding)
-        self.padding = torch.tensor(padding, device=model.device) if any(padding) else None
-        self.seen = len(prefix.ids)
-
-    def forward(self, ids: Tensor, *, tail: int, **options: Any) -> Any:
-        """One forward pass over ids (B, n), after those before; `tail` positions get logits."""
-        options |= {} if "logits_to_keep" not in self.parameters else {"logits_to_keep": tail}
-        options |= self._mask_and_positions(ids.shape[1])
-        self.seen += ids.shape[1]
-        return self.model(input_ids=ids, past_key_values=self.cache, use_cache=True, return_dict=True, **options)
-
-    def repeat(self, times: int) -> None:
-        """Repeat every sequence of the batch."""
-        # As a reordering: only that is known to the recurrent layers of hybrids, too.
-        copies: Any = torch.arange(self.batch, device=self.model.device).repeat_interleave(times)
-        self.cache.reorder_cache(copies)
-        self.batch *= times
-        if self.padding is not None:
-            self.padding = self.padding.repeat_interleave(times)
-
-    def states_recorders(self, kept: Kept) -> dict[nn.Module, tap.StatesRecorder]:
-        """The recorders of the hidden states that are captured, by the module that gets or gives them."""
-        if kept.hidden_layers is not None:
-            tap.watch_all_states(self.model)
-        layers = enumerate(tap.modules_of_states(self.model))
-        return {
-            module: partial(self._note_states, notes)
-            for layer, module in layers
-            if (notes := kept.of_states(layer, middle=self.middle))
-        }
-
-    def _note_states(self, notes: Sequence[NoteStates], states: Tensor) -> None:
-        for note in notes:
-            note(states, end=self.seen)
-
-    @property
-    def middle(self) -> int:
-        """Number of the middle layer, floor(L / 2)."""
-        num_layers: int = self.model.config.get_text_config(decoder=True).num_hidden_layers
-        return num_layers // 2
-
-    def _mask_and_positions(self, num_new: int) -> dict[str, Tensor]:
-        if self.padding is None:  # models skip the mask altogether then
-            places = torch.arange(self.seen + num_new, device=self.model.device)[None]
-            options = {}
-        else:
-            places = torch.arange(self.seen + num_new, device=self.padding.device) - self.padding[:, None]
-            options = {"attention_mask": (places >= 0).long()}
-        if "position_ids" in self.parameters:  # not every model continues the positions of its cache by itself
-            options["position_ids"] = places[:, self.seen :].clamp(min=0)
-        return options
 
 
 class TappedSession:

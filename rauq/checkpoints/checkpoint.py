@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,15 +18,53 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.checkpoints.gguf.config import config_options, read_config, read_hyperparameters
-from rauq.checkpoints.gguf.cursor import FILE_TYPES
 from rauq.checkpoints.gguf.header import GgufHeader, header_from, read_header
-from rauq.checkpoints.gguf.places import HubFile, is_digest
 from rauq.checkpoints.gguf.tokenizer import end_ids, read_tokenizer, refuse_unknown_entries
 from rauq.checkpoints.gguf.weights import Plan, changed, plan, write_safetensors
-from rauq.checkpoints.hub import cached_commit, is_folder, plain_errors
+from rauq.checkpoints.hub import HubFile, cached_commit, is_digest, is_folder, plain_errors
 from rauq.checkpoints.store import default_store, sha256, stored
 from rauq.errors import ModelNotFound
 from rauq.labels import FLOATS
+
+# llama.h, enum llama_ftype: what general.file_type says.
+FILE_TYPES = MappingProxyType(
+    {
+        0: "F32",
+        1: "F16",
+        2: "Q4_0",
+        3: "Q4_1",
+        7: "Q8_0",
+        8: "Q5_0",
+        9: "Q5_1",
+        10: "Q2_K",
+        11: "Q3_K_S",
+        12: "Q3_K_M",
+        13: "Q3_K_L",
+        14: "Q4_K_S",
+        15: "Q4_K_M",
+        16: "Q5_K_S",
+        17: "Q5_K_M",
+        18: "Q6_K",
+        19: "IQ2_XXS",
+        20: "IQ2_XS",
+        21: "Q2_K_S",
+        22: "IQ3_XS",
+        23: "IQ3_XXS",
+        24: "IQ1_S",
+        25: "IQ4_NL",
+        26: "IQ3_S",
+        27: "IQ3_M",
+        28: "IQ2_S",
+        29: "IQ2_M",
+        30: "IQ4_XS",
+        31: "IQ1_M",
+        32: "BF16",
+        36: "TQ1_0",
+        37: "TQ2_0",
+        38: "MXFP4",
+        39: "NVFP4",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)

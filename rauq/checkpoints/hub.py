@@ -1,7 +1,8 @@
-"""Where a model is: in a folder, on the hub or in its cache; and why it cannot be loaded."""
+"""Where a model is: in a folder, on the hub or in its cache, or in a GGUF file; and why it cannot be loaded."""
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,15 +10,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from huggingface_hub import HfFileMetadata, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub import (
+    HfFileMetadata,
+    get_hf_file_metadata,
+    get_session,
+    get_token,
+    hf_hub_download,
+    hf_hub_url,
+    try_to_load_from_cache,
+)
 from huggingface_hub.errors import EntryNotFoundError, HFValidationError
+from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]  # documented, and not in __all__
 
-from rauq.checkpoints.folders import local_models, looks_like_path
-from rauq.errors import ModelNotFound, RauqError, UnsupportedModel
+from rauq.checkpoints.folders import CONFIG, gguf_files, is_hub_file, local_models, looks_like_path
+from rauq.errors import InvalidInput, ModelNotFound, RauqError, UnsupportedModel
 
 HUB_SECONDS = 5
 
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_PARTIAL = 206  # HTTP: this is the part that was asked for
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def source_arguments(source: str, *, revision: str | None, otherwise: str) -> dict[str, Any]:
@@ -89,7 +101,7 @@ def _is_here(source: str, revision: str | None, otherwise: str) -> bool:
     except Exception as error:  # the network, the hub and the name can each be the cause
         if not isinstance(error, HFValidationError) and cached_commit(source, revision):
             return True
-        raise ModelNotFound(why_no_hub(source, error, otherwise=otherwise)) from error
+        raise ModelNotFound(_why_no_hub(source, error, otherwise=otherwise)) from error
     return False
 
 
@@ -256,7 +268,7 @@ def plain_errors(source: str | Path, part: str) -> Iterator[None]:
         raise _why_not(Path(source), part, error) from error
 
 
-def why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
+def _why_no_hub(source: str, error: Exception, *, otherwise: str) -> str:
     """The error for a failure of the hub; `otherwise` is what can be done without a network."""
     if (found := hub_failure(error)) is None:
         return f"Folder {source!r} not found, and the request to the hub failed ({_short(error)}). {otherwise}"
@@ -321,3 +333,116 @@ def _short(error: Exception) -> str:
 
 def _pickled(folder: Path) -> bool:
     return any(list(folder.glob(pattern)) for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubFile:
+    """A file of a model (organisation/name) on the hub that is not on this machine; it has `num_bytes`."""
+
+    model: str
+    file: str
+    revision: str | None
+    num_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The name by which a user asks for it."""
+        return f"{self.model}/{self.file}"
+
+    def read(self, start: int, length: int) -> bytes:
+        """Some bytes of it, fewer where it ends before; nothing is kept.
+
+        Raises:
+            ModelNotFound: the hub does not give them.
+        """
+        headers = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
+        if token := get_token():
+            headers["Authorization"] = f"Bearer {token}"
+        url = hf_hub_url(self.model, self.file, revision=self.revision)
+        with (
+            plain_errors(self.name, "header"),
+            get_session().stream("GET", url, headers=headers, timeout=HUB_SECONDS) as answer,
+        ):
+            hf_raise_for_status(answer)
+            first = start if answer.status_code == _PARTIAL else 0  # not every mirror of the hub gives parts
+            content = bytearray()
+            for chunk in answer.iter_bytes():
+                content += chunk
+                if first + len(content) >= start + length:
+                    break
+        return bytes(content[start - first : start - first + length])
+
+    def download(self) -> Path:
+        """Fetch it into the hub's cache.
+
+        Raises:
+            ModelNotFound: it cannot be fetched.
+        """
+        with plain_errors(self.name, "file"):
+            return Path(hf_hub_download(self.model, self.file, revision=self.revision))
+
+
+def find_gguf(source: str, *, revision: str | None) -> Path | HubFile | None:
+    """The GGUF file that a name stands for; None where it stands for something else.
+
+    An existing path comes before a hub id. Any file counts, since its header is checked later. A file on the hub that
+    is not in the cache yet is not fetched.
+
+    Args:
+        source: A file, a folder, or organisation/model/file.gguf on the hub.
+        revision: Branch, tag or commit on the hub; or the file's own sha256, which is compared later.
+
+    Raises:
+        ModelNotFound: a folder holds several, there is no such file, or the network is missing.
+        InvalidInput: a revision other than a sha256 for a file that is here.
+    """
+    if os.path.isfile(source):  # noqa: PTH113 - a Path raises where a name is no possible path
+        found: Path | None = Path(source)
+    elif os.path.isdir(source):  # noqa: PTH112 - the same
+        found = _only_one(Path(source))
+    elif is_hub_file(source):
+        return _from_hub(source, None if is_digest(revision) else revision)
+    elif source.lower().endswith(".gguf"):
+        message = f"File {source!r} not found. Check the path; a file on the hub is named organisation/model/file.gguf."
+        raise ModelNotFound(message)
+    else:
+        return None
+    if found is not None and revision is not None and not is_digest(revision):
+        message = f"The revision of {source} is its sha256, in 64 hexadecimal digits; got {revision!r}. Leave it out."
+        raise InvalidInput(message)
+    return found
+
+
+def is_digest(revision: str | None) -> bool:
+    """Whether a revision is the sha256 of a file, not a branch, a tag or a commit."""
+    return revision is not None and _DIGEST.fullmatch(revision) is not None
+
+
+def _only_one(folder: Path) -> Path | None:
+    """The GGUF file of a folder that holds no model in another format."""
+    files = gguf_files(folder)
+    if not files or ((folder / CONFIG).is_file() and list(folder.glob("*.safetensors"))):
+        return None
+    if len(files) > 1:
+        names = ", ".join(str(file) for file in files[:_MOST_NAMED])
+        message = f"The folder {folder} holds {len(files)} GGUF files. Name one of them, such as {names}."
+        raise ModelNotFound(message)
+    return files[0]
+
+
+def _from_hub(source: str, revision: str | None) -> Path | HubFile:
+    organisation, name, file = source.split("/", 2)
+    model = f"{organisation}/{name}"
+    try:
+        metadata = ask_hub(model, file, revision)
+    except Exception as error:  # the network, the hub and the name can each be the cause
+        cached = (
+            None if isinstance(error, HFValidationError) else try_to_load_from_cache(model, file, revision=revision)
+        )
+        if isinstance(cached, str):
+            return Path(cached)
+        otherwise = 'A GGUF file on this machine works without the hub, and "atlas" is embedded.'
+        raise ModelNotFound(_why_no_hub(source, error, otherwise=otherwise)) from error
+    found = HubFile(model=model, file=file, revision=revision, num_bytes=metadata.size or 0)
+    is_here = isinstance(try_to_load_from_cache(model, file, revision=metadata.commit_hash), str)
+    return found.download() if is_here or metadata.size is None else found

@@ -13,8 +13,7 @@ from safetensors import safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, modeling_utils
 
 from rauq.checkpoints.checkpoint import Checkpoint, gguf_checkpoint
-from rauq.checkpoints.gguf.places import find_gguf
-from rauq.checkpoints.hub import plain_errors, require_safetensors, source_arguments
+from rauq.checkpoints.hub import find_gguf, plain_errors, require_safetensors, source_arguments
 from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
 from rauq.checkpoints.quantization import quantization_options

@@ -8,8 +8,7 @@ from typing import Any
 from rauq.checkpoints.checkpoint import Checkpoint
 from rauq.checkpoints.kinds import BFLOAT16, BYTES_PER_PARAMETER, DTYPES, KindAndReason, check_kind, kind_of
 from rauq.checkpoints.loading import dtype_name, find_checkpoint, find_device, free_memory
-from rauq.checkpoints.named import file_of, find_named
-from rauq.checkpoints.offered import place_of
+from rauq.checkpoints.named import file_of, find_named, place_of
 from rauq.errors import InvalidInput, OutOfMemory
 from rauq.labels import FLOATS, size
 from rauq.trace.messages import option_names

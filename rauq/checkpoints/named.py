@@ -1,6 +1,10 @@
-"""Models with a short name, which always stands for the same bytes: from the hub, or from packages of a package index.
+"""Models with a short name: named models, which are fetched on request, and the models that a host offers.
 
-Of a package only its data file is taken, and nothing of it is imported or run.
+The name of a named model always stands for the same bytes, from the hub or from packages of a package index. Of a
+package only its data file is taken, and nothing of it is imported or run.
+
+RAUQ_MODELS lists what a host offers: a folder or file under the last part of its path alone. The short name is all that
+a trace, a run or a link says of it, so that no path of the host is shown to its visitors.
 """
 
 import contextlib
@@ -11,11 +15,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from rauq.arguments import Cancel, OnProgress
+from rauq.checkpoints.folders import looks_like_path
 from rauq.checkpoints.store import PLACE_VARIABLE, Store, default_store, digest_of, locked, raise_if_cancelled
 from rauq.errors import CacheError, InvalidInput, ModelNotFound
 from rauq.labels import size
@@ -198,8 +204,7 @@ def _install(download: _Download, file: Path) -> None:
 
 def _fetch_from_hub(download: _Download) -> None:
     """Get the file from the hub, resuming where an earlier download ended."""
-    from rauq.checkpoints.gguf.places import HubFile  # imports the hub's client
-    from rauq.checkpoints.hub import ask_hub, plain_errors
+    from rauq.checkpoints.hub import HubFile, ask_hub, plain_errors  # imports the hub's client
 
     model = download.model
     with plain_errors(model.repository, "file"):
@@ -353,3 +358,34 @@ def _sizes(folder: Path) -> Iterator[int]:
         for name in names:
             with contextlib.suppress(OSError):
                 yield os.stat(os.path.join(inside, name)).st_size  # noqa: PTH116, PTH118 - as os.walk gives them
+
+
+MODELS_VARIABLE = "RAUQ_MODELS"
+_OWN_NAMES = ("atlas", *(model.name for model in NAMED_MODELS))  # which stand for the same weights everywhere
+
+
+def offered_models() -> tuple[str, ...]:
+    """The names of the models on the list, in its order."""
+    return tuple(_offered())
+
+
+def place_of(name: str) -> str:
+    """The folder or file behind a name of the list; any other name as it is."""
+    return _offered().get(name, name)
+
+
+def _offered() -> Mapping[str, str]:
+    """What each name stands for."""
+    listed = dict.fromkeys(entry.strip() for entry in os.environ.get(MODELS_VARIABLE, "").split(","))
+    found: dict[str, str] = {}
+    for entry in filter(None, listed):
+        path = os.path.expanduser(entry)  # noqa: PTH111 - a Path would change the name of a hub model
+        is_path = looks_like_path(entry) or (entry not in _OWN_NAMES and os.path.exists(path))  # noqa: PTH110 - the same
+        found[_free_name(Path(path).name, found) if is_path else entry] = path
+    return found
+
+
+def _free_name(name: str, taken: Mapping[str, str]) -> str:
+    """The name, or one with a number where it stands for another model."""
+    names = (f"{name}-{number}" if number > 1 else name for number in count(1))
+    return next(free for free in names if free not in taken and free not in _OWN_NAMES)

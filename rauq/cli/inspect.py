@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rauq.arguments import Sampling
 from rauq.checkpoints.store import BOUND_VARIABLE, PLACE_VARIABLE, clear, default_store
 from rauq.cli.commands import DONE, add_model_options, exit_code, model_options, say
 from rauq.cli.models import add_models_command
@@ -27,7 +28,6 @@ from rauq.scoring.score import Score, score
 from rauq.scoring.settings import Settings, Signal, is_paper_setting
 from rauq.trace.attribution import Attribution, about_attribution, weight_name
 from rauq.trace.messages import Message, TemplateOption, checked_options, option_value
-from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Alignment, Part, Trace
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from rauq.errors import InvalidInput, RauqError
-from rauq.methods.answers import text_of
-from rauq.methods.method import Evidence, Method, Uncertainty, missing_requirement, needs_met
+from rauq.methods.method import Evidence, Method, Uncertainty, missing_requirement, needs_met, text_of
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges, PairJudge
 from rauq.methods.table import METHODS
 from rauq.trace.parts import NO_PART, part_of

@@ -4,16 +4,16 @@ RAUQ and its ablations are presets: rows that name Settings. A row `with_facts` 
 of a judge of meaning (`rauq.atlas.evaluation`, `analysis.quality.facts`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from rauq.detectors.detector import FITTED
-from rauq.methods import attention, meaning, probability, spread
-from rauq.methods.method import Method, Uncertainty
-from rauq.methods.supervised import from_detector
+from rauq.detectors.detector import FITTED, Detector
+from rauq.errors import InvalidInput
+from rauq.methods import one_generation, samples
+from rauq.methods.method import Evidence, Method, Uncertainty, no_detector
 from rauq.scoring.settings import Settings
 
 _FOMICHEVA, _LIN = "Fomicheva et al. (2020)", "Lin et al. (2024), Generating with Confidence"
@@ -32,7 +32,7 @@ _ablation = partial(Method, family="ablation", cost="none", source="the paper, a
 _FOCUS = _single(
     id="focus",
     name="Focus",
-    compute=attention.focus,
+    compute=one_generation.focus,
     source="Zhang et al. (2023), Focus",
     needs=frozenset({"keywords", "idf"}),
     extras=("max_attention", "focus"),
@@ -40,15 +40,15 @@ _FOCUS = _single(
 
 _ONE_GENERATION = (
     _single(id="rauq", name="RAUQ", settings=Settings(), source="the paper, Algorithm 1"),
-    _single(id="msp", name="MSP", compute=probability.msp, source=_FOMICHEVA),
-    _single(id="perplexity", name="Perplexity", compute=probability.perplexity, source=_FOMICHEVA),
+    _single(id="msp", name="MSP", compute=one_generation.msp, source=_FOMICHEVA),
+    _single(id="perplexity", name="Perplexity", compute=one_generation.perplexity, source=_FOMICHEVA),
     _single(
-        id="mean_token_entropy", name="Mean Token Entropy", compute=probability.mean_token_entropy, source=_FOMICHEVA
+        id="mean_token_entropy", name="Mean Token Entropy", compute=one_generation.mean_token_entropy, source=_FOMICHEVA
     ),
     _single(
         id="ccp",
         name="CCP",
-        compute=probability.ccp,
+        compute=one_generation.ccp,
         source="Fadeeva et al. (2024)",
         cost="none; the judge reads up to 18 N pairs of words",
         needs=frozenset({"nli"}),
@@ -56,53 +56,53 @@ _ONE_GENERATION = (
     _diagonal(
         id="attention_score",
         name="Attention Score",
-        compute=attention.attention_score,
+        compute=one_generation.attention_score,
         source="Sriramanan et al. (2024), LLM-Check",
     ),
     _diagonal(
         id="attention_score_answer",
         name="Attention Score, generated tokens",
-        compute=attention.attention_score_answer,
+        compute=one_generation.attention_score_answer,
         source=_LLM_CHECK,
     ),
     _diagonal(
         id="attention_score_answer_head",
         name="Attention Score, generated tokens, selected head",
-        compute=attention.attention_score_answer_head,
+        compute=one_generation.attention_score_answer_head,
         source=_LLM_CHECK,
     ),
     _FOCUS,
-    meaning.with_facts(_FOCUS),
+    samples.with_facts(_FOCUS),
     _single(
         id="simple_focus",
         name="Simple Focus",
-        compute=attention.simple_focus,
+        compute=one_generation.simple_focus,
         source="the paper, after Zhang et al. (2023)",
         extras=("max_attention",),
     ),
     _single(
         id="self_certainty",
         name="Self-certainty",
-        compute=probability.self_certainty,
+        compute=one_generation.self_certainty,
         source="Kang et al. (2025)",
         extras=("mean_logprob",),
     ),
     _entropy(
         id="head_entropy",
         name="Head Entropy (aggregation ours)",
-        compute=attention.head_entropy,
+        compute=one_generation.head_entropy,
         source="after Head Entropy, arXiv 2602.13699 (aggregation ours)",
     ),
     _entropy(
         id="attention_divergence",
         name="Attention divergence (aggregation ours)",
-        compute=attention.attention_divergence,
+        compute=one_generation.attention_divergence,
         source="after arXiv 2605.05025 (aggregation ours)",
     ),
     _single(
         id="p_true",
         name="P(True)",
-        compute=probability.p_true,
+        compute=one_generation.p_true,
         source="Kadavath et al. (2022)",
         cost="one, over question and answer",
         needs=frozenset({"p_true"}),
@@ -110,47 +110,50 @@ _ONE_GENERATION = (
 )
 
 _GRAPHS = (
-    ("degmat", "DegMat", spread.degmat),
-    ("eccentricity", "Eccentricity", spread.eccentricity),
-    ("eigval_laplacian", "EVL", spread.eigval_laplacian),
+    ("degmat", "DegMat", samples.degmat),
+    ("eccentricity", "Eccentricity", samples.eccentricity),
+    ("eigval_laplacian", "EVL", samples.eigval_laplacian),
 )
 
 _CONFIDENCES = (
-    ("msp", "MSP", probability.msp),
-    ("perplexity", "perplexity", probability.perplexity),
-    ("entropy", "entropy", probability.mean_token_entropy),
+    ("msp", "MSP", one_generation.msp),
+    ("perplexity", "perplexity", one_generation.perplexity),
+    ("entropy", "entropy", one_generation.mean_token_entropy),
 )
 
 _OF_TEXTS = (
     _sampled(
-        id="lexical_similarity", name="Lexical Similarity ROUGE-L", compute=spread.lexical_similarity, source=_FOMICHEVA
+        id="lexical_similarity",
+        name="Lexical Similarity ROUGE-L",
+        compute=samples.lexical_similarity,
+        source=_FOMICHEVA,
     ),
     _sampled(
         id="eigen_score",
         name="EigenScore",
-        compute=spread.eigen_score,
+        compute=samples.eigen_score,
         source="Chen et al. (2024), INSIDE",
         sample_extras=("hidden",),
     ),
     *(
-        _sampled(id=f"{name}_jaccard", name=f"{label} (Jaccard)", compute=spread.from_words(measure), source=_LIN)
+        _sampled(id=f"{name}_jaccard", name=f"{label} (Jaccard)", compute=samples.from_words(measure), source=_LIN)
         for name, label, measure in _GRAPHS
     ),
 )
 
 _OF_MEANING = (
     *(
-        _judged(id=name, name=f"{label} NLI entail.", compute=spread.from_entailment(measure), source=_LIN)
+        _judged(id=name, name=f"{label} NLI entail.", compute=samples.from_entailment(measure), source=_LIN)
         for name, label, measure in _GRAPHS
     ),
-    _judged(id="luq", name="LUQ", compute=meaning.luq, source="Zhang et al. (2024), LUQ"),
+    _judged(id="luq", name="LUQ", compute=samples.luq, source="Zhang et al. (2024), LUQ"),
     _judged(
-        id="semantic_entropy", name="Semantic Entropy", compute=meaning.semantic_entropy, source="Kuhn et al. (2023)"
+        id="semantic_entropy", name="Semantic Entropy", compute=samples.semantic_entropy, source="Kuhn et al. (2023)"
     ),
     _sampled(
         id="sar",
         name="SAR",
-        compute=meaning.sar,
+        compute=samples.sar,
         source="Duan et al. (2024)",
         cost=f"{_PAIRS}, and each without each token",
         needs=frozenset({"samples", "similarity"}),
@@ -158,7 +161,7 @@ _OF_MEANING = (
     _judged(
         id="semantic_density",
         name="Semantic Density",
-        compute=meaning.semantic_density,
+        compute=samples.semantic_density,
         source="Qiu and Miikkulainen (2024)",
         cost=f"{_SAMPLES}; the judge reads K pairs of answers",
     ),
@@ -166,7 +169,7 @@ _OF_MEANING = (
         _sampled(
             id=f"cocoa_{name}",
             name=f"CoCoA ({label})",
-            compute=meaning.cocoa(confidence),
+            compute=samples.cocoa(confidence),
             source="Vashurin et al. (2025), CoCoA",
             cost=f"{_SAMPLES}; the judge reads 2 K pairs of answers",
             needs=frozenset({"samples", "similarity"}),
@@ -176,7 +179,7 @@ _OF_MEANING = (
     _judged(
         id="kernel_language_entropy",
         name="Kernel Language Entropy",
-        compute=meaning.kernel_language_entropy,
+        compute=samples.kernel_language_entropy,
         source="Nikitin et al. (2024)",
     ),
 )
@@ -191,8 +194,30 @@ _SUPERVISED_NAMES = (
     ("factoscope", "Factoscope", "He et al. (2024), LLM Factoscope"),
 )
 
+
+def _from_detector(method: str) -> Callable[[Evidence], Uncertainty]:
+    """The score of the answer by the detector of this method among the judges."""
+
+    def compute(evidence: Evidence) -> Uncertainty:
+        return Uncertainty(_detector(method, evidence).score(evidence.trace))
+
+    return compute
+
+
+def _detector(method: str, evidence: Evidence) -> Detector:
+    """The detector of the method; of several the first that was fitted on the model of the answer.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    own = [detector for detector in evidence.judges.detectors if detector.method == method]
+    if not own:
+        raise InvalidInput(no_detector(method))
+    return next((detector for detector in own if detector.model == evidence.trace.model), own[0])
+
+
 _SUPERVISED = tuple(
-    _supervised(id=name, name=label, source=source, compute=from_detector(name), extras=FITTED[name].extras)
+    _supervised(id=name, name=label, source=source, compute=_from_detector(name), extras=FITTED[name].extras)
     for name, label, source in _SUPERVISED_NAMES
 )
 
@@ -222,7 +247,7 @@ _PRESETS: tuple[tuple[str, str, Settings], ...] = (
 _LIG = _ablation(
     id="rauq_lig",
     name="RAUQ (LIG)",
-    compute=attention.rauq_lig,
+    compute=one_generation.rauq_lig,
     source="the paper, Table 20; what it leaves open is chosen in rauq.capture.attribution",
     cost="W S (N - 1) passes back through the blocks above each of W layers, at S steps",
     needs=frozenset({"attribution"}),
@@ -247,7 +272,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             *_ONE_GENERATION,
             *_OF_TEXTS,
             *_OF_MEANING,
-            *map(meaning.with_facts, _OF_MEANING),
+            *map(samples.with_facts, _OF_MEANING),
             *_SUPERVISED,
             *_ABLATIONS,
         )

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 from rauq.arguments import Cancel, check_unicode, is_whole
 from rauq.errors import InvalidInput
-from rauq.model.chat_template import encode_chat, encode_templated, end_of_answer, is_templated
-from rauq.model.tokens import Tokens
+from rauq.model.tokens import Tokens, encode_chat, encode_templated, end_of_answer, is_templated
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options, is_conversation, messages_of
 from rauq.trace.trace import Kind
 

@@ -10,17 +10,16 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
+from rauq.arguments import Sampling
+from rauq.capture.cache import NO_PREFIX, Prefix, PrefixCache
 from rauq.capture.extras import OF_PROMPT, Layout
 from rauq.capture.logits import LogitsBuffer, TokenStatistics, token_statistics
-from rauq.capture.prefix import NO_PREFIX, Prefix
-from rauq.capture.prefix_cache import PrefixCache
 from rauq.capture.session import CaptureSession
 from rauq.errors import NonFiniteLogits
 from rauq.model.context import Limits, ModelDescription, Prompt
 from rauq.model.tokens import TextStream
 from rauq.trace.extras import Wanted
 from rauq.trace.parts import PROMPT_TOKENS, thinking_span
-from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Alternative, StopReason, Trace
 
 

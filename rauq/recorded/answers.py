@@ -1,4 +1,4 @@
-"""Recorded answers with their verdicts: those that the app opens on without a model."""
+"""Recorded answers with their verdicts: those that the app opens on without a model, and those of the lesson's game."""
 
 import json
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from rauq.trace.trace import Trace
 
 FOLDER = Path(__file__).parent / "traces"
 INDEX = Path(__file__).parent / "index.json"
+GAME = Path(__file__).parent / "game"
+GAME_INDEX = GAME / "index.json"
 
 MOST_KEPT = 32  # traces in memory, of 30 kB to 1 MB each
 
@@ -99,3 +101,45 @@ def loaded(path: Path) -> Trace:
 @lru_cache(maxsize=MOST_KEPT)
 def _loaded_at(path: Path, _changed: int) -> Trace:
     return Trace.load(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameAnswer:
+    """One incorrect answer of the game "which token was invented?": the id of its question, and what is correct.
+
+    smollm2 gave it, and a rule chose it (`training/game.py`). The tokens of its incorrect fact are marked in its trace
+    (`Trace.wrong`).
+    """
+
+    id: str
+    correct_answer: str
+
+    @property
+    def path(self) -> Path:
+        """The path of its trace."""
+        return GAME / f"{self.id}.safetensors"
+
+    def trace(self) -> Trace:
+        """Its trace, loaded once for as long as the file is unchanged.
+
+        Raises:
+            TraceFileError: the file is damaged or gone, or no token is marked.
+        """
+        trace = loaded(self.path)
+        if not trace.wrong:
+            message = f"No token is marked in {self.path}. `python -m training record` writes it again."
+            raise TraceFileError(message)
+        return trace
+
+
+def load_game() -> tuple[GameAnswer, ...]:
+    """The answers of the game, in the order in which they are asked.
+
+    Raises:
+        TraceFileError: the index is damaged.
+    """
+    try:
+        return tuple(GameAnswer(**row) for row in json.loads(GAME_INDEX.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        message = f"{GAME_INDEX} is damaged ({error}). `python -m training record` writes it again."
+        raise TraceFileError(message) from error

@@ -15,10 +15,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, TraceFileError
 from rauq.trace.attribution import Attribution
 from rauq.trace.messages import Message, Role
-from rauq.trace.sampling import Sampling
 
 # Larger than any existing model, and small enough to loop over.
 MOST_LAYERS = 10_000

@@ -5,15 +5,18 @@ the query of the last one. Band k is the weight which that query puts on the key
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import itemgetter
 from pathlib import Path
+from sys import getsizeof
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
+from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, NotCaptured
 from rauq.labels import shortened
 from rauq.lazy_figures import plot
@@ -21,7 +24,6 @@ from rauq.trace import file
 from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
-from rauq.trace.sampling import Sampling
 from rauq.trace.strip import html_strip
 
 NUM_BANDS = 8
@@ -329,3 +331,38 @@ def _are_ascending_numbers(values: object, end: int) -> bool:
     if not (isinstance(values, tuple) and all(type(value) is int and 0 <= value < end for value in values)):
         return False
     return all(first < second for first, second in pairwise(values))
+
+
+# In bytes, besides texts; the first is exact, and the others are measured.
+_ENTRY = sum(map(getsizeof, (Alternative(2**20, "", -1.0), 2**20, -1.0)))
+_MESSAGE = 150
+_REST = 4096
+
+
+def memory_bytes(trace: Trace) -> int:
+    """Return about how many bytes a trace holds: its arrays, its texts and its alternatives, which are objects each.
+
+    For those who keep many: text and alternatives can take more than attention.
+    """
+    entries = list(chain.from_iterable(trace.alternatives))
+    texts = chain(map(itemgetter(1), entries), _texts(trace))
+    arrays = (*(getattr(trace, name) for name in ARRAYS), *trace.extras.values())
+    rows = (trace.answer_tokens, trace.pieces, trace.alternatives, *trace.alternatives)
+    return (
+        sum(array.nbytes for array in arrays)
+        + sum(map(getsizeof, texts))
+        + sum(map(getsizeof, rows))
+        + len(entries) * _ENTRY
+        + len(trace.messages) * _MESSAGE
+        + _REST
+    )
+
+
+def _texts(trace: Trace) -> Iterator[str | bytes]:
+    """Return all texts but those of the alternatives."""
+    yield from (trace.prompt, trace.model, trace.revision, trace.dtype, trace.quantisation)
+    yield from trace.answer_tokens
+    yield from trace.pieces
+    yield from (message.content for message in trace.messages)
+    for name, value in trace.template_options.items():
+        yield from (name, str(value))

@@ -5,8 +5,7 @@ import pytest
 
 import rauq
 from analysis.lesson import END, TAUGHT, lesson, look, puzzle, words
-from rauq.recorded.answers import find_recorded
-from rauq.recorded.game import load_game
+from rauq.recorded.answers import find_recorded, load_game
 from rauq.scoring.settings import is_paper_setting
 from tests.answers import random_trace
 from tests.traces import make_trace

@@ -10,8 +10,7 @@ from playwright.sync_api import expect
 import rauq
 from analysis.lesson import TAUGHT, puzzle
 from pages.ui.lesson.content import WRONG, content, steps
-from rauq.recorded.answers import find_recorded
-from rauq.recorded.game import load_game
+from rauq.recorded.answers import find_recorded, load_game
 from tests.browser.inspecting import go_to, rested
 
 TOLD = steps(content().lesson)

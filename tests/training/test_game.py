@@ -12,8 +12,8 @@ import rauq
 from analysis.datasets.facts.tables import names
 from analysis.datasets.names import load
 from rauq.checkpoints.named import NAMED_MODELS
-from rauq.recorded import game as recorded_game
-from rauq.recorded.game import GAME, load_game
+from rauq.recorded import answers
+from rauq.recorded.answers import GAME, load_game
 from tests.real_models import SMOLLM2
 from tests.traces import make_trace
 from training import game
@@ -134,7 +134,7 @@ def test_the_order_is_drawn_by_the_seed():
 
 
 def test_the_rule_chooses_the_same_again(monkeypatch, tmp_path):
-    for module in (game, recorded_game):
+    for module in (game, answers):
         monkeypatch.setattr(module, "GAME", tmp_path / "game")
         monkeypatch.setattr(module, "GAME_INDEX", tmp_path / "game" / "index.json")
     (tmp_path / "game").mkdir()

@@ -13,8 +13,7 @@ from pydantic import Field
 
 from analysis.detectors.evaluation.splits import Split
 from analysis.methods.comparison import Metric
-from analysis.runs.files import SUPERVISED
-from analysis.runs.manifest import content_of, write_whole
+from analysis.runs.manifest import SUPERVISED, content_of, write_whole
 from analysis.runs.opened import Run
 from analysis.stats import Estimate
 from analysis.typed_json import parsed

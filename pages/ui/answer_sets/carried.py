@@ -14,7 +14,7 @@ from analysis.answer_sets.carry_over import (
     carry_over_sentence,
     strongest,
 )
-from analysis.answer_sets.head_figures import head_map, scale_end
+from analysis.answer_sets.side_figures import head_map, scale_end
 from analysis.runs.manifest import Answerer
 from pages.ui.answer_sets.choices import ANOTHER_RUN, WHOLE, Asked, Chosen
 from pages.ui.host import cache, head_cache, runs

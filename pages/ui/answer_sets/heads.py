@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from analysis.answer_sets import head_sentences
-from analysis.answer_sets.head_figures import head_answers, head_map
+from analysis.answer_sets import sentences
 from analysis.answer_sets.heads import of_selected, selected_heads
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.separation import (
@@ -16,6 +15,7 @@ from analysis.answer_sets.separation import (
     best_of_layers,
     top_heads,
 )
+from analysis.answer_sets.side_figures import head_answers, head_map
 from analysis.answer_sets.tables import separation_table, top_heads_table
 from analysis.answer_sets.word_attention import WordAttention
 from analysis.exports.csv_text import csv_table
@@ -60,9 +60,9 @@ _HELP = {
 def heads(chosen: Chosen) -> None:
     """Draw the map of all heads, the strongest in detail, the answers of one, and RAUQ with heads added."""
     found, same, half = _separated(chosen, chosen.asked.tokens)
-    more = (head_sentences.about_directions(found), head_sentences.about_held_out(half))
-    about = head_sentences.about_separation(found, same, chosen.layers)
-    sentence(about, chosen, "" if found.best is None else joined(*more, head_sentences.about_length(same)))
+    more = (sentences.about_directions(found), sentences.about_held_out(half))
+    about = sentences.about_separation(found, same, chosen.layers)
+    sentence(about, chosen, "" if found.best is None else joined(*more, sentences.about_length(same)))
     layer, head = _shown(chosen, found)
     _map(chosen, found, (layer, head))
     if found.best is None:
@@ -107,8 +107,8 @@ def _map(chosen: Chosen, found: Separation, shown: tuple[int, int]) -> None:
         selection_mode="points",
     )
     st.caption(
-        f"{head_sentences.separation_caption(found)} Click a cell to see its answers.  \n"
-        f"{head_sentences.groups_caption(found.labelled)}"
+        f"{sentences.separation_caption(found)} Click a cell to see its answers.  \n"
+        f"{sentences.groups_caption(found.labelled)}"
     )
 
 
@@ -140,7 +140,7 @@ def _table(chosen: Chosen, found: Separation, top: TopHeads, shown: tuple[int, i
     with st.container(horizontal=True):
         save("Table as CSV", "heads.csv", lambda: csv_table(top_heads_table(top, chosen.layers)))
         save("All heads as CSV", "all-heads.csv", lambda: csv_table(separation_table(found, chosen.layers)))
-    st.caption(head_sentences.top_heads_caption(_words(chosen)))
+    st.caption(sentences.top_heads_caption(_words(chosen)))
 
 
 def _words(chosen: Chosen) -> WordAttention | None:
@@ -173,10 +173,7 @@ def _cells(chosen: Chosen, top: TopHeads, shown: tuple[int, int]) -> pd.DataFram
             "Layer": layers,
             "Head": [head for _, head in top.heads],
             "ROC-AUC": top.auc,
-            **{
-                name: [head_sentences.interval_words(own, at) for at in range(len(layers))]
-                for name, own in columns.items()
-            },
+            **{name: [sentences.interval_words(own, at) for at in range(len(layers))] for name, own in columns.items()},
             "Selected": [f"{100 * share:.0f} %" for share in top.shares],
         }
     )
@@ -194,8 +191,8 @@ def _about_controls(chosen: Chosen, found: Separation) -> str:
     picked = of_selected(means, chosen.picks())[:, places].mean(axis=1) if places else np.full(len(means), np.nan)
     length = chosen.run.lengths[chosen.rows].astype(float)
     values = np.stack([picked, means.mean(axis=(1, 2)), length], axis=1)
-    controls = head_sentences.about_controls(areas_with_interval(values, found.labelled))
-    return joined(controls, head_sentences.about_facts(_separated(chosen, "fact")[0]) if _has_facts(chosen) else "")
+    controls = sentences.about_controls(areas_with_interval(values, found.labelled))
+    return joined(controls, sentences.about_facts(_separated(chosen, "fact")[0]) if _has_facts(chosen) else "")
 
 
 def _has_facts(chosen: Chosen) -> bool:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from analysis.answer_sets.head_figures import head_map
+from analysis.answer_sets.side_figures import head_map
 from analysis.exports.csv_text import csv_table
 from pages.ui.answer_sets.choices import Chosen
 from pages.ui.host import head_cache

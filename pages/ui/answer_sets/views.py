@@ -17,10 +17,9 @@ from analysis.answer_sets.figures import (
     quality_bins_chart,
     selected_heads_map,
 )
-from analysis.answer_sets.gap_figures import difference_words, distance_lines, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import Gaps, head_gaps, with_enough
 from analysis.answer_sets.heads import Agreement, SelectedHeads, agreement, pick, selected_heads
-from analysis.answer_sets.quality_bins import correlations, quality_bins
+from analysis.answer_sets.quality_curves import correlations, quality_bins
 from analysis.answer_sets.sentences import (
     TOKENS,
     agreement_caption,
@@ -29,6 +28,7 @@ from analysis.answer_sets.sentences import (
     selected_heads_caption,
     sides_sentence,
 )
+from analysis.answer_sets.side_figures import difference_words, distance_lines, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import gap_table
 from analysis.exports.csv_text import csv_columns, csv_table

@@ -9,6 +9,10 @@ from analysis.exports.csv_text import csv_columns
 from analysis.two_answers.comparison import (
     Columns,
     PairScores,
+    Scores,
+    about_curves,
+    about_heads,
+    about_scales,
     aligned_answers,
     attention_difference,
     by_position,
@@ -16,11 +20,11 @@ from analysis.two_answers.comparison import (
     find_first_difference,
     same_prompt,
     score_each_setting,
+    settings_in_words,
     verdict,
     why_no_difference,
 )
 from analysis.two_answers.figures import difference_map, overlay
-from analysis.two_answers.sentences import Scores, about_curves, about_heads, about_scales, settings_in_words
 from pages.ui.compare import answers, form
 from pages.ui.compare.answers import Answer
 from pages.ui.compare.strips import pair_of_strips, partial_strips

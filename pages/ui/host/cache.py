@@ -22,14 +22,13 @@ from rauq.trace.batch import Blocks
 from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
-    from analysis.answer_sets.calibration import Calibration
+    from analysis.answer_sets.quality_curves import Calibration
     from analysis.collections.collection import Collection
     from analysis.collections.ranking import RankedCollection
     from analysis.methods.ablations import Ablated
-    from analysis.methods.alpha import Sweep
-    from analysis.methods.attention_permutation import GroupControl, TokensScored
+    from analysis.methods.attention_permutation import GroupControl, Sweep, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
-    from analysis.methods.simple_rankings import Simple
+    from analysis.methods.score_ranking import Simple
     from analysis.quality.judgement import Thresholds
     from analysis.runs.opened import Picks, Run, TokenChoice
     from analysis.runs.timings import Cost
@@ -177,7 +176,7 @@ def run(folder: Path) -> "Run":
     Raises:
         RunError: it cannot be opened.
     """
-    from analysis.runs.files import state_of
+    from analysis.runs.manifest import state_of
 
     return _opened(str(folder), state_of(folder))
 
@@ -215,7 +214,7 @@ def calibration(run: "Run", settings: Settings, correct_above: float, rows: np.n
     Raises:
         InvalidInput: the settings need layers that the run does not store.
     """
-    from analysis.answer_sets.calibration import calibrate
+    from analysis.answer_sets.quality_curves import calibrate
 
     quality = run.answers["quality"].to_numpy(dtype=float)[rows]
     return calibrate(scores(run, settings)[rows], np.where(np.isnan(quality), np.nan, quality > correct_above))
@@ -236,7 +235,7 @@ def reference_scores(run: "Run", settings: Settings) -> "ReferenceScores":
 @st.cache_resource(max_entries=8, show_spinner=False)
 def reference_calibration(scores: "ReferenceScores") -> "Calibration":
     """Return the share of correct answers at each score of a reference."""
-    from analysis.answer_sets.calibration import calibrate
+    from analysis.answer_sets.quality_curves import calibrate
 
     return calibrate(np.array(scores.uncertainties), np.array(scores.correct, dtype=float))
 
@@ -276,7 +275,7 @@ def score_ranking(
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=dict(BY_VERDICTS))
 def simple_rankings(run: "Run", rows: np.ndarray, metric: "Metric") -> "Simple":
     """Rank the answers `rows` (n,) of a run by their length, their group, and whether they name anything known."""
-    from analysis.methods.simple_rankings import simple_rankings as ranked
+    from analysis.methods.score_ranking import simple_rankings as ranked
 
     answers = run.answers.iloc[rows].reset_index(drop=True)
     return ranked(answers, metric=metric, thresholds=usual_thresholds(run), resamples=RESAMPLES)
@@ -294,7 +293,7 @@ def sweep(run: "Run", rows: np.ndarray, metric: "Metric", signal: Signal, alignm
     Raises:
         InvalidInput: the run does not store the layers of the paper's window.
     """
-    from analysis.methods.alpha import sweep as swept
+    from analysis.methods.attention_permutation import sweep as swept
 
     asked: Any = {"signal": signal, "metric": metric, "thresholds": usual_thresholds(run), "resamples": RESAMPLES}
     names, groups = group_names(run, rows), _groups(run, rows)
@@ -357,7 +356,7 @@ def ablated_collection(folders: tuple[str, ...]) -> "Mapping[str, Collection]":
 
 
 def _states(folders: tuple[str, ...]) -> tuple[tuple[int, int, int], ...]:
-    from analysis.runs.files import state_of
+    from analysis.runs.manifest import state_of
 
     return tuple(state_of(Path(folder)) for folder in folders)
 

@@ -139,8 +139,7 @@ def wrong_tokens(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "
     Raises:
         InvalidInput: the settings need layers that the run does not store.
     """
-    from analysis.tokens.detection import detect, token_signals
-    from analysis.tokens.marks import marks_of_run
+    from analysis.tokens.detection import detect, marks_of_run, token_signals
 
     marks = marks_of_run(run, thresholds)
     given = token_signals(cache.batch(run, settings.alignment).take(rows), [marks[row] for row in rows], settings)

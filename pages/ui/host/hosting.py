@@ -8,8 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rauq.checkpoints.named import NAMED_MODELS
-from rauq.checkpoints.offered import offered_models, place_of
+from rauq.checkpoints.named import NAMED_MODELS, offered_models, place_of
 from rauq.errors import InvalidInput
 from rauq.labels import running
 from rauq.trace.trace import Kind

@@ -14,9 +14,9 @@ from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.store import store
 from pages.ui.host.visitors import visitor
+from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace.messages import Message, TemplateOptions
-from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:

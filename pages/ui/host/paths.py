@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pages.ui.host import hosting
-from rauq.checkpoints.offered import offered_models, place_of
+from rauq.checkpoints.named import offered_models, place_of
 
 _ROOT = Path(__file__).parents[3]
 # Variables that name folders of runs and models; the current folder and that of the user hold the usual ones.

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from analysis.runs.files import size_of
 from analysis.runs.job import is_held, request_stop, start_job
+from analysis.runs.manifest import size_of
 from pages.ui.host import hosting, private_place
 from pages.ui.host.hosting import Busy, ModelChoice
 from pages.ui.host.store import store

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from pages.ui.host import hosting
 from pages.ui.host.hosting import Busy, ModelChoice
 from rauq.errors import Stopped
-from rauq.trace.size import memory_bytes
+from rauq.trace.trace import memory_bytes
 
 if TYPE_CHECKING:
     from rauq.model.language_model import LanguageModel

@@ -32,11 +32,11 @@ def read_table(content: bytes, name: str) -> "Table":
 
     if not hosting.is_hosted():
         return own_files.read_table(content, name)
-    from analysis.uploads import tables  # which only a system with such limits can import
+    from analysis.uploads import readers  # which only a system with such limits can import
 
     most = hosting.limits()
     with store().upload_slots.place(visitor()):
-        return tables.read_table(content, name, rows=most.rows, characters=most.characters)
+        return readers.read_table(content, name, rows=most.rows, characters=most.characters)
 
 
 def import_run(archive: IO[bytes], root: Path, name: str) -> Path:
@@ -57,10 +57,10 @@ def _fill(archive: IO[bytes], folder: Path) -> None:
     from analysis.quality.measures import MEASURES
     from analysis.runs.archive import Bounds
     from analysis.runs.manifest import read_manifest
-    from analysis.uploads import runs
+    from analysis.uploads.readers import fill_run
 
     most = hosting.limits()
-    runs.fill(folder, archive, bounds=Bounds(unpacked=most.archive, rows=most.rows, characters=most.characters))
+    fill_run(folder, archive, bounds=Bounds(unpacked=most.archive, rows=most.rows, characters=most.characters))
     judged = MEASURES.get(read_manifest(folder).request.quality)
     if judged is not None and "weights" in judged.needs:
         message = f"The quality of this run is {judged.name}, which needs weights that this host does not have."

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from analysis.figures import outcomes
-from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
-from analysis.one_answer.weak_point import worth_in_words
+from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing, worth_in_words
 from pages.ui.inspect.reference import Reference
 from rauq.labels import number, running
 from rauq.recorded.scores import ReferenceScores, scores_of

@@ -140,8 +140,7 @@ def _follow(trace: Trace, name: str) -> bool:
 
 def _new(trace: Trace) -> None:
     """Draw the form of a new run of this model: which questions, and how many."""
-    from analysis.datasets.facts.questions import FACT_FORMS
-    from analysis.datasets.names import load
+    from analysis.datasets.names import FACT_FORMS, load
 
     is_embedded = trace.model == ATLAS
     offered = _EMBEDDED if is_embedded else FACT_FORMS
@@ -188,8 +187,8 @@ def _begun(trace: Trace, form: str, count: int) -> "Path":
     Raises:
         RauqError: the host does not allow it, or the job ended at once.
     """
+    from analysis.datasets.example import spread
     from analysis.datasets.names import load
-    from analysis.datasets.sampling import spread
     from analysis.runs.create import request_for
     from analysis.runs.library import slug
     from pages.ui.host.session_runs import begin_job, create_run, free_name

@@ -80,7 +80,7 @@ def _by_typed(trace: Trace, correct_answer: str) -> Verdict:
     known = Verdict(correct_answer=correct_answer, typed=True)
     if not (answer := answer_text(trace)).strip():
         return replace(known, source=_NO_TEXT)
-    from analysis.quality.typed import judge_typed  # reads the tables of facts, which only this needs
+    from analysis.quality.measures import judge_typed  # reads the tables of facts, which only this needs
 
     ruling = judge_typed(trace.prompt, correct_answer, answer)
     rule = _RULES[ruling.measure.id]

@@ -8,7 +8,6 @@ from analysis.lesson import Lesson, Picked, Puzzle, Scored, lesson, puzzle
 from rauq.checkpoints.named import NAMED_MODELS
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
-from rauq.recorded import game
 
 LONGEST = 60  # words of a step: it must be readable from the last row
 
@@ -180,8 +179,8 @@ def content() -> Content | None:
     Raises:
         RauqError: a recording is damaged, or one is missing.
     """
-    if not (recorded.INDEX.exists() and game.GAME_INDEX.exists()):
+    if not (recorded.INDEX.exists() and recorded.GAME_INDEX.exists()):
         return None
     roles = {"fluent": FLUENT, "wrong": WRONG, "corrected": CORRECTED, "right": RIGHT, "confident": CONFIDENT}
     drawn = lesson(**{role: recorded.find_recorded(name) for role, name in roles.items()}, layer=LAYER)
-    return Content(drawn, steps(drawn), tuple(map(puzzle, game.load_game())))
+    return Content(drawn, steps(drawn), tuple(map(puzzle, recorded.load_game())))

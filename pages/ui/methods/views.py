@@ -13,7 +13,7 @@ import streamlit as st
 import rauq
 from analysis import paper
 from analysis.answer_sets.figures import quality_bins_chart
-from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.quality_curves import quality_bins
 from analysis.answer_sets.sentences import joined
 from analysis.answer_sets.sides import groups_note
 from analysis.exports.csv_text import csv_table
@@ -23,7 +23,7 @@ from analysis.methods import tables as method_tables
 from analysis.methods.agreement import disagreement, method_agreement
 from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
 from analysis.methods.attention_permutation import GroupControl
-from analysis.methods.comparison import ALL, RAUQ, Comparison, headline_groups, name_of
+from analysis.methods.comparison import ALL, RAUQ, Comparison, headline_groups, name_of, rejections
 from analysis.methods.errors import error_analysis
 from analysis.methods.figures import (
     agreement_map,
@@ -32,9 +32,7 @@ from analysis.methods.figures import (
     paired_differences,
     rejection_curves,
 )
-from analysis.methods.rejections import rejections
-from analysis.methods.score_ranking import score_sentence, within_sentence
-from analysis.methods.simple_rankings import simple_sentence, unnamed_note
+from analysis.methods.score_ranking import score_sentence, simple_sentence, unnamed_note, within_sentence
 from analysis.paper import Published
 from analysis.report.tables import Table
 from analysis.runs.create import ASKABLE, about_unknown_methods, check_comparable, options_for

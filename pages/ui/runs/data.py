@@ -10,8 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from analysis.datasets.example import DataSet, Example, Rejected
-from analysis.datasets.facts.questions import FACT_FORMS, FACT_SETS, PLAIN, fact_set
-from analysis.datasets.names import EMBEDDED_SETS, embedded_set, load
+from analysis.datasets.names import EMBEDDED_SETS, FACT_FORMS, FACT_SETS, PLAIN, embedded_set, fact_set, load
 from analysis.datasets.own_files import (
     ENDINGS,
     LARGEST_UPLOAD,
@@ -20,8 +19,8 @@ from analysis.datasets.own_files import (
     examples_from,
     guess_columns,
 )
-from analysis.datasets.paper.twelve import PAPER_SETS
 from analysis.datasets.table import Table
+from analysis.datasets.twelve import PAPER_SETS
 from analysis.exports.csv_text import csv_table
 from pages.ui.host import cache, hosting, uploads
 from pages.ui.host.hosting import ModelChoice

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from analysis.datasets.example import DataSet, Example
-from analysis.datasets.sampling import spread
+from analysis.datasets.example import DataSet, Example, spread
 from analysis.quality.measures import MEASURES, Measure
 from analysis.runs.create import (
     ASKABLE,

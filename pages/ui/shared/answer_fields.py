@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui.shared import url_state
-from rauq.trace.sampling import Sampling
+from rauq.arguments import Sampling
 from rauq.trace.trace import Kind
 
 SAMPLE, TEMPERATURE, TOP_P, SEED, END = "sample", "temperature", "top_p", "seed", "end"

@@ -14,9 +14,8 @@ from analysis.answer_sets.sides import sides as sides_of
 from analysis.exports.csv_text import csv_table
 from analysis.quality.judgement import Thresholds
 from analysis.quality.measures import measure
-from analysis.runs.opened import Run
+from analysis.runs.opened import Run, about_corrections
 from analysis.runs.shard import answers_path
-from analysis.runs.verdicts import about_corrections
 from pages.ui.host import cache, runs
 from pages.ui.shared import figure_export, run_filters, state, url_state
 from pages.ui.shared.entrypoint import require_shell

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host.hosting import MOST_TOKENS
+from rauq.arguments import Sampling
 from rauq.errors import InvalidInput
 from rauq.scoring.settings import (
     HeadRule,
@@ -27,7 +28,6 @@ from rauq.scoring.settings import (
     window,
 )
 from rauq.trace.messages import Message, TemplateOptions, checked_options, messages_of
-from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Alignment, Kind, Part, Trace
 
 if TYPE_CHECKING:

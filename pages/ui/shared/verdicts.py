@@ -22,7 +22,7 @@ _HELP = "A corrected answer has quality 1 (correct) or 0 (incorrect) in every fi
 
 def verdict_buttons(run: "Run", name: str, number: int | None) -> None:
     """Show buttons to correct the verdict on one answer, disabled while none is chosen, or why the run is read-only."""
-    from analysis.runs.verdicts import why_fixed
+    from analysis.runs.opened import why_fixed
 
     if fixed := why_fixed(run):
         st.caption(fixed, width="content")
@@ -101,7 +101,7 @@ def correct_in_run(name: str, number: int, *, correct: bool | None) -> None:
         InvalidInput: the verdicts of this run cannot be corrected.
         RunError: there is no such run, or the correction cannot be written.
     """
-    from analysis.runs.verdicts import correct_verdict
+    from analysis.runs.opened import correct_verdict
 
     if (folder := runs.folder(name)) is None:
         message = f"Run {name} not found. Choose another one."

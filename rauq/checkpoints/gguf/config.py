@@ -16,8 +16,7 @@ from rauq.checkpoints.gguf.architectures import (
     required_tensors,
     tensor_dimensions,
 )
-from rauq.checkpoints.gguf.cursor import Strings, damaged
-from rauq.checkpoints.gguf.header import GgufHeader, GgufTensor, said
+from rauq.checkpoints.gguf.header import GgufHeader, GgufTensor, Strings, damaged, said
 from rauq.checkpoints.gguf.tokenizer import token_id
 from rauq.errors import UnsupportedModel
 

@@ -10,18 +10,18 @@ Source: the GGUF specification, versions 2 and 3 (ggml, docs/gguf.md).
 
 import re
 import stat
+import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from rauq.checkpoints.gguf.cursor import STORAGE_TYPES, Cursor, OutOfBytes, StorageType, Strings, Value, damaged
 from rauq.errors import ModelNotFound, UnsupportedModel
 
 _MAGIC = b"GGUF"
@@ -35,6 +35,196 @@ _LARGEST_ALIGNMENT = 2**20
 _DEFAULT_ALIGNMENT = 32
 _LONGEST_QUOTE = 60  # characters of text from a file in a message
 _SPLIT_NAME = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
+
+
+class _StorageType(NamedTuple):
+    """How a tensor's elements are stored: in blocks of `elements` that take `size` bytes each."""
+
+    name: str
+    elements: int
+    size: int
+
+
+# ggml.h, enum ggml_type; integer types and those that only exist while computing are left out.
+STORAGE_TYPES = MappingProxyType(
+    {
+        0: _StorageType("F32", 1, 4),
+        1: _StorageType("F16", 1, 2),
+        2: _StorageType("Q4_0", 32, 18),
+        3: _StorageType("Q4_1", 32, 20),
+        6: _StorageType("Q5_0", 32, 22),
+        7: _StorageType("Q5_1", 32, 24),
+        8: _StorageType("Q8_0", 32, 34),
+        10: _StorageType("Q2_K", 256, 84),
+        11: _StorageType("Q3_K", 256, 110),
+        12: _StorageType("Q4_K", 256, 144),
+        13: _StorageType("Q5_K", 256, 176),
+        14: _StorageType("Q6_K", 256, 210),
+        16: _StorageType("IQ2_XXS", 256, 66),
+        17: _StorageType("IQ2_XS", 256, 74),
+        18: _StorageType("IQ3_XXS", 256, 98),
+        19: _StorageType("IQ1_S", 256, 50),
+        20: _StorageType("IQ4_NL", 32, 18),
+        21: _StorageType("IQ3_S", 256, 110),
+        22: _StorageType("IQ2_S", 256, 82),
+        23: _StorageType("IQ4_XS", 256, 136),
+        29: _StorageType("IQ1_M", 256, 56),
+        30: _StorageType("BF16", 1, 2),
+        34: _StorageType("TQ1_0", 256, 54),
+        35: _StorageType("TQ2_0", 256, 66),
+        39: _StorageType("MXFP4", 32, 17),
+        40: _StorageType("NVFP4", 64, 36),
+    }
+)
+
+_FLOAT32, _BOOL, _STRING, _ARRAY = 6, 7, 8, 9
+_NUMBERS: Mapping[int, str] = MappingProxyType(
+    {
+        0: "<u1",
+        1: "<i1",
+        2: "<u2",
+        3: "<i2",
+        4: "<u4",
+        5: "<i4",
+        _FLOAT32: "<f4",
+        _BOOL: "|u1",
+        10: "<u8",
+        11: "<i8",
+        12: "<f8",
+    }
+)
+_LENGTH = struct.Struct("<Q")
+
+
+class _OutOfBytes(Exception):
+    """The part of the file that was read ends before the header does, which takes at least `needed` bytes."""
+
+    def __init__(self, needed: int) -> None:
+        super().__init__(needed)
+        self.needed = needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strings:
+    """A list of texts as the file holds it: each after its length in 8 bytes; decoded only when asked for."""
+
+    raw: bytes = field(repr=False)
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def decode(self) -> list[str]:
+        """The texts.
+
+        Raises:
+            UnicodeDecodeError: one of them is not UTF-8.
+        """
+        raw, position, texts = self.raw, 0, []
+        for _ in range(self.count):
+            start = position + _LENGTH.size
+            position = start + _LENGTH.unpack_from(raw, position)[0]
+            texts.append(raw[start:position].decode())
+        return texts
+
+
+Value = bool | int | float | str | Strings | np.ndarray
+
+
+@dataclass(kw_only=True)
+class _Cursor:
+    """A position in the beginning of a file of `file_size` bytes, of which `content` was read.
+
+    Every method raises _OutOfBytes where `content` ends too early, and ModelNotFound where the file itself does.
+    """
+
+    path: Path
+    content: bytes = field(repr=False)
+    file_size: int
+    position: int = 0
+
+    def skip(self, length: int) -> int:
+        """Pass over some bytes and return where they begin."""
+        start, self.position = self.position, self.position + length
+        if self.position > len(self.content):
+            raise _OutOfBytes(self.position)
+        return start
+
+    def uint32(self) -> int:
+        """A whole number of 4 bytes."""
+        return self._whole(4)
+
+    def uint64(self) -> int:
+        """A whole number of 8 bytes."""
+        return self._whole(8)
+
+    def text(self, what: str) -> str:
+        """A text after its length."""
+        length = self.uint64()
+        self._require(length, what)
+        start = self.skip(length)
+        try:
+            return self.content[start : self.position].decode()
+        except UnicodeDecodeError as error:
+            raise damaged(self.path, f"{what} has text that is not UTF-8") from error
+
+    def value(self, what: str) -> Value:
+        """A value after its type; `what` names it in errors."""
+        kind = self.uint32()
+        if kind == _STRING:
+            return self.text(what)
+        if kind == _ARRAY:
+            return self._array(what)
+        number = self._numbers(kind, 1, what)[0]
+        if kind == _FLOAT32:
+            return float(str(number))  # 1e-05, as was meant, not 9.999999747378752e-06
+        value: Value = number.item()
+        return value
+
+    def _array(self, what: str) -> Strings | np.ndarray:
+        kind, count = self.uint32(), self.uint64()
+        if kind == _ARRAY:
+            raise damaged(self.path, f"{what} is a list of lists")
+        return self._strings(count, what) if kind == _STRING else self._numbers(kind, count, what)
+
+    def _numbers(self, kind: int, count: int, what: str) -> np.ndarray:
+        """An array (count,) that owns its memory."""
+        if kind not in _NUMBERS:
+            raise damaged(self.path, f"{what} has the unknown type {kind}")
+        dtype = np.dtype(_NUMBERS[kind])
+        self._require(count * dtype.itemsize, what)
+        start = self.skip(count * dtype.itemsize)
+        numbers = np.frombuffer(self.content, dtype, count, start)
+        return numbers.astype(bool) if kind == _BOOL else numbers.copy()
+
+    def _strings(self, count: int, what: str) -> Strings:
+        self._require(count * _LENGTH.size, what)
+        content, position, last = self.content, self.position, len(self.content) - _LENGTH.size
+        for _ in range(count):  # a loop without calls of ours: a file has up to half a million of them
+            if position > last:
+                self._require(position + _LENGTH.size - self.position, what)
+                raise _OutOfBytes(position + _LENGTH.size)
+            position += _LENGTH.size + _LENGTH.unpack_from(content, position)[0]
+        self._require(position - self.position, what)
+        if position > len(content):
+            raise _OutOfBytes(position)
+        start, self.position = self.position, position
+        return Strings(raw=content[start:position], count=count)
+
+    def _whole(self, size: int) -> int:
+        start = self.skip(size)
+        return int.from_bytes(self.content[start : self.position], "little")
+
+    def _require(self, length: int, what: str) -> None:
+        if length > self.file_size - self.position:
+            raise damaged(self.path, f"{what} goes past the end of the file")
+
+
+def damaged(path: Path, what: str) -> ModelNotFound:
+    """The error for a file that contradicts itself or the format."""
+    again = "The file is damaged, or its download was not finished. Get it again."
+    return ModelNotFound(f"{path} is not a usable GGUF file: {what}. {again}")
+
 
 Read = Callable[[int, int], bytes]  # so many bytes from a place on, fewer where the file ends before
 Kind = TypeVar("Kind", bool, int, float, str, Strings, np.ndarray)
@@ -51,7 +241,7 @@ class GgufTensor:
     num_bytes: int
 
     @property
-    def storage(self) -> StorageType:
+    def storage(self) -> _StorageType:
         """How its elements are stored."""
         return STORAGE_TYPES[self.type_id]
 
@@ -158,8 +348,8 @@ def header_from(read: Read, *, path: Path, size: int) -> GgufHeader:
             message = f"{path} is not a GGUF file: it does not begin with GGUF. Give the path of a .gguf file."
             raise ModelNotFound(message)
         try:
-            return _parse(Cursor(path=path, content=content, file_size=size), read)
-        except OutOfBytes as error:
+            return _parse(_Cursor(path=path, content=content, file_size=size), read)
+        except _OutOfBytes as error:
             if len(content) < length or length >= size:
                 raise damaged(path, "it ends within its header") from error
             if error.needed > _LONGEST_HEADER:
@@ -173,7 +363,7 @@ def _bytes_of(path: Path, start: int, length: int) -> bytes:
         return file.read(length)
 
 
-def _parse(cursor: Cursor, read: Read) -> GgufHeader:
+def _parse(cursor: _Cursor, read: Read) -> GgufHeader:
     cursor.skip(len(_MAGIC))
     version = _version(cursor)
     num_tensors, num_entries = cursor.uint64(), cursor.uint64()
@@ -201,7 +391,7 @@ def _parse(cursor: Cursor, read: Read) -> GgufHeader:
     )
 
 
-def _version(cursor: Cursor) -> int:
+def _version(cursor: _Cursor) -> int:
     version = cursor.uint32()
     if version in _VERSIONS:
         return version
@@ -229,7 +419,7 @@ def _alignment(path: Path, metadata: Mapping[str, Value]) -> int:
     return alignment
 
 
-def _entry(cursor: Cursor) -> tuple[str, tuple[int, ...], int, int]:
+def _entry(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     """Name, shape in torch's order, type and offset of one tensor."""
     name = cursor.text("the name of a tensor")
     dimensions = cursor.uint32()
@@ -240,7 +430,7 @@ def _entry(cursor: Cursor) -> tuple[str, tuple[int, ...], int, int]:
 
 
 def _placed(
-    cursor: Cursor, table: list[tuple[str, tuple[int, ...], int, int]], data_start: int, alignment: int
+    cursor: _Cursor, table: list[tuple[str, tuple[int, ...], int, int]], data_start: int, alignment: int
 ) -> tuple[GgufTensor, ...]:
     """The tensors of the table, once they are known to lie in the file, apart from each other."""
     tensors = []

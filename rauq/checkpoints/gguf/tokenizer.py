@@ -11,8 +11,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Digits, PreTokenizer, Split
 from transformers import PreTrainedTokenizerFast
 
-from rauq.checkpoints.gguf.cursor import Strings, damaged
-from rauq.checkpoints.gguf.header import GgufHeader, said
+from rauq.checkpoints.gguf.header import GgufHeader, Strings, damaged, said
 from rauq.errors import RauqError, UnsupportedModel
 
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"

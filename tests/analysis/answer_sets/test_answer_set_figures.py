@@ -6,19 +6,24 @@ import numpy as np
 import pytest
 
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.calibration import calibrate, share_at
 from analysis.answer_sets.figures import (
     best_and_worst_map,
     calibration_chart,
     quality_bins_chart,
     selected_heads_map,
 )
-from analysis.answer_sets.gap_figures import distance_lines, gap_distributions, gap_grid, gap_lines
 from analysis.answer_sets.gaps import head_gaps, with_enough
-from analysis.answer_sets.head_figures import head_answers, head_map
 from analysis.answer_sets.heads import of_selected, pick, selected_heads
-from analysis.answer_sets.quality_bins import quality_bins
+from analysis.answer_sets.quality_curves import calibrate, quality_bins, share_at
 from analysis.answer_sets.separation import separation
+from analysis.answer_sets.side_figures import (
+    distance_lines,
+    gap_distributions,
+    gap_grid,
+    gap_lines,
+    head_answers,
+    head_map,
+)
 from analysis.answer_sets.sides import sides
 from analysis.figures import outcomes, series
 from analysis.quality.judgement import Thresholds

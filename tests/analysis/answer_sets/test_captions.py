@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from analysis.answer_sets import head_sentences, sentences
+from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps
 from analysis.answer_sets.heads import agreement, of_selected, pick, selected_heads
-from analysis.answer_sets.quality_bins import correlations, quality_bins
+from analysis.answer_sets.quality_curves import calibrate, correlations, quality_bins
 from analysis.answer_sets.separation import separation
 from analysis.answer_sets.sides import sides
 from analysis.quality.judgement import Thresholds
@@ -28,8 +27,8 @@ def all_captions(means, quality):
         sentences.best_and_worst_caption(best_and_worst(means[:, ROW], quality, picks[:, ROW]), ROW),
         sentences.gap_caption(head_gaps(means, picks, outcome, resamples=20), ROW, Thresholds()),
         sentences.bins_caption(quality_bins(values, quality, resamples=9), correlations(values, quality, resamples=9)),
-        head_sentences.separation_caption(separated),
-        head_sentences.groups_caption(separated.labelled),
+        sentences.separation_caption(separated),
+        sentences.groups_caption(separated.labelled),
         sentences.calibration_caption(calibrate(values, correct, count=9)),
         sentences.selected_heads_caption(selected_heads(picks, range(LAYERS), HEADS)),
         sentences.agreement_caption(found),

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.answer_sets import head_sentences, sentences
+from analysis.answer_sets import sentences
 from analysis.answer_sets.best_and_worst import best_and_worst
-from analysis.answer_sets.calibration import calibrate
 from analysis.answer_sets.gaps import head_gaps, with_enough
 from analysis.answer_sets.heads import selected_heads
+from analysis.answer_sets.quality_curves import calibrate
 from analysis.answer_sets.separation import held_out, separation
 from analysis.answer_sets.sides import Sides
 from analysis.answer_sets.word_attention import WordAttention
@@ -65,7 +65,7 @@ def test_where_a_side_is_missing_nothing_is_claimed():
     assert "cannot be tested" in sentences.paper_effect(found, 0)
     assert "nothing to compare" in sentences.about_distances(with_enough(found, (1, 2, 3)), 5)
     undefined = compared(means(0.3, 0, 0), nobody)
-    assert "Nothing to compare" in head_sentences.about_separation(undefined, undefined, (4, 5, 6))
+    assert "Nothing to compare" in sentences.about_separation(undefined, undefined, (4, 5, 6))
 
 
 def test_significant_distances_are_named():
@@ -165,68 +165,68 @@ def test_thresholds_are_named_where_they_leave_a_side_empty():
 
 def test_the_headline_counts_heads_beyond_chance_and_at_equal_length():
     found = compared(means(0.3, -0.05, 0), SIDES)
-    said = head_sentences.about_separation(found, found, (4, 5, 6))
+    said = sentences.about_separation(found, found, (4, 5, 6))
     assert said == (
         "2 of 6 heads separate correct from incorrect answers beyond chance (2 at equal length); best: layer 4 head 0, "
         "ROC-AUC 1.00"
     )
-    assert head_sentences.about_directions(found) == (
+    assert sentences.about_directions(found) == (
         "Beyond chance: 1 with more attention in correct answers, 1 with less."
     )
     few = compared(means(0.3, -0.05, 0), Sides(CORRECT & (np.arange(NUM) < 3), ~CORRECT))
-    assert head_sentences.about_separation(few, few, (4, 5, 6)).endswith("ROC-AUC 1.00, from only 3 correct answers")
+    assert sentences.about_separation(few, few, (4, 5, 6)).endswith("ROC-AUC 1.00, from only 3 correct answers")
     noise = compared(np.random.default_rng(5).uniform(size=(NUM, 3, 2)), SIDES)
-    assert head_sentences.about_separation(noise, noise, (4, 5, 6)).startswith(
+    assert sentences.about_separation(noise, noise, (4, 5, 6)).startswith(
         "No head separates correct from incorrect answers beyond chance; the best of 6 is layer "
     )
-    assert head_sentences.about_directions(noise) == ""
+    assert sentences.about_directions(noise) == ""
     nobody = compared(means(0.3, 0, 0), Sides(CORRECT, np.zeros(NUM, dtype=bool)))
-    assert "at equal length" not in head_sentences.about_separation(found, nobody, (4, 5, 6))
-    assert "cannot be compared: no incorrect answer" in head_sentences.about_length(nobody)
+    assert "at equal length" not in sentences.about_separation(found, nobody, (4, 5, 6))
+    assert "cannot be compared: no incorrect answer" in sentences.about_length(nobody)
 
 
 def test_groups_and_their_weights_are_stated():
     groups = ["a", "b"] * 25 + ["c"] * 10
     found = compared(means(0.3, 0, 0), SIDES, groups)
-    assert head_sentences.groups_caption(found.labelled) == (
+    assert sentences.groups_caption(found.labelled) == (
         "30 correct and 20 incorrect answers in 2 groups, weighted by the inverse variance of their ROC-AUC by chance. "
         "Left out: 1 group without both sides."
     )
-    one = head_sentences.groups_caption(compared(means(0.3, 0, 0), SIDES).labelled)
+    one = sentences.groups_caption(compared(means(0.3, 0, 0), SIDES).labelled)
     assert one == "30 correct and 30 incorrect answers in one group."
     limits = f"within {0.5 - found.chance:.2f} to {0.5 + found.chance:.2f} in 95 % of cases"
-    assert f"the best of 6 stays {limits}" in head_sentences.separation_caption(found)
+    assert f"the best of 6 stays {limits}" in sentences.separation_caption(found)
 
 
 def test_held_out_values_are_stated_with_those_that_hold():
     values = means(0.3, 0, 0)
-    said = head_sentences.about_held_out(held_out(values, compared(values, SIDES).labelled, most=1))
+    said = sentences.about_held_out(held_out(values, compared(values, SIDES).labelled, most=1))
     assert said == (
         "Chosen on one half of the answers, the 1 strongest have ROC-AUC 1.00 to 1.00 on the other; 1 of 1 intervals "
         "exclude 0.5."
     )
     few = Sides(CORRECT & (np.arange(NUM) < 18), ~CORRECT)  # 9 of them in each half
-    said = head_sentences.about_held_out(held_out(values, compared(values, few).labelled, most=1))
+    said = sentences.about_held_out(held_out(values, compared(values, few).labelled, most=1))
     assert said.endswith("have ROC-AUC 1.00 to 1.00 on the other; too few answers for intervals.")
     nobody = compared(values, Sides(CORRECT, np.zeros(NUM, dtype=bool))).labelled
-    assert "undefined: too few answers" in head_sentences.about_held_out(held_out(values, nobody))
+    assert "undefined: too few answers" in sentences.about_held_out(held_out(values, nobody))
 
 
 def test_fact_tokens_are_compared_apart():
     values = means(0.3, 0, 0)
     values[:5] = np.nan
-    said = head_sentences.about_facts(compared(values, SIDES))
+    said = sentences.about_facts(compared(values, SIDES))
     assert said.startswith("Beyond chance over fact tokens alone: 1 of 6 heads (25 correct and 30 incorrect answers")
     nobody = Sides(CORRECT, np.zeros(NUM, dtype=bool))
-    assert head_sentences.about_facts(compared(values, nobody)) == ""
+    assert sentences.about_facts(compared(values, nobody)) == ""
 
 
 def test_what_words_cannot_say_is_stated():
     words = WordAttention(layers=(4, 5), expected=np.zeros((3, 2, 2)), unseen=np.array([0.6, 0.2, np.nan]))
-    said = head_sentences.top_heads_caption(words)
+    said = sentences.top_heads_caption(words)
     assert "known for layers 4 to 5" in said
     assert "1 of 2 answers have mostly pairs that no other answer has." in said
-    assert "known only for the whole answer" in head_sentences.top_heads_caption(None)
+    assert "known only for the whole answer" in sentences.top_heads_caption(None)
 
 
 def test_the_share_of_correct_answers_is_read_from_the_calibration():

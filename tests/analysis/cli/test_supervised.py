@@ -8,7 +8,7 @@ from analysis.cli import main, supervised
 from analysis.detectors.evaluation.results import read_evaluation
 from analysis.detectors.supervised.table import SUPERVISED as METHODS
 from analysis.report import supervised as report
-from analysis.runs.files import SUPERVISED
+from analysis.runs.manifest import SUPERVISED
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run
 
 QUALITY = [float(place % 3 > 0) for place in range(60)]

@@ -7,9 +7,8 @@ from collections import Counter
 
 import pytest
 
-from analysis.datasets.facts.families import FAMILIES, KINDS
-from analysis.datasets.facts.questions import FACT_SETS, fact_set
-from analysis.datasets.facts.tables import STRATA, TABLES, facts, names, phrases
+from analysis.datasets.facts.tables import FAMILIES, KINDS, STRATA, TABLES, facts, names, phrases
+from analysis.datasets.names import FACT_SETS, fact_set
 from analysis.normalisation import plain_words
 from rauq.errors import InvalidInput
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from analysis.datasets.facts.families import FAMILIES
-from analysis.datasets.facts.questions import FACT_SETS
-from analysis.datasets.names import EMBEDDED_SETS, load
+from analysis.datasets.facts.tables import FAMILIES
+from analysis.datasets.names import EMBEDDED_SETS, FACT_SETS, load
 from analysis.datasets.own_files import Columns
-from analysis.datasets.paper.twelve import PAPER_SETS
+from analysis.datasets.twelve import PAPER_SETS
 from rauq.errors import DataSetNotFound, InvalidInput
 from tests.analysis.datasets.raw_data import copy_of
 

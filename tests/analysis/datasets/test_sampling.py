@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.datasets.example import Example
-from analysis.datasets.sampling import sample, spread
+from analysis.datasets.example import Example, sample, spread
 from rauq.errors import InvalidInput
 
 EXAMPLES = [Example(id=str(n), prompt="Q", group="ab"[n % 2], stratum=str(n % 10 == 0)) for n in range(200)]

@@ -1,4 +1,4 @@
-"""What the figures of the evidence draw: every layer and every tool, and nothing that was not measured."""
+"""The figures of the evidence: every layer and every tool, numbers as the records have them, nothing not measured."""
 
 from dataclasses import replace
 
@@ -8,12 +8,16 @@ from analysis.evidence.figures import (
     check_differences,
     differences,
     drawing,
+    margins,
     memory_by_length,
+    memory_costs,
     runs_compared,
     time_by_length,
+    time_costs,
 )
 from analysis.evidence.record import records
 from analysis.figures import ATTENTION, QUIET, UNCERTAINTY, looks
+from benchmarks.peers import memory, times
 from rauq.capture.check import Check
 from tests.evidence import make_record, peers_memory, peers_time, real_models
 
@@ -111,3 +115,41 @@ def test_a_record_is_drawn_if_its_columns_are_known():
         **{"models": differences, "reference": differences, "real_models": runs_compared},
         **{"peers_time": time_by_length, "peers_memory": memory_by_length},
     }
+
+
+def test_time_is_that_of_the_processor_by_length():
+    ours, theirs = time_costs(peers_time()).curves
+    assert (ours.tool, ours.lengths, ours.values) == ("rauq", (32, 4096), (1.02, 1.01))
+    assert (theirs.tool, theirs.values) == ("lm-polygraph", (1.5, 5.0))
+    assert theirs.low == pytest.approx((1.4, 4.9))
+    assert theirs.high == pytest.approx((1.7, 5.2))
+
+
+def test_what_was_computed_is_not_among_what_was_measured():
+    found = memory_costs(peers_memory())
+    assert [curve.tool for curve in found.curves] == ["plain", "rauq", "lm-polygraph"]
+    assert {curve.lengths for curve in found.curves} == {(32, 4096)}
+    (computed,) = found.computed
+    assert (computed.tool, computed.lengths, computed.values) == ("lm-polygraph", (8192,), (17_000.0,))
+
+
+def test_differences_are_the_fractions_before_the_tolerance():
+    rows = (("llama", 7, 1e-7, 0.0, 1e-5, 0.5), ("gpt2", 7, 2e-7, 3e-4, 2e-5, 0.5))
+    columns = ("name", "count", "read", "generated", "tolerance", "share")
+    found = margins(make_record(columns=columns, rows=rows))
+    assert found.names == ("llama", "gpt2")
+    assert found.series == (("read", (1e-7, 2e-7)), ("generated", (0.0, 3e-4)))
+    assert found.tolerated == (1e-5, 2e-5)
+
+
+def test_the_measurements_make_records_that_can_be_drawn():
+    tools = [(length, tool, clock) for length in (32, 512) for tool in times.TOOLS for clock in times.CLOCKS]
+    turns = times.Turns(plain=(1.0, 1.0), tool=(2.0, 2.0))
+    timed = times._record(dict.fromkeys(tools, turns))
+    assert drawing(timed).draw == time_by_length
+    assert [curve.values for curve in time_costs(timed).curves] == [(2.0, 2.0)] * 2
+    peaks = dict.fromkeys([(length, way) for length in (32, 512) for way in memory.WAYS], (1.0, 2.0, 3.0))
+    record = memory._record(peaks)
+    assert drawing(record).draw == memory_by_length
+    assert [curve.values for curve in memory_costs(record).curves] == [(2.0, 2.0)] * 3
+    assert [curve.lengths for curve in memory_costs(record).computed] == [(memory.COMPUTED_ONLY,)]

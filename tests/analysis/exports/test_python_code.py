@@ -14,9 +14,9 @@ import pytest
 
 import rauq
 from analysis.exports.python_code import python_code
+from rauq.arguments import Sampling
 from rauq.recorded.answers import find_recorded, load_recorded
 from rauq.scoring.settings import Settings
-from rauq.trace.sampling import Sampling
 from rauq.trace.trace import Alternative
 from tests.architectures import named, tiny_language_model
 from tests.traces import make_trace

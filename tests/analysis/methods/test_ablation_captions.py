@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.methods.ablations import ablate, ablations
-from analysis.methods.alpha import ALPHAS, REPLACED, Sweep
-from analysis.methods.attention_permutation import NO_FACTS, Exchanged, GroupControl
+from analysis.methods.attention_permutation import ALPHAS, NO_FACTS, REPLACED, Exchanged, GroupControl, Sweep
 from analysis.methods.comparison import WITHIN, groups_of
 from analysis.methods.sentences import (
     ablation_note,

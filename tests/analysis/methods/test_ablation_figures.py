@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.figures import UNCERTAINTY, text_colour
-from analysis.methods.alpha import sweep
 from analysis.methods.alpha_figures import alpha_groups, alpha_sweep
-from analysis.methods.attention_permutation import control_groups
+from analysis.methods.attention_permutation import control_groups, sweep
 from analysis.methods.comparison import WITHIN, groups_of
 from analysis.methods.figures import control_differences
 from analysis.quality.judgement import Thresholds

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.methods.ablations import ablate, ablations
-from analysis.methods.alpha import REPLACED, sweep
-from analysis.methods.attention_permutation import control_groups
+from analysis.methods.attention_permutation import REPLACED, control_groups, sweep
 from analysis.methods.comparison import WITHIN, groups_of
 from analysis.methods.tables import ablation_table, control_table, sweep_table
 from analysis.quality.judgement import Thresholds

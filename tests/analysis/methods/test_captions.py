@@ -4,9 +4,8 @@ import numpy as np
 
 from analysis.methods import sentences
 from analysis.methods.agreement import disagreement, method_agreement
-from analysis.methods.comparison import WITHIN, compare, groups_of
+from analysis.methods.comparison import WITHIN, compare, groups_of, rejections
 from analysis.methods.errors import error_analysis
-from analysis.methods.rejections import rejections
 from analysis.quality.judgement import Thresholds
 from analysis.runs.timings import Alone, Cost
 from analysis.stats import Estimate, in_words

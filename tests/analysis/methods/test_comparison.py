@@ -1,13 +1,13 @@
-"""Methods side by side: each as if it were alone, undefined ones named and never ranked, means over groups."""
+"""Methods side by side: each as if alone, undefined ones named and never ranked, means over groups, one oracle."""
 
 import time
 
 import numpy as np
 import pytest
 
-from analysis.methods.comparison import WITHIN, compare, groups_of, marks
+from analysis.methods.comparison import WITHIN, compare, groups_of, marks, rejections
 from analysis.quality.judgement import Thresholds
-from analysis.stats import estimate, prr, roc_auc
+from analysis.stats import estimate, prr, rejection_curve, roc_auc
 from rauq.errors import InvalidInput
 from tests.analysis.methods.made_up import SKILL, made_up
 
@@ -159,3 +159,21 @@ def test_a_thousand_resamples_of_a_thousand_answers_take_well_under_two_seconds(
 def test_a_method_without_a_column_is_refused():
     with pytest.raises(InvalidInput, match=r"have no column sar; their columns are quality, group, rauq"):
         compared(made_up(), methods=("rauq", "sar"))
+
+
+def test_all_curves_are_of_the_same_answers():
+    answers = made_up()
+    answers.loc[:9, "msp"] = np.nan
+    answers.loc[5:14, "quality"] = np.nan
+    methods = ("rauq", "msp")
+    found = rejections({name: answers[name].to_numpy() for name in methods}, answers["quality"].to_numpy())
+    assert (found.methods, found.n, found.excluded) == (methods, 105, 15)
+    alone = rejection_curve(answers["rauq"].to_numpy()[15:], answers["quality"].to_numpy()[15:])
+    np.testing.assert_array_equal(found.curves[0].kept_quality, alone.kept_quality)
+    np.testing.assert_array_equal(found.curves[0].oracle, found.curves[1].oracle)
+
+
+def test_methods_without_a_common_answer_have_empty_curves():
+    found = rejections({"rauq": np.array([1.0, np.nan]), "msp": np.array([np.nan, 1.0])}, np.array([0.0, 1.0]))
+    assert (found.n, found.excluded) == (0, 2)
+    assert not len(found.curves[0].rejected)

@@ -5,9 +5,8 @@ import pytest
 
 from analysis.figures import QUIET, UNCERTAINTY, Row, interval_panels, looks, text_colour
 from analysis.methods.agreement import method_agreement
-from analysis.methods.comparison import WITHIN
+from analysis.methods.comparison import WITHIN, rejections
 from analysis.methods.figures import agreement_map, method_intervals, paired_differences, rejection_curves
-from analysis.methods.rejections import rejections
 from analysis.stats import Estimate
 from tests.analysis.methods.made_up import SKILL, made_up
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.methods.alpha import ALPHAS, DERANGEMENTS, REPLACED, score_sweep, sweep
-from analysis.methods.attention_permutation import control_groups
+from analysis.methods.attention_permutation import ALPHAS, DERANGEMENTS, REPLACED, control_groups, score_sweep, sweep
 from analysis.methods.comparison import WITHIN, groups_of
 from analysis.quality.judgement import Thresholds
 from analysis.stats import prr

@@ -5,9 +5,8 @@ import pytest
 
 from analysis.exports.csv_text import csv_table
 from analysis.methods.agreement import disagreement, method_agreement
-from analysis.methods.comparison import WITHIN, compare, groups_of
+from analysis.methods.comparison import WITHIN, compare, groups_of, rejections
 from analysis.methods.errors import error_analysis
-from analysis.methods.rejections import rejections
 from analysis.methods.tables import (
     agreement_table,
     comparison_table,

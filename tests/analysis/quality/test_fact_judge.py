@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.datasets.example import Example
-from analysis.datasets.facts.families import FAMILIES
-from analysis.datasets.facts.questions import FACT_SETS
-from analysis.datasets.facts.tables import facts, names
-from analysis.datasets.names import load
+from analysis.datasets.facts.tables import FAMILIES, facts, names
+from analysis.datasets.names import FACT_SETS, load
 from analysis.quality.facts import judge_fact, known_facts
 from analysis.quality.measures import load_judge
 from analysis.runs.create import without_download

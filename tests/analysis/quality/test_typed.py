@@ -7,7 +7,7 @@ import pytest
 from analysis.datasets.facts.tables import facts
 from analysis.quality.facts import family_of
 from analysis.quality.judgement import Thresholds
-from analysis.quality.typed import judge_typed, last_question
+from analysis.quality.measures import judge_typed, last_question
 
 
 @pytest.mark.parametrize(

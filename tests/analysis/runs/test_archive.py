@@ -11,9 +11,8 @@ from safetensors.numpy import load_file, save_file
 
 from analysis.runs import archive
 from analysis.runs.archive import export_zip, import_zip
-from analysis.runs.files import is_exported
 from analysis.runs.job import read_status
-from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, is_exported, read_manifest, write_manifest
 from rauq.errors import InvalidInput, RunError
 from tests.analysis.uploads.bombs import Nameless
 from tests.shards import rewrite

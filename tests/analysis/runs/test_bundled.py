@@ -9,13 +9,13 @@ import pytest
 
 import rauq
 from analysis.datasets.example import DataSet
-from analysis.datasets.facts.questions import fact_set
+from analysis.datasets.names import fact_set
 from analysis.evidence.record import records
 from analysis.methods.comparison import name_of
 from analysis.quality.measures import load_judge
 from analysis.runs.create import without_download
-from analysis.runs.files import is_exported, size_of
 from analysis.runs.library import bundled_folder
+from analysis.runs.manifest import is_exported, size_of
 from analysis.runs.opened import batch, means, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_tokens, trace

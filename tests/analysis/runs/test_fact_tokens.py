@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from analysis.datasets.facts.questions import fact_set
+from analysis.datasets.names import fact_set
 from analysis.runs.create import prepare, request_for
 from analysis.runs.opened import open_run
 from analysis.runs.traces import fact_tokens, trace

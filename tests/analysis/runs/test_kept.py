@@ -10,9 +10,8 @@ from safetensors.numpy import load, load_file, save, save_file
 
 from analysis.runs.archive import export_zip, import_zip
 from analysis.runs.create import bytes_per_answer, prepare, request_for
-from analysis.runs.files import is_of_run
 from analysis.runs.library import bundled_folder
-from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, is_of_run, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import Answered, extras_path, traces_path, write_shard
 from analysis.runs.traces import trace, traces_of

@@ -10,10 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from analysis.runs import job, library
-from analysis.runs.files import size_of
 from analysis.runs.job import WORKING, only_job, read_status
 from analysis.runs.library import BUNDLED, delete_run, folder_of, list_runs, runs_folder, slug
-from analysis.runs.manifest import MANIFEST
+from analysis.runs.manifest import MANIFEST, size_of
 from rauq.errors import InvalidInput, RunError
 from tests.jobs import PATIENCE, POLL_SECONDS, ended
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.one_answer.weak_point import named_tokens, weak_point_share, weak_token
+from analysis.one_answer.standing import named_tokens, weak_point_share, weak_token
 from analysis.runs.library import bundled_folder
 from analysis.runs.opened import open_run
 from analysis.runs.reference import reference_scores

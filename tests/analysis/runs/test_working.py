@@ -14,14 +14,13 @@ import pytest
 
 from analysis.runs import job
 from analysis.runs.create import prepare, request_for, write_examples
-from analysis.runs.files import TIMINGS, is_of_run
 from analysis.runs.job import STOP, only_job, read_status, write_status
-from analysis.runs.manifest import MANIFEST, read_manifest, write_manifest
+from analysis.runs.manifest import MANIFEST, TIMINGS, is_of_run, read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
 from analysis.runs.traces import fact_tokens, trace
 from analysis.runs.work import load_for, work
-from rauq.checkpoints.offered import MODELS_VARIABLE
+from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import ModelNotFound, RunError
 from rauq.scoring.score import score
 from tests.architectures import save_tiny

@@ -12,12 +12,11 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.runs.archive import Bounds, export_zip, place_run
 from analysis.runs.create import EXAMPLES, prepare, request_for
-from analysis.runs.files import CORRECTIONS, TIMINGS, is_exported
 from analysis.runs.job import read_status
 from analysis.runs.library import bundled_folder
-from analysis.runs.manifest import MANIFEST
-from analysis.uploads import runs
+from analysis.runs.manifest import CORRECTIONS, MANIFEST, TIMINGS, is_exported
 from analysis.uploads.limits import Limits
+from analysis.uploads.readers import fill_run
 from rauq.errors import RunError
 from tests.analysis.uploads.bombs import MIB, Nameless, deep, lists, manifest, zipped
 
@@ -31,7 +30,7 @@ def peak():
 
 
 def taken_in(archive, root, bounds=BOUNDS, limits=LIMITS):
-    return place_run(root, "run", lambda folder: runs.fill(folder, archive, bounds=bounds, limits=limits))
+    return place_run(root, "run", lambda folder: fill_run(folder, archive, bounds=bounds, limits=limits))
 
 
 def refused(archive, root, said, **changes):

@@ -12,7 +12,7 @@ import pytest
 from analysis.datasets import own_files
 from analysis.datasets.own_files import Columns, examples_from, guess_columns
 from analysis.uploads.limits import Limits
-from analysis.uploads.tables import read_table
+from analysis.uploads.readers import read_table
 from rauq.errors import InvalidInput
 from tests.analysis.uploads.bombs import MIB, lists, parquet_of, written
 

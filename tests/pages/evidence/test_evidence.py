@@ -13,7 +13,7 @@ from analysis.runs import library
 from pages.ui.evidence import check
 from pages.ui.evidence.claims import CLAIMS
 from pages.ui.host import cache, hosting
-from rauq.checkpoints.offered import MODELS_VARIABLE
+from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import ModelNotFound
 from tests.architectures import named, tiny_language_model
 from tests.evidence import INCONCLUSIVE, KEPT, MISSED, make_record, peers_memory, peers_time

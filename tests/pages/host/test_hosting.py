@@ -16,7 +16,7 @@ from pages.ui.host.jobs import Branch, Request
 from pages.ui.host.store import store
 from pages.ui.inspect import form
 from pages.ui.shared import state
-from rauq.checkpoints.offered import MODELS_VARIABLE
+from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import InvalidInput
 from tests.pages.comparing import open_compare
 from tests.pages.reading import APP, interpreted, started, written

@@ -11,7 +11,7 @@ from analysis.runs.job import Status, write_status
 from pages.ui.host import hosting
 from pages.ui.host.paths import without_folders
 from pages.ui.inspect.export_panel import EXPORT, OPEN
-from rauq.checkpoints.offered import MODELS_VARIABLE
+from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.checkpoints.store import PLACE_VARIABLE
 from tests.architectures import save_tiny
 from tests.pages.reading import finished, open_page, shown_trace, written

@@ -10,7 +10,7 @@ from pages.ui.host import hosting
 from pages.ui.host import store as own_store
 from pages.ui.host.store import JobRegistry, KeptAnswers, Queue
 from rauq.errors import InvalidInput, Stopped
-from rauq.trace.size import memory_bytes
+from rauq.trace.trace import memory_bytes
 from tests.traces import make_trace
 
 SIZE = memory_bytes(make_trace())

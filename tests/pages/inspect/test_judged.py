@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
-from analysis.one_answer.weak_point import worth_in_words
+from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing, worth_in_words
 from pages.ui.inspect.front import front
 from pages.ui.inspect.judged import UNDEFINED, judged_payload
 from pages.ui.inspect.reference import Reference, table

@@ -19,7 +19,6 @@ from pages.ui.lesson import place
 from pages.ui.lesson.content import LAYER, LONGEST, content, scoring_head, steps
 from rauq.errors import TraceFileError
 from rauq.recorded import answers as recorded
-from rauq.recorded import game
 from rauq.scoring.report import SMALLEST_COLLAPSE
 from tests.imports import MODELS, imported_after
 from tests.pages.reading import APP, open_page
@@ -214,9 +213,9 @@ def test_guesses_come_back_after_another_page(stored, given):
     assert (data["guesses"], data["turn"]) == (given, 7)
 
 
-@pytest.mark.parametrize(("module", "index"), [(recorded, "INDEX"), (game, "GAME_INDEX")], ids=["answers", "game"])
-def test_without_recordings_the_page_says_what_to_do(module, index, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, index, tmp_path / "index.json")
+@pytest.mark.parametrize("index", ["INDEX", "GAME_INDEX"], ids=["answers", "game"])
+def test_without_recordings_the_page_says_what_to_do(index, monkeypatch, tmp_path):
+    monkeypatch.setattr(recorded, index, tmp_path / "index.json")
     page = open_lesson()
     assert not page.exception
     assert not page.get("bidi_component")
@@ -232,10 +231,10 @@ def test_a_damaged_index_is_reported(damage, monkeypatch, tmp_path):
 
 
 def test_a_damaged_trace_is_reported(monkeypatch, tmp_path):
-    for game_answer in game.load_game():
+    for game_answer in recorded.load_game():
         content = game_answer.path.read_bytes()
         (tmp_path / game_answer.path.name).write_bytes(content[: len(content) // 2])
-    monkeypatch.setattr(game, "GAME", tmp_path)
+    monkeypatch.setattr(recorded, "GAME", tmp_path)
     expect_error(open_lesson(), ".safetensors")
 
 

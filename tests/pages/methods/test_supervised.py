@@ -8,8 +8,8 @@ import pytest
 
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import write_evaluation
-from analysis.runs.files import SUPERVISED
 from analysis.runs.library import BUNDLED
+from analysis.runs.manifest import SUPERVISED
 from pages.ui.methods.supervised import _commands
 from pages.ui.shared.url_state import PUBLISHED
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run

@@ -7,7 +7,7 @@ import pytest
 
 from pages.ui.shared import state, url_state
 from pages.ui.shared.url_state import Asked, asking, read_asked
-from rauq.trace.sampling import Sampling
+from rauq.arguments import Sampling
 from rauq.trace.trace import Alternative
 from tests.architectures import save_tiny
 from tests.pages.reading import finished, shown_trace

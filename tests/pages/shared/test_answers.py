@@ -9,7 +9,7 @@ import streamlit as st
 from pages.ui.host import store as own_store
 from pages.ui.host.store import KeptAnswers
 from pages.ui.shared import answers
-from rauq.trace.size import memory_bytes
+from rauq.trace.trace import memory_bytes
 from tests.traces import make_trace
 
 SIZE = memory_bytes(make_trace())

@@ -4,7 +4,7 @@ import pytest
 
 from analysis.runs import library
 from analysis.runs.corrections import read_corrections
-from analysis.runs.files import CORRECTIONS
+from analysis.runs.manifest import CORRECTIONS
 from pages.ui.inspect import verdict
 from pages.ui.shared import verdicts
 from tests.pages.reading import interpreted, views
@@ -81,7 +81,7 @@ def test_the_ticked_answer_of_the_table_is_corrected(root):
 def test_a_run_that_came_with_the_app_keeps_its_verdicts(monkeypatch, root):
     monkeypatch.setattr(library, "BUNDLED", "small")
     monkeypatch.setattr(library, "bundled_folder", lambda: root / "small")
-    monkeypatch.setattr("analysis.runs.verdicts.bundled_folder", lambda: root / "small")
+    monkeypatch.setattr("analysis.runs.opened.bundled_folder", lambda: root / "small")
     page = open_sets(run="small", view="answers")
     assert not page.exception
     assert buttons(page) == {}

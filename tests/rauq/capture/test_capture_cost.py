@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rauq.capture.cache import CachedModel
 from rauq.capture.extras import Kept, Layout
-from rauq.capture.session import CachedModel, TappedSession
+from rauq.capture.session import TappedSession
 from rauq.model.language_model import LanguageModel
 from rauq.trace.extras import EXTRAS
 from rauq.trace.trace import Trace

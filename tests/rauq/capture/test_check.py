@@ -11,8 +11,8 @@ from torch import nn
 from torch.ao.quantization import quantize_dynamic
 from transformers.models.llama import modeling_llama
 
+from rauq.capture import cache, session, tap
 from rauq.capture import check as check_module
-from rauq.capture import session, tap
 from rauq.capture.check import Check
 from rauq.capture.recompute import watching
 from rauq.capture.session import StepwiseSession
@@ -159,9 +159,9 @@ def test_misplaced_weights_of_a_quantised_model_run_step_by_step_are_not_exact(n
 
 def test_a_wrong_cache_is_not_taken_for_a_difference_between_passes(monkeypatch):
     """Passes without a cache agree, so one full pass is the reference, whatever the incremental pass gives."""
-    lm, real = tiny_language_model(named("gptj")), session.CachedModel._mask_and_positions
+    lm, real = tiny_language_model(named("gptj")), cache.CachedModel._mask_and_positions
     monkeypatch.setattr(
-        session.CachedModel,
+        cache.CachedModel,
         "_mask_and_positions",
         lambda cached, num_new: {"position_ids": real(cached, num_new)["position_ids"] // 2},
     )

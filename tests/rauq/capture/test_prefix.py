@@ -4,8 +4,7 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from rauq.capture.prefix import NO_PREFIX, can_share, common_length, prefix_of
-from rauq.capture.session import CachedModel
+from rauq.capture.cache import NO_PREFIX, CachedModel, can_share, common_length, prefix_of
 from tests.architectures import ARCHITECTURES, named, seeded_prompts, tiny_model
 
 SHARING = [row for row in ARCHITECTURES if "hybrid" not in row.name]

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rauq.capture import prefix as prefix_module
-from rauq.capture import prefix_cache as prefix_cache_module
+from rauq.capture import cache
 from rauq.capture.extras import OF_PROMPT
 from rauq.errors import Failure, NonFiniteLogits
 from rauq.trace.trace import Trace
@@ -261,11 +260,11 @@ def test_a_prompt_that_fails_does_not_affect_those_that_share_its_beginning():
 
 
 def _not_moved(patch):
-    patch.setattr(prefix_module, "_padded", lambda tensor, padding: tensor.expand(len(padding), -1, -1, -1))
+    patch.setattr(cache, "_padded", lambda tensor, padding: tensor.expand(len(padding), -1, -1, -1))
 
 
 def _too_long(patch):
-    patch.setattr(prefix_cache_module, "common_length", lambda sequences: min(map(len, sequences)))
+    patch.setattr(cache, "common_length", lambda sequences: min(map(len, sequences)))
 
 
 def _window_only(patch):

@@ -9,10 +9,10 @@ import huggingface_hub
 import pytest
 
 from rauq.checkpoints.gguf import header
-from rauq.checkpoints.gguf.places import HubFile
+from rauq.checkpoints.hub import HubFile
 from rauq.checkpoints.model_info import inspect_model
 from rauq.errors import ModelNotFound, OutOfMemory, UnsupportedModel
-from rauq.methods.pair_scorers.classifiers import load_nli
+from rauq.methods.pair_scorers.loading import load_nli
 from rauq.model.loading import load_model
 from tests.architectures import named, tiny_language_model
 from tests.local_hub import COMMIT, publish, published_gguf

@@ -55,7 +55,7 @@ def test_a_full_disk_is_reported(hub, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     name = published_gguf(hub, "large")
-    monkeypatch.setattr("rauq.checkpoints.gguf.places.hf_hub_download", fill)
+    monkeypatch.setattr("rauq.checkpoints.hub.hf_hub_download", fill)
     with pytest.raises(
         ModelNotFound, match=rf"The file of {name} .* the disk is full \(OSError\)\. Free disk space, .*HF_HOME"
     ):

@@ -3,7 +3,7 @@
 import pytest
 
 from rauq import inspect_model, load_model
-from rauq.checkpoints.offered import MODELS_VARIABLE, offered_models, place_of
+from rauq.checkpoints.named import MODELS_VARIABLE, offered_models, place_of
 from tests.architectures import save_tiny
 
 

@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from rauq.methods.attention import focus_of_tokens, log_attention, strongest
-from rauq.methods.meaning import classes_of, entropy_of_classes, lack_of_density, lack_of_support, shifted_uncertainty
+from rauq.methods.one_generation import focus_of_tokens, log_attention, strongest
 from rauq.methods.pair_scorers.judges import CONTRADICTION, ENTAILMENT
-from rauq.methods.spread import degmat, eccentricity, eigval_laplacian, jaccard, mean_log_eigenvalue, mean_rouge_l
+from rauq.methods.samples import (
+    classes_of,
+    degmat,
+    eccentricity,
+    eigval_laplacian,
+    entropy_of_classes,
+    jaccard,
+    lack_of_density,
+    lack_of_support,
+    mean_log_eigenvalue,
+    mean_rouge_l,
+    shifted_uncertainty,
+)
 from tests import golden_rauq
 from tests.golden_methods import (
     DIFFERENT,

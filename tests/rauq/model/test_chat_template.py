@@ -3,9 +3,8 @@
 import pytest
 
 from rauq.errors import InvalidInput
-from rauq.model.chat_template import encode_chat, is_templated
 from rauq.model.context import encode_prompt
-from rauq.model.tokens import Tokens
+from rauq.model.tokens import Tokens, encode_chat, is_templated
 from rauq.trace.messages import Message, option_names
 from tests.architectures import VOCABULARY, byte_tokenizer
 from tests.chat_templates import CHATML, DEEPSEEK, GEMMA, LLAMA2, LLAMA3, TEMPLATES, chat_tokenizer

@@ -7,13 +7,13 @@ import pytest
 
 import rauq
 from rauq import Settings, Trace
+from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, TraceFileError
 from rauq.methods.evaluate import evaluate
 from rauq.model.loading import wrap
 from rauq.scoring.algorithm import score_grid
 from rauq.scoring.report import as_json, collapse, selected_heads, sentence
 from rauq.trace.parts import NO_PART, answer_text, part_of
-from rauq.trace.sampling import Sampling
 from tests.answers import random_trace
 from tests.architectures import byte_tokenizer, named, tiny_model
 from tests.tiny import PROMPT, assert_close

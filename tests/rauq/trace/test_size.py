@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from rauq.trace.messages import Message
-from rauq.trace.size import memory_bytes
-from rauq.trace.trace import Alternative, Trace
+from rauq.trace.trace import Alternative, Trace, memory_bytes
 from tests.traces import make_trace
 
 

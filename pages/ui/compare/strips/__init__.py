@@ -9,8 +9,7 @@ import numpy as np
 import streamlit as st
 
 from analysis.figures import looks
-from analysis.two_answers.comparison import Columns
-from analysis.two_answers.sentences import layer_and_head
+from analysis.two_answers.comparison import Columns, layer_and_head
 from pages.ui.compare.answers import Answer
 from pages.ui.shared.figure_export import is_dark
 from rauq.labels import NEWLINE, SPACE, label, number, parts, visible

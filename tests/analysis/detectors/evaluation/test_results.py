@@ -8,7 +8,7 @@ import pytest
 
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import LARGEST, about_changes, read_evaluation, write_evaluation
-from analysis.runs.files import SUPERVISED, foreign
+from analysis.runs.manifest import SUPERVISED, foreign
 from rauq.errors import RunError
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run
 

@@ -5,9 +5,8 @@ import gguf
 import numpy as np
 import pytest
 
-from rauq.checkpoints.checkpoint import facts_of
-from rauq.checkpoints.gguf.cursor import FILE_TYPES, STORAGE_TYPES, Strings
-from rauq.checkpoints.gguf.header import read_header
+from rauq.checkpoints.checkpoint import FILE_TYPES, facts_of
+from rauq.checkpoints.gguf.header import STORAGE_TYPES, Strings, read_header
 from rauq.errors import ModelNotFound, RauqError, UnsupportedModel
 from tests.gguf_files import BYTE_TOKENS, save_gguf, write_gguf
 from tests.real_models import SMOLLM2

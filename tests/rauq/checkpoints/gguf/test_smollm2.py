@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from rauq import Settings, score, score_arrays
-from rauq.capture.prefix import common_length
+from rauq.capture.cache import common_length
 from rauq.checkpoints.gguf.header import read_header
 from rauq.checkpoints.gguf.tokenizer import read_tokenizer
 from rauq.checkpoints.loading import find_checkpoint, load_weights

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from scipy.special import expit, softmax
 
 from rauq.errors import InvalidInput, ModelNotFound, NonFiniteLogits, UnsupportedModel
-from rauq.methods.pair_scorers.classifiers import load_nli, load_similarity
+from rauq.methods.pair_scorers.loading import load_nli, load_similarity
 from tests.architectures import save_tiny
 from tests.checkpoints import LONGEST, pair_tokenizer
 from tests.rauq.methods.pair_scorers.classifiers import MNLI, put_out, save_classifier, save_deberta

@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 
 import rauq
-from analysis.attribution.answers import (
+from analysis.attribution import (
     ANSWERS,
     LigAnswer,
     add_answer,
+    agreement,
     attribute_answers,
     begin,
+    compare_answers,
     read_answers,
     request_for,
+    table_20,
+    write_result,
 )
-from analysis.attribution.result import agreement, compare_answers, table_20, write_result
 from analysis.cli import main
 from analysis.cli.attribute import seconds_expected
 from analysis.datasets.example import DataSet, Example

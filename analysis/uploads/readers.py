@@ -1,21 +1,28 @@
-"""A data set from a stranger: a process of its own reads the table, and answers with one line of JSON for each row."""
+"""What strangers upload, tables and archives of runs: how a process of its own reads each, and what it answers.
+
+A table comes back as lines of JSON, one for each row; an archive is unpacked, and all of it is checked, decoded sizes
+too.
+"""
 
 import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from analysis.datasets import own_files
 from analysis.datasets.example import Rejected
 from analysis.datasets.table import Table, Unusable, make_table, plain
+from analysis.runs.archive import Bounds, unpack
+from analysis.runs.manifest import cannot_write
 from analysis.typed_json import parsed
 from analysis.uploads.limits import Limits
 from analysis.uploads.process import read_apart
-from rauq.errors import InvalidInput
+from rauq.errors import InvalidInput, RunError
 from rauq.labels import size
 
-TASK = "table"
+TABLE, RUN = "table", "run"
 
 _LIMITS = Limits()
 _NAME = 200  # characters of a file's name, the last ones
@@ -23,7 +30,7 @@ _NOTE = 200  # bytes, generously
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class TableOrder:
     """What is read of a table: the first `rows` rows, `characters` of a cell at most, and `answer` bytes in all."""
 
     name: str
@@ -47,9 +54,9 @@ def read_table(content: bytes, name: str, *, rows: int, characters: int, limits:
     Raises:
         InvalidInput: as in `own_files.read_table`, or reading it takes more than the limits.
     """
-    order = Order(name=name[-_NAME:], rows=rows, characters=characters, answer=limits.answer)
+    order = TableOrder(name=name[-_NAME:], rows=rows, characters=characters, answer=limits.answer)
     upload = io.BytesIO(content)
-    lines = read_apart(TASK, json.dumps(asdict(order)), upload, limits=limits, refusal=InvalidInput).split(b"\n")
+    lines = read_apart(TABLE, json.dumps(asdict(order)), upload, limits=limits, refusal=InvalidInput).split(b"\n")
     head = parsed(_Head, lines[0])
     # Line by line, so that other sessions have their turn between two rows.
     read = (json.loads(line, object_hook=_unusable) for line in lines[1:])
@@ -62,7 +69,7 @@ def read_table(content: bytes, name: str, *, rows: int, characters: int, limits:
     )
 
 
-def answer(content: bytes, order: Order) -> bytes:
+def answer_table(content: bytes, order: TableOrder) -> bytes:
     """The table as lines of JSON: first all but its rows, then its rows, as many as fit.
 
     Raises:
@@ -96,3 +103,35 @@ def _line(value: Any) -> bytes:  # noqa: ANN401 - anything that JSON holds
 
 def _unusable(found: dict[str, str]) -> Unusable:
     return Unusable(**found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOrder:
+    """Into which folder a run is unpacked, and the most that it may hold."""
+
+    folder: str
+    bounds: Bounds
+
+
+def fill_run(folder: Path, archive: IO[bytes], *, bounds: Bounds, limits: Limits = _LIMITS) -> None:
+    """Unpack a stranger's archive into the folder of a run; all of it was checked then.
+
+    Raises:
+        RunError: as in `archive.unpack`, or reading it takes more than the limits.
+    """
+    order = RunOrder(folder=str(folder), bounds=bounds)
+    limits = replace(limits, file=bounds.unpacked)
+    read_apart(RUN, json.dumps(asdict(order)), archive, limits=limits, refusal=RunError)
+
+
+def answer_run(archive: IO[bytes], order: RunOrder) -> None:
+    """Unpack an archive, in the process that is limited.
+
+    Raises:
+        RunError: as in `archive.unpack`, or the disk is full.
+    """
+    folder = Path(order.folder)
+    try:
+        unpack(archive, folder, bounds=order.bounds)
+    except OSError as error:
+        raise cannot_write(folder, error) from error

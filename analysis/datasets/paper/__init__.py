@@ -1,1 +1,0 @@
-"""The paper's data sets, with prompts in our own words."""
