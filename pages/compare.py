@@ -2,9 +2,8 @@
 
 from pages.ui.compare import answers
 from pages.ui.compare.answers import Answer
-from pages.ui.compare.form import pickers
+from pages.ui.compare.form import pickers, settings_of_both
 from pages.ui.compare.layout import empty_state, follow, views
-from pages.ui.compare.settings import settings_of_both
 from pages.ui.shared import state, url_state
 from pages.ui.shared.entrypoint import require_shell
 from pages.ui.shared.errors import show_error

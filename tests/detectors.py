@@ -5,11 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from rauq.detectors.attention import OFFSETS, LookbackLens, Tad
 from rauq.detectors.detector import FITTED, Detector
-from rauq.detectors.hidden_layers import Satrmd, Sheeps
-from rauq.detectors.hidden_states import Mind, Saplma
-from rauq.detectors.lookback_lens import LookbackLens
-from rauq.detectors.tad import OFFSETS, Tad
+from rauq.detectors.hidden_states import Mind, Saplma, Satrmd, Sheeps
 from tests.traces import make_trace, with_offsets
 
 LAYERS, HEADS, WIDTH = 6, 4, 8

@@ -157,7 +157,7 @@ def test_converter_alone_may_read_pickled_weights():
 
 @pytest.mark.parametrize("source", ["st.text(lines(str(error)))", "shortened(running(str(error)))"])
 def test_an_error_with_folders_is_found(source):
-    assert len(architecture.unguarded_errors({"pages/ui/runs/words.py": source})) == 1
+    assert len(architecture.unguarded_errors({"pages/ui/runs/listing.py": source})) == 1
     assert architecture.unguarded_errors({"analysis/cli/score.py": source}) == []
 
 

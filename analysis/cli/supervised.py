@@ -11,12 +11,11 @@ from pathlib import Path
 from analysis.detectors.evaluation.answers import SupervisedMethod
 from analysis.detectors.evaluation.evaluate import evaluate
 from analysis.detectors.evaluation.results import Evaluation, write_evaluation
-from analysis.detectors.supervised.table import SUPERVISED as METHODS
-from analysis.detectors.supervised.table import settings_in_words
-from analysis.detectors.supervised.training import Answers, Trained
+from analysis.detectors.supervised.training import SUPERVISED as METHODS
+from analysis.detectors.supervised.training import Answers, Trained, settings_in_words
 from analysis.detectors.supervised.training import train as train_on
 from analysis.quality.measures import measure
-from analysis.report.supervised import in_lines, write_supervised
+from analysis.report.writing import in_lines, write_supervised
 from analysis.runs.library import bundled_folder
 from analysis.runs.manifest import SUPERVISED
 from analysis.runs.opened import Run, open_run

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.collections.collection import Cell, Collection
+from analysis.collections.collection import Cell, Collection, rank_collection
 from analysis.collections.layouts import Layout, by_data_set, by_task
-from analysis.collections.ranking import rank_collection
 from analysis.methods.ablations import Ablation, ablations, variants_of
 from analysis.methods.comparison import Metric
 from analysis.runs.opened import Run, batch, open_run

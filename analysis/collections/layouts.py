@@ -1,6 +1,10 @@
-"""The tables of a collection, laid out as in the paper: a row for each method, columns under the names of models."""
+"""The tables of a collection, laid out as in the paper: a row for each method, columns under the names of models.
 
-from collections.abc import Sequence
+With their captions and notes: what means are over, what is left out and why. For files also as LaTeX, the runs, and
+every number.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
@@ -9,13 +13,30 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from analysis.collections.collection import Collection, ModelClass
-from analysis.collections.ranking import RankedCollection, Shared, mean, shared, task_means
-from analysis.collections.sentences import layout_caption, mean_notes, undefined_notes
-from analysis.methods.comparison import marks, name_of
+from analysis.answer_sets.sentences import joined
+from analysis.collections.collection import (
+    Cell,
+    Collection,
+    ModelClass,
+    RankedCell,
+    RankedCollection,
+    Shared,
+    mean,
+    shared,
+    task_means,
+)
+from analysis.methods.comparison import RAUQ, Ranking, marks, name_of
+from analysis.report.tables import Table, latex_text
 from analysis.runs.library import slug
 from analysis.stats import METRICS, Estimate
 from rauq.labels import number
+
+COLLECTION = (
+    "All answers of a run are ranked together. Facts, embedded sets and own files are tasks of their own, never part "
+    "of QA. A model counts as small or large by the paper, else by its name, such as 135M."
+)
+MARKED = "Best in bold, second underlined."
+_STYLES = ("", "textbf: --rwrap;", "underline: --rwrap;")  # by the mark of a cell
 
 Role = Literal["value", "difference", "published"]
 ALL_MODELS = 4  # as many stand in one table of the paper
@@ -182,10 +203,10 @@ def by_task(
     return Layout(
         name=f"{name}_{ranked.metric}",
         heading=heading,
-        caption=layout_caption(ranked),
+        caption=_layout_caption(ranked),
         rows=tuple(map(name_of, ranked.methods)),
         columns=(*columns, _mean_over_models(ranked, models, over)),
-        notes=(*mean_notes(over, models), *undefined_notes(ranked.methods, list(means.values()))),
+        notes=(*_mean_notes(over, models), *_undefined_notes(ranked.methods, list(means.values()))),
         first=first,
     )
 
@@ -213,12 +234,12 @@ def by_data_set(ranked: RankedCollection, model: str, *, name: str, heading: str
     return Layout(
         name=f"{name}_{ranked.metric}",
         heading=heading or f"{METRICS[ranked.metric]} on each data set, {model}",
-        caption=layout_caption(ranked),
+        caption=_layout_caption(ranked),
         rows=tuple(map(name_of, ranked.methods)),
         columns=(*columns, Column(top="Mean", title="", estimates=means, is_mean=True)),
         notes=(
-            *mean_notes(over, [model]),
-            *undefined_notes(ranked.methods, [one.rankings for one in used]),
+            *_mean_notes(over, [model]),
+            *_undefined_notes(ranked.methods, [one.rankings for one in used]),
         ),
         first=first,
     )
@@ -229,3 +250,124 @@ def means_of_groups(found: Collection, ranked: RankedCollection) -> dict[str, tu
     groups = model_groups(found)
     whole = [group for group in groups if group[2] == found.models] or groups
     return {words: _mean_over_models(ranked, models, shared(ranked, models)).estimates for _, words, models in whole}
+
+
+def headline(methods: Sequence[str], means: Mapping[str, Sequence[Estimate]], metric: str) -> str:
+    """The best method by the mean over models and tasks, and RAUQ; `means`: the estimates (M,) of each table."""
+    words = [
+        f"{_best(methods, estimates)}{f' ({table})' if len(means) > 1 else ''}" for table, estimates in means.items()
+    ]
+    return f"Highest mean {METRICS[metric]}: {'; '.join(words)}"
+
+
+def _best(methods: Sequence[str], estimates: Sequence[Estimate]) -> str:
+    placed = marks(estimates)
+    best = [name_of(method) for method, mark in zip(methods, placed, strict=True) if mark == 1]
+    if not best:
+        return "undefined"
+    values = {method: one.value for method, one in zip(methods, estimates, strict=True) if not one.reason}
+    leader = f"{' and '.join(best)} {number(max(values.values()))}"
+    if RAUQ not in values or name_of(RAUQ) in best:
+        return leader
+    return f"{leader}, RAUQ {number(values[RAUQ])}"
+
+
+def _layout_caption(ranked: RankedCollection) -> str:
+    """How to read a table."""
+    return joined(
+        f"{METRICS[ranked.metric]} of each method, higher ranks better.",
+        "A task is the mean over its data sets.",
+        "Brackets: 95 % bootstrap interval." if ranked.resamples else "",
+        "Compare methods within a column: models and data differ between columns.",
+    )
+
+
+def _mean_notes(over: Shared, models: Sequence[str]) -> tuple[str, ...]:
+    """The data sets that means are over, and those that are left out."""
+    sets = "; ".join(f"{task} ({', '.join(names)})" for task, names in over.sets.items())
+    left = "; ".join(f"{name} ({reason})" for name, reason in over.left_out)
+    partial = [task for task in over.sets if task not in over.tasks]
+    shared_by = "that all these models share" if len(models) > 1 else "of this model"
+    return (
+        f"Means over the data sets {shared_by}: {sets}." if sets else f"There is no data set {shared_by}.",
+        *([f"Left out of every mean: {left}."] if left else []),
+        *([f"Left out of the last mean, since not every model has it: {', '.join(partial)}."] if partial else []),
+    )
+
+
+def _undefined_notes(methods: Sequence[str], columns: Sequence[Mapping[str, Ranking]]) -> tuple[str, ...]:
+    """In how many columns each method is undefined, and why in the first of them."""
+    notes = []
+    for method in methods:
+        reasons = [found[method].estimate.reason for found in columns if found[method].estimate.reason]
+        if reasons:
+            notes.append(f"{name_of(method)}: undefined in {len(reasons)} of {len(columns)} columns ({reasons[0]}).")
+    return tuple(notes)
+
+
+def runs_table(found: Collection) -> Table:
+    """A row for each run: whose answers they are, how they are judged, and how many there are."""
+    caption = "Each run with its own measure of quality; its mean is over the answers that could be judged."
+    return Table("runs", "Runs", caption, pd.DataFrame(list(map(_run, found.cells))))
+
+
+def _run(cell: Cell) -> dict[str, object]:
+    judged = np.isfinite(cell.quality)
+    return {
+        "run": cell.run,
+        "model": cell.model,
+        "kind": cell.answerer.kind,
+        "data set": cell.column,
+        "task": cell.task,
+        "quality": cell.measure,
+        "mean quality": float(cell.quality[judged].mean()) if judged.any() else np.nan,
+        "answers": len(cell.quality),
+        "judged": int(judged.sum()),
+        "asked": cell.asked,
+        "failed": cell.failed,
+        "corrected": cell.corrected,
+        "methods": len(cell.uncertainties),
+    }
+
+
+def cells_table(found: Iterable[RankedCollection]) -> pd.DataFrame:
+    """A row for each metric of each method in each run, with its interval if there is one, and why it is undefined."""
+    return pd.DataFrame(
+        [row for ranked in found for one in ranked.cells for row in _cell(one, ranked.metric, ranked.methods)]
+    )
+
+
+def _cell(one: RankedCell, metric: str, methods: Iterable[str]) -> Iterable[dict[str, object]]:
+    for method in methods:
+        estimate = one.rankings[method].estimate
+        yield {
+            "model": one.cell.model,
+            "data set": one.cell.column,
+            "task": one.cell.task,
+            "metric": metric,
+            "method": name_of(method),
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "answers": estimate.n,
+            "excluded": estimate.excluded,
+            "undefined": estimate.reason,
+            "run": one.cell.run,
+        }
+
+
+def latex_layout(layout: Layout) -> str:
+    """A table environment with two rows of headings, the best of a column in bold and the second underlined."""
+    columns = pd.MultiIndex.from_tuples([("", layout.first), *((one.top, one.title) for one in layout.columns)])
+    rows = list(zip(layout.rows, layout.cells, strict=True))
+    frame = pd.DataFrame([(name, *(cell.words for cell in cells)) for name, cells in rows], columns=columns)
+    styles = pd.DataFrame([("", *(_STYLES[cell.mark] for cell in cells)) for _, cells in rows], columns=columns)
+    shown = frame.style.hide(axis="index").format(latex_text).format_index(latex_text, axis="columns")
+    return shown.apply(lambda _: styles, axis=None).to_latex(
+        column_format="l" + "r" * len(layout.columns),
+        position_float="centering",
+        hrules=True,
+        multicol_align="c",
+        caption=latex_text(joined(f"{layout.heading}.", layout.caption, MARKED if layout.is_marked else "")),
+        label=f"tab:{layout.name}",
+    )

@@ -1,6 +1,7 @@
 """The paper's tables beside those of a collection: published, measured here, and the difference."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -8,13 +9,29 @@ import numpy as np
 import pandas as pd
 
 from analysis import paper
+from analysis.answer_sets.sentences import joined
 from analysis.collections.ablated import TABLES
-from analysis.collections.collection import Collection, ModelClass
+from analysis.collections.collection import (
+    NOT_COMPUTED,
+    Collection,
+    ModelClass,
+    RankedCollection,
+    Shared,
+    shared,
+)
 from analysis.collections.layouts import Column, Layout, by_data_set, by_task
-from analysis.collections.ranking import NOT_COMPUTED, RankedCollection, shared
-from analysis.collections.sentences import DASHES, beside_caption, fewer_sets_note
+from analysis.datasets.twelve import PAPER_SETS
 from analysis.methods.comparison import Metric, name_of
+from analysis.report.tables import Table
 from analysis.stats import Estimate
+from rauq.labels import number
+
+DASHES = "Not stated: the paper gives no number. Not run: no run here has it. Not implemented: there is no such method."
+HEADS = (
+    "The three heads selected most often in each layer, with the percent of answers, Llama-3.1 8B. A dash: no further "
+    "head was selected."
+)
+_LEAST = 2  # consecutive numbers that are no span yet
 
 NOT_STATED, NOT_RUN, NOT_IMPLEMENTED, UNDEFINED = "not stated", "not run", "not implemented", "undefined"
 
@@ -50,7 +67,7 @@ def published_beside(found: Collection, ranked: RankedCollection) -> tuple[Layou
 
 def _of_class(ranked: RankedCollection, label: str, models: Sequence[str]) -> Layout:
     made = by_task(ranked, models, name=label, heading="")
-    fewer = fewer_sets_note(shared(ranked, models))
+    fewer = _fewer_sets_note(shared(ranked, models))
     return replace(made, notes=(*filter(None, [fewer]), *made.notes))
 
 
@@ -81,7 +98,7 @@ def beside(ours: Layout, methods: Sequence[str], label: str) -> Layout:
     return Layout(
         name=f"published_{label}",
         heading=f"Beside the paper's Table {number}",
-        caption=beside_caption(known, is_whole=is_whole),
+        caption=_beside_caption(known, is_whole=is_whole),
         rows=tuple(name_of(method) if method else name for name, method in rows),
         columns=tuple(columns),
         notes=(DASHES, *ours.notes),
@@ -155,3 +172,62 @@ def _difference(here: Estimate, published: Estimate) -> Estimate:
 
 def _without_interval(value: float, reason: str) -> Estimate:
     return Estimate(value, np.nan, np.nan, 0, 0, reason)
+
+
+def contradictions_caption() -> str:
+    """Where the paper contradicts itself about RAUQ with Llama-3.1 8B."""
+    words = [f"{name} {_different(paper.contradictions(name))}" for name in ("Mean", "CNN", "MedQUAD")]
+    return f"The paper contradicts itself on RAUQ with Llama-3.1 8B (its tables in brackets): {'; '.join(words)}."
+
+
+def _different(found: Sequence[tuple[float, tuple[int, ...]]]) -> str:
+    return ", ".join(f"{_short(value)} ({', '.join(_spans(tables))})" for value, tables in found)
+
+
+def _short(value: float) -> str:
+    """As the paper writes it, without the leading zero."""
+    return number(value).replace("0.", ".", 1)
+
+
+def _spans(tables: Sequence[int]) -> list[str]:
+    """Numbers in ascending order, consecutive ones as a span."""
+    spans: list[list[int]] = []
+    for one in tables:
+        if spans and one == spans[-1][-1] + 1:
+            spans[-1].append(one)
+        else:
+            spans.append([one])
+    return [f"{span[0]}–{span[-1]}" if len(span) > _LEAST else ", ".join(map(str, span)) for span in spans]
+
+
+def _fewer_sets_note(over: Shared) -> str:
+    """The tasks whose mean here is over fewer data sets than the paper has; "" where there are none."""
+    whole = Counter[str](one.task for one in PAPER_SETS.values())
+    words = [
+        f"{task} over {len(names)} of {whole[task]}" for task, names in over.sets.items() if len(names) < whole[task]
+    ]
+    return f"Here over fewer of the paper's data sets: {', '.join(words)}." if words else ""
+
+
+def _beside_caption(models: Sequence[str], *, is_whole: bool) -> str:
+    """What stands beside the paper's numbers, and how far the two can be compared."""
+    return joined(
+        f"Published, measured here and here minus published of {', '.join(models)}: ▲ higher here, ▼ lower, = equal to "
+        "three places. Prompts and samples differ."
+        if models
+        else "",
+        "" if is_whole else "The means are of different models or data sets: compare the order of methods, not values.",
+    )
+
+
+def heads_tables() -> tuple[Table, ...]:
+    """The paper's Tables 12 and 13."""
+    return tuple(
+        Table(
+            label,
+            f"Published selected heads, {name} (Table {paper.TABLE_NUMBERS[label]})",
+            HEADS,
+            paper.published_heads(label),
+        )
+        for label, name in (("llama_wmt_heads", "WMT14"), ("llama_coqa_heads", "CoQA"))
+    )

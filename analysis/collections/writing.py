@@ -6,12 +6,27 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from analysis.collections.ablated import ablated, ablation_layouts
-from analysis.collections.collection import Cell, Collection, cell_of, collect
-from analysis.collections.layouts import Layout, layouts, means_of_groups
-from analysis.collections.published import ablations_beside, published_beside
-from analysis.collections.ranking import RankedCollection, rank_collection
-from analysis.collections.sentences import COLLECTION, MARKED, contradictions_caption, headline, overview
-from analysis.collections.tables import cells_table, heads_tables, latex_layout, runs_table
+from analysis.collections.collection import (
+    Cell,
+    Collection,
+    RankedCollection,
+    cell_of,
+    collect,
+    overview,
+    rank_collection,
+)
+from analysis.collections.layouts import (
+    COLLECTION,
+    MARKED,
+    Layout,
+    cells_table,
+    headline,
+    latex_layout,
+    layouts,
+    means_of_groups,
+    runs_table,
+)
+from analysis.collections.published import ablations_beside, contradictions_caption, heads_tables, published_beside
 from analysis.exports.csv_text import csv_table
 from analysis.exports.page import own, policy, template
 from analysis.methods.comparison import Metric

@@ -1,15 +1,18 @@
-"""Is it the attention? Detectors fitted on all heads beside the same classifier on words, length or group alone."""
+"""Is it the attention? Detectors fitted on all heads beside the same classifier on words, length or group alone.
+
+The fits, their comparison, what it says in sentences, and its tables for a page and for a file.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+import pandas as pd
 
 from analysis.answer_sets.sides import Sides
-from analysis.detectors.fit import LEAST, Encode, numbers, scores_unseen, together, words
-from analysis.detectors.folds import group_folds, question_folds
+from analysis.detectors.fit import LEAST, Encode, group_folds, numbers, question_folds, scores_unseen, together, words
 from analysis.methods.comparison import (
     JudgedGroups,
     Ranking,
@@ -19,10 +22,14 @@ from analysis.methods.comparison import (
     ranking,
 )
 from analysis.quality.judgement import Thresholds
-from analysis.stats import Estimate
+from analysis.stats import Estimate, in_words
+from rauq.labels import number
 
 Split = Literal["questions", "groups"]
 """What no fit has seen of the answer that it scores: its question, or its whole group."""
+
+SPLITS: tuple[Split, ...] = get_args(Split)
+SPLIT_NAMES: dict[Split, str] = {"questions": "unseen questions", "groups": "groups left out"}
 
 RAUQ, HEADS, HEADS_RAUQ, WORDS, WORDS_RAUQ, LENGTH, GROUP = (
     *("rauq", "heads", "heads_rauq", "words"),
@@ -134,9 +141,9 @@ def _why_not(used: Labelled, split: Split, fold: np.ndarray) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """An uncertainty (A,), and its ranking in each part."""
+    """The uncertainty (A,) by one detector, and its ranking in each part."""
 
-    values: np.ndarray
+    uncertainty: np.ndarray
     rankings: Sequence[Ranking]
 
 
@@ -169,10 +176,124 @@ def _of(rankings: Sequence[Ranking], among: JudgedGroups) -> Judgement:
 def _minus(own: Mapping[str, _Scored], other: str, among: JudgedGroups) -> Judgement:
     base, rest = own[HEADS_RAUQ], own[other]
     found = [
-        difference((base.values[part.rows], base.rankings[at]), (rest.values[part.rows], rest.rankings[at]), part)
+        difference(
+            (base.uncertainty[part.rows], base.rankings[at]), (rest.uncertainty[part.rows], rest.rankings[at]), part
+        )
         for at, part in enumerate(among.parts)
     ]
     return _of(found, among)
 
 
-SPLITS: tuple[Split, ...] = get_args(Split)
+class _Against(NamedTuple):
+    """What all heads and RAUQ are compared with on a split: its id, its name, and the verdicts in its favour."""
+
+    other: str
+    name: str
+    equal: str
+    worse: str
+
+
+_AGAINST: dict[Split, _Against] = {
+    "questions": _Against(WORDS, "the words alone", "Words alone do as well", "Words alone rank better"),
+    "groups": _Against(RAUQ, "RAUQ alone", "RAUQ alone does as well", "RAUQ alone ranks better"),
+}
+
+
+def detectors_sentence(found: Detectors) -> str:
+    """Whether heads rank answers better than words to unseen questions, and better than RAUQ in groups left out."""
+    return " ".join(_compared(found, split, against) for split, against in _AGAINST.items())
+
+
+def _compared(found: Detectors, split: Split, against: _Against) -> str:
+    where = SPLIT_NAMES[split].capitalize()
+    minus = {WORDS: found.minus_words, RAUQ: found.minus_rauq}[against.other]
+    if reason := found.reasons[split] or _main(minus[split], found).reason:
+        return f"{where}: undefined, {reason}."
+    change = _main(minus[split], found)
+    own, rest = (_two(_main(found.judged[split][one], found)) for one in (HEADS_RAUQ, against.other))
+    within = " within groups" if found.num_groups > 1 else ""
+    return (
+        f"{where}: PRR{within} {own} with all heads and RAUQ, {rest} with {against.name}. {_verdict(change, against)} "
+        f"({_signed(change)})."
+    )
+
+
+def _verdict(change: Estimate, against: _Against) -> str:
+    if change.low <= 0 <= change.high:
+        return against.equal if change.value <= 0 else "No significant difference"
+    return "Heads rank better" if change.value > 0 else against.worse
+
+
+def _main(judged: Judgement, found: Detectors) -> Estimate:
+    return judged.within if found.num_groups > 1 else judged.all
+
+
+def detectors_caption(found: Detectors) -> str:
+    """What is fitted, and how to read it."""
+    within = " within groups" if found.num_groups > 1 else ""
+    apart = "; on the right, without its whole group" if found.num_groups > 1 else ""
+    return (
+        "Logistic regression on the mean previous-token attention of all heads, or on words, length or group instead. "
+        f"Each answer is scored by fits without it and its question{apart}. PRR{within}, 95 % bootstrap intervals."
+    )
+
+
+def table_caption(found: Detectors) -> str:
+    """How many answers are used, and which of the numbers can be compared."""
+    left = f" {found.excluded:,} without verdict, attention or score are left out." if found.excluded else ""
+    return (
+        f"{found.num_answers:,} answers, {found.num_heads:,} heads.{left} All answers: PRR over all groups together. "
+        "When groups are left out, compare within groups: scores of different fits share no scale. Intervals leave out "
+        "the variation between fits."
+    )
+
+
+def _signed(found: Estimate) -> str:
+    return in_words(found) if found.value <= 0 else f"+{in_words(found)}"
+
+
+def _two(found: Estimate) -> str:
+    return number(found.value, places=2)
+
+
+def detectors_cells(found: Detectors) -> pd.DataFrame:
+    """A row for each detector; PRR over all answers and within groups, on unseen questions and on groups left out."""
+    columns = {
+        f"{SPLIT_NAMES[split].capitalize()}, {title}": [_cell(found, split, name, over) for name in NAMES]
+        for split in SPLITS
+        for over, title in _over(found).items()
+    }
+    return pd.DataFrame({"Detector": list(NAMES.values()), **columns})
+
+
+def _over(found: Detectors) -> dict[str, str]:
+    return {"all": "all answers", "within": "within groups"} if found.num_groups > 1 else {"all": "all answers"}
+
+
+def _cell(found: Detectors, split: Split, name: str, over: str) -> str:
+    if found.reasons[split]:
+        return "–"
+    one: Estimate = getattr(found.judged[split][name], over)
+    return "–" if one.reason else in_words(one)
+
+
+def detectors_table(found: Detectors) -> pd.DataFrame:
+    """A row for each detector, split and set of answers: PRR with its interval, in full."""
+    return pd.DataFrame(
+        [
+            {
+                "detector": NAMES[name],
+                "scored": SPLIT_NAMES[split],
+                "over": title,
+                "prr": one.value,
+                "low": one.low,
+                "high": one.high,
+                "answers": one.n,
+                "undefined": one.reason,
+            }
+            for split, judged in found.judged.items()
+            for name, own in judged.items()
+            for over, title in _over(found).items()
+            for one in [getattr(own, over)]
+        ]
+    )

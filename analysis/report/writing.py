@@ -1,11 +1,36 @@
-"""The report of a run: tables as CSV and LaTeX, figures as SVG and PNG, and all of it on a page that opens offline."""
+"""Reports as files: tables as CSV and LaTeX, figures as SVG and PNG.
+
+That of a run is a page too, which opens offline; that of supervised methods has the record that the app shows.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
+from analysis.answer_sets.sentences import joined
+from analysis.detectors.evaluation.results import Evaluation, SplitTable, write_evaluation
+from analysis.detectors.evaluation.tables import (
+    SPLIT_NAMES,
+    about_evaluation,
+    best_of_columns,
+    dropped_note,
+    figure_caption,
+    leak_caption,
+    leak_table,
+    paper_table,
+    split_sentence,
+    table_caption,
+    tidy_table,
+    undefined_sentence,
+)
+from analysis.detectors.figures import supervised_chart
 from analysis.exports.csv_text import csv_table
 from analysis.exports.page import Chart, chart, own, policy, template
+from analysis.methods.comparison import Metric
+from analysis.one_answer.figures import Drawing
 from analysis.report.figures import drawings, write_pictures
 from analysis.report.results import ReportSettings, Results, results
 from analysis.report.tables import (
@@ -19,7 +44,9 @@ from analysis.report.tables import (
     rows_of_cells,
 )
 from analysis.runs.create import about_unknown_methods
+from analysis.runs.manifest import SUPERVISED
 from analysis.runs.opened import Run, about_corrections
+from analysis.stats import METRICS
 from rauq.errors import RunError
 from rauq.labels import about_weights, running
 
@@ -49,9 +76,7 @@ def write_report(run: Run, out: Path, settings: ReportSettings | None = None) ->
         _write(out / "index.html", report_page(found, tables, charts))
         _write(out / "tables" / "answers.csv", csv_table(answers_frame(found)))
         for table in tables:
-            _write(out / "tables" / f"{table.name}.csv", csv_table(table.frame))
-            latex = latex_table(table.shown, caption=f"{table.heading}. {table.caption}", label=table.name)
-            _write(out / "tables" / f"{table.name}.tex", latex)
+            _write_table(table, out / "tables")
         missing = write_pictures(figures, out / "figures")
     except OSError as error:
         message = (
@@ -107,6 +132,68 @@ def _facts(found: Results) -> tuple[tuple[str, str], ...]:
         ("seed", str(settings.seed)),
         ("answered", found.run.manifest.created),
     )
+
+
+def write_supervised(found: Evaluation, out: Path) -> str:
+    """Write all of it into the folder `out`; without the means to write pictures, return a line that says why.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_evaluation(out / SUPERVISED, found)
+        for one in found.tables:
+            if one.rows:
+                _write_split(one, out)
+        everything = pd.concat([tidy_table(one) for one in found.tables], ignore_index=True)
+        _write(out / "supervised.csv", csv_table(everything))
+        return write_pictures([_drawing(found, metric) for metric in ("prr", "roc_auc")], out)
+    except OSError as error:
+        message = (
+            f"The tables cannot be written to {out} ({error.strerror or error}). Free disk space, or give another "
+            "folder with --out."
+        )
+        raise RunError(message) from error
+
+
+def _write_split(split: SplitTable, out: Path) -> None:
+    in_papers_layout, leaks = split_files(split)
+    _write_table(in_papers_layout, out, marks=best_of_columns(split))
+    _write_table(leaks, out)
+
+
+def split_files(table: SplitTable) -> tuple[Table, Table]:
+    """The table in the paper's layout, and the control of text leaks."""
+    name, where = f"supervised_{table.split}_{table.metric}", f"{SPLIT_NAMES[table.split]}, {METRICS[table.metric]}"
+    return (
+        Table(name, f"Supervised methods, {where}", table_caption(table), paper_table(table)),
+        Table(f"{name}_leaks", f"Control of text leaks, {where}", leak_caption(table.metric), leak_table(table)),
+    )
+
+
+def _drawing(found: Evaluation, metric: Metric) -> Drawing:
+    figure = supervised_chart(found.of_metric(metric))
+    return Drawing(f"supervised_{metric}", f"Supervised methods by {METRICS[metric]}", figure_caption(metric), figure)
+
+
+def in_lines(found: Evaluation, metric: Metric = "prr") -> list[str]:
+    """What was found, in sentences: what was used, and for each split the result and what is undefined."""
+    return [
+        about_evaluation(found),
+        *(
+            joined(split_sentence(table), undefined_sentence(table), dropped_note(table))
+            for table in found.of_metric(metric)
+        ),
+    ]
+
+
+def _write_table(table: Table, folder: Path, *, marks: np.ndarray | None = None) -> None:
+    """CSV and LaTeX; with `marks` (rows, columns), which are of every column, LaTeX has all of them."""
+    shown = table.shown if marks is None else table.frame
+    latex = latex_table(shown, caption=f"{table.heading}. {table.caption}", label=table.name, marks=marks)
+    _write(folder / f"{table.name}.csv", csv_table(table.frame))
+    _write(folder / f"{table.name}.tex", latex)
 
 
 def _write(path: Path, text: str) -> None:

@@ -317,7 +317,7 @@ def _checksum(path: Path) -> int:
 _DECISIVE = ("*.safetensors", "*.json")  # of a model's folder: weights, shape and tokenizer
 
 
-def checksum_of_model(folder: Path) -> str:
+def sha256_of(folder: Path) -> str:
     """The sha256 of the files of a model.
 
     Raises:

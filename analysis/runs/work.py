@@ -17,15 +17,7 @@ from analysis.quality.judgement import Judgement
 from analysis.quality.measures import Judge, load_judge
 from analysis.runs.create import check_examples, check_known_methods, read_examples
 from analysis.runs.job import STOP, Job, OnProgress, Status, Stop, how_to_resume, new_job, only_job
-from analysis.runs.manifest import (
-    LONGEST_REASON,
-    Answerer,
-    Manifest,
-    Request,
-    checksum_of_model,
-    read_manifest,
-    write_manifest,
-)
+from analysis.runs.manifest import LONGEST_REASON, Answerer, Manifest, Request, read_manifest, sha256_of, write_manifest
 from analysis.runs.own import NOTHING_OWN, Own, check_given, load_detectors, within
 from analysis.runs.shard import Answered, Failed, answers_path, layers_to_store, read_table, write_shard
 from analysis.runs.timings import Timing, add_timings
@@ -103,7 +95,7 @@ def _answerer(lm: "LanguageModel", request: Request) -> Answerer:
         num_layers=lm.num_layers,
         num_heads=lm.num_heads,
         vocab_size=lm.vocab_size,
-        weights_sha256=checksum_of_model(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else "",
+        weights_sha256=sha256_of(Path(place_of(request.model)).expanduser()) if lm.revision == "local" else "",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from safetensors.numpy import save
 
-from rauq.detectors import factoscope, hidden_layers, hidden_states, lookback_lens, tad
+from rauq.detectors import attention, factoscope, hidden_states
 from rauq.detectors.checks import OfModel, check_layers, check_name, is_number, is_whole, require
 from rauq.errors import InvalidInput
 from rauq.labels import shortened
@@ -52,24 +52,24 @@ class FittedMethod:
 FITTED: Mapping[str, FittedMethod] = MappingProxyType(
     {
         "lookback_lens": FittedMethod(
-            fitted=lookback_lens.LookbackLens,
-            features=lookback_lens.features,
-            extras=lookback_lens.EXTRAS,
+            fitted=attention.LookbackLens,
+            features=attention.lookback_lens_features,
+            extras=attention.LOOKBACK_EXTRAS,
             reads_attention=True,
         ),
         "saplma": FittedMethod(
             fitted=hidden_states.Saplma, features=hidden_states.saplma_features, extras=hidden_states.SAPLMA_EXTRAS
         ),
         "mind": FittedMethod(
-            fitted=hidden_states.Mind, features=hidden_states.mind_features, extras=hidden_states.MIND_EXTRAS
+            fitted=hidden_states.Mind, features=hidden_states.mind_features, extras=hidden_states.LAYER_EXTRAS
         ),
         "sheeps": FittedMethod(
-            fitted=hidden_layers.Sheeps, features=hidden_layers.features, extras=hidden_layers.EXTRAS
+            fitted=hidden_states.Sheeps, features=hidden_states.layer_features, extras=hidden_states.LAYER_EXTRAS
         ),
         "satrmd": FittedMethod(
-            fitted=hidden_layers.Satrmd, features=hidden_layers.features, extras=hidden_layers.EXTRAS
+            fitted=hidden_states.Satrmd, features=hidden_states.layer_features, extras=hidden_states.LAYER_EXTRAS
         ),
-        "tad": FittedMethod(fitted=tad.Tad, features=tad.features, reads_attention=True),
+        "tad": FittedMethod(fitted=attention.Tad, features=attention.tad_features, reads_attention=True),
         "factoscope": FittedMethod(
             fitted=factoscope.Factoscope, features=factoscope.features, extras=factoscope.EXTRAS
         ),

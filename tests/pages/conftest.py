@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 import rauq
 from analysis.runs import library
-from pages.ui.host import hosting, private_place
+from pages.ui.host import hosting, session_runs
 from pages.ui.host.store import store
 from pages.ui.shared import url_state
 from rauq.recorded import answers as recorded
@@ -76,5 +76,5 @@ def host(monkeypatch, tmp_path):
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "private"))
     place = tmp_path / "place"
     place.mkdir()
-    monkeypatch.setattr(private_place, "folder", lambda: place)
+    monkeypatch.setattr(session_runs, "private_folder", lambda: place)
     return place

@@ -14,7 +14,17 @@ from analysis.detectors.evaluation.answers import (
     features_of,
     rows_with_quality,
 )
-from analysis.detectors.evaluation.held_out import FAILURES, Scores, detector_scores, searched, text_scores
+from analysis.detectors.evaluation.held_out import (
+    FAILURES,
+    SPLITS,
+    Plan,
+    Scores,
+    Split,
+    detector_scores,
+    plans,
+    searched,
+    text_scores,
+)
 from analysis.detectors.evaluation.results import (
     ALL_ANSWERS,
     MEAN,
@@ -24,8 +34,7 @@ from analysis.detectors.evaluation.results import (
     SplitTable,
     evaluated_run,
 )
-from analysis.detectors.evaluation.splits import SPLITS, Plan, Split, plans
-from analysis.detectors.supervised.table import settings_in_words
+from analysis.detectors.supervised.training import settings_in_words
 from analysis.methods.comparison import (
     RAUQ,
     Judged,

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from analysis.detectors.evaluation.splits import Split
+from analysis.detectors.evaluation.held_out import Split
 from analysis.methods.comparison import Metric
 from analysis.runs.manifest import SUPERVISED, content_of, write_whole
 from analysis.runs.opened import Run

@@ -1,4 +1,4 @@
-"""Fitting Sheeps and SATRMD + MSP (`rauq.detectors.hidden_layers`), one layer's hidden states in memory at a time.
+"""Fitting Sheeps and SATRMD + MSP (`rauq.detectors.hidden_states`), one layer's hidden states in memory at a time.
 
 Both split the training answers at random: parameters of layers come from the first half, what joins the layers from
 the second, and neither is fitted again on all (kept from the reference). An answer at the threshold is incorrect here,
@@ -34,7 +34,7 @@ from analysis.detectors.supervised.training_set import (
     require_both,
 )
 from analysis.stats import roc_auc
-from rauq.detectors.hidden_layers import Satrmd, Sheeps, answer_numbers, layer_probabilities, relative_distances
+from rauq.detectors.hidden_states import Satrmd, Sheeps, answer_numbers, layer_probabilities, relative_distances
 from rauq.errors import InvalidInput
 
 if TYPE_CHECKING:

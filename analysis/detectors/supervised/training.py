@@ -1,19 +1,96 @@
-"""Training a detector on the labelled answers of one model, to one or several data sets."""
+"""Training a detector on the labelled answers of one model, to one or several data sets.
+
+The supervised methods by id: what each reads of an answer, how its settings are searched, and how it is fitted.
+"""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from analysis.detectors.supervised.table import SUPERVISED, SupervisedMethod
+from analysis.detectors.supervised import attention, factoscope, hidden_layers, hidden_states
 from analysis.detectors.supervised.training_set import usable
 from rauq.detectors.checks import OfModel
-from rauq.detectors.detector import FITTED, Detector, features_of
+from rauq.detectors.detector import FITTED, Detector, Fitted, features_of
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace.parts import part_of
-from rauq.trace.trace import Trace
+from rauq.trace.trace import Extra, Trace
+
+
+class Search(Protocol):
+    """Choose the settings of a method by A answers with their features and quality (A,); None if it has none.
+
+    An answer is correct where its quality is above `threshold`; `full`: the whole grid of the reference, not the
+    reduced one.
+    """
+
+    def __call__(
+        self, features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float, seed: int, full: bool
+    ) -> Any:  # noqa: ANN401 - each method has settings of its own
+        """Return the settings."""
+
+
+class Fit(Protocol):
+    """Fit a method to A answers with their features and quality (A,), under settings that its search chose."""
+
+    def __call__(
+        self,
+        features: Sequence[np.ndarray],
+        quality: np.ndarray,
+        *,
+        threshold: float,
+        settings: Any,  # noqa: ANN401 - each method has settings of its own
+        seed: int,
+    ) -> Fitted:
+        """Return what is fitted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisedMethod:
+    """A row of the table: `features` of a trace, which has to have captured `extras`."""
+
+    id: str
+    features: Callable[[Trace], np.ndarray]
+    extras: tuple[Extra, ...]
+    search: Search
+    fit: Fit
+
+
+def settings_in_words(settings: object) -> str:
+    """What a search chose, such as "epochs 10, batch size 64"; "none to search" where it chose nothing."""
+    if settings is None:
+        return "none to search"
+    if isinstance(settings, tuple):  # the settings of each layer
+        return "; ".join(map(settings_in_words, settings))
+    if not is_dataclass(settings):
+        return str(settings)
+    parts = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return ", ".join(
+        settings_in_words(value) if isinstance(value, tuple) else f"{name.replace('_', ' ')} {value}"
+        for name, value in parts.items()
+    )
+
+
+def _of_fitted(method: str, search: Search, fit: Fit) -> SupervisedMethod:
+    own = FITTED[method]
+    return SupervisedMethod(id=method, features=own.features, extras=own.extras, search=search, fit=fit)
+
+
+_ROWS = (
+    _of_fitted("lookback_lens", attention.search_lookback_lens, attention.fit_lookback_lens),
+    _of_fitted("saplma", hidden_states.search_saplma, hidden_states.fit_saplma),
+    _of_fitted("mind", hidden_states.search_mind, hidden_states.fit_mind),
+    _of_fitted("sheeps", hidden_layers.search_sheeps, hidden_layers.fit_sheeps),
+    _of_fitted("satrmd", hidden_layers.search_satrmd, hidden_layers.fit_satrmd),
+    _of_fitted("tad", attention.search_tad, attention.fit_tad),
+    _of_fitted("factoscope", factoscope.search, factoscope.fit),
+)
+
+SUPERVISED: Mapping[str, SupervisedMethod] = MappingProxyType({row.id: row for row in _ROWS})
+"""Each row under its id."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

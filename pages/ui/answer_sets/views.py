@@ -1,4 +1,4 @@
-"""The page Answer sets: one view of a run, of heads, attention or scores, below the choices it depends on."""
+"""The page Answer sets: one view of a run, of heads, attention, tokens or scores, below the choices it depends on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,14 @@ from analysis.answer_sets.sentences import (
     selected_heads_caption,
     sides_sentence,
 )
-from analysis.answer_sets.side_figures import difference_words, distance_lines, gap_distributions, gap_grid, gap_lines
+from analysis.answer_sets.side_figures import (
+    difference_words,
+    distance_lines,
+    gap_distributions,
+    gap_grid,
+    gap_lines,
+    head_map,
+)
 from analysis.answer_sets.sides import groups_note
 from analysis.answer_sets.tables import gap_table
 from analysis.exports.csv_text import csv_columns, csv_table
@@ -38,8 +45,7 @@ from analysis.runs.shard import OFFSETS
 from pages.ui.answer_sets import choices
 from pages.ui.answer_sets.choices import PAGE, Asked, Chosen, View, choose
 from pages.ui.answer_sets.heads import heads
-from pages.ui.answer_sets.tokens import wrong_tokens
-from pages.ui.host import cache
+from pages.ui.host import cache, head_cache
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import buttons, is_dark
 from pages.ui.shared.run_page import (
@@ -58,6 +64,43 @@ from pages.ui.shared.run_page import (
 )
 from pages.ui.shared.url_state import GOAL, HEADS_GOAL, LAYER, VIEW, update_url
 from rauq.scoring.settings import is_paper_setting, resolve
+
+_NO_FACTS = (
+    "Which tokens are wrong is unknown in this run. It is known for the sets of facts, and for a file that names the "
+    "wrong texts of its answers in a column."
+)
+
+
+def wrong_tokens(chosen: Chosen) -> None:
+    """Draw every signal in three comparisons, their table, and a map of all heads."""
+    from analysis.tokens.figures import signals_chart
+    from analysis.tokens.sentences import (
+        detection_caption,
+        detection_cells,
+        detection_sentence,
+        detection_table,
+        heads_caption,
+        place_sentence,
+        table_caption,
+        undefined_reason,
+    )
+
+    found = head_cache.wrong_tokens(chosen.run, chosen.rows, chosen.settings, chosen.thresholds)
+    sentence(detection_sentence(found), chosen, place_sentence(found))
+    if undefined_reason(found):
+        st.text(_NO_FACTS)
+        return
+    chart(signals_chart(found, dark=is_dark()), "token_signals", "ROC-AUC of each signal of tokens with its interval")
+    st.caption(detection_caption(found))
+    st.dataframe(
+        detection_cells(found), key="token_table", hide_index=True, height="content", alt="Signals of tokens compared"
+    )
+    save("Table as CSV", "tokens.csv", lambda: csv_table(detection_table(found)))
+    st.caption(table_caption(found))
+    figure = head_map(found.heads, found.layers, used=chosen.run.used_layers, dark=is_dark())
+    chart(figure, "token_heads", "ROC-AUC of the attention of each head on wrong tokens")
+    st.caption(heads_caption())
+
 
 _PLACES = ("most frequent", "second", "third")
 _HEAD, _ROW, _MOST_ROWS = 38, 35, 12  # pixels, pixels, layers

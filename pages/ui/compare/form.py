@@ -1,25 +1,30 @@
-"""The line above the strips: which answer is A, which is B, and the fields for a new B."""
+"""The line above the strips: which answer is A, which is B, the fields for a new B, and how both are scored.
+
+Both are scored by the same settings, unless B is given its own.
+"""
 
 import math
 from contextlib import suppress
+from functools import partial
 
 import streamlit as st
 
 import rauq
 from pages.ui.compare import answers
 from pages.ui.compare.answers import PICKER, A, Answer, B
-from pages.ui.compare.settings import settings_controls
 from pages.ui.host import hosting
 from pages.ui.host.jobs import Job, Request
 from pages.ui.host.uploads import uploaded
 from pages.ui.shared import state, url_state
 from pages.ui.shared.errors import printable
 from pages.ui.shared.model_form import chosen_model, model_form
+from pages.ui.shared.settings_form import SettingsForm, settings_form
 from pages.ui.shared.state import GENERATE, READ
-from pages.ui.shared.url_state import DEFAULT_TOKENS
+from pages.ui.shared.url_state import DEFAULT_TOKENS, SETTINGS, update_url
 from rauq.errors import InvalidInput, RauqError
 from rauq.labels import running, visible
 from rauq.scoring import report
+from rauq.scoring.settings import Settings, is_paper_setting
 from rauq.trace.file import LARGEST_UPLOAD
 from rauq.trace.trace import Trace
 
@@ -170,7 +175,7 @@ def pickers(a: Answer, b: Answer) -> None:
         make_another(a)
     with scoring:
         if (job := answers.job()) is None:
-            settings_controls(a.trace, b.trace)
+            _settings_controls(a.trace, b.trace)
         else:
             stop_button(job)
 
@@ -201,3 +206,70 @@ def _swap(a: Answer, b: Answer) -> None:
 def _choose(side: str, key: str) -> None:
     answers.refuse(None)
     answers.choose(side, st.session_state[key])
+
+
+_BOTH, _ONLY_B = "", "b_"  # what stands before the names in the URL
+_B_ALONE = "b_settings"
+_POPOVER = "scoring"
+_OF_B = (_B_ALONE, *(_ONLY_B + name for name in SETTINGS))
+
+
+def settings_of_both(a: Trace, b: Trace) -> tuple[Settings, Settings]:
+    """The settings of A and of B; unusable settings of the URL are replaced by the paper's."""
+    forms = _forms(a, b)
+    return forms[0].read(), forms[-1].read()
+
+
+def _settings_controls(a: Trace, b: Trace) -> None:
+    """The button says whether the settings are the paper's; they are drawn once it is open."""
+    papers = all(is_paper_setting(s, t.kind) for s, t in zip(settings_of_both(a, b), (a, b), strict=True))
+    own = _b_has_its_own()
+    label = "Scoring: separate for B" if own else "Scoring: paper's setting" if papers else "Scoring: custom"
+    place = st.popover(label, key=_POPOVER, width="stretch", on_change="rerun")
+    if place.open:
+        with place:
+            _all_fields(_forms(a, b), own=own)
+            st.button(
+                "Reset to paper's setting", key="paper", on_click=_back_to_the_papers, disabled=papers and not own
+            )
+
+
+def _b_has_its_own() -> bool:
+    return _B_ALONE in st.query_params
+
+
+def _forms(a: Trace, b: Trace) -> tuple[SettingsForm, ...]:
+    """One form for both answers, or one for each."""
+    if _b_has_its_own():
+        return _form(_BOTH, a), _form(_ONLY_B, b)
+    return (_form(_BOTH, a, b),)
+
+
+def _form(prefix: str, *answers: Trace) -> SettingsForm:
+    return SettingsForm(
+        answers=answers,
+        read=partial(state.settings, *answers, prefix=prefix),
+        write=partial(state.change_settings, prefix=prefix),
+        prefix=prefix,
+        suffix=" of B" if prefix else "",
+    )
+
+
+def _all_fields(forms: tuple[SettingsForm, ...], *, own: bool) -> None:
+    st.session_state[_B_ALONE] = own
+    st.toggle("Separate settings for B", key=_B_ALONE, on_change=_toggle)
+    places = st.tabs(["A", "B"]) if own else [st.container()]
+    for place, form in zip(places, forms, strict=True):
+        with place:
+            settings_form(form)
+
+
+def _back_to_the_papers() -> None:
+    update_url(dict.fromkeys((*SETTINGS, *_OF_B)))
+
+
+@url_state.by_the_user
+def _toggle() -> None:
+    """B's own settings begin as those of both; without them, B is scored as A is."""
+    as_both = {_B_ALONE: "own"} | {_ONLY_B + name: st.query_params.get(name) for name in SETTINGS}
+    update_url(as_both if st.session_state[_B_ALONE] else dict.fromkeys(_OF_B))

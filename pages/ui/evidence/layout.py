@@ -21,10 +21,9 @@ from analysis.evidence.record import (
     records,
 )
 from pages.ui.evidence.check import self_check
-from pages.ui.evidence.claims import claims
 from pages.ui.evidence.paper import paper_tables
 from pages.ui.evidence.query import Asked, View, read_asked
-from pages.ui.evidence.records import headline, not_measured, show_records
+from pages.ui.evidence.records import claims, headline, not_measured, show_records
 from pages.ui.shared.errors import printable
 from pages.ui.shared.run_page import view_picker
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from analysis import paper
 from analysis.answer_sets.sentences import joined
-from analysis.collections.tables import heads_tables
+from analysis.collections.published import heads_tables
 from analysis.evidence import sentences
 from analysis.evidence.record import Record
 from analysis.methods.ablations import ablations

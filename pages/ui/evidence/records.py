@@ -1,20 +1,24 @@
-"""Records of what was measured: the chosen one of a list in full, and the commands of those not measured yet."""
+"""Records of what was measured: the claims that matter, the chosen record of a list in full, and what is not measured.
+
+The claims are the first view of Evidence: each is the finding of a record, with a link to its view.
+"""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
 
 from analysis.evidence import sentences
 from analysis.evidence.figures import drawing
-from analysis.evidence.record import Record, Subject, missing, of_subjects, shown
+from analysis.evidence.record import SUBJECTS, Record, Subject, missing, of_subjects, shown
 from analysis.report.tables import Table
-from pages.ui.evidence.query import Asked
+from pages.ui.evidence.query import Asked, View
 from pages.ui.shared.errors import printable
 from pages.ui.shared.figure_export import is_dark
 from pages.ui.shared.run_page import chart, choice
 from pages.ui.shared.tables import Column, show_table, take_along
-from pages.ui.shared.url_state import TABLE
+from pages.ui.shared.url_state import TABLE, VIEW, update_url
 
 _LETTER, _TEXT_LETTER, _PADDING = 8, 6, 24  # pixels
 _WIDEST = 420  # pixels
@@ -87,3 +91,52 @@ def _column(record: Record, place: int) -> Column:
 def _lines(texts: Sequence[str]) -> None:
     if texts:
         st.text(printable("\n".join(texts)))
+
+
+class Claim(NamedTuple):
+    """What is claimed in a few words, the record whose finding is the claim, and the view that shows it."""
+
+    topic: str
+    record: str
+    view: View
+    link: str
+
+
+CLAIMS = (
+    Claim("Ranking", "real_models", "results", "Real models"),
+    Claim("Exactness", "models", "models", "Exact capture"),
+    Claim("Agreement with the reference", "reference", "reference", "Reference"),
+    Claim("Cost", "overhead", "speed", "Speed"),
+    Claim("Robustness", "fuzz", "robustness", "Robustness"),
+)
+
+
+def claims(kept: Mapping[str, Record]) -> None:
+    """Draw the claims, each with the verdicts on its bounds, and list those without a record."""
+    headline("What was measured, in five claims")
+    for claim in CLAIMS:
+        if (record := kept.get(claim.record)) is not None:
+            _claim(claim, record)
+    absent = {claim.record for claim in CLAIMS} - set(kept)
+    not_measured([subject for subject in SUBJECTS if subject.id in absent])
+    st.caption(
+        "Each sentence is the result of a measurement. Its view shows the numbers, the bounds and the command that "
+        "makes them."
+    )
+
+
+def _claim(claim: Claim, record: Record) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container(gap=None):
+            verdicts = sentences.verdict_counts(record.bounds)
+            st.caption(f"{claim.topic}. Bounds: {verdicts}." if verdicts else claim.topic)
+            st.text(printable(record.finding))
+        # a link to the page that is shown would leave the URL as it is
+        st.button(
+            claim.link,
+            key=f"claim_{record.id}",
+            icon=":material/arrow_forward:",
+            type="tertiary",
+            on_click=update_url,
+            args=({VIEW: claim.view, TABLE: record.id},),
+        )

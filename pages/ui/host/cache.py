@@ -23,8 +23,7 @@ from rauq.trace.trace import Alignment
 
 if TYPE_CHECKING:
     from analysis.answer_sets.quality_curves import Calibration
-    from analysis.collections.collection import Collection
-    from analysis.collections.ranking import RankedCollection
+    from analysis.collections.collection import Collection, RankedCollection
     from analysis.methods.ablations import Ablated
     from analysis.methods.attention_permutation import GroupControl, Sweep, TokensScored
     from analysis.methods.comparison import Comparison, Group, Metric
@@ -377,7 +376,7 @@ def _collected(folders: tuple[str, ...], states: _States) -> "Collection":
 def _ranked_collection(
     folders: tuple[str, ...], states: _States, metric: "Metric", resamples: int
 ) -> "RankedCollection":
-    from analysis.collections.ranking import rank_collection
+    from analysis.collections.collection import rank_collection
 
     return rank_collection(_collected(folders, states), metric, resamples=resamples)
 

@@ -1,5 +1,9 @@
-"""What all sessions share about the heads of opened runs: how they separate answers, and what is fitted on them."""
+"""What is known of the heads of opened runs, and the detectors RAUQ + heads that a session uses.
 
+All sessions share how heads separate answers, and what is fitted on them.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from pages.ui.host import cache
+from rauq.detectors.added_heads import AddedHeads as FittedHeads
 from rauq.scoring.settings import Settings
 from rauq.trace.trace import Alignment
 
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
     from analysis.quality.judgement import Thresholds
     from analysis.runs.opened import Run, TokenChoice
     from analysis.tokens.detection import Detection
-    from rauq.detectors.added_heads import AddedHeads as FittedHeads
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
@@ -71,7 +75,7 @@ def added_heads(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "T
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=dict(cache.BY_VERDICTS))
 def fitted_added_heads(
     run: "Run", rows: np.ndarray, settings: Settings, thresholds: "Thresholds", k: int
-) -> "FittedHeads":
+) -> FittedHeads:
     """Fit RAUQ with k heads on the answers `rows` (n,) of a run, for the library to score with.
 
     Raises:
@@ -144,3 +148,23 @@ def wrong_tokens(run: "Run", rows: np.ndarray, settings: Settings, thresholds: "
     marks = marks_of_run(run, thresholds)
     given = token_signals(cache.batch(run, settings.alignment).take(rows), [marks[row] for row in rows], settings)
     return detect(given, cache.group_names(run, rows))
+
+
+_REMEMBERED = "_added_heads"
+
+
+def remembered() -> Mapping[str, FittedHeads]:
+    """Return the detectors of this session by the model they were fitted on, the latest last."""
+    found: Mapping[str, FittedHeads] = st.session_state.get(_REMEMBERED, {})
+    return found
+
+
+def remember(detector: FittedHeads) -> None:
+    """Use a detector for answers of its model, in place of an earlier one."""
+    others = {name: own for name, own in remembered().items() if name != detector.model}
+    st.session_state[_REMEMBERED] = {**others, detector.model: detector}
+
+
+def forget(name: str) -> None:
+    """Use no detector any more for answers of that model."""
+    st.session_state[_REMEMBERED] = {own: found for own, found in remembered().items() if own != name}

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.store import store
-from pages.ui.host.visitors import visitor
+from pages.ui.host.store import store, visitor
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, RauqError
 from rauq.trace.messages import Message, TemplateOptions

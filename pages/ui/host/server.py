@@ -16,10 +16,9 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.runtime import get_instance
 
-from pages.ui.host import hosting, private_place
-from pages.ui.host.guard.messages import LARGEST_MESSAGE
-from pages.ui.host.guard.middleware import Guard, Rules
-from pages.ui.host.session_runs import clear_left
+from pages.ui.host import hosting
+from pages.ui.host.guard import LARGEST_MESSAGE, Guard, Rules
+from pages.ui.host.session_runs import clear_left, private_folder
 from pages.ui.host.store import store
 
 _log = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ def main() -> None:
     asked = _arguments()
     os.environ[hosting.HOSTED_VARIABLE] = "1"  # jobs and pages read it
     store().guarded = True
-    private_place.folder()  # deletes what a killed server left
+    private_folder()  # deletes what a killed server left
     rules = Rules(
         names=tuple(name.strip() for name in asked.names.lower().split(",")),
         proxy_header=asked.proxy_header,

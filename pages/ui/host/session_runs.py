@@ -1,25 +1,32 @@
-"""Where the runs of a session are: on a user's own machine in one folder; on a host in a folder per session.
+"""Where the runs of a session are, their jobs, and how far a job is, drawn and in words.
 
-The folder's name cannot be guessed and is in no link. It is deleted some minutes after its session has left, and all
-are deleted with the server.
+On a user's own machine they are in one folder. On a host they are in a folder per session, whose name cannot be guessed
+and is in no link. It is deleted some minutes after its session has left, and all are deleted with the server: it holds
+a lock in the folder of all, which the kernel frees however the server ends, and the next one deletes what a killed one
+left behind.
 """
 
+import atexit
 import secrets
 import shutil
+import stat
+import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
+from functools import cache
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from filelock import FileLock
 
-from analysis.runs.job import is_held, request_stop, start_job
+from analysis.runs.job import WORKING, Status, is_held, read_status, request_stop, start_job
 from analysis.runs.manifest import size_of
-from pages.ui.host import hosting, private_place
+from pages.ui.host import hosting
 from pages.ui.host.hosting import Busy, ModelChoice
-from pages.ui.host.store import store
-from pages.ui.host.visitors import session, visitor
+from pages.ui.host.store import session, store, visitor
 from rauq.errors import InvalidInput, RunError
 from rauq.labels import size
 
@@ -41,7 +48,7 @@ def runs_folder() -> Path:
         return library.runs_folder()
     name: str = st.session_state.setdefault(_MINE, secrets.token_urlsafe(16))
     session().folder = name
-    return private_place.folder() / name
+    return private_folder() / name
 
 
 def check_run(request: "Request", examples: "Iterable[Example]") -> None:
@@ -195,13 +202,13 @@ def clear_left(is_connected: Callable[[str], bool]) -> list[str]:
         if working:
             store().sessions[name] = gone  # again at the next call
         elif gone.folder:
-            shutil.rmtree(private_place.folder() / gone.folder, ignore_errors=True)
+            shutil.rmtree(private_folder() / gone.folder, ignore_errors=True)
     return list(left)
 
 
 def _runs(session: str = "*") -> list[Path]:
     """Return the runs of a session, or of all; runs that another session deletes in the meantime are left out."""
-    return [Path(found) for found in glob(f"{private_place.folder()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
+    return [Path(found) for found in glob(f"{private_folder()}/{session}/*")]  # noqa: PTH207 - tolerates deleted folders
 
 
 def _visitors_runs() -> list[Path]:
@@ -213,3 +220,117 @@ def _visitors_runs() -> list[Path]:
 
 def _bytes(runs: list[Path]) -> int:
     return sum(map(size_of, runs))
+
+
+_PREFIX, _LOCK = "rauq-", "server.lock"
+_MAKING = threading.Lock()
+
+
+def private_folder() -> Path:
+    """Return the folder for private files of sessions, the same for the whole process."""
+    with _MAKING:  # two sessions that ask first at the same moment
+        return _made()
+
+
+@cache  # not Streamlit's, which any client can clear
+def _made() -> Path:
+    place = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    atexit.register(_delete_own, place, _held_lock(place))
+    for other in place.parent.glob(f"{_PREFIX}*"):
+        if other != place and _is_folder_of(other, place.stat().st_uid):
+            _delete_if_abandoned(other)
+    return place
+
+
+def _held_lock(place: Path) -> FileLock:
+    """Return the lock of a place, held before the file has its name: under it, a free lock is that of a dead server."""
+    lock = FileLock(place / f"new-{_LOCK}", thread_local=False)
+    lock.acquire()
+    (place / f"new-{_LOCK}").rename(place / _LOCK)
+    return lock
+
+
+def _delete_own(place: Path, lock: FileLock) -> None:
+    _delete(place)
+    lock.release()
+
+
+def _is_folder_of(path: Path, user: int) -> bool:
+    """Return whether a path is a folder of this user, not a link to one."""
+    with suppress(OSError):
+        found = path.lstat()
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == user
+    return False
+
+
+def _delete_if_abandoned(place: Path) -> None:
+    """Delete the folder of a server that has ended; folders without a lock file are not a server's."""
+    if not (place / _LOCK).is_file():
+        return
+    with suppress(OSError), FileLock(place / _LOCK).acquire(blocking=False):  # filelock's Timeout is an OSError
+        _delete(place)
+
+
+def _delete(place: Path) -> None:
+    """Delete a place, its lock last: a job about to end may still write, and then the next server tries again."""
+    with suppress(OSError):  # it was deleted by hand
+        for inside in place.iterdir():
+            if inside.name != _LOCK:
+                shutil.rmtree(inside, ignore_errors=True)
+        if [inside.name for inside in place.iterdir()] == [_LOCK]:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+_MINUTE, _HOUR = 60, 3600
+
+
+def counted(status: Status) -> str:
+    """Return how many answers there are and how many examples failed."""
+    answers = status.done - status.failed
+    whole = status.done == status.total
+    of_all = "" if whole else f" of {status.total:,}"
+    failed = f", {status.failed:,} failed" if status.failed else ""
+    return f"{answers:,}{of_all} answer{'' if (answers if whole else status.total) == 1 else 's'}{failed}"
+
+
+def progress_in_words(status: Status) -> str:
+    """Return a run's progress, speed and remaining time."""
+    parts = [counted(status)]
+    if status.state in WORKING and (speed := status.tokens_per_second) is not None:
+        parts.append(f"{speed:,.0f} tokens/s")
+    if (left := status.seconds_left) is not None:
+        parts.append(f"about {duration(left)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words: 40 s, 12 min, 3 h 20 min."""
+    if round(seconds) < _MINUTE:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / _MINUTE), _HOUR // _MINUTE)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+_OFTEN = 1.0  # seconds
+
+
+def progress(folder: Path, status: Status) -> None:
+    """Show a run's progress; the whole page reruns when its job starts, changes state or ends."""
+    live = _is_live(folder, status)
+    st.fragment(_show, run_every=_OFTEN if live else None)(folder, status.state, live=live)
+
+
+def _show(folder: Path, before: str, *, live: bool) -> None:
+    try:
+        status = read_status(folder)
+    except RunError:  # deleted in the meantime
+        st.rerun()
+    if status.state != before or _is_live(folder, status) != live:
+        st.rerun()
+    st.progress(min(1.0, status.done / max(status.total, 1)))
+    st.text(progress_in_words(status))
+
+
+def _is_live(folder: Path, status: Status) -> bool:
+    """Return whether a job is running; one that has just started holds the lock before it writes its state."""
+    return status.state in WORKING or is_held(folder)

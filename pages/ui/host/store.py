@@ -1,6 +1,7 @@
 """What the app's process keeps for all sessions: the model and its queues, jobs, and what each session owns.
 
-It is not in Streamlit's caches, since any client can empty those with one message.
+It is not in Streamlit's caches, since any client can empty those with one message. On a host a visitor is an address,
+which the guard writes into each request.
 """
 
 import secrets
@@ -13,6 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.host import hosting
 from pages.ui.host.hosting import Busy, ModelChoice
@@ -299,3 +303,26 @@ def raise_if_stopped(cancel: threading.Event) -> None:
 def store() -> Store:
     """Return the one store of this process."""
     return Store()
+
+
+VISITOR_HEADER = "X-Rauq-Visitor"
+
+
+def session_name() -> str:
+    """Return the name of this session, which no visitor sees."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context is not None else ""
+
+
+def session() -> Session:
+    """Return what is known of this session; a visitor stays the same when the connection breaks."""
+    name, known = session_name(), store().sessions
+    if (found := known.get(name)) is not None:
+        return found
+    new = Session(visitor=st.context.headers.get(VISITOR_HEADER, "") if hosting.is_hosted() else "")
+    return known.setdefault(name, new)
+
+
+def visitor() -> str:
+    """Return the visitor of this session; empty where the app is not hosted: all sessions are one user's."""
+    return session().visitor

@@ -8,8 +8,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.ui.host import hosting
-from pages.ui.host.store import store
-from pages.ui.host.visitors import visitor
+from pages.ui.host.store import store, visitor
 from rauq.errors import InvalidInput
 
 if TYPE_CHECKING:

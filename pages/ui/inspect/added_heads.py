@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.ui.host.detectors import forget, remember, remembered
-from pages.ui.host.paths import without_folders
+from pages.ui.host.head_cache import forget, remember, remembered
+from pages.ui.host.hosting import without_folders
 from pages.ui.host.uploads import uploaded
 from pages.ui.shared.errors import printable, show_error
 from rauq.detectors import added_heads

@@ -9,11 +9,10 @@ import streamlit as st
 
 import rauq
 from pages.ui.host import jobs
+from pages.ui.host.hosting import without_folders
 from pages.ui.host.jobs import Branch, Job
-from pages.ui.host.paths import without_folders
-from pages.ui.inspect.judged import ranked
 from pages.ui.inspect.linked_views import as_base64
-from pages.ui.inspect.reference import Reference
+from pages.ui.inspect.reference import Reference, ranked
 from pages.ui.shared import answers, state
 from pages.ui.shared.model_form import model_of
 from pages.ui.shared.url_state import DEFAULT_TOKENS, KEPT

@@ -24,13 +24,11 @@ from pages.ui.inspect.branch import (
     start_branch,
     stop_branch,
 )
-from pages.ui.inspect.export_panel import EXPORT, OPEN, drawer_links, open_drawer, print_figures
+from pages.ui.inspect.drawers import EXPORT, OPEN, drawer_links, open_drawer, print_figures
 from pages.ui.inspect.form import EXAMPLES, run, show_messages, take, task_name
-from pages.ui.inspect.front import front, more_attention, take_more_attention
-from pages.ui.inspect.judged import judged_payload
 from pages.ui.inspect.linked_views import live_views, payload, show_views
-from pages.ui.inspect.reference import Reference, finish_reference, reference
-from pages.ui.inspect.settings import offer_probability, scoring_drawer
+from pages.ui.inspect.reference import Reference, finish_reference, front, judged_payload, reference
+from pages.ui.inspect.settings import more_attention, offer_probability, scoring_drawer, take_more_attention
 from pages.ui.inspect.verdict import apply_event, known_verdict, verdict_payload
 from pages.ui.shared import answers, selection, state, url_state
 from pages.ui.shared.answer_fields import end_of_form, sampling_of_form

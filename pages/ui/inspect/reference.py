@@ -1,20 +1,26 @@
-"""What a score is compared with: the small table that came with the app, or a run of the same model.
+"""What a score is compared with, and how it compares: the small table that came with the app, or a run of the model.
 
 A table is read at once. A run is read after the page is drawn, which says so meanwhile: its modules take a second to
-import, and it takes a moment to score.
+import, and it takes a moment to score. The views open on the head that separates its answers best.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import streamlit as st
 
+from analysis.figures import outcomes
+from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing, worth_in_words
 from pages.ui.host import cache, runs
 from pages.ui.shared import url_state
 from pages.ui.shared.errors import message_text
+from pages.ui.shared.selection import Chosen
 from pages.ui.shared.url_state import REFERENCE, RUN
 from rauq.errors import InvalidInput, RauqError
-from rauq.recorded.scores import ReferenceScores, scores_of
+from rauq.labels import number, running
+from rauq.recorded.scores import ReferenceHeads, ReferenceScores, scores_of
+from rauq.scoring.report import shown_layer
 from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, resolve, window
 from rauq.trace.trace import Trace
@@ -199,3 +205,125 @@ def _check(run: "Run", name: str, score: Score) -> None:
     kept = window(score.settings, captured=run.stored_layers, num_layers=run.answerer.num_layers)
     if kept != score.layers:
         raise InvalidInput(FEWER_LAYERS.format(name))
+
+
+UNDEFINED = "No rank: the score is undefined."
+
+
+def judged_payload(trace: Trace, score: Score, reference: Reference) -> dict[str, Any]:
+    """Return what the reference says of the score, its tokens and the heads."""
+    scores = reference.scores
+    kept = (scores or scores_of(trace)) if score.settings.alignment == "predicting" else None  # whatever the alpha
+    return {
+        "standing": _standing(score, reference),
+        "heads": None if kept is None else _heads(kept, trace),
+        "underline": None if scores is None else scores.token_collapse,
+        "underlineNote": "" if scores is None else _underline_note(scores),
+        "worth": "" if scores is None or scores.weak_point is None else worth_in_words(scores.weak_point),
+        "outcomes": {name: [look.colour for look in outcomes(dark=name == "dark")] for name in ("light", "dark")},
+    }
+
+
+def _heads(kept: ReferenceScores, trace: Trace) -> dict[str, Any] | None:
+    """Return what each head (L * H,) of the answer says of the reference answers, with the words that explain it."""
+    heads = kept.heads and kept.heads.of(trace.layers, trace.num_heads)
+    if kept.heads is None or heads is None:
+        return None
+    low, high = (number(0.5 + side * heads.chance, places=2) for side in (-1, 1))
+    count = sum(map(len, kept.heads.auc))
+    return {
+        "auc": [value for row in heads.auc for value in row],
+        "inCorrect": [value for row in heads.in_correct for value in row],
+        "chance": heads.chance,
+        "sub": f"ROC-AUC in {len(kept.correct):,} answers of this model",
+        "caption": (
+            "ROC-AUC of each head's attention, correct vs incorrect, within kinds of question. Blue: more in "
+            f"correct answers; orange: less; faint: within {low} to {high}, where the best of {count} heads stays with "
+            "shuffled labels. Length and words explain a part: see Heads in Answer sets."
+        ),
+    }
+
+
+def _underline_note(scores: ReferenceScores) -> str:
+    if scores.token_collapse is None:
+        return ""
+    limit = number(scores.token_collapse, places=2)
+    return f"Underlined: words with a collapse beyond {limit} nats, which one in five tokens of the reference exceeds."
+
+
+def _standing(score: Score, reference: Reference) -> dict[str, Any]:
+    if reference.scores is None:
+        return {"reason": reference.reason} | ({"pending": True} if reference.pending else {})
+    scores = reference.scores
+    found = standing(score.uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
+    if found is None:
+        return {"reason": UNDEFINED}
+    return {
+        "rank": rank_in_words(found),
+        "nearest": nearest_in_words(found),
+        "caution": caution(score, scores),
+        "about": about_reference(score, scores, reference.name),
+        "uncertainty": found.uncertainty,
+        "edges": found.edges,
+        "correct": found.correct,
+        "incorrect": found.incorrect,
+    }
+
+
+def ranked(uncertainty: float | None, reference: Reference) -> str:
+    """How an uncertainty ranks among the reference; empty where it has no rank."""
+    scores = reference.scores
+    if scores is None or uncertainty is None:
+        return ""
+    found = standing(uncertainty, np.array(scores.uncertainties), np.array(scores.correct))
+    return "" if found is None else rank_in_words(found)
+
+
+def caution(score: Score, scores: ReferenceScores) -> str:
+    """Say so where an answer is longer than all that it is compared with; else empty."""
+    length = score.span[1] - score.span[0]
+    if scores.longest is None or length <= scores.longest:
+        return ""
+    return f"Caution: this answer is longer ({length} tokens) than all of these (at most {scores.longest})."
+
+
+def about_reference(score: Score, scores: ReferenceScores, name: str) -> str:
+    """Say which answers a score is compared with, and what the score is for."""
+    return (
+        f"Reference: {running(name)}, answers of {running(scores.model)} to the data set {running(scores.data)}. "
+        f"RAUQ {number(score.uncertainty, places=2)}: for ranking, not a probability."
+    )
+
+
+class Front(NamedTuple):
+    """A layer (absolute) and a head of it; `best`: the selected head that separates the reference's answers best."""
+
+    layer: int
+    head: int
+    best: bool = False
+
+
+def front(
+    score: Score, trace: Trace, reference: ReferenceScores | None = None, selected: Chosen | None = None
+) -> Front:
+    """The layer and head that the views show: those chosen, else what they open on.
+
+    They open on the selected head that separates correct from incorrect answers of the reference best, if it does so
+    beyond chance; else on the layer that gives the score. `reference`: None for the table that came with the app.
+    """
+    chosen = selected or Chosen()
+    known = reference or scores_of(trace)
+    best = None if known is None or known.heads is None else _best(score, trace, known.heads)
+    layer = next((one for one in (chosen.layer, best) if one is not None), shown_layer(score))
+    picked = int(score.heads[score.layers.index(layer)]) if layer in score.layers else 0
+    head = max(picked, 0) if chosen.head is None else chosen.head
+    return Front(layer, head, best=layer == best and head == picked)
+
+
+def _best(score: Score, trace: Trace, heads: ReferenceHeads) -> int | None:
+    """The layer whose selected head has the largest area under the ROC curve, if one is beyond chance."""
+    own = heads.of(score.layers, trace.num_heads)
+    if own is None or score.settings.alignment != "predicting" or score.settings.heads != "max":
+        return None
+    areas = np.array([row[head] for row, head in zip(own.auc, score.heads, strict=True)])
+    return score.layers[int(areas.argmax())] if areas.max(initial=0) > 0.5 + heads.chance else None

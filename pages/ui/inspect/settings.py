@@ -1,5 +1,6 @@
-"""The drawer Scoring: how the answer is scored, and the way back to the paper's setting."""
+"""The drawer Scoring: how the answer is scored, the way back to the paper's setting, and offers of other settings."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -7,10 +8,12 @@ import streamlit as st
 
 from pages.ui.shared import selection, state, url_state
 from pages.ui.shared.settings_form import SettingsForm, change_signal, settings_form
-from rauq.scoring.report import was_given
+from rauq.scoring.report import attention_adds_little, was_given
+from rauq.scoring.score import Score
 from rauq.scoring.settings import Settings, is_paper_setting
 from rauq.trace.trace import Trace
 
+_HALF = 0.5  # alpha with which signal and attention weigh the same
 _MOST_NAMED = 2  # settings on the closed drawer
 
 
@@ -40,6 +43,19 @@ def offer_probability(trace: Trace, settings: Settings) -> None:
         st.caption(reason, width="content")
         options: dict[str, Any] = {"key": "by_probability", "type": "tertiary", "on_click": change_signal}
         st.button("Score by probability", args=(_form(trace), "probability"), **options)
+
+
+def more_attention(trace: Trace, score: Score) -> dict[str, Any] | None:
+    """The offer of settings under which attention counts as much as the signal, where it hardly counts."""
+    if not attention_adds_little(trace, score):
+        return None
+    return {"label": f"Try alpha {_HALF:g}, where attention weighs {100 * (1 - _HALF):.0f} %"}
+
+
+def take_more_attention(trace: Trace, score: Score) -> None:
+    """Score with the settings that `more_attention` offers, if it offers any."""
+    if more_attention(trace, score) is not None:
+        state.change_settings(replace(score.settings, alpha=_HALF), trace.kind)
 
 
 def _form(*traces: Trace) -> SettingsForm:

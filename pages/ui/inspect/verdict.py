@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.ui.host.paths import without_folders
+from pages.ui.host.hosting import without_folders
 from pages.ui.shared.errors import printable
 from pages.ui.shared.url_state import RUN
 from pages.ui.shared.verdicts import RunVerdict, correct_in_run, find_verdict

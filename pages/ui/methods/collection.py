@@ -5,12 +5,9 @@ from typing import Any
 import streamlit as st
 
 from analysis.collections.ablated import TABLES, ablation_layout
-from analysis.collections.collection import Collection
-from analysis.collections.layouts import Layout, layouts, means_of_groups
-from analysis.collections.published import published_beside
-from analysis.collections.ranking import RankedCollection
-from analysis.collections.sentences import COLLECTION, contradictions_caption, headline, overview
-from analysis.collections.tables import heads_tables, latex_layout
+from analysis.collections.collection import Collection, RankedCollection, overview
+from analysis.collections.layouts import COLLECTION, Layout, headline, latex_layout, layouts, means_of_groups
+from analysis.collections.published import contradictions_caption, heads_tables, published_beside
 from analysis.exports.csv_text import csv_table
 from analysis.methods.comparison import RAUQ, name_of
 from pages.ui.host import cache, runs

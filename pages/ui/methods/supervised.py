@@ -6,20 +6,21 @@ from pathlib import Path
 import streamlit as st
 
 from analysis.answer_sets.sentences import joined
-from analysis.detectors.evaluation.figures import supervised_chart
 from analysis.detectors.evaluation.results import Evaluation, SplitTable, about_changes, read_evaluation
-from analysis.detectors.evaluation.sentences import (
+from analysis.detectors.evaluation.tables import (
     about_evaluation,
     dropped_note,
     figure_caption,
     leak_caption,
+    leak_table,
+    paper_table,
     row_names,
     split_details,
     split_headline,
     table_caption,
     undefined_sentence,
 )
-from analysis.detectors.evaluation.tables import leak_table, paper_table
+from analysis.detectors.figures import supervised_chart
 from analysis.methods.comparison import RAUQ
 from analysis.report.tables import Table
 from analysis.runs.manifest import Request

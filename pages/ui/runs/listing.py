@@ -1,4 +1,4 @@
-"""The list of runs, the newest first; the chosen one is expanded, with its actions."""
+"""The list of runs, the newest first, each described in words; the chosen one is expanded, with its actions."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,22 +9,98 @@ from typing import IO, Literal
 import streamlit as st
 
 from analysis.exports.csv_text import csv_columns
+from analysis.quality.measures import MEASURES, OWN
 from analysis.runs.archive import export_zip
 from analysis.runs.corrections import read_corrections, remove_corrections
+from analysis.runs.create import about_unknown_methods
 from analysis.runs.job import WORKING, State, Status, is_stopping, last_lines, request_stop
 from analysis.runs.library import Listed, delete_run, slug
-from analysis.runs.manifest import MANIFEST
+from analysis.runs.manifest import MANIFEST, Answerer, Manifest, Request, StoredLayers
+from analysis.runs.own import needs_of, row_of
 from pages.ui.host import cache, hosting, uploads
-from pages.ui.host.paths import without_folders
-from pages.ui.host.run_progress import counted, progress
-from pages.ui.host.session_runs import free_name, make_room, runs_folder
-from pages.ui.runs import goal, query, words
+from pages.ui.host.hosting import without_folders
+from pages.ui.host.session_runs import counted, free_name, make_room, progress, runs_folder
+from pages.ui.runs import query
 from pages.ui.runs.new_run import attempt, begin, open_form, problem
 from pages.ui.shared import state as shared_state
 from pages.ui.shared.errors import in_full, message_text, printable, show_error
 from pages.ui.shared.url_state import RUN
 from rauq.errors import RunError
-from rauq.labels import lines, size
+from rauq.labels import about_weights, lines, running, size
+
+_WRONG: tuple[State, ...] = ("interrupted", "failed")
+_LAYERS: Mapping[StoredLayers, str] = MappingProxyType({"middle": "the middle layers", "all": "all layers"})
+
+
+def about_run(run: Listed) -> str:
+    """Return a run's model, data set and size on disk, on one line."""
+    if run.manifest is None:
+        return size(run.num_bytes)
+    request = run.manifest.request
+    return f"model {running(request.model)}, data {running(request.data)}, {size(run.num_bytes)}"
+
+
+def what_is_wrong(run: Listed) -> str:
+    """Return why a run cannot be read or why its job ended early; empty if neither."""
+    if run.status is None:
+        return message_text(run.fault)
+    return message_text(run.status.message) if run.status.state in _WRONG else ""
+
+
+def about_request(manifest: Manifest) -> str:
+    """Return what the run computes, with which model, and what it stores, a line each."""
+    request = manifest.request
+    begun = running(manifest.created[:16].replace("T", " "))
+    said = [
+        f"{request.count:,} examples of {running(request.data)}, created on {begun} UTC",
+        f"Quality: {_quality(manifest)}",
+        f"At most {request.max_new_tokens} new tokens, batches of {request.batch_size}",
+        *_methods(request),
+        *([f"Methods added later: {_names(manifest.added_methods)}"] if manifest.added_methods else []),
+        *([f"Revision requested: {running(request.revision)}"] if request.revision else []),
+        f"Stored per token: {_stored(request)}",
+        _answerer(manifest.answerer) if manifest.answerer else "Its model has not been loaded yet",
+    ]
+    return lines("\n".join(said))
+
+
+def _stored(request: Request) -> str:
+    """Return what the run stores of each token, and of its extras."""
+    extras = f", and the extras {', '.join(map(running, request.keep))}" if request.keep else ""
+    return f"the attention of {_LAYERS[request.stored_layers]}, {request.offsets} keys back{extras}"
+
+
+def _quality(manifest: Manifest) -> str:
+    """Return the measure of quality, and why it was chosen if the data set says so."""
+    measure, own = manifest.request.quality, manifest.request.own_quality
+    name = MEASURES[measure].name if measure in MEASURES else running(measure)
+    if own is not None:
+        name = f"{OWN.name} {own.name}"
+    return f"{name}. {running(manifest.quality_reason)}" if manifest.quality_reason else name
+
+
+def _names(methods: tuple[str, ...]) -> str:
+    return ", ".join(row.name if (row := row_of(method)) else running(method) for method in methods)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods and what they use besides the model."""
+    names = _names(request.known_methods)
+    judges = [running(name) for name in (request.nli, request.similarity, request.tagger, request.idf) if name]
+    sampled = any("samples" in needs_of(method) for method in request.known_methods)
+    with_samples = f", {request.samples} samples, seed {request.seed}" if sampled else ""
+    return [
+        *([f"Methods: {names}{with_samples}"] if names else []),
+        *filter(None, [about_unknown_methods(request)]),
+        *([f"Judges: {', '.join(judges)}"] if judges else []),
+    ]
+
+
+def _answerer(answerer: Answerer) -> str:
+    heads = f"{answerer.num_layers} layers of {answerer.num_heads} heads"
+    facts = f"{running(answerer.name)}: {answerer.kind}, {answerer.dtype}, {heads}, revision {answerer.revision[:12]}"
+    weights = about_weights(answerer.quantisation, answerer.dtype)
+    return f"{facts}. {weights}" if weights else facts
 
 
 def corrected_verdicts(run: Listed) -> None:
@@ -93,9 +169,9 @@ _DELETING = "_runs_deleting"
 def details(run: Listed) -> None:
     """Draw the details of a run, and its buttons."""
     if run.manifest is not None:
-        st.text(words.asked(run.manifest))
+        st.text(about_request(run.manifest))
     corrected_verdicts(run)
-    if run.status is not None and run.status.state in words.WRONG:
+    if run.status is not None and run.status.state in _WRONG:
         _log(run)
     if run.status is not None and run.status.failed and run.status.state not in WORKING:
         _failures(run)
@@ -232,7 +308,7 @@ def empty_state() -> None:
 Colour = Literal["blue", "gray", "orange"]
 
 _BROKEN, _STOPPING = "broken", "stopping"
-_UNFOLDED: tuple[State, ...] = ("new", "stopped", *words.WRONG)
+_UNFOLDED: tuple[State, ...] = ("new", "stopped", *_WRONG)
 _STOP_HELP = "Stops after the current token. Resume generates the answers that were not saved."
 _COLOURS: Mapping[str, Colour] = MappingProxyType(
     {
@@ -260,10 +336,10 @@ def run_list(runs: Sequence[Listed], chosen: str | None) -> None:
                 show_error(failed.error)
             if run.status is not None and run.status.state != "finished":
                 progress(run.folder, run.status)
-            if wrong := words.what_is_wrong(run):
+            if wrong := what_is_wrong(run):
                 st.text(wrong)
             if run.name == chosen:
-                goal.follow(run)
+                query.way_to_heads(run)
                 details(run)
 
 
@@ -271,7 +347,7 @@ def _line(run: Listed, *, unfolded: bool) -> None:
     name, state, counts, links = st.columns([6, 2, 3, 4], vertical_alignment="center", gap="small")
     with name, st.container(key=f"name-{run.name}", gap=None):
         st.text(run.name)
-        st.text(words.facts(run))
+        st.text(about_run(run))
     with state:
         _badge(run)
     with counts:

@@ -25,7 +25,7 @@ from analysis.runs.library import slug
 from analysis.runs.manifest import Request, StoredLayers
 from pages.ui.host import cache, hosting
 from pages.ui.host.session_runs import begin_job, create_run, free_name, runs_folder
-from pages.ui.runs import goal, query
+from pages.ui.runs import query
 from pages.ui.runs.data import data_fields, preview
 from pages.ui.shared import state
 from pages.ui.shared.errors import message_text, show_error
@@ -292,7 +292,7 @@ def start_step(data: DataSet) -> None:
                 show_error(error)
                 return
             query.follow(folder.name)
-            goal.begun(folder.name)
+            query.await_heads(folder.name)
             begin(folder.name, folder)
         st.rerun()
 
@@ -375,9 +375,9 @@ def new_run() -> None:
     """Draw the form; nothing is loaded or answered before Start."""
     with st.container(key="runs_head", horizontal=True, vertical_alignment="center"):
         st.button("All runs", key="all_runs", icon=":material/arrow_back:", on_click=query.choose, args=(None,))
-        st.title(goal.TITLE if goal.is_heads() else "New run", anchor=False)
-    if goal.is_heads():
-        goal.needed()
+        st.title(query.HEADS_TITLE if query.is_heads() else "New run", anchor=False)
+    if query.is_heads():
+        query.about_heads()
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.header("1 Data", anchor=False)
@@ -397,7 +397,7 @@ def new_run() -> None:
         if data is None:
             st.caption(_NO_START)
             return
-        if goal.is_heads() and (missing := goal.missing(data)):
+        if query.is_heads() and (missing := query.missing_for_heads(data)):
             st.text(missing)
         needed = st.empty()
         start_step(data)

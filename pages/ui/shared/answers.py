@@ -7,8 +7,7 @@ import numpy as np
 import streamlit as st
 
 from pages.ui.host import cache, runs
-from pages.ui.host.store import store
-from pages.ui.host.visitors import session_name, visitor
+from pages.ui.host.store import session_name, store, visitor
 from pages.ui.shared import url_state
 from pages.ui.shared.url_state import COLOUR, FROM, HEAD, NUMBER, RUN, TOKEN, WRONG
 from rauq.labels import number as written

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.host import hosting, visitors
-from pages.ui.host.store import store
+from pages.ui.host import hosting
+from pages.ui.host.store import session, store
 
 SHELL, GOTO = "_shell", "goto"
 
@@ -27,7 +27,7 @@ def _require_guard() -> None:
     if not store().guarded:
         st.error("The hosted mode needs its guard. Start it with: make host NAMES=rauq.example.org")
         st.stop()
-    visitors.session()
+    session()
 
 
 def require_shell(url_path: str) -> None:

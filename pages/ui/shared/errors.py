@@ -5,8 +5,7 @@ from itertools import islice
 
 import streamlit as st
 
-from pages.ui.host.hosting import Busy
-from pages.ui.host.paths import without_folders
+from pages.ui.host.hosting import Busy, without_folders
 from rauq.errors import (
     DataSetNotFound,
     InvalidInput,

@@ -1,5 +1,11 @@
-"""The choice of a model: embedded, or another by hub id, folder or GGUF file, which can be checked before loading."""
+"""The choice of a model: embedded, or another by hub id, folder or GGUF file, which can be checked before loading.
 
+A model with a short name that is not on this machine is described with its licence and terms, and can be downloaded.
+"""
+
+import atexit
+import threading
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -9,15 +15,80 @@ from pages.ui.host import cache, hosting
 from pages.ui.host.hosting import MOST_TOKENS, ModelChoice
 from pages.ui.shared import answers, state
 from pages.ui.shared.errors import show_error
-from pages.ui.shared.model_download import offer
 from pages.ui.shared.state import ATLAS, AUTO, DEVICE, DTYPE, KIND, OTHER
 from rauq.checkpoints.kinds import DEVICES, DTYPES, KINDS, PRESETS
-from rauq.checkpoints.named import find_named
-from rauq.labels import running
+from rauq.checkpoints.named import NamedModel, find_named, get_model, received
+from rauq.errors import RauqError
+from rauq.labels import running, size
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from rauq.checkpoints.model_info import ModelInfo
+
+_DOWNLOAD = "_download"
+_POLL_SECONDS = 0.5  # between checks of the progress
+_EXIT_SECONDS = 5.0  # that an exiting process waits for a download to stop
+
+
+@dataclass(eq=False)
+class Download:
+    """A download in a thread of its own. Several of one model wait for each other, also those of other processes."""
+
+    model: NamedModel
+    cancel: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+    error: RauqError | None = None
+
+    def run(self) -> None:
+        """Fetch the model, and keep the error if that fails."""
+        try:
+            get_model(self.model.name, accept_terms=True, cancel=self.cancel)
+        except RauqError as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 - a thread has no caller: unreported, the page would show nothing
+            self.error = RauqError(f"The download failed unexpectedly ({type(error).__name__}: {error}).")
+        finally:
+            atexit.unregister(self.stop)
+            self.done.set()
+
+    def stop(self) -> None:
+        """Stop because the process exits."""
+        self.cancel.set()
+        self.done.wait(_EXIT_SECONDS)
+
+
+def offer(model: NamedModel) -> None:
+    """Describe a model, and, if it is not on this machine, offer to get it; its progress is followed."""
+    if model.is_here:
+        st.caption(f"{model.title}, {model.licence}, on this machine.")
+        return
+    download: Download | None = st.session_state.get(_DOWNLOAD)
+    if download is not None and download.model == model and not download.done.is_set():
+        st.fragment(_follow, run_every=_POLL_SECONDS)(download)
+        return
+    if download is not None and download.model == model and download.error is not None:
+        show_error(download.error)
+    st.caption(f"{model.title}, {size(model.num_bytes)}, {model.licence}. Not on this machine yet.")
+    label, key = f"I accept its terms of use: {model.terms}", f"terms_{model.name}"
+    accepted = not model.terms or st.checkbox(label, key=key, persist_state="session")
+    st.button(f"Get {model.name}", key="get_model", disabled=not accepted, on_click=_start, args=(model,))
+
+
+def _start(model: NamedModel) -> None:
+    download = Download(model)
+    st.session_state[_DOWNLOAD] = download  # before it starts: the next click may interrupt this callback
+    atexit.register(download.stop)
+    threading.Thread(target=download.run, daemon=True, name="download").start()
+
+
+def _follow(download: Download) -> None:
+    model = download.model
+    if download.done.is_set():
+        st.rerun()
+    done = received(model)
+    st.progress(done / model.num_bytes, f"{size(done)} of {size(model.num_bytes)}")
+    st.button("Stop the download", key="stop_download", on_click=download.cancel.set)
+
 
 _AT_HAND, _TYPED, _CHECKED = "_at_hand", "_typed", "_checked"
 _KIND_HELP = (

@@ -14,7 +14,7 @@ from analysis.runs.opened import open_run
 from analysis.runs.shard import answers_path
 from analysis.runs.traces import trace
 from analysis.runs.work import load_for
-from pages.ui.runs.words import asked as asked_of
+from pages.ui.runs.listing import about_request
 from rauq.errors import ModelNotFound
 from tests.architectures import save_tiny
 from tests.gguf_files import save_gguf
@@ -71,7 +71,7 @@ def test_extras_are_kept_their_size_is_told_and_methods_are_added(model, table, 
     assert "for an answer of 20 tokens." in capsys.readouterr().err
     first = trace(open_run(out), 0)
     assert (set(first.extras), first.attention.shape[3]) == ({"lookback", "diagonal"}, 10)
-    assert "10 keys back, and the extras lookback, diagonal" in asked_of(read_manifest(out))
+    assert "10 keys back, and the extras lookback, diagonal" in about_request(read_manifest(out))
     assert main.main(["add-methods", str(out), "--methods", "msp", "attention_score"]) == 0
     assert "Attention Score" in capsys.readouterr().out
     assert main.main(["add-methods", str(out), "--methods", "simple_focus"]) == 2
@@ -222,4 +222,4 @@ def test_a_gguf_file_is_scored_and_resumed_from_any_folder(name, table, tmp_path
     assert run.answers["rauq"].tolist() == scores
     assert run.manifest.request.model == str(tmp_path / name)
     assert (trace(run, 0).quantisation, trace(run, 0).dtype) == ("F32", "float32")
-    assert "stored as F32 in a GGUF file; the computation is in float32." in asked_of(run.manifest)
+    assert "stored as F32 in a GGUF file; the computation is in float32." in about_request(run.manifest)

@@ -6,8 +6,8 @@ import pytest
 
 from analysis.cli import main, supervised
 from analysis.detectors.evaluation.results import read_evaluation
-from analysis.detectors.supervised.table import SUPERVISED as METHODS
-from analysis.report import supervised as report
+from analysis.detectors.supervised.training import SUPERVISED as METHODS
+from analysis.report import writing as report
 from analysis.runs.manifest import SUPERVISED
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run
 

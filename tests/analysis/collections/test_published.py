@@ -7,11 +7,15 @@ import pytest
 
 from analysis import paper
 from analysis.collections.ablated import TABLES, ablation_layouts
-from analysis.collections.collection import collect
+from analysis.collections.collection import collect, rank_collection
 from analysis.collections.layouts import layouts
-from analysis.collections.published import NOT_RUN, NOT_STATED, ablations_beside, published_beside
-from analysis.collections.ranking import rank_collection
-from analysis.collections.sentences import contradictions_caption
+from analysis.collections.published import (
+    NOT_RUN,
+    NOT_STATED,
+    ablations_beside,
+    contradictions_caption,
+    published_beside,
+)
 from analysis.methods.comparison import name_of
 from analysis.stats import prr
 from tests.analysis.collections.made_cells import PAPERS, make_cell, papers_cells

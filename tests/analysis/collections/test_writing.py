@@ -7,12 +7,19 @@ import numpy as np
 import pytest
 
 from analysis.cli import main
-from analysis.collections.collection import collect
-from analysis.collections.layouts import CLASS_NAMES, by_task, layouts, model_groups
-from analysis.collections.published import published_beside
-from analysis.collections.ranking import rank_collection
-from analysis.collections.sentences import COLLECTION, DASHES, HEADS, headline, overview
-from analysis.collections.tables import cells_table, latex_layout, runs_table
+from analysis.collections.collection import collect, overview, rank_collection
+from analysis.collections.layouts import (
+    CLASS_NAMES,
+    COLLECTION,
+    by_task,
+    cells_table,
+    headline,
+    latex_layout,
+    layouts,
+    model_groups,
+    runs_table,
+)
+from analysis.collections.published import DASHES, HEADS, published_beside
 from analysis.collections.writing import write_collection
 from analysis.stats import Estimate
 from rauq.errors import RunError

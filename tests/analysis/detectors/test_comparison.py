@@ -8,10 +8,19 @@ import pytest
 
 from analysis.answer_sets.sides import Sides
 from analysis.detectors import fit
-from analysis.detectors.comparison import NAMES, SPLITS, Judgement, Labelled, detectors
+from analysis.detectors.comparison import (
+    NAMES,
+    SPLITS,
+    Judgement,
+    Labelled,
+    detectors,
+    detectors_caption,
+    detectors_cells,
+    detectors_sentence,
+    detectors_table,
+    table_caption,
+)
 from analysis.detectors.figures import detectors_chart
-from analysis.detectors.sentences import detectors_caption, detectors_sentence, table_caption
-from analysis.detectors.tables import detectors_cells, detectors_table
 from analysis.quality.judgement import Thresholds
 from analysis.stats import Estimate
 

@@ -11,7 +11,7 @@ from analysis.evidence.figures import drawing
 from analysis.evidence.record import MODELS, REFERENCE, RESULTS, ROBUSTNESS, SPEED, SUBJECTS, of_subjects, save
 from analysis.runs import library
 from pages.ui.evidence import check
-from pages.ui.evidence.claims import CLAIMS
+from pages.ui.evidence.records import CLAIMS
 from pages.ui.host import cache, hosting
 from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.errors import ModelNotFound

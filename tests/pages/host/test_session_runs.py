@@ -14,7 +14,7 @@ from analysis.runs.create import prepare, request_for
 from analysis.runs.job import LOG, STOP, Status, only_job, write_status
 from analysis.runs.library import FOLDER_VARIABLE
 from analysis.runs.manifest import Answerer, read_manifest, write_manifest
-from pages.ui.host import hosting, private_place, session_runs
+from pages.ui.host import hosting, session_runs
 from pages.ui.host.hosting import HOST
 from pages.ui.host.store import Session, store
 from rauq.errors import InvalidInput, RunError
@@ -43,7 +43,7 @@ def imported(page, folder):
 
 
 def own_folder(page):
-    return private_place.folder() / page.session_state["_runs_folder"]
+    return session_runs.private_folder() / page.session_state["_runs_folder"]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from pages.ui.host.store import store
-from pages.ui.inspect.export_panel import EXPORT, OPEN
+from pages.ui.inspect.drawers import EXPORT, OPEN
 from pages.ui.shared import state
 from tests.pages.conftest import NAME
 from tests.pages.reading import finished, interpreted, shown_trace, views

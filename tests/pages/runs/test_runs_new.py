@@ -5,8 +5,8 @@ import pytest
 from analysis.runs.create import ASKABLE, DEFAULT, read_examples
 from analysis.runs.manifest import read_manifest
 from analysis.runs.opened import open_run
+from pages.ui.runs.listing import about_request
 from pages.ui.runs.new_run import METHOD
-from pages.ui.runs.words import asked
 from pages.ui.shared import state
 from rauq.methods.table import METHODS
 from tests.jobs import ended
@@ -271,7 +271,7 @@ def test_a_revision_is_used_only_for_its_model(monkeypatch):
     assert not page.error
     request = read_manifest(begun[0]).request
     assert (request.model, request.revision) == ("org/name", "v1")
-    assert "Revision requested: v1" in asked(read_manifest(begun[0]))
+    assert "Revision requested: v1" in about_request(read_manifest(begun[0]))
 
     page = written(choose(embedded(open_form()), state.MODEL, "another"), **{state.OTHER_MODEL: "org/name"}).run()
     page = written(page, **{key: "v1"}).run()

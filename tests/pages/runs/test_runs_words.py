@@ -5,7 +5,7 @@ import pytest
 from analysis.datasets.example import DataSet, Example
 from analysis.quality.measures import MEASURES
 from analysis.runs.job import Status
-from pages.ui.host.run_progress import counted, duration, progress_in_words
+from pages.ui.host.session_runs import counted, duration, progress_in_words
 from pages.ui.runs.new_run import about_measure
 
 

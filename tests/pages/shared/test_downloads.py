@@ -6,7 +6,7 @@ import io
 import pytest
 import streamlit as st
 
-from pages.ui.inspect.export_panel import EXPORT, OPEN
+from pages.ui.inspect.drawers import EXPORT, OPEN
 from tests.pages.comparing import FIRST, kept, open_compare
 from tests.pages.reading import choose
 from tests.pages.runs_page import open_form, upload

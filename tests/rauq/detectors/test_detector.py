@@ -9,7 +9,7 @@ import torch
 from safetensors.numpy import load, save
 
 import rauq
-from rauq.detectors import hidden_states, lookback_lens
+from rauq.detectors import attention, hidden_states
 from rauq.detectors.detector import FITTED, LARGEST_HEADER, Detector
 from rauq.detectors.hidden_states import Saplma
 from rauq.errors import InvalidInput, NotCaptured
@@ -34,20 +34,20 @@ def test_a_lookback_ratio_is_the_share_of_the_prompt_and_its_mean_counts_the_fir
         for head in range(HEADS):
             rows = [given[layer, head, row] for row in range(1, 5)]
             expected.append((1 + sum(prompt / (prompt + own) for prompt, own in rows)) / 5)
-    np.testing.assert_allclose(lookback_lens.features(trace), expected, rtol=1e-9)
+    np.testing.assert_allclose(attention.lookback_lens_features(trace), expected, rtol=1e-9)
 
 
 def test_a_head_that_attends_to_neither_has_no_ratio():
     lookback = answer().extras["lookback"].copy()
     lookback[1, 2, 3] = 0
     lookback[0, 0, 0, 0] = np.nan
-    found = lookback_lens.features(answer(extras={"lookback": lookback}))
+    found = attention.lookback_lens_features(answer(extras={"lookback": lookback}))
     assert np.flatnonzero(np.isnan(found)).tolist() == [0, HEADS + 2]
 
 
 def test_the_regression_gives_the_probability_of_an_incorrect_answer():
     detector, trace = made_up_detector("lookback_lens"), answer()
-    log_odds = lookback_lens.features(trace) @ detector.fitted.coefficients + 0.25
+    log_odds = attention.lookback_lens_features(trace) @ detector.fitted.coefficients + 0.25
     assert detector.score(trace) == pytest.approx(1 - 1 / (1 + np.exp(-log_odds)), abs=1e-12)
 
 

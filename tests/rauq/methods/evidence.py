@@ -4,7 +4,7 @@ import string
 
 import numpy as np
 
-from rauq.detectors.tad import OFFSETS
+from rauq.detectors.attention import OFFSETS
 from rauq.methods.pair_scorers.judges import Facts, Judges
 from rauq.trace.trace import Alternative
 from tests.detectors import MADE_UP, made_up_detector, read_arrays

@@ -19,8 +19,8 @@ from analysis.runs.opened import Run, batch, means, open_run
 from analysis.runs.timings import costs
 from analysis.runs.traces import fact_masks, traces_in
 from analysis.runs.work import work
-from pages.ui.host.run_progress import progress_in_words
-from pages.ui.runs import words
+from pages.ui.host.session_runs import progress_in_words
+from pages.ui.runs import listing
 from rauq.scoring.score import score_many
 from tests.robustness.malformed import (
     Surface,
@@ -88,10 +88,10 @@ def _check_listed(folder: Path) -> None:
     """A run that cannot be used is listed with its fault, any other with its progress."""
     listed = library._listed(folder.name, folder)  # `library.listed` would read the bundled run each time
     assert (listed.status is None) == bool(listed.fault)
-    said = [words.facts(listed), words.what_is_wrong(listed)]
+    said = [listing.about_run(listed), listing.what_is_wrong(listed)]
     if listed.status and listed.manifest:
         assert listed.status.done >= 0
-        said += [progress_in_words(listed.status), words.asked(listed.manifest)]
+        said += [progress_in_words(listed.status), listing.about_request(listed.manifest)]
     "".join(said).encode()
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from analysis.detectors.evaluation.answers import answers_of, common_threshold, features_of
 from analysis.detectors.evaluation.evaluate import detect, evaluate, split_tables
+from analysis.detectors.evaluation.held_out import SPLITS, plans
 from analysis.detectors.evaluation.results import ALL_ANSWERS, MEAN
-from analysis.detectors.evaluation.splits import SPLITS, plans
 from analysis.runs.manifest import read_manifest, write_manifest
 from analysis.runs.opened import open_run
 from analysis.stats import estimate, prr, roc_auc

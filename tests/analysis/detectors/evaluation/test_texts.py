@@ -7,21 +7,23 @@ import pandas as pd
 import pytest
 
 from analysis.detectors.evaluation.evaluate import evaluate
-from analysis.detectors.evaluation.figures import supervised_chart
+from analysis.detectors.evaluation.held_out import SPLITS
 from analysis.detectors.evaluation.results import Row, SplitTable
-from analysis.detectors.evaluation.sentences import (
+from analysis.detectors.evaluation.tables import (
     dropped_note,
     figure_caption,
     leak_caption,
+    leak_table,
+    paper_table,
     row_names,
     split_sentence,
     table_caption,
+    tidy_table,
     undefined_sentence,
 )
-from analysis.detectors.evaluation.splits import SPLITS
-from analysis.detectors.evaluation.tables import leak_table, paper_table, tidy_table
-from analysis.report import supervised as report
-from analysis.report.supervised import in_lines, split_files, write_supervised
+from analysis.detectors.figures import supervised_chart
+from analysis.report import writing as report
+from analysis.report.writing import in_lines, split_files, write_supervised
 from analysis.stats import Estimate
 from rauq.errors import RunError
 from tests.analysis.detectors.evaluation.made_up import Linear, asked_run

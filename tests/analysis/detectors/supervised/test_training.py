@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.detectors.supervised.hidden_layers import ProbeSettings, SheepsSettings
-from analysis.detectors.supervised.table import SUPERVISED, settings_in_words
-from analysis.detectors.supervised.training import Answers, train
+from analysis.detectors.supervised.training import SUPERVISED, Answers, settings_in_words, train
 from analysis.detectors.supervised.training_set import usable
 from rauq.detectors.checks import OfModel
 from rauq.detectors.detector import FITTED, features_of

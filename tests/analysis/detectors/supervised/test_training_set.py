@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from analysis.detectors.supervised import factoscope, hidden_layers, tad
+from analysis.detectors.supervised import attention, factoscope, hidden_layers
 from analysis.detectors.supervised.training_set import folds, halves
 from rauq.detectors.factoscope import OTHERS
 from rauq.errors import InvalidInput
@@ -13,13 +13,13 @@ from tests.labelled import layer_answers, tad_answers
 
 SHEEPS = hidden_layers.SheepsSettings((hidden_layers.ProbeSettings(epochs=1, batch=32, rate=0.01),))
 FITS = {
-    "tad": (tad_answers, tad.fit, tad.TadSettings(first_alpha=1.0, alpha=1.0, aggregation="mean")),
+    "tad": (tad_answers, attention.fit_tad, attention.TadSettings(first_alpha=1.0, alpha=1.0, aggregation="mean")),
     "sheeps": (layer_answers, hidden_layers.fit_sheeps, SHEEPS),
     "satrmd": (layer_answers, hidden_layers.fit_satrmd, None),
     "factoscope": (lambda size: layer_answers(size, others=OTHERS), factoscope.fit, factoscope.REDUCED),
 }
 SEARCHES = {
-    "tad": tad.search,
+    "tad": attention.search_tad,
     "sheeps": hidden_layers.search_sheeps,
     "satrmd": hidden_layers.search_satrmd,
     "factoscope": factoscope.search,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.spatial.distance import mahalanobis
 
-from rauq.detectors.hidden_layers import Satrmd, Sheeps, features, layer_probabilities
+from rauq.detectors.hidden_states import Satrmd, Sheeps, layer_features, layer_probabilities
 from rauq.errors import InvalidInput, NotCaptured
 from tests.answers import random_trace
 
@@ -40,7 +40,7 @@ def traced(num_tokens=4, dtype=np.float32):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_features_are_the_states_but_the_last_and_the_numbers_of_each_token(dtype):
     trace = traced(dtype=dtype)
-    found = features(trace)
+    found = layer_features(trace)
     assert (found.shape, found.dtype) == ((L, 4, D + 2), dtype)
     np.testing.assert_array_equal(found[..., :-2], trace.extras["hidden_layers"][:-1])
     for layer in range(L):
@@ -50,15 +50,15 @@ def test_features_are_the_states_but_the_last_and_the_numbers_of_each_token(dtyp
 
 def test_a_trace_without_states_of_all_layers_is_refused():
     with pytest.raises(NotCaptured, match=r"extras=\('hidden_layers',\)"):
-        features(random_trace(4))
+        layer_features(random_trace(4))
     few = replace(traced(), extras={"hidden_layers": np.zeros((L, 4, D), np.float32)})
     with pytest.raises(InvalidInput, match=r"shape \(6, 4, 5\), and this answer's is \(7, 4, any\)"):
-        features(few)
+        layer_features(few)
 
 
 @pytest.mark.parametrize("num_tokens", [1, 4])
 def test_probes_are_what_torch_computes(num_tokens):
-    states = features(traced(num_tokens))[..., :-2]
+    states = layer_features(traced(num_tokens))[..., :-2]
     found = layer_probabilities(states, SHEEPS.attention, SHEEPS.probes, SHEEPS.biases)
     for layer in range(L):
         pooling, classes = torch.nn.Linear(D, 1).double(), torch.nn.Linear(D, 2).double()
@@ -70,18 +70,18 @@ def test_probes_are_what_torch_computes(num_tokens):
             pooled = torch.softmax(pooling(rows), dim=0).T @ rows
             assert found[layer] == pytest.approx(torch.softmax(classes(pooled), dim=1)[0, 1].item(), abs=1e-12)
     joined = 1 / (1 + np.exp(-(found @ SHEEPS.weights + 0.3)))
-    assert SHEEPS.value(features(traced(num_tokens))) == pytest.approx(joined, abs=1e-12)
+    assert SHEEPS.value(layer_features(traced(num_tokens))) == pytest.approx(joined, abs=1e-12)
 
 
 def test_large_scores_overflow_nowhere():
-    assert replace(SHEEPS, attention=SHEEPS.attention * 1e4, intercept=1e4).value(features(traced())) == 1.0
-    assert replace(SHEEPS, intercept=-1e4).value(features(traced())) == 0.0
+    assert replace(SHEEPS, attention=SHEEPS.attention * 1e4, intercept=1e4).value(layer_features(traced())) == 1.0
+    assert replace(SHEEPS, intercept=-1e4).value(layer_features(traced())) == 0.0
 
 
 @pytest.mark.parametrize("num_tokens", [1, 4])
 def test_satrmd_is_its_formula_with_scipys_distance(num_tokens):
     trace = traced(num_tokens)
-    given, expected = features(trace), 0.4
+    given, expected = layer_features(trace), 0.4
     for place, layer in enumerate([0, 2, 5]):
         inverse = [white @ white.T for white in SATRMD.whitening[:, place]]
         parts = [
@@ -95,7 +95,7 @@ def test_satrmd_is_its_formula_with_scipys_distance(num_tokens):
 
 @pytest.mark.parametrize("detector", [SHEEPS, SATRMD])
 def test_answers_that_do_not_fit_are_refused(detector):
-    given = features(traced())
+    given = layer_features(traced())
     for wrong in (given[1:], given[..., 1:], given[:, :0], given[0]):
         with pytest.raises(InvalidInput, match=r"was fitted on features of shape \(6, any, 7\)"):
             detector.value(wrong)

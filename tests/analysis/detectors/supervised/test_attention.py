@@ -1,12 +1,22 @@
-"""Fitting TAD: against a slow implementation of its own, on a planted signal, on shuffled labels."""
+"""Fitting LookBackLens as scikit-learn does; TAD against a slow implementation, on planted and on shuffled labels."""
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from analysis.detectors.supervised.tad import ALPHAS, TadSettings, fit, search
+from analysis.detectors.supervised.attention import (
+    ALPHAS,
+    TadSettings,
+    fit_lookback_lens,
+    fit_tad,
+    search_lookback_lens,
+    search_tad,
+)
+from analysis.detectors.supervised.training import SUPERVISED
 from analysis.stats import roc_auc
 from rauq.errors import InvalidInput
+from tests.analysis.detectors.supervised.made_up import NUM, labelled
 from tests.labelled import OFFSETS, halves_of, shuffled, tad_answers
 
 WAYS = {"mean": lambda g: -np.mean(g), "sum_log": lambda g: -np.sum(np.log(g + 1e-5))}
@@ -77,7 +87,7 @@ def answers():
 
 @pytest.fixture(scope="module")
 def settings(answers):
-    return search(*answers, threshold=0.5)
+    return search_tad(*answers, threshold=0.5)
 
 
 def test_the_search_chooses_what_the_slow_one_does(answers, settings):
@@ -94,7 +104,7 @@ def test_the_fit_is_that_of_the_slow_one(answers, settings, alphas, aggregation)
     features, quality = answers
     first, second = alphas or (settings.first_alpha, settings.alpha)
     chosen = TadSettings(first_alpha=first, alpha=second, aggregation=aggregation)
-    found = fit(*answers, threshold=0.5, settings=chosen)
+    found = fit_tad(*answers, threshold=0.5, settings=chosen)
     of_quality = [np.full(len(one), q) for one, q in zip(features, quality, strict=True)]
     model = slow_fit(features, quality, slow_unseen(features, quality, of_quality, first), second)
     for one in [*features[:10], *tad_answers(10, seed=9)[0]]:
@@ -107,7 +117,7 @@ def test_a_planted_signal_is_found_and_shuffled_labels_are_not():
     (features, quality), (others, correct) = halves_of(*tad_answers(200, seed=1, least=3), 100)
     areas = []
     for labels in (quality, shuffled(quality)):
-        detector = fit(features, labels, threshold=0.5, settings=search(features, labels, threshold=0.5))
+        detector = fit_tad(features, labels, threshold=0.5, settings=search_tad(features, labels, threshold=0.5))
         areas.append(roc_auc(np.array([detector.value(one) for one in others]), correct))
     assert areas[0] > 0.95
     assert 0.3 < areas[1] < 0.7
@@ -116,6 +126,56 @@ def test_a_planted_signal_is_found_and_shuffled_labels_are_not():
 def test_answers_of_one_token_are_scored_but_do_not_suffice():
     features, quality = tad_answers(40, seed=2)
     settings = TadSettings(first_alpha=1.0, alpha=1.0, aggregation="mean")
-    assert fit(features, quality, threshold=0.5, settings=settings).value(features[0][:1]) == -features[0][0, 0, -1]
+    assert fit_tad(features, quality, threshold=0.5, settings=settings).value(features[0][:1]) == -features[0][0, 0, -1]
     with pytest.raises(InvalidInput, match="hardly any answer has two tokens"):
-        fit([one[:1] for one in features], quality, threshold=0.5, settings=settings)
+        fit_tad([one[:1] for one in features], quality, threshold=0.5, settings=settings)
+
+
+ONE_VECTOR = ("lookback_lens", "saplma", "mind")  # the features of an answer; those of others have a row for each token
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_score_is_that_of_scikit_learn(seed):
+    features, quality = labelled(seed=seed, binary=False)
+    fitted = fit_lookback_lens(features, quality, threshold=0.3)
+    expected = LogisticRegression(max_iter=1000).fit(np.array(features), quality > 0.3).predict_proba(features)
+    assert [fitted.value(one) for one in features] == pytest.approx(1 - expected[:, 1], abs=1e-6)
+
+
+def test_it_has_no_settings_to_search():
+    features, quality = labelled()
+    assert search_lookback_lens(features, quality, threshold=0.5, seed=1, full=True) is None
+
+
+@pytest.mark.parametrize("method", ONE_VECTOR)
+def test_answers_without_features_or_quality_are_left_out(method):
+    row, (features, quality) = SUPERVISED[method], labelled()
+    more = [*features, features[0] * np.nan, features[1]]
+    settings = row.search(features, quality, threshold=0.5, seed=42, full=False)
+    options = {"threshold": 0.5, "settings": settings, "seed": 42}
+    fitted = row.fit(features, quality, **options)
+    again = row.fit(more, np.append(quality, [1, np.nan]), **options)
+    assert row.search(more, np.append(quality, [1, np.nan]), threshold=0.5, seed=42, full=False) == settings
+    assert fitted.value(features[3]) == again.value(features[3])
+
+
+@pytest.mark.parametrize("method", ONE_VECTOR)
+@pytest.mark.parametrize(
+    ("right", "said"), [(4, "4 correct and 56"), (0, "0 correct and 60"), (56, "56 correct and 4")]
+)
+def test_fewer_than_five_answers_of_a_class_are_refused(method, right, said):
+    row, (features, _) = SUPERVISED[method], labelled()
+    quality = (np.arange(NUM) < right).astype(float)
+    with pytest.raises(InvalidInput, match=said):
+        row.fit(features, quality, threshold=0.5, settings=None, seed=42)
+    if method != "lookback_lens":
+        with pytest.raises(InvalidInput, match=said):
+            row.search(features, quality, threshold=0.5, seed=42, full=False)
+
+
+def test_no_answer_at_all_and_answers_of_two_models_are_refused():
+    features, quality = labelled()
+    with pytest.raises(InvalidInput, match="0 correct and 0 incorrect"):
+        fit_lookback_lens([], np.zeros(0), threshold=0.5)
+    with pytest.raises(InvalidInput, match=r"shapes \(3,\), \(6,\)\. Train on answers of one model"):
+        fit_lookback_lens([*features, np.ones(3)], np.append(quality, 1.0), threshold=0.5)

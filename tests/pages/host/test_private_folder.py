@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from pages.ui.host import private_place
-from pages.ui.host.private_place import _LOCK
+from pages.ui.host import session_runs
+from pages.ui.host.session_runs import _LOCK
 
 ROOT = Path(__file__).parents[3]
 SERVER = """
 import sys, threading
 import streamlit as st
-from pages.ui.host import private_place
+from pages.ui.host.session_runs import private_folder
 
-place = private_place.folder()
+place = private_folder()
 st.cache_resource.clear()
-assert private_place.folder() == place
+assert private_folder() == place
 (place / "session" / "run").mkdir(parents=True)
 print(place, flush=True)
 sys.stdin.read()
@@ -80,8 +80,8 @@ def test_what_cannot_be_deleted_yet_keeps_its_lock_file_for_the_next_server(tmp_
     (tmp_path / "session").mkdir()
     (tmp_path / _LOCK).touch()
     with monkeypatch.context() as patched:
-        patched.setattr(private_place.shutil, "rmtree", lambda *_arguments, **_options: None)  # a job still writes
-        private_place._delete_if_abandoned(tmp_path)
+        patched.setattr(session_runs.shutil, "rmtree", lambda *_arguments, **_options: None)  # a job still writes
+        session_runs._delete_if_abandoned(tmp_path)
     assert (tmp_path / _LOCK).exists()
-    private_place._delete_if_abandoned(tmp_path)
+    session_runs._delete_if_abandoned(tmp_path)
     assert not tmp_path.exists()

@@ -1,9 +1,12 @@
-"""The drawer Reference: what the score is compared with, another choice, the calibration, and how to make one."""
+"""The drawers of one answer: its reference, and exports as link, trace, numbers, report, code and figures.
 
-from collections.abc import Mapping
+The reference: what the score is compared with, another choice, the calibration, and how to make one.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -11,21 +14,173 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from analysis.one_answer.standing import nearest_in_words, rank_in_words, standing
 from pages.ui.host import cache, hosting, jobs
-from pages.ui.inspect.judged import UNDEFINED, about_reference
-from pages.ui.inspect.reference import TABLE, Model, Reference, choose, model_of, reference, settled, table
-from pages.ui.shared import model_form, url_state
-from pages.ui.shared.errors import message_text, show_error
-from pages.ui.shared.figure_export import is_dark
+from pages.ui.host.store import MOST_ANSWERS_BYTES
+from pages.ui.inspect.added_heads import added_heads_field
+from pages.ui.inspect.reference import (
+    TABLE,
+    UNDEFINED,
+    Model,
+    Reference,
+    about_reference,
+    choose,
+    front,
+    model_of,
+    reference,
+    settled,
+    table,
+)
+from pages.ui.shared import model_form, selection, url_state
+from pages.ui.shared.errors import message_text, printable, show_error
+from pages.ui.shared.figure_export import buttons, format_picker, is_dark
 from pages.ui.shared.state import ATLAS
-from pages.ui.shared.url_state import RUN, VIEW
+from pages.ui.shared.url_state import LONGEST, RUN, VIEW
 from rauq.errors import RauqError
-from rauq.labels import lines, running
+from rauq.labels import lines, running, size
 from rauq.recorded.scores import ReferenceScores
 from rauq.scoring.score import Score
+from rauq.trace.attribution import weight_name
 from rauq.trace.trace import Trace
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+OPEN = "drawer"  # key of the name of the drawer that is open
+REFERENCE, EXPORT = "reference", "export"
+_FILE = "answer.safetensors"
+_WEIGHTS = "application/octet-stream"
+
+
+def drawer_links(name: str, trace: Trace) -> None:
+    """Draw what opens the drawers, and the way to Compare with this answer as A.
+
+    Not popovers: one that runs the page when it closes brings it back to this page after a click on another one.
+    """
+    _drawer_button(REFERENCE, "Reference")
+    query = url_state.comparing(name, trace.wrong)
+    st.page_link("pages/compare.py", label="Compare", query_params=query, width="content")
+    _drawer_button(EXPORT, "Export")
+
+
+def open_drawer(trace: Trace, score: Score) -> None:
+    """Draw the drawer that is open, if one is; `trace` includes the user's marks."""
+    name = st.session_state.get(OPEN)
+    if name not in {REFERENCE, EXPORT}:
+        return
+    with st.container(key="open_drawer"):
+        if name == REFERENCE:
+            _reference_panel(trace, score)
+            added_heads_field()
+        else:
+            _exports(trace, score)
+        st.button("Close", key="close_drawer", type="tertiary", on_click=_toggle, args=(name,))
+
+
+def _exports(trace: Trace, score: Score) -> None:
+    st.markdown("**Copy link**")
+    _link(trace)
+    st.markdown("**Download**")
+    _downloads(trace, score)
+    st.markdown("**Python code that reproduces this score**")
+    _python(trace, score)
+
+
+def print_figures(trace: Trace, score: Score) -> None:
+    """Draw the figures for print, folded."""
+    place = st.expander("Figures for print: SVG, PNG", key="folded_Figures", on_change="rerun")
+    if place.open:
+        with place:
+            _figures(trace, score)
+
+
+def _toggle(name: str) -> None:
+    st.session_state[OPEN] = None if st.session_state.get(OPEN) == name else name
+
+
+def _drawer_button(name: str, label: str) -> None:
+    is_open = st.session_state.get(OPEN) == name
+    icon = f":material/expand_{'less' if is_open else 'more'}:"
+    options: dict[str, Any] = {"icon": icon, "icon_position": "right", "on_click": _toggle, "args": (name,)}
+    st.button(label, key=f"drawer_{name}", **options)
+
+
+def _link(trace: Trace) -> None:
+    base = (st.context.url or "").rstrip("/")
+    address = base if base.endswith("/inspect") else f"{base}/inspect"
+    if (found := url_state.link(address, st.query_params.to_dict(), trace)) is None:
+        st.text(f"The link would exceed {LONGEST} characters. Download the trace and send that instead.")
+    else:
+        st.caption(_about_link(found))
+        st.code(printable(found), language=None, wrap_lines=True)
+
+
+def _about_link(found: str) -> str:
+    """Say what a link opens and for how long."""
+    if f"{url_state.KEPT}=" not in found:
+        return "The link opens this view. Nothing is loaded or run."
+    lasts = (
+        "The link opens this answer while it is in the memory of this app: until the app restarts, or newer answers "
+        f"need the room ({size(MOST_ANSWERS_BYTES)} for all). "
+    )
+    if f"{url_state.PROMPT}=" in found:
+        return lasts + "After that it shows the prompt, which it contains, and offers to generate the answer again."
+    return lasts + "The prompt is too long for a link, so download the trace to keep the answer."
+
+
+def _downloads(trace: Trace, score: Score) -> None:
+    with st.container(horizontal=True):
+        _download("Trace", trace.to_bytes, _FILE, _WEIGHTS, "Everything in one file, to open here or in Python.")
+        _download(
+            "Report", lambda: _report(trace, score), "report.html", "text/html", "An HTML page that opens offline."
+        )
+        _download("Token numbers", lambda: _numbers(trace, score), "tokens.csv", "text/csv", "One row per token.")
+        _download(
+            "Selected heads", lambda: _heads(trace, score), "heads.csv", "text/csv", "One row per layer used by RAUQ."
+        )
+
+
+def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str, explanation: str) -> None:
+    st.download_button(label, make, name, mime, key=f"download_{name}", on_click="ignore", help=explanation)
+
+
+def _numbers(trace: Trace, score: Score) -> str:
+    from analysis.exports.numbers import numbers_csv
+
+    return numbers_csv(trace, score)
+
+
+def _heads(trace: Trace, score: Score) -> str:
+    from analysis.exports.numbers import selected_heads_csv
+
+    return selected_heads_csv(score, weight=weight_name(trace.attribution))
+
+
+def _report(trace: Trace, score: Score) -> str:
+    from analysis.exports.html_report import html_report
+
+    return html_report(trace, score, dark=is_dark())
+
+
+def _python(trace: Trace, score: Score) -> None:
+    from analysis.exports.python_code import python_code
+
+    st.caption("This code gives the same score. Save the trace in the same folder, under the name below.")
+    st.code(python_code(trace, score, trace_file=_FILE), language=None)
+
+
+def _figures(trace: Trace, score: Score) -> None:
+    """Draw the figures of the current selection, one below the other, saved with Plotly's own button."""
+    from analysis.one_answer.figures import View, drawings
+
+    format_picker()
+    st.caption("These figures show the selection above.")
+    selected = selection.chosen(trace)
+    view = View(*front(score, trace, selected=selected)[:2], selected.token)
+    for drawing in drawings(trace, score, view, dark=is_dark()):
+        key = f"figure_{drawing.name.replace('-', '_')}"
+        st.header(drawing.heading, anchor=False)
+        st.plotly_chart(drawing.figure, key=key, config=buttons(drawing.name), alt=drawing.heading)
+        st.caption(drawing.caption)
+
 
 _PICK, _FORM, _COUNT, _MAKE = "reference_run", "reference_form", "reference_count", "reference_make"
 _CHANGED, _MAKING, _PROBLEM = "_reference_changed", "_reference_making", "_reference_problem"
@@ -36,7 +191,7 @@ _STATES: Mapping[str, str] = MappingProxyType({"new": "starting", "loading": "lo
 _UNKNOWN = "How long this takes is unknown until the model has generated an answer in this app."
 
 
-def reference_panel(trace: Trace, score: Score) -> None:
+def _reference_panel(trace: Trace, score: Score) -> None:
     """Draw what a score is compared with; nothing is read for it that `finish_reference` has not read."""
     found = reference(trace, score)
     if found.pending:
@@ -123,7 +278,7 @@ def _follow(trace: Trace, name: str) -> bool:
     """Draw how far a run is, or how it ended; whether its job is at work."""
     from analysis.runs.job import WORKING, is_held, read_status
     from pages.ui.host import runs
-    from pages.ui.host.run_progress import progress
+    from pages.ui.host.session_runs import progress
 
     if (folder := runs.folder(name)) is None or (status := read_status(folder)).state == "finished":
         st.session_state[_MAKING] = {key: value for key, value in _making().items() if key != model_of(trace)}
@@ -160,7 +315,7 @@ def _new(trace: Trace) -> None:
 
 def time_in_words(speed: float | None, count: int, tokens: int) -> str:
     """Say how long `count` answers of up to `tokens` tokens take, by the tokens per second of one answer at a time."""
-    from pages.ui.host.run_progress import duration
+    from pages.ui.host.session_runs import duration
 
     if speed is None:
         return _UNKNOWN

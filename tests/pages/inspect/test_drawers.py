@@ -13,9 +13,8 @@ from analysis.runs.traces import trace
 from pages.ui.host import jobs
 from pages.ui.host.hosting import ModelChoice
 from pages.ui.host.store import store
-from pages.ui.inspect.export_panel import OPEN, REFERENCE
+from pages.ui.inspect.drawers import OPEN, REFERENCE, time_in_words
 from pages.ui.inspect.reference import FEWER_LAYERS, NO_REFERENCE, TABLE
-from pages.ui.inspect.reference_panel import time_in_words
 from rauq import Settings
 from rauq.errors import RunError
 from tests.jobs import ended

@@ -9,8 +9,8 @@ import pytest
 
 from analysis.runs.job import Status, write_status
 from pages.ui.host import hosting
-from pages.ui.host.paths import without_folders
-from pages.ui.inspect.export_panel import EXPORT, OPEN
+from pages.ui.host.hosting import without_folders
+from pages.ui.inspect.drawers import EXPORT, OPEN
 from rauq.checkpoints.named import MODELS_VARIABLE
 from rauq.checkpoints.store import PLACE_VARIABLE
 from tests.architectures import save_tiny

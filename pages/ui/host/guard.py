@@ -1,6 +1,8 @@
-"""The middleware of the hosted mode: it checks every request before Streamlit receives it.
+"""The guard of the hosted mode: it checks every request before Streamlit receives it.
 
-Names of the host, origins, sessions and uploads of each visitor, and what a session may send.
+Names of the host, origins, sessions and uploads of each visitor; what a session may send: runs of pages and what they
+need, and nothing that concerns others; and how much one session, and one visitor, may take at a time, so that the
+others do not notice. Of the server's time only as long as others use the app: a visitor alone may have all of it.
 """
 
 import asyncio
@@ -15,22 +17,150 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocketDisconnected
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import get_instance
 
 from pages.ui.host import hosting
-from pages.ui.host.guard.messages import cost
-from pages.ui.host.guard.rate_limits import RateLimit, RateLimits, ServerTime, SessionTime
-from pages.ui.host.visitors import VISITOR_HEADER
+from pages.ui.host.store import VISITOR_HEADER
 from rauq.errors import InvalidInput
 from rauq.labels import size
 from rauq.trace.file import LARGEST_UPLOAD
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LARGEST_MESSAGE = 2**20  # bytes that a session may send at once
+_MOST_FILES = 20  # names in one message, each of which is answered with addresses
+_SENT = frozenset({"rerun_script", "stop_script", "app_heartbeat"})
+_EXPORT = 10  # messages that one export stands for: the threads that make it are everybody's
+
+
+def cost(content: bytes) -> int:
+    """Return how many messages this one counts as; 0 if the session may not send it."""
+    message = _read(content)
+    match kind := message.WhichOneof("type"):
+        case "file_urls_request":
+            return int(len(message.file_urls_request.file_names) <= _MOST_FILES)
+        case "backend_operation_request":
+            payload = message.backend_operation_request.WhichOneof("payload")
+            return _EXPORT if payload == "deferred_file" else int(payload == "dataframe_chunk")
+        case _:
+            return int(kind in _SENT)
+
+
+def _read(content: bytes) -> BackMsg:
+    """Return a message; an empty one if it is too large or malformed."""
+    try:
+        return BackMsg.FromString(content) if len(content) <= LARGEST_MESSAGE else BackMsg()
+    except DecodeError:
+        return BackMsg()
+
+
+# Shares of the server's time, and seconds of it at once: a page takes 0.05 s, the heaviest ones take 1 s.
+SESSION_SHARE, SESSION_AT_ONCE = 0.15, 1.0
+VISITOR_SHARE, VISITOR_AT_ONCE = 0.25, 2.0  # a class behind one address: five clicks a second, and 40 at once
+_LATELY = 10.0  # seconds for which a visitor counts as using the app
+_INTERRUPTED = 0.05  # seconds that a script is taken to go on after it was interrupted
+_LOOK = 0.05  # seconds between two looks whether a script has ended
+
+
+@dataclass(eq=False, kw_only=True)
+class RateLimit:
+    """At most `rate` per second on average, and `at_once` in a burst; `used` is what counts against the burst now."""
+
+    rate: float
+    at_once: float
+    used: float = 0.0
+    checked: float = 0.0
+
+    def wait(self, amount: float = 0.0) -> float:
+        """Count an amount, and return the seconds until it may be taken."""
+        now = time.monotonic()
+        self.used = max(0.0, self.used - (now - self.checked) * self.rate) + amount
+        self.checked = now
+        return max(0.0, (self.used - self.at_once) / self.rate)
+
+
+@dataclass(eq=False, kw_only=True)
+class RateLimits:
+    """The same limit for each visitor."""
+
+    rate: float
+    at_once: float
+    known: dict[str, RateLimit] = field(default_factory=dict)
+
+    def of(self, visitor: str) -> RateLimit:
+        """Return the limit of a visitor; those that have used nothing lately are forgotten."""
+        self.known = {name: limit for name, limit in self.known.items() if limit.wait() or limit.used}
+        return self.known.setdefault(visitor, RateLimit(rate=self.rate, at_once=self.at_once))
+
+
+@dataclass(eq=False)
+class ServerTime:
+    """The server's time for scripts: those that run at once have equal parts of it.
+
+    `clock`: the time that a script would have had if it had run from the start. `lately`: when each visitor's last
+    script began or ended.
+    """
+
+    clock: float = 0.0
+    told: float = 0.0
+    running: int = 0
+    visitors: RateLimits = field(default_factory=lambda: RateLimits(rate=VISITOR_SHARE, at_once=VISITOR_AT_ONCE))
+    lately: dict[str, float] = field(default_factory=dict)
+
+    def change(self, by: int, visitor: str) -> float:
+        """Note that a script of a visitor began or ended, or neither, and return the clock."""
+        now = time.monotonic()
+        self.clock += (now - self.told) / max(1, self.running)
+        self.told, self.running = now, self.running + by
+        self.lately = {name: when for name, when in self.lately.items() if when > now - _LATELY} | {visitor: now}
+        return self.clock
+
+    def is_shared(self, visitor: str) -> bool:
+        """Return whether others use the app."""
+        limit = time.monotonic() - _LATELY
+        return any(when > limit for name, when in self.lately.items() if name != visitor)
+
+
+@dataclass(eq=False)
+class SessionTime:
+    """The server's time that one session takes; `begun`: the clock when its script began, if one runs."""
+
+    server: ServerTime
+    visitor: str
+    limit: RateLimit = field(default_factory=lambda: RateLimit(rate=SESSION_SHARE, at_once=SESSION_AT_ONCE))
+    begun: float | None = None
+
+    def begin(self) -> None:
+        """Note that a script began; it interrupts the one before."""
+        if self.begun is not None:
+            self.end()
+            self._take(_INTERRUPTED)
+        self.begun = self.server.change(1, self.visitor)
+
+    def end(self) -> None:
+        """Note that the script has ended, if one runs."""
+        if self.begun is not None:
+            self._take(self.server.change(-1, self.visitor) - self.begun)
+            self.begun = None
+
+    def wait(self) -> float:
+        """Return the seconds until the session may run its next script; it is to ask again after them."""
+        seconds = max(self.limit.wait(), self.server.visitors.of(self.visitor).wait())
+        if not seconds or not self.server.is_shared(self.visitor):
+            return 0.0
+        return _LOOK if self.begun is not None else min(seconds, 1.0)
+
+    def _take(self, seconds: float) -> None:
+        self.limit.wait(seconds)
+        self.server.visitors.of(self.visitor).wait(seconds)
+
 
 _RATE, _BURST = 20.0, 100.0  # messages a second, and at once
 _UPLOAD_RATE = 4 * 2**20  # bytes of a visitor in a second, after those that it may have here at once

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rauq.detectors.tad import AGGREGATIONS, Tad, aggregated, design, features
+from rauq.detectors.attention import AGGREGATIONS, Tad, aggregated, design
+from rauq.detectors.attention import tad_features as features
 from rauq.errors import InvalidInput, NotCaptured
 from tests.answers import random_trace
 from tests.labelled import OFFSETS, WEIGHTS, tad_features

@@ -1,10 +1,13 @@
-"""Fitting TAD (`rauq.detectors.tad`) in two stages, by ridge regressions over the tokens of all training answers.
+"""Fitting the detectors of attention (`rauq.detectors.attention`): LookBackLens and TAD, both linear regressions.
 
-Kept from the reference: no scaling; every token after the first has its answer's quality as target; the settings are
-chosen by the mean raw area under the rejection curve; in stage 1 the target is a feature, since the values of earlier
-tokens are the quality itself, so that the regression copies it. Ours: equal uncertainties are averaged over their
-orders; the sums over rows are kept by fold, so that the rows are read once a stage; the number of offsets is that of
-the features. `threshold` only checks that both classes are there.
+LookBackLens (Chuang et al., 2024): logistic regression on the mean lookback ratio of each head.
+
+TAD: two stages of ridge regressions over the tokens of all training answers. Kept from the reference: no scaling; every
+token after the first has its answer's quality as target; the settings are chosen by the mean raw area under the
+rejection curve; in stage 1 the target is a feature, since the values of earlier tokens are the quality itself, so that
+the regression copies it. Ours: equal uncertainties are averaged over their orders; the sums over rows are kept by fold,
+so that the rows are read once a stage; the number of offsets is that of the features. `threshold` only checks that both
+classes are there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +16,11 @@ from functools import reduce
 
 import numpy as np
 
-from analysis.detectors.supervised.training_set import SEED, check_training_set, folds
+from analysis.detectors.supervised.training_set import SEED, check_training_set, folds, training_set
 from analysis.stats import is_constant, rejection_curve
-from rauq.detectors.tad import (
+from rauq.detectors.attention import (
     AGGREGATIONS,
+    LookbackLens,
     Tad,
     aggregated,
     design,
@@ -56,7 +60,7 @@ class _Given:
         return [np.full(len(one), quality) for one, quality in zip(self.features, self.quality, strict=True)]
 
 
-def search(
+def search_tad(
     features: Sequence[np.ndarray],
     quality: np.ndarray,
     *,
@@ -76,7 +80,7 @@ def search(
     return TadSettings(first_alpha=ALPHAS[first], alpha=ALPHAS[second], aggregation=aggregation)
 
 
-def fit(
+def fit_tad(
     features: Sequence[np.ndarray],
     quality: np.ndarray,
     *,
@@ -186,3 +190,29 @@ def _area(uncertainty: np.ndarray, quality: np.ndarray) -> float:
         return 0.5
     scaled = (quality - quality.min()) / np.ptp(quality)
     return float(rejection_curve(uncertainty, scaled).kept_quality.mean())
+
+
+def search_lookback_lens(
+    features: Sequence[np.ndarray], quality: np.ndarray, *, threshold: float, seed: int, full: bool
+) -> None:
+    """Choose nothing: the paper of RAUQ searches no setting of this method."""
+
+
+def fit_lookback_lens(
+    features: Sequence[np.ndarray],
+    quality: np.ndarray,
+    *,
+    threshold: float,
+    settings: None = None,  # noqa: ARG001 - the signature of every method
+    seed: int = 42,  # noqa: ARG001
+) -> LookbackLens:
+    """Fit the regression to A answers of quality (A,) and features (L H,) each: L2 with C = 1, lbfgs, 1,000 iterations.
+
+    Raises:
+        InvalidInput: too few answers of a class, or features of different models.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    given = training_set(features, quality, threshold=threshold)
+    fitted = LogisticRegression(C=1.0, max_iter=1000).fit(given.features, given.correct)
+    return LookbackLens(coefficients=fitted.coef_[0].astype(np.float64), intercept=float(fitted.intercept_[0]))

@@ -9,14 +9,26 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from torch import nn
 
-from analysis.detectors.supervised import mind, networks, saplma
-from analysis.detectors.supervised.networks import NetworkSettings, area, arrays_of, best_settings, grid
+from analysis.detectors.supervised import hidden_states
+from analysis.detectors.supervised.hidden_states import (
+    NetworkSettings,
+    area,
+    arrays_of,
+    best_settings,
+    fit_mind,
+    fit_saplma,
+    grid,
+    search_mind,
+    search_saplma,
+)
 from analysis.detectors.supervised.training_set import training_set
 from rauq.errors import InvalidInput
 from tests.analysis.detectors.supervised.made_up import NUM, WIDTH, labelled
 
 SETTINGS = NetworkSettings(epochs=4, batch_size=16, learning_rate=1e-3)
-BOTH = pytest.mark.parametrize("module", [saplma, mind], ids=["saplma", "mind"])
+SEARCHES = {"saplma": search_saplma, "mind": search_mind}
+FITS = {"saplma": fit_saplma, "mind": fit_mind}
+BOTH = pytest.mark.parametrize("method", FITS)
 
 
 def in_torch(features, targets, loss, *, outputs, dropout, rows=slice(None), settings=SETTINGS, seed=42):
@@ -70,7 +82,7 @@ def mind_in_torch(features, quality, *, rows=slice(None), **options):
 @pytest.mark.parametrize("binary", [True, False])
 def test_saplma_is_the_network_of_torch(binary, seed):
     features, quality = labelled(seed=seed, binary=binary)
-    fitted = saplma.fit(features, quality, threshold=0.5, settings=SETTINGS)
+    fitted = fit_saplma(features, quality, threshold=0.5, settings=SETTINGS)
     assert fitted.output == ("sigmoid" if binary else "identity")
     found = np.array([fitted.value(one) for one in features])
     np.testing.assert_allclose(found, saplma_in_torch(features, quality), atol=1e-5)
@@ -80,7 +92,7 @@ def test_saplma_is_the_network_of_torch(binary, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_mind_is_the_network_of_torch(seed):
     features, quality = labelled(seed=seed)
-    fitted = mind.fit(features, quality, threshold=0.5, settings=SETTINGS)
+    fitted = fit_mind(features, quality, threshold=0.5, settings=SETTINGS)
     found = np.array([fitted.value(one) for one in features])
     np.testing.assert_allclose(found, mind_in_torch(features, quality), atol=1e-5)
     assert np.corrcoef(found, quality)[0, 1] < -0.3
@@ -98,48 +110,49 @@ def by_hand(features, candidates, judge):
 def test_the_search_trains_anew_in_every_fold(monkeypatch):
     features, quality = labelled(seed=3)
     candidates = grid(epochs=(1, 3), batch_sizes=(16,), rates=(1e-4, 1e-3))
-    monkeypatch.setattr(mind, "_REDUCED", candidates)
+    monkeypatch.setattr(hidden_states, "_MIND_REDUCED", candidates)
 
     def judge(seen, held, settings):
         found = mind_in_torch(features, quality, rows=seen, settings=settings)
         return roc_auc_score(quality[held] <= 0.5, found[held])
 
     expected = by_hand(features, candidates, judge)
-    assert mind.search(features, quality, threshold=0.5) == expected
+    assert search_mind(features, quality, threshold=0.5) == expected
     assert expected != candidates[0]
 
 
 def test_continuous_quality_is_searched_by_squared_error(monkeypatch):
     features, quality = labelled(seed=3, binary=False)
     candidates = grid(epochs=(1, 3), batch_sizes=(16,), rates=(1e-4, 1e-3))
-    monkeypatch.setattr(saplma, "_REDUCED", candidates)
+    monkeypatch.setattr(hidden_states, "_SAPLMA_REDUCED", candidates)
 
     def judge(seen, held, settings):
         found = saplma_in_torch(features, quality, rows=seen, settings=settings)
         return -np.mean((found[held] - (1 - quality[held])) ** 2)
 
-    assert saplma.search(features, quality, threshold=0.5) == by_hand(features, candidates, judge)
+    assert search_saplma(features, quality, threshold=0.5) == by_hand(features, candidates, judge)
 
 
 @BOTH
-def test_the_full_grid_is_the_references_and_holds_the_reduced_one(module):
-    assert len(module._FULL) == {saplma: 20, mind: 24}[module]
-    assert set(module._REDUCED) < set(module._FULL)
-    assert (module._FULL[0].epochs, module._FULL[-1].epochs) == {saplma: (5, 10), mind: (10, 20)}[module]
-    assert module._FULL[1].learning_rate == 1e-4
+def test_the_full_grid_is_the_references_and_holds_the_reduced_one(method):
+    full, reduced = (getattr(hidden_states, f"_{method.upper()}_{name}") for name in ("FULL", "REDUCED"))
+    assert len(full) == {"saplma": 20, "mind": 24}[method]
+    assert set(reduced) < set(full)
+    assert (full[0].epochs, full[-1].epochs) == {"saplma": (5, 10), "mind": (10, 20)}[method]
+    assert full[1].learning_rate == 1e-4
     features, quality = labelled(count=20)
-    small = module._FULL[:1]
+    small = full[:1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FULL", small)
-        assert module.search(features, quality, threshold=0.5, full=True) == small[0]
+        patch.setattr(hidden_states, f"_{method.upper()}_FULL", small)
+        assert SEARCHES[method](features, quality, threshold=0.5, full=True) == small[0]
 
 
 @BOTH
-def test_a_fit_depends_on_its_seed_alone(module):
+def test_a_fit_depends_on_its_seed_alone(method):
     features, quality = labelled()
 
     def weights(seed):
-        return module.fit(features, quality, threshold=0.5, settings=SETTINGS, seed=seed).weight_1
+        return FITS[method](features, quality, threshold=0.5, settings=SETTINGS, seed=seed).weight_1
 
     torch.manual_seed(5)
     state, first, threads = torch.get_rng_state(), weights(1), torch.get_num_threads()
@@ -168,19 +181,19 @@ def test_of_equal_settings_the_first_is_chosen_and_a_fold_of_one_class_is_left_o
 
 
 @BOTH
-def test_training_that_diverges_is_said_and_never_chosen(module, monkeypatch):
+def test_training_that_diverges_is_said_and_never_chosen(method, monkeypatch):
     features, quality = labelled()
     wild = NetworkSettings(epochs=3, batch_size=16, learning_rate=1e36)
     with pytest.raises(InvalidInput, match="diverged"):
-        module.fit(features, quality, threshold=0.5, settings=wild)
-    monkeypatch.setattr(module, "_REDUCED", (wild, SETTINGS))
-    assert module.search(features, quality, threshold=0.5) == SETTINGS
+        FITS[method](features, quality, threshold=0.5, settings=wild)
+    monkeypatch.setattr(hidden_states, f"_{method.upper()}_REDUCED", (wild, SETTINGS))
+    assert SEARCHES[method](features, quality, threshold=0.5) == SETTINGS
 
 
 def test_weights_are_in_the_order_of_the_layers():
     given = training_set(*labelled(), threshold=0.5)
-    network = networks.Network(outputs=1, targets=torch.zeros(NUM, 1), loss=nn.functional.mse_loss)
-    arrays = arrays_of(networks.trained(given.features, network, SETTINGS, seed=0))
+    network = hidden_states.Network(outputs=1, targets=torch.zeros(NUM, 1), loss=nn.functional.mse_loss)
+    arrays = arrays_of(hidden_states.trained(given.features, network, SETTINGS, seed=0))
     assert {name: array.shape for name, array in arrays.items() if "weight" in name} == {
         "weight_1": (256, WIDTH),
         "weight_2": (128, 256),
