@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test wheel wheel-check robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test quantised wheel wheel-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,11 @@ host: $(STAMPS)/runtime ## Open the app to strangers: make host NAMES=rauq.examp
 test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
 test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# Beside the environment, not in it: where torchao is installed, transformers imports it every time, for seconds.
+quantised: setup ## Test quantised models, with packages that nothing else needs
+	@$(RUN) pip install --quiet --no-deps --target $(VENV)/quantised --upgrade --requirement requirements-quantization.txt
+	PYTHONPATH=$(VENV)/quantised OMP_NUM_THREADS=1 $(RUN) pytest tests/rauq/model/quantised.py
 
 wheel: setup ## Build the package for pip, in dist
 	$(RUN) build --no-isolation

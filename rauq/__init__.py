@@ -14,6 +14,7 @@ from rauq.checkpoints.named import NAMED_MODELS, NamedModel, get_model
 from rauq.errors import (
     Failure,
     InvalidInput,
+    MissingPackage,
     ModelNotFound,
     NonFiniteLogits,
     NotCaptured,
@@ -55,6 +56,7 @@ __all__ = [
     "LanguageModel",
     "Message",
     "Method",
+    "MissingPackage",
     "ModelInfo",
     "ModelNotFound",
     "NamedModel",

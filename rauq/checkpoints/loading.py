@@ -16,6 +16,7 @@ from rauq.checkpoints.checkpoint import Checkpoint, gguf_checkpoint
 from rauq.checkpoints.hub import find_gguf, plain_errors, require_safetensors, source_arguments
 from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
+from rauq.checkpoints.quantization import quantization_options
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 
@@ -56,17 +57,20 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
     )
 
 
-def load_weights(checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str) -> PreTrainedModel:
-    """The model, in memory; if there is too little, the error says what `takes_less`.
+def load_weights(
+    checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str, quantization: str | None = None
+) -> PreTrainedModel:
+    """The model, in memory, quantised by this scheme; if there is too little, the error says what `takes_less`.
 
     Raises:
         ModelNotFound: the weights cannot be read.
-        UnsupportedModel: they are incomplete.
+        UnsupportedModel: they are incomplete, or quantised already and by this scheme once more.
         OutOfMemory: they do not fit.
         InvalidInput: unknown device.
     """
     source, place = checkpoint.source, find_device(device)
     options = {**checkpoint.where, **_placement(place, device), "dtype": _dtype(dtype, place), "use_safetensors": True}
+    options |= quantization_options(quantization, checkpoint.config, dtype=options["dtype"])
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
     with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less), unmapped():

@@ -11,15 +11,18 @@ from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
+from rauq.capture.quantised import quantisation_of, quantises_activations
 from rauq.capture.recompute import attends_to_later_tokens
 from rauq.capture.session import StepwiseSession, TappedSession
 from rauq.checkpoints.checkpoint import fetched, in_folder
-from rauq.checkpoints.kinds import kind_of
+from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
+from rauq.checkpoints.quantization import check_quantization
 from rauq.errors import RauqError, UnsupportedModel
 from rauq.model.language_model import LanguageModel
 from rauq.model.tokens import Tokens
+from rauq.model.wrapping import causal_model, check_tokenizer, name_of
 from rauq.trace.trace import Kind
 
 
@@ -27,7 +30,8 @@ def load_model(
     name: str | os.PathLike[str] = EMBEDDED,
     *,
     device: str = "auto",
-    dtype: str = "auto",
+    dtype: str | torch.dtype = "auto",
+    quantization: str | None = None,
     revision: str | None = None,
     kind: Kind | None = None,
     on_progress: OnProgress | None = None,
@@ -41,7 +45,10 @@ def load_model(
         name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file,
             a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
         device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
-        dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
+        dtype: auto, float32, bfloat16 or float16, by name or as torch has it; auto is float32 on the CPU, else what the
+            checkpoint has.
+        quantization: Round the weights while loading: int8 (torchao) or int4 (bitsandbytes, NF4). dynamic-int8
+            (torchao) and llm-int8 (bitsandbytes) round activations too (see `LanguageModel`). None: leave them.
         revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.
         kind: base or instruct; None: by the paper's list, name and chat template (`rauq.checkpoints.kinds`).
         on_progress: Called with the bytes dequantised so far, and with those of all weights.
@@ -53,13 +60,19 @@ def load_model(
         OutOfMemory: it does not fit, which is found before its weights are read.
         CacheError: there is no room on the disk for the weights of a GGUF file.
         Stopped: cancelled.
-        InvalidInput: unknown device, dtype or kind.
+        MissingPackage: the package of the quantization is not installed.
+        InvalidInput: unknown device, dtype, quantization or kind.
     """
-    checkpoint, info = find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind)
-    refuse_if_too_large(info)
+    check_quantization(quantization)
+    chosen = str(dtype).removeprefix("torch.")
+    checkpoint, info = find_model_info(name, device=device, dtype=chosen, revision=revision, kind=kind)
+    if quantization is None:  # how much less memory a scheme takes depends on its kernels
+        refuse_if_too_large(info)
     checkpoint = fetched(checkpoint)
     with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
-        model = load_weights(folder, device=device, dtype=info.dtype, takes_less=takes_less(info))
+        model = load_weights(
+            folder, device=device, dtype=info.dtype, takes_less=takes_less(info), quantization=quantization
+        )
         tokenizer, commit = folder.tokenizer, folder.commit
     lm = wrap(
         model,
@@ -68,28 +81,44 @@ def load_model(
         kind=info.kind,
         revision=sha256(ATLAS / "model.safetensors") if info.name == EMBEDDED else commit,
     )
-    return replace(lm, quantisation=info.quantisation or "")
+    return replace(lm, quantisation=", then ".join(filter(None, (info.quantisation, lm.quantisation))))
 
 
 def wrap(
-    model: PreTrainedModel, tokenizer: Any, *, name: str, kind: Kind | None = None, revision: str = "local"
+    model: Any, tokenizer: Any, *, name: str | None = None, kind: Kind | None = None, revision: str = "local"
 ) -> LanguageModel:
     """A language model that is in memory already, with the same check as in `load_model`.
 
+    It is put into evaluation mode, and stays as it is otherwise.
+
+    Args:
+        model: A causal language model of transformers, quantised or not, or one with adapters of PEFT.
+        tokenizer: The model's own.
+        name: What traces call it; None: where it was loaded from, or its class.
+        kind: base or instruct; None: by name and chat template (`rauq.checkpoints.kinds`).
+        revision: What traces note as its revision.
+
     Raises:
-        UnsupportedModel: its attention cannot be captured exactly; the message gives the reason.
+        UnsupportedModel: no causal language model, or its attention cannot be captured exactly; the message says why.
+        InvalidInput: unknown kind, or something other than a tokenizer.
     """
+    check_kind(kind)
+    check_tokenizer(tokenizer)
+    model = causal_model(model).eval()
+    name = name or name_of(model)
     configured = _configured_end_ids(model)
     lm = LanguageModel(
         name=name,
         revision=revision,
         kind=kind or kind_of(name, tokenizer).kind,
+        quantisation=quantisation_of(model),
         model=model,
         tokens=Tokens(tokenizer),
         context_length=context_length(model.config),
         end_ids=frozenset(token for token in (*configured, tokenizer.eos_token_id) if token is not None),
         configured_end_ids=configured,
         num_layers=model.config.get_text_config(decoder=True).num_hidden_layers,
+        runs_alone=quantises_activations(model),
         **vars(_probed(model)),
     )
     if not (found := lm.check()).exact:
