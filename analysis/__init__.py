@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from analysis.datasets.example import DataSet, Example
     from analysis.datasets.own_files import Columns, data_set
-    from analysis.frame_scoring import score
     from analysis.one_answer.figures import plot
     from analysis.runs.opened import Run, open_run
-    from analysis.scoring import score_run
+    from analysis.scoring import score, score_run
 
 __all__ = ["Columns", "DataSet", "Example", "Run", "data_set", "open_run", "plot", "score", "score_run"]
 
@@ -24,7 +23,7 @@ _AT_FIRST_USE = {
     "data_set": ".datasets.own_files",
     "open_run": ".runs.opened",
     "plot": ".one_answer.figures",
-    "score": ".frame_scoring",
+    "score": ".scoring",
     "score_run": ".scoring",
 }
 

@@ -20,7 +20,7 @@ from analysis.runs.manifest import Manifest, Request, cannot_write, read_manifes
 from analysis.runs.shard import answers_path
 from analysis.typed_json import parsed
 from rauq.errors import RunError
-from rauq.processes import command, environment
+from rauq.layout import command, environment
 
 if TYPE_CHECKING:
     from rauq.arguments import Cancel

@@ -15,7 +15,7 @@ from typing import IO
 from analysis.uploads.limits import OUT_OF_MEMORY, OUT_OF_ROOM, REFUSED, Limits
 from rauq.errors import RauqError
 from rauq.labels import size
-from rauq.processes import command, environment
+from rauq.layout import command, environment
 
 _BLOCK = 2**20
 _PATIENCE = 5.0  # seconds beyond the process's own limit, if it does not keep that

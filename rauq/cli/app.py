@@ -5,8 +5,7 @@ import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from rauq.layout import APP, HOST
-from rauq.processes import command, environment
+from rauq.layout import APP, HOST, command, environment
 
 # As `make app` sets them: every run of a page is a thread, and waiting threads of torch sleep soon.
 _SETTINGS = {"MALLOC_ARENA_MAX": "2", "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}

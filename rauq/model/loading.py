@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rauq.arguments import Cancel, OnProgress
 from rauq.capture import tap
@@ -19,10 +19,9 @@ from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
 from rauq.checkpoints.quantization import check_quantization
-from rauq.errors import RauqError, UnsupportedModel
+from rauq.errors import InvalidInput, RauqError, UnsupportedModel
 from rauq.model.language_model import LanguageModel
 from rauq.model.tokens import Tokens
-from rauq.model.wrapping import causal_model, check_tokenizer, name_of
 from rauq.trace.trace import Kind
 
 
@@ -103,9 +102,9 @@ def wrap(
         InvalidInput: unknown kind, or something other than a tokenizer.
     """
     check_kind(kind)
-    check_tokenizer(tokenizer)
-    model = causal_model(model).eval()
-    name = name or name_of(model)
+    _check_tokenizer(tokenizer)
+    model = _causal_model(model).eval()
+    name = name or _name_of(model)
     configured = _configured_end_ids(model)
     lm = LanguageModel(
         name=name,
@@ -182,3 +181,50 @@ def _configured_end_ids(model: PreTrainedModel) -> tuple[int, ...]:
     """The end tokens of the generation config, of which nothing else is used."""
     given = getattr(model.generation_config, "eos_token_id", None)
     return tuple(token for token in (given if isinstance(given, list) else [given]) if token is not None)
+
+
+def _causal_model(given: Any) -> PreTrainedModel:
+    """The model that computes: of a PEFT model the one that holds its adapters.
+
+    Raises:
+        UnsupportedModel: not a causal language model of transformers, or adapters that are a prompt.
+    """
+    model = _with_adapters(given) if hasattr(given, "get_base_model") else given
+    if not isinstance(model, PreTrainedModel):
+        message = (
+            f"Got {type(given).__name__}; give a causal language model of transformers (a PreTrainedModel), or a PEFT "
+            "model of one."
+        )
+        raise UnsupportedModel(message)
+    if model.config.is_encoder_decoder or not model.can_generate():
+        message = (
+            f"{type(model).__name__} is not a causal language model. Give one that generates, such as a ...ForCausalLM."
+        )
+        raise UnsupportedModel(message)
+    return model
+
+
+def _check_tokenizer(given: object) -> None:
+    """Check that it is a tokenizer of transformers.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    if not isinstance(given, PreTrainedTokenizerBase):
+        message = f"Got {type(given).__name__} as tokenizer; give the model's own, AutoTokenizer.from_pretrained(...)."
+        raise InvalidInput(message)
+
+
+def _name_of(model: PreTrainedModel) -> str:
+    """Where a model was loaded from, or the name of its class."""
+    return model.config.name_or_path or type(model).__name__
+
+
+def _with_adapters(given: Any) -> Any:
+    if any(config.is_prompt_learning for config in given.peft_config.values()):
+        message = (
+            "This PEFT model learns tokens that stand before the prompt, which a trace has no place for. Use adapters "
+            "that change weights, such as LoRA."
+        )
+        raise UnsupportedModel(message)
+    return given.get_base_model()

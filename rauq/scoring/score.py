@@ -9,12 +9,11 @@ import numpy as np
 
 from rauq.errors import InvalidInput
 from rauq.labels import number, shortened
-from rauq.lazy_figures import plot
 from rauq.scoring.algorithm import Steps, confidence_of, contributions_of, signal_of, steps_of
 from rauq.scoring.settings import MEAN_UPDATES, WITHOUT_ALPHA, Settings, Update, signal_and_alpha
 from rauq.trace.batch import Answers, Batch, Blocks, batch, batch_of_arrays
 from rauq.trace.parts import NO_PART, shows_text, span_of
-from rauq.trace.strip import html_strip
+from rauq.trace.strip import html_strip, plot
 from rauq.trace.trace import Trace
 
 

@@ -1,10 +1,17 @@
-"""An answer as a strip of tokens in HTML, for notebooks: no script, no request, and every text is escaped."""
+"""An answer in a notebook: its tokens as a strip in HTML, and the figures of `analysis`.
+
+The strip has no script and makes no request, and every text in it is escaped.
+"""
 
 import html
 import math
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
+from rauq.errors import MissingPackage
 from rauq.labels import label, running
+from rauq.layout import ANALYSIS
 
 _MOST_TOKENS = 1000  # more make a notebook slow
 _FULL = 3.0  # nats: what is larger has the same colour
@@ -48,3 +55,19 @@ def _token(piece: bytes, value: float, note: str, *, marked: bool) -> str:
 
 def _text(text: str) -> str:
     return html.escape(running(text))
+
+
+def plot(answer: object, name: str, **options: Any) -> Any:  # noqa: ANN401 - a figure of Plotly
+    """The figure of this name of an answer, as `analysis.plot` draws it; imported here, since scoring needs no Plotly.
+
+    Raises:
+        MissingPackage: Plotly is not installed.
+    """
+    try:
+        draw = import_module(ANALYSIS).plot
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "plotly":
+            raise
+        message = "Figures need plotly, which is not installed: pip install plotly"
+        raise MissingPackage(message) from error
+    return draw(answer, name, **options)

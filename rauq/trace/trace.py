@@ -19,12 +19,11 @@ import numpy as np
 from rauq.arguments import Sampling
 from rauq.errors import InvalidInput, NotCaptured
 from rauq.labels import shortened
-from rauq.lazy_figures import plot
 from rauq.trace import file
 from rauq.trace.attribution import Attribution
 from rauq.trace.file import ARRAYS
 from rauq.trace.messages import Message, PromptForm, TemplateOptions, checked_options
-from rauq.trace.strip import html_strip
+from rauq.trace.strip import html_strip, plot
 
 NUM_BANDS = 8
 """Keys back from each query whose weights a trace holds unless another number is asked for."""

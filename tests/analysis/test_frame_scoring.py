@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import rauq
-from analysis.frame_scoring import score
+from analysis.scoring import score
 from rauq.errors import InvalidInput, ModelNotFound
 from rauq.methods.method import Method
 from tests.architectures import named, tiny_language_model

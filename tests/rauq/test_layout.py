@@ -7,8 +7,7 @@ import sys
 import pytest
 
 import rauq
-from rauq import processes
-from rauq.layout import ANALYSIS, APP, HOST, ROOT
+from rauq.layout import ANALYSIS, APP, HOST, ROOT, command, environment
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def folder(tmp_path):
 
 def test_a_module_runs_in_a_folder_with_files_under_its_names(folder):
     ran = subprocess.run(
-        processes.command("rauq", "--version"), cwd=folder, env=processes.environment(),
+        command("rauq", "--version"), cwd=folder, env=environment(),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"rauq {rauq.__version__}\n", "")
@@ -28,13 +27,13 @@ def test_a_module_runs_in_a_folder_with_files_under_its_names(folder):
 
 def test_the_paths_of_the_user_are_kept_behind_ours(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/of/the/user")
-    assert processes.environment()["PYTHONPATH"].split(os.pathsep) == [str(ROOT), "/of/the/user"]
+    assert environment()["PYTHONPATH"].split(os.pathsep) == [str(ROOT), "/of/the/user"]
 
 
 def test_where_pip_installed_it_python_finds_it_by_itself(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/of/the/user")
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(ROOT))
-    assert processes.environment()["PYTHONPATH"] == "/of/the/user"
+    assert environment()["PYTHONPATH"] == "/of/the/user"
 
 
 def test_the_repository_has_the_other_parts_beside_rauq():
