@@ -183,7 +183,7 @@ def _connect(ray: Any, place: tuple[str, int] | None, scratch: str | None) -> No
             ray.init(address, runtime_env=environment, **quiet)
         except refusals as error:
             message = (
-                f"Ray at {address} refused the connection ({_first_line(error)}). It has to have the version "
+                f"Ray at {address} refused the connection ({_cause(error)}). It has to have the version "
                 f"{ray.__version__} of Ray, the same Python, and the same token, if any (RAY_AUTH_TOKEN)."
             )
             raise RunError(message) from error
@@ -370,5 +370,5 @@ def _check_writers(writers: tuple[str, ...]) -> None:
 
 
 def _cause(error: Exception) -> str:
-    """Why an actor died, in one line: the last one of what Ray says."""
+    """Why something failed, in one line: the last one of what Ray says."""
     return (str(error).strip() or type(error).__name__).splitlines()[-1][:LONGEST_REASON]
