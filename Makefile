@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test quantised wheel wheel-check robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test quantised cluster wheel wheel-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test: setup chromium smollm2 ## Run every test
 quantised: setup ## Test quantised models, with packages that nothing else needs
 	@$(RUN) pip install --quiet --no-deps --target $(VENV)/quantised --upgrade --requirement requirements-quantization.txt
 	PYTHONPATH=$(VENV)/quantised OMP_NUM_THREADS=1 $(RUN) pytest tests/rauq/model/quantised.py
+
+cluster: setup ## Test a run on a cluster of Ray whose actor is killed
+	OMP_NUM_THREADS=1 $(RUN) pytest -m cluster tests/analysis/test_on_ray.py
 
 wheel: setup ## Build the package for pip, in dist
 	$(RUN) build --no-isolation

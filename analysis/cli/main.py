@@ -81,6 +81,22 @@ def _add_score(score: argparse.ArgumentParser) -> None:
         metavar="PID",
         help="stop, as on Ctrl-C, once this process, which started the job, has ended",
     )
+    how.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads that torch computes with, which decide how sums round; default: those of this process",
+    )
+    how.add_argument(
+        "--mixed",
+        action="store_true",
+        help="allow machines that round differently from the one that the run was started on; near ties may then give "
+        "other tokens",
+    )
+    how.add_argument("--on", metavar="ADDRESS", help="answer on Ray: ray for this machine, or ray://HOST:PORT")
+    how.add_argument(
+        "--models-per-gpu", type=int, default=1, metavar="N", help="with --on: models that share a GPU; default 1"
+    )
     how.add_argument("--batch-size", type=int, metavar="B", help="examples in a batch; default 8")
     how.add_argument(
         "--max-new-tokens", type=int, metavar="N", help="maximum answer length; default: that of the data set, else 128"

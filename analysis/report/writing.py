@@ -45,7 +45,7 @@ from analysis.report.tables import (
 )
 from analysis.runs.create import about_unknown_methods
 from analysis.runs.manifest import SUPERVISED
-from analysis.runs.opened import Run, about_corrections
+from analysis.runs.opened import Run, about_corrections, about_machines
 from analysis.stats import METRICS
 from rauq.errors import RunError
 from rauq.labels import about_weights, running
@@ -112,7 +112,8 @@ def _overview(found: Results) -> str:
     missing = request.count - len(run.answers) - len(run.failures)
     rest = f", {missing:,} not answered yet" if missing else ""
     answers = f"{len(run.answers):,} answers to {request.count:,} examples of {running(request.data)}{failed}{rest}."
-    return " ".join(filter(None, (answers, about_corrections(run), about_unknown_methods(request))))
+    said = (answers, about_corrections(run), about_machines(run), about_unknown_methods(request))
+    return " ".join(filter(None, said))
 
 
 def _facts(found: Results) -> tuple[tuple[str, str], ...]:

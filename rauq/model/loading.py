@@ -126,6 +126,29 @@ def wrap(
     return lm
 
 
+def use_threads(count: int | None) -> int:
+    """Let torch compute with so many threads from now on, None: as many as before; returns how many it had before."""
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    return before
+
+
+def rounding_of(lm: LanguageModel) -> dict[str, str | int]:
+    """What decides how the sums of a model round, besides its inputs.
+
+    `device` is the name of the GPU, or cpu; `threads` those of torch; `cpu` the vector instructions that torch uses.
+    """
+    is_gpu = lm.device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(lm.device) if is_gpu else lm.device.type,
+        "dtype": lm.dtype,
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
 def sha256(path: Path) -> str:
     """Hexadecimal digest of a file: the revision of the embedded weights."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

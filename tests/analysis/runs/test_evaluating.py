@@ -7,11 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from analysis.runs.answering import Evaluation
 from analysis.runs.create import DEFAULT, prepare, request_for
 from analysis.runs.manifest import TIMINGS
 from analysis.runs.opened import open_run
 from analysis.runs.timings import Timing, add_timings, costs, generation_seconds, read_timings
-from analysis.runs.work import Evaluation, load_for, work
+from analysis.runs.work import load_for, work
 from rauq.errors import OutOfMemory
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
