@@ -265,7 +265,7 @@ class _Pool:
         loading = not self.idle and all(shard is None for _, shard in self.busy.values())
         if loading and time.monotonic() - self.heard > _LOADING_SECONDS:
             message = (
-                f"No actor has loaded the model in {_LOADING_SECONDS / 60:g} minutes. Look at the nodes with ray status; "
+                f"No actor has loaded the model in {_LOADING_SECONDS / 60:g} minutes. Look at ray status; "
                 "everything saved is intact: resume the run."
             )
             raise RunError(message)
