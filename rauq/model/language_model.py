@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, Sampling, is_whole
+from rauq.capture import tap
 from rauq.capture.cache import Prefix, PrefixCache
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout, without_states
@@ -54,8 +55,7 @@ class LanguageModel(ModelDescription):
     @property
     def device(self) -> torch.device:
         """The device of the model's inputs."""
-        weight: torch.Tensor = self.model.get_input_embeddings().get_parameter("weight")
-        return weight.device
+        return tap.input_device(self.model)
 
     @property
     def dtype(self) -> str:

@@ -17,6 +17,7 @@ from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.kinds import kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
+from rauq.checkpoints.placement import DeviceMap, check_options, placed, read_offloaded_unmapped
 from rauq.errors import RauqError, UnsupportedModel
 from rauq.model.language_model import LanguageModel
 from rauq.model.tokens import Tokens
@@ -27,6 +28,8 @@ def load_model(
     name: str | os.PathLike[str] = EMBEDDED,
     *,
     device: str = "auto",
+    device_map: DeviceMap | None = None,
+    offload_folder: str | os.PathLike[str] | None = None,
     dtype: str = "auto",
     revision: str | None = None,
     kind: Kind | None = None,
@@ -41,6 +44,10 @@ def load_model(
         name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file,
             a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
         device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
+        device_map: For a model larger than a device: auto fills GPUs, then main memory, and leaves the rest on the
+            disk, from where it is read at every pass; or the device of each module, as transformers takes it: cpu,
+            disk, mps, or the number of a GPU. Parts on the disk need the checkpoint for as long as the model is used.
+        offload_folder: Where weights are written that stay on the disk in another form than the checkpoint's.
         dtype: auto, float32, bfloat16 or float16; auto is float32 on the CPU, else what the checkpoint has.
         revision: Branch, tag or commit on the hub; the sha256 of a GGUF file, which it then has to have.
         kind: base or instruct; None: by the paper's list, name and chat template (`rauq.checkpoints.kinds`).
@@ -53,13 +60,19 @@ def load_model(
         OutOfMemory: it does not fit, which is found before its weights are read.
         CacheError: there is no room on the disk for the weights of a GGUF file.
         Stopped: cancelled.
-        InvalidInput: unknown device, dtype or kind.
+        MissingPackage: `device_map` without accelerate.
+        InvalidInput: unknown device, dtype or kind, a `device_map` beside a device or that leaves out weights, or an
+            `offload_folder` that cannot be written.
     """
+    check_options(device_map, device=device, offload_folder=offload_folder)
     checkpoint, info = find_model_info(name, device=device, dtype=dtype, revision=revision, kind=kind)
-    refuse_if_too_large(info)
+    if device_map is None:
+        refuse_if_too_large(info)
     checkpoint = fetched(checkpoint)
+    options = None if device_map is None else placed(checkpoint, device_map, info.dtype, offload_folder=offload_folder)
     with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
-        model = load_weights(folder, device=device, dtype=info.dtype, takes_less=takes_less(info))
+        model = load_weights(folder, device=device, dtype=info.dtype, takes_less=takes_less(info), placed=options)
+        read_offloaded_unmapped(model)
         tokenizer, commit = folder.tokenizer, folder.commit
     lm = wrap(
         model,
@@ -121,7 +134,7 @@ def _probed(model: PreTrainedModel) -> _Probe:
         UnsupportedModel: the model gives no attention at all, or attends to later tokens.
     """
     tap.install(model)
-    ids = torch.tensor([[0, 1], [0, 2]], device=model.device)
+    ids = torch.tensor([[0, 1], [0, 2]], device=tap.input_device(model))
     for session_type in (TappedSession, StepwiseSession):
         session = session_type(model, [0, 0])
         logits = _first_logits(session, ids)
