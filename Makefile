@@ -5,6 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
+EXPORTS := .venv-exports
+PLACE := import sysconfig; print(sysconfig.get_path('purelib'))
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
@@ -15,7 +17,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +42,9 @@ host: $(STAMPS)/runtime ## Open the app to strangers: make host NAMES=rauq.examp
 test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
 test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-exports: setup $(EXPORTS)/stamp ## Read exports back by inspect_ai, W&B and MLflow, in a separate environment
+	OMP_NUM_THREADS=1 $(EXPORTS)/bin/python -m pytest tests/analysis/runs/export_clients.py
 
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
 	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood --record
@@ -67,7 +72,7 @@ chromium: ## Install Chromium for the browser tests, if missing
 	@sh .ci/chromium
 
 clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(EXPORTS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 $(STAMPS)/venv:
 	@sh .ci/venv $(PYTHON) $(VENV)
@@ -97,4 +102,12 @@ $(PEERS)/stamp: benchmarks/peers/requirements.txt benchmarks/peers/tools.txt
 	@echo "make: installing $^ (takes minutes)"
 	@$(PEERS)/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	@$(PEERS)/bin/python -m pip install --quiet --no-deps --requirement benchmarks/peers/tools.txt
+	@touch $@
+
+# The clients need other versions of shared packages than the project pins: the rest comes from the project's environment.
+$(EXPORTS)/stamp: requirements-exports.txt $(STAMPS)/venv
+	@sh .ci/venv $(PYTHON) $(EXPORTS)
+	@echo "make: installing $< (takes minutes)"
+	@$(EXPORTS)/bin/python -m pip install --quiet --requirement $<
+	@$(VENV)/bin/python -c "$(PLACE)" > "$$($(EXPORTS)/bin/python -c "$(PLACE)")/project.pth"
 	@touch $@
