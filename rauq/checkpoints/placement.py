@@ -73,7 +73,7 @@ def placed(
         OutOfMemory: a device has too little memory for its part.
         UnsupportedModel: weights of a GGUF file would stay on the disk.
     """
-    skeleton = copy.deepcopy(checkpoint.skeleton)
+    skeleton: Any = copy.deepcopy(checkpoint.skeleton)
     if isinstance(chosen := getattr(torch, dtype, None), torch.dtype):
         skeleton.to(chosen)
     found = _chosen(skeleton) if isinstance(device_map, str) else _checked(device_map, skeleton)
@@ -93,7 +93,7 @@ def read_offloaded_unmapped(model: PreTrainedModel) -> None:
     They then give the same numbers to the last bit as in memory, and a file that shrinks ends no process.
     """
     for module in model.modules():
-        weights = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
+        weights: Any = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
         if (loader := getattr(weights, "dataset", None)) is not None and getattr(loader, "index", None):
             weights.dataset = _Offloaded(loader)
 
