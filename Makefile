@@ -10,6 +10,7 @@ PLACE := import sysconfig; print(sysconfig.get_path('purelib'))
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
+PYTHONS ?= $(PYTHON)
 
 # pip must not report newer versions of itself, nor stop to ask.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -17,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test test-exports robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised wheel wheel-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +46,17 @@ test: setup chromium smollm2 ## Run every test
 
 test-exports: setup $(EXPORTS)/stamp ## Read exports back by inspect_ai, W&B and MLflow, in a separate environment
 	OMP_NUM_THREADS=1 $(EXPORTS)/bin/python -m pytest tests/analysis/runs/export_clients.py
+
+# Beside the environment, not in it: where torchao is installed, transformers imports it every time, for seconds.
+quantised: setup ## Test quantised models, with packages that nothing else needs
+	@$(RUN) pip install --quiet --no-deps --target $(VENV)/quantised --upgrade --requirement requirements-quantization.txt
+	PYTHONPATH=$(VENV)/quantised OMP_NUM_THREADS=1 $(RUN) pytest tests/rauq/model/quantised.py
+
+wheel: setup ## Build the package for pip, in dist
+	$(RUN) build --no-isolation
+
+wheel-check: setup ## Install the wheel into empty environments and run it: make wheel-check PYTHONS="python3.12 python3.13"
+	.ci/wheel_check $(PYTHONS)
 
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
 	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood --record

@@ -219,7 +219,10 @@ def _add_train(train: argparse.ArgumentParser) -> None:
         "--run", type=Path, nargs="+", required=True, metavar="RUN", dest="run_folders", help="folders of runs"
     )
     train.add_argument(
-        "--method", required=True, metavar="ID", help="lookback_lens, saplma, mind, sheeps, satrmd, tad or factoscope"
+        "--method",
+        required=True,
+        metavar="ID",
+        help="lookback_lens, saplma, mind, sheeps, satrmd, tad, factoscope or head_entropy_linear",
     )
     train.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .safetensors")
     train.add_argument(

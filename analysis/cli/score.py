@@ -7,6 +7,7 @@ import argparse
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -433,6 +434,9 @@ def _loaded(word: str) -> tuple[Method, OwnMethod]:
 
 
 def _imported(name: str) -> ModuleType:
+    """The module as Python finds it, or else in the current folder, where a script that pip installed does not look."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         return import_module(name)
     except (Exception, SystemExit) as error:

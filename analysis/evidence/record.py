@@ -161,6 +161,7 @@ SPEED = (
     Subject("shared_prefix", "Shared prompts"),
     Subject("throughput", "Throughput"),
     Subject("runs", "Runs on disk"),
+    Subject("fitting", "Supervised methods"),
     Subject("page", "Response times"),
     Subject("tab_memory", "Browser memory"),
     Subject("gpu", "GPU"),

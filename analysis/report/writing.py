@@ -166,8 +166,9 @@ def _write_split(split: SplitTable, out: Path) -> None:
 def split_files(table: SplitTable) -> tuple[Table, Table]:
     """The table in the paper's layout, and the control of text leaks."""
     name, where = f"supervised_{table.split}_{table.metric}", f"{SPLIT_NAMES[table.split]}, {METRICS[table.metric]}"
+    caption = joined(table_caption(table), undefined_sentence(table), dropped_note(table))
     return (
-        Table(name, f"Supervised methods, {where}", table_caption(table), paper_table(table)),
+        Table(name, f"Supervised methods, {where}", caption, paper_table(table)),
         Table(f"{name}_leaks", f"Control of text leaks, {where}", leak_caption(table.metric), leak_table(table)),
     )
 

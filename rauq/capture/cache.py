@@ -19,6 +19,7 @@ from transformers.cache_utils import DummyLayer, DynamicLayer, DynamicSlidingWin
 
 from rauq.capture import tap
 from rauq.capture.extras import Kept, NoteStates
+from rauq.capture.quantised import quantises_activations
 
 _KEYS_AND_VALUES = {DynamicLayer, DynamicSlidingWindowLayer, DummyLayer}
 _LEAST_SPARED = 32  # tokens of all sequences that are worth a pass: with fewer, two sequences take longer than before
@@ -64,8 +65,11 @@ def common_length(sequences: Sequence[tuple[int, ...]]) -> int:
 def can_share(model: PreTrainedModel) -> bool:
     """Whether all that a model keeps of a token are keys and values, which stay the same when more tokens follow.
 
-    A recurrent state cannot be shortened, and some rotary embeddings change with the length of what was fed.
+    A recurrent state cannot be shortened, and some rotary embeddings change with the length of what was fed; quantised
+    activations change with all that is fed at once.
     """
+    if quantises_activations(model):
+        return False
     layers = DynamicCache(config=model.config).layers
     return bool(layers) and all(type(layer) in _KEYS_AND_VALUES for layer in layers) and not _rescales(model)
 

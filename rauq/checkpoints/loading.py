@@ -16,6 +16,7 @@ from rauq.checkpoints.checkpoint import Checkpoint, gguf_checkpoint
 from rauq.checkpoints.hub import find_gguf, plain_errors, require_safetensors, source_arguments
 from rauq.checkpoints.kinds import BFLOAT16
 from rauq.checkpoints.memory import free_main_memory
+from rauq.checkpoints.quantization import quantization_options
 from rauq.errors import InvalidInput, OutOfMemory, UnsupportedModel
 from rauq.labels import size
 
@@ -57,13 +58,21 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
 
 
 def load_weights(
-    checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str, placed: Mapping[str, Any] | None = None
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    takes_less: str,
+    placed: Mapping[str, Any] | None = None,
+    quantization: str | None = None,
 ) -> PreTrainedModel:
-    """The model, in memory, or `placed` as these options of transformers say; an error says what `takes_less`.
+    """The model, in memory, or `placed` as these options of transformers say, quantised by this scheme.
+
+    If there is too little memory, the error says what `takes_less`.
 
     Raises:
         ModelNotFound: the weights cannot be read.
-        UnsupportedModel: they are incomplete.
+        UnsupportedModel: they are incomplete, or quantised already and by this scheme once more.
         OutOfMemory: they do not fit.
         InvalidInput: unknown device.
     """
@@ -74,6 +83,7 @@ def load_weights(
         "dtype": _dtype(dtype, place),
         "use_safetensors": True,
     }
+    options |= quantization_options(quantization, checkpoint.config, dtype=options["dtype"])
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
     with plain_errors(source, "weights"), memory_errors(f"loading {source}", takes_less=takes_less), unmapped():

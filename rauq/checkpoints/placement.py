@@ -31,11 +31,13 @@ _DEPTH, _MOST_NAMED = 2, 4  # of the parts of a model, in an error
 _FILLED = 0.9  # of what is free: keys, values and activations need room, too
 
 
-def check_options(device_map: DeviceMap | None, *, device: str, offload_folder: str | PathLike[str] | None) -> None:
+def check_options(
+    device_map: DeviceMap | None, *, device: str, quantization: str | None, offload_folder: str | PathLike[str] | None
+) -> None:
     """Check the options of a placement before anything is read.
 
     Raises:
-        InvalidInput: a device beside the map, an unknown map, or a folder that is not used or cannot be written.
+        InvalidInput: a device or a quantization beside the map, an unknown map, or a folder that is not used or cannot be written.
         MissingPackage: accelerate is not installed.
     """
     if device_map is None:
@@ -45,6 +47,11 @@ def check_options(device_map: DeviceMap | None, *, device: str, offload_folder: 
         return
     if device != AUTO:
         message = f"Got device={device!r} and a device_map, which chooses the devices. Leave one of them out."
+        raise InvalidInput(message)
+    if quantization is not None:
+        message = (
+            f"Got quantization={quantization!r} and a device_map, which counts whole weights. Leave one of them out."
+        )
         raise InvalidInput(message)
     if device_map != AUTO and not (isinstance(device_map, Mapping) and device_map):
         message = f"Got device_map={device_map!r}; give auto, or a mapping from names of modules to devices."

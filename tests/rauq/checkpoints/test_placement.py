@@ -142,10 +142,15 @@ def test_an_offload_folder_that_cannot_be_written_is_refused(folder):
         load_model(folder, device_map="auto", offload_folder=folder / "config.json" / "inside")
 
 
+def test_a_quantisation_beside_a_map_is_refused():
+    with pytest.raises(InvalidInput, match=r"quantization='int8' and a device_map.* Leave one of them out"):
+        check_options("auto", device="auto", quantization="int8", offload_folder=None)
+
+
 def test_without_accelerate_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(placement, "find_spec", lambda _name: None)
     with pytest.raises(MissingPackage, match=r"device_map needs accelerate: pip install"):
-        check_options("auto", device="auto", offload_folder=None)
+        check_options("auto", device="auto", quantization=None, offload_folder=None)
 
 
 def test_a_gguf_file_is_placed_in_memory_and_not_left_on_the_disk(tmp_path):
