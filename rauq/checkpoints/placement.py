@@ -37,7 +37,8 @@ def check_options(
     """Check the options of a placement before anything is read.
 
     Raises:
-        InvalidInput: a device or a quantization beside the map, an unknown map, or a folder that is not used or cannot be written.
+        InvalidInput: a device or a quantization beside the map, an unknown map, or a folder that is not used or
+            cannot be written.
         MissingPackage: accelerate is not installed.
     """
     if device_map is None:
