@@ -5,6 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 STAMPS := $(VENV)/stamps
 PEERS := .venv-peers
+EXPORTS := .venv-exports
+PLACE := import sysconfig; print(sysconfig.get_path('purelib'))
 TYPED := $(wildcard rauq analysis pages app.py training benchmarks)
 # Browser tests wait about as long as they compute: three workers keep two cores busy.
 WORKERS ?= 3
@@ -16,7 +18,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup app host smollm2 test quantised cluster wheel wheel-check robustness check format bench bench-peers atlas chromium clean
+.PHONY: help setup app host smollm2 test test-exports quantised cluster wheel wheel-check robustness check format bench bench-peers atlas chromium clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +43,9 @@ host: $(STAMPS)/runtime ## Open the app to strangers: make host NAMES=rauq.examp
 test: export RAUQ_CACHE := $(or $(RAUQ_CACHE),$(CURDIR)/$(VENV)/cache)
 test: setup chromium smollm2 ## Run every test
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-exports: setup $(EXPORTS)/stamp ## Read exports back by inspect_ai, W&B and MLflow, in a separate environment
+	OMP_NUM_THREADS=1 $(EXPORTS)/bin/python -m pytest tests/analysis/report/export_clients.py
 
 # Beside the environment, not in it: where torchao is installed, transformers imports it every time, for seconds.
 quantised: setup ## Test quantised models, with packages that nothing else needs
@@ -82,7 +87,7 @@ chromium: ## Install Chromium for the browser tests, if missing
 	@sh .ci/chromium
 
 clean: ## Remove the virtual environment and caches
-	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(EXPORTS) .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 $(STAMPS)/venv:
 	@sh .ci/venv $(PYTHON) $(VENV)
@@ -112,4 +117,12 @@ $(PEERS)/stamp: benchmarks/peers/requirements.txt benchmarks/peers/tools.txt
 	@echo "make: installing $^ (takes minutes)"
 	@$(PEERS)/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	@$(PEERS)/bin/python -m pip install --quiet --no-deps --requirement benchmarks/peers/tools.txt
+	@touch $@
+
+# The clients need other versions of shared packages than the project pins: the rest comes from the project's environment.
+$(EXPORTS)/stamp: requirements-exports.txt $(STAMPS)/venv
+	@sh .ci/venv $(PYTHON) $(EXPORTS)
+	@echo "make: installing $< (takes minutes)"
+	@$(EXPORTS)/bin/python -m pip install --quiet --requirement $<
+	@$(VENV)/bin/python -c "$(PLACE)" > "$$($(EXPORTS)/bin/python -c "$(PLACE)")/project.pth"
 	@touch $@

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from rauq.methods.pair_scorers.judges import Judges
     from rauq.methods.pair_scorers.loading import load_judges, load_nli, load_similarity, load_tagger
     from rauq.methods.table import METHODS
-    from rauq.model.language_model import LanguageModel, p_true_judge
+    from rauq.model.language_model import LanguageModel
     from rauq.model.loading import load_model, wrap
+    from rauq.model.p_true import p_true_judge
 
 __all__ = [
     "METHODS",
@@ -110,7 +111,7 @@ _AT_FIRST_USE = {
     "load_nli": "rauq.methods.pair_scorers.loading",
     "load_similarity": "rauq.methods.pair_scorers.loading",
     "load_tagger": "rauq.methods.pair_scorers.loading",
-    "p_true_judge": "rauq.model.language_model",
+    "p_true_judge": "rauq.model.p_true",
     "wrap": "rauq.model.loading",
 }
 

@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_methods(commands.add_parser("add-methods", help="compute further methods on the answers of a run"))
     _add_attribute(commands.add_parser("attribute", help="compute RAUQ (LIG) of a run's answers, and compare it"))
     _add_report(commands.add_parser("report", help="write the tables and figures of a run"))
+    _add_export(commands.add_parser("export", help="write the results of a run as Parquet, JSONL or a log of a tool"))
     _add_tokens(commands.add_parser("tokens", help="compare how well signals find the wrong tokens of answers"))
     _add_train(commands.add_parser("train", help="fit a supervised method on the answers of runs"))
     _add_supervised(commands.add_parser("supervised", help="fit supervised methods on runs, and judge them"))
@@ -197,6 +198,23 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_export(export: argparse.ArgumentParser) -> None:
+    export.description = (
+        "Write the results of a run, one row for each example: as a table (docs/results.md), or as a log of "
+        "inspect_ai, W&B or MLflow by their own clients, without a network."
+    )
+    export.set_defaults(run=_export)
+    export.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    export.add_argument("--to", required=True, metavar="FORMAT", help="parquet, jsonl, inspect, wandb or mlflow")
+    export.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="a new file; for wandb and mlflow a folder, to which runs can be added",
+    )
+
+
 def _add_tokens(tokens: argparse.ArgumentParser) -> None:
     tokens.description = (
         "Compare how well collapse, probability, entropy and attention find the wrong tokens of answers: of a run "
@@ -323,6 +341,19 @@ def _report_of_one(options: argparse.Namespace) -> int:
     if written.missing:
         say(written.missing)
     sys.stdout.write(f"{running(str(written.page))}\n")
+    return DONE
+
+
+def _export(options: argparse.Namespace) -> int:
+    from analysis.report.export import about_missing, export_run
+    from analysis.runs.opened import open_run
+
+    run = open_run(options.folder)
+    export_run(run, options.out, options.to)
+    for said in (*run.faults, about_missing(run)):
+        if said:
+            say(said)
+    sys.stdout.write(f"{running(str(options.out))}\n")
     return DONE
 
 

@@ -296,7 +296,7 @@ def evaluation_of(manifest: Manifest, own: Own = NOTHING_OWN) -> Evaluation:
     The other judges come first: they are smaller than the model, as a rule, and may be missing.
     """
     from rauq.methods.pair_scorers.loading import load_judges
-    from rauq.model.language_model import p_true_judge
+    from rauq.model.p_true import p_true_judge
 
     request = manifest.request
     judges = load_judges(

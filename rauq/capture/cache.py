@@ -105,7 +105,7 @@ class CachedModel:
         prefix.fill(self.cache, padding)
         self.parameters = inspect.signature(model.forward).parameters
         self.batch = len(padding)
-        self.padding = torch.tensor(padding, device=model.device) if any(padding) else None
+        self.padding = torch.tensor(padding, device=tap.input_device(model)) if any(padding) else None
         self.seen = len(prefix.ids)
 
     def forward(self, ids: Tensor, *, tail: int, **options: Any) -> Any:
@@ -118,7 +118,7 @@ class CachedModel:
     def repeat(self, times: int) -> None:
         """Repeat every sequence of the batch."""
         # As a reordering: only that is known to the recurrent layers of hybrids, too.
-        copies: Any = torch.arange(self.batch, device=self.model.device).repeat_interleave(times)
+        copies: Any = torch.arange(self.batch, device=tap.input_device(self.model)).repeat_interleave(times)
         self.cache.reorder_cache(copies)
         self.batch *= times
         if self.padding is not None:
@@ -147,7 +147,7 @@ class CachedModel:
 
     def _mask_and_positions(self, num_new: int) -> dict[str, Tensor]:
         if self.padding is None:  # models skip the mask altogether then
-            places = torch.arange(self.seen + num_new, device=self.model.device)[None]
+            places = torch.arange(self.seen + num_new, device=tap.input_device(self.model))[None]
             options = {}
         else:
             places = torch.arange(self.seen + num_new, device=self.padding.device) - self.padding[:, None]
@@ -189,7 +189,7 @@ class PrefixCache:
         if len(rest) < least or not self.can_share:
             return known
         cached = CachedModel(self.model, [0], known, keep_all=True)
-        logits = cached.forward(torch.tensor([rest], device=self.model.device), tail=1).logits[:, -1]
+        logits = cached.forward(torch.tensor([rest], device=tap.input_device(self.model)), tail=1).logits[:, -1]
         if logits.isnan().any():  # it may have reached keys of the tokens before, which others share
             return NO_PREFIX
         self.kept = prefix_of(ids, cached.cache)

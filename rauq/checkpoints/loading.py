@@ -3,7 +3,7 @@
 import copy
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,9 +58,17 @@ def find_checkpoint(source: str, *, revision: str | None) -> Checkpoint:
 
 
 def load_weights(
-    checkpoint: Checkpoint, *, device: str, dtype: str, takes_less: str, quantization: str | None = None
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    takes_less: str,
+    placed: Mapping[str, Any] | None = None,
+    quantization: str | None = None,
 ) -> PreTrainedModel:
-    """The model, in memory, quantised by this scheme; if there is too little, the error says what `takes_less`.
+    """The model, in memory, or `placed` as these options of transformers say, quantised by this scheme.
+
+    If there is too little memory, the error says what `takes_less`.
 
     Raises:
         ModelNotFound: the weights cannot be read.
@@ -69,7 +77,12 @@ def load_weights(
         InvalidInput: unknown device.
     """
     source, place = checkpoint.source, find_device(device)
-    options = {**checkpoint.where, **_placement(place, device), "dtype": _dtype(dtype, place), "use_safetensors": True}
+    options = {
+        **checkpoint.where,
+        **(placed or _placement(place, device)),
+        "dtype": _dtype(dtype, place),
+        "use_safetensors": True,
+    }
     options |= quantization_options(quantization, checkpoint.config, dtype=options["dtype"])
     if not checkpoint.skeleton._can_set_attn_implementation():  # noqa: SLF001 - outside the interface: eager
         options["attn_implementation"] = "eager"
@@ -128,7 +141,7 @@ def bytes_held(model: PreTrainedModel, device: str) -> int:
     """Bytes of a loaded model's weights that `free_memory` would count for this device without the model."""
     place = find_device(device)
     if place.type != "cuda":
-        held = [weights for weights in model.parameters() if weights.device.type != "cuda"]
+        held = [weights for weights in model.parameters() if weights.device.type not in ("cuda", "meta")]
     else:
         gpu = torch.empty(0, device=place).device  # cuda alone is one of several
         held = [weights for weights in model.parameters() if device == "auto" or weights.device == gpu]

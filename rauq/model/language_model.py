@@ -1,7 +1,7 @@
 """A language model whose attention is captured exactly: generate, read, sample, check, judge answers by P(True)."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from transformers import PreTrainedModel
 
 from rauq.arguments import Cancel, Sampling, is_whole
+from rauq.capture import tap
 from rauq.capture.cache import Prefix, PrefixCache
 from rauq.capture.check import Check, check_capture
 from rauq.capture.extras import Kept, Layout, without_states
@@ -64,8 +65,7 @@ class LanguageModel(ModelDescription):
     @property
     def device(self) -> torch.device:
         """The device of the model's inputs."""
-        weight: torch.Tensor = self.model.get_input_embeddings().get_parameter("weight")
-        return weight.device
+        return tap.input_device(self.model)
 
     @property
     def dtype(self) -> str:
@@ -485,31 +485,3 @@ def _number_of_samples(k: object) -> int:
         return int(k)
     message = f"Got k={k!r}; it must be a whole number: draw at least one sample."
     raise InvalidInput(message)
-
-
-_P_TRUE_PROMPT = (
-    "Question: {question}\n Possible answer:{answer}\n "
-    "Is the possible answer:\n (A) True\n (B) False\n The possible answer is:"
-)
-_TRUE = "True"
-
-
-def p_true_judge(lm: LanguageModel, *, chat: bool | None = None) -> Callable[[str, str], float]:
-    """A judge for `rauq.Judges(p_true=...)`: question and answer to log p("True") in nats, in one forward pass each.
-
-    The model is asked, in a second prompt, whether an answer is true (Kadavath et al., 2022).
-
-    The prompt is that of lm-polygraph to the letter, and so is the word, without a space before it; where a tokenizer
-    splits it, the log-probabilities of its tokens add up. lm-polygraph refuses such a tokenizer. `chat` is that of
-    `LanguageModel.read`: by default a model with a chat template, if it is an instruct model, gets a message.
-
-    Raises, when asked:
-        InvalidInput: the prompt is longer than the context.
-        NonFiniteLogits, OutOfMemory: as `LanguageModel.read`.
-    """
-
-    def judge(question: str, answer: str) -> float:
-        prompt = _P_TRUE_PROMPT.format(question=question, answer=answer)
-        return float(lm.read(prompt, _TRUE, chat=chat).logprobs.sum())
-
-    return judge

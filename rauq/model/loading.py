@@ -18,6 +18,7 @@ from rauq.checkpoints.checkpoint import fetched, in_folder
 from rauq.checkpoints.kinds import check_kind, kind_of
 from rauq.checkpoints.loading import context_length, load_weights, memory_errors, running_takes_less
 from rauq.checkpoints.model_info import ATLAS, EMBEDDED, find_model_info, refuse_if_too_large, takes_less
+from rauq.checkpoints.placement import DeviceMap, check_options, placed, read_offloaded_unmapped
 from rauq.checkpoints.quantization import check_quantization
 from rauq.errors import InvalidInput, RauqError, UnsupportedModel
 from rauq.model.language_model import LanguageModel
@@ -29,6 +30,8 @@ def load_model(
     name: str | os.PathLike[str] = EMBEDDED,
     *,
     device: str = "auto",
+    device_map: DeviceMap | None = None,
+    offload_folder: str | os.PathLike[str] | None = None,
     dtype: str | torch.dtype = "auto",
     quantization: str | None = None,
     revision: str | None = None,
@@ -44,6 +47,10 @@ def load_model(
         name: "atlas" (embedded), "smollm2" or another short name (`rauq.NAMED_MODELS`), a folder, a GGUF file,
             a hub id, or a GGUF file on the hub: organisation/model/file.gguf.
         device: auto, cpu, mps, cuda or cuda:N; auto takes a GPU if there is one.
+        device_map: For a model larger than a device: auto fills GPUs, then main memory, and leaves the rest on the
+            disk, from where it is read at every pass; or the device of each module, as transformers takes it: cpu,
+            disk, mps, or the number of a GPU. Parts on the disk need the checkpoint for as long as the model is used.
+        offload_folder: Where weights are written that stay on the disk in another form than the checkpoint's.
         dtype: auto, float32, bfloat16 or float16, by name or as torch has it; auto is float32 on the CPU, else what the
             checkpoint has.
         quantization: Round the weights while loading: int8 (torchao) or int4 (bitsandbytes, NF4). dynamic-int8
@@ -59,19 +66,28 @@ def load_model(
         OutOfMemory: it does not fit, which is found before its weights are read.
         CacheError: there is no room on the disk for the weights of a GGUF file.
         Stopped: cancelled.
-        MissingPackage: the package of the quantization is not installed.
-        InvalidInput: unknown device, dtype, quantization or kind.
+        MissingPackage: the package of the quantization is not installed, or accelerate for `device_map`.
+        InvalidInput: unknown device, dtype, quantization or kind, a `device_map` beside a device or a quantization or
+            that leaves out weights, or an `offload_folder` that cannot be written.
     """
     check_quantization(quantization)
+    check_options(device_map, device=device, quantization=quantization, offload_folder=offload_folder)
     chosen = str(dtype).removeprefix("torch.")
     checkpoint, info = find_model_info(name, device=device, dtype=chosen, revision=revision, kind=kind)
-    if quantization is None:  # how much less memory a scheme takes depends on its kernels
+    if device_map is None and quantization is None:  # how much less memory a scheme takes depends on its kernels
         refuse_if_too_large(info)
     checkpoint = fetched(checkpoint)
+    options = None if device_map is None else placed(checkpoint, device_map, info.dtype, offload_folder=offload_folder)
     with in_folder(checkpoint, dtype=info.dtype, on_progress=on_progress, cancel=cancel) as folder:
         model = load_weights(
-            folder, device=device, dtype=info.dtype, takes_less=takes_less(info), quantization=quantization
+            folder,
+            device=device,
+            dtype=info.dtype,
+            takes_less=takes_less(info),
+            placed=options,
+            quantization=quantization,
         )
+        read_offloaded_unmapped(model)
         tokenizer, commit = folder.tokenizer, folder.commit
     lm = wrap(
         model,
@@ -172,7 +188,7 @@ def _probed(model: PreTrainedModel) -> _Probe:
         UnsupportedModel: the model gives no attention at all, or attends to later tokens.
     """
     tap.install(model)
-    ids = torch.tensor([[0, 1], [0, 2]], device=model.device)
+    ids = torch.tensor([[0, 1], [0, 2]], device=tap.input_device(model))
     for session_type in (TappedSession, StepwiseSession):
         session = session_type(model, [0, 0])
         logits = _first_logits(session, ids)

@@ -17,7 +17,7 @@ from rauq.errors import OutOfMemory
 from rauq.methods.pair_scorers.judges import CachedJudge, Judges
 from rauq.methods.table import METHODS
 from rauq.model import generation
-from rauq.model.language_model import p_true_judge
+from rauq.model.p_true import p_true_judge
 
 NO_JUDGES = Judges()
 LOAD_ONCE = cache(load_for)
