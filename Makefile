@@ -62,7 +62,7 @@ wheel-check: setup ## Install the wheel into empty environments and run it: make
 	.ci/wheel_check $(PYTHONS)
 
 robustness: setup chromium ## All robustness tests: laws, malformed inputs, hostile text and clients, faults, load
-	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood --record
+	$(RUN) benchmarks properties fuzz safety faults load bombs hostile flood visitors --record
 
 check: setup ## Formatting, lint, types, imports
 	$(RUN) ruff format --check .

@@ -173,6 +173,7 @@ ROBUSTNESS = (
     Subject("bombs", "Uploads that become large"),
     Subject("hostile", "Attack on a hosted app"),
     Subject("flood", "Flood of a hosted app"),
+    Subject("visitors", "Visitors of a hosted app"),
     Subject("faults", "Faults"),
     Subject("safety", "Hostile text"),
     Subject("dependencies", "Dependencies"),

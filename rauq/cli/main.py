@@ -37,6 +37,7 @@ COMMANDS = (
     _of_sets("tokens", "compare how well signals find the wrong tokens"),
     _of_sets("train", "fit a supervised method on the answers of runs"),
     _of_sets("supervised", "fit supervised methods on runs, and judge them"),
+    _of_sets("export", "write the results of a run in other formats"),
     _of_sets("convert", "convert the checkpoint of AlignScore or COMET"),
     _of_sets("idf", "count document frequencies of a model's tokens"),
     Command(name="models", about="list the models with a short name, or get one", module="rauq.cli.inspect"),

@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from analysis.datasets.facts.questions import fact_set
+from analysis.datasets.names import fact_set
 from analysis.evidence.record import Bound, Record
 from benchmarks.support.recording import measured
 from benchmarks.support.server import Server, hosting, memory_mib
